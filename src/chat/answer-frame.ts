@@ -24,10 +24,10 @@ export function answerFrame(
   };
 }
 
-/** The most attempts that a header lists, because proxies bound the size of a head. */
+/** The most attempts that a header lists, because proxies bound the size of a response head. */
 const MAX_TOLD = 32;
 
-/** `target` is null when the head is sent before it is known which target answers (promise 7.4). */
+/** `target` is null when the head is sent before it is known which target will answer (promise 7.4). */
 export function answerHeaders(
   call: Call,
   fitted: FittedRequest | null,

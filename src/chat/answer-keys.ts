@@ -8,7 +8,7 @@ import { type Credential, secretsOf } from "../core/target.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import { decoderAround, type StreamDecoder } from "../providers/provider.ts";
 
-/** Empty when there is nothing to search for. */
+/** Returns no keys when there is nothing to search for. */
 function keysOf(credential: Credential | null): readonly string[] {
   return credential === null || credential.fromCaller ? [] : secretsOf(credential).filter(isKey);
 }
@@ -107,7 +107,7 @@ class StreamTexts {
   }
 
   #text(text: string, owner: string, name: string): string {
-    // the usual case: the key can neither begin in this text nor continue from an earlier one
+    // the usual case: no key can begin in this text or continue from an earlier one
     if (this.#watches.size === 0 && !this.#finder.mayBeginIn(text)) return text;
     const place = `${owner}.${name}`;
     const known = this.#watches.get(place);

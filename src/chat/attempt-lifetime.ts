@@ -47,7 +47,7 @@ export class AttemptLifetime {
     return this.#cancellation;
   }
 
-  /** Called when the call itself has ended. */
+  /** Called when the call itself has ended, as the listener of its signal. */
   handleEvent(): void {
     const { reason } = this.#call.signal;
     if (!this.#mayReadOn(reason)) return this.end(reason);
@@ -56,7 +56,10 @@ export class AttemptLifetime {
     this.#timer = setTimeout(() => this.end(reason), Math.max(0, Math.min(READ_ON_MS, this.#call.deadline.leftMs())));
   }
 
-  /** Whether the client has disconnected after each non-streaming answer that it waited for had begun. */
+  /**
+   * Whether the attempt ends because the client disconnected, after every non-streaming answer that it waited for had
+   * begun.
+   */
   #mayReadOn(reason: unknown): boolean {
     if (this.#isStream || !(reason instanceof GatewayError) || reason.code !== "client_closed") return false;
     return (
@@ -65,28 +68,28 @@ export class AttemptLifetime {
     );
   }
 
-  /** Whether a non-streaming answer of this many bytes is read further. */
+  /** Whether a non-streaming answer is read further after this many bytes. */
   readonly readsOn = (bytes: number): boolean => {
     this.#bytes = bytes;
     return this.#lastByte === null || bytes <= this.#lastByte;
   };
 
   /**
-   * The first content or the whole of a non-streaming answer has arrived; in a tool round, also a tool call that the
-   * client does not see.
+   * Called when the first content or a complete non-streaming answer has arrived; in a tool round, also for a tool call
+   * that the client does not see.
    */
   contentCame(): void {
     this.hasContent = true;
     clearTimeout(this.#timer);
   }
 
-  /** Ends what is still in flight. */
+  /** Ends the requests in flight. */
   end(reason: unknown): void {
     this.#cancellation.abort(reason);
     this.close();
   }
 
-  /** Nothing is in flight any more. */
+  /** Called when nothing is in flight any more. */
   close(): void {
     clearTimeout(this.#timer);
     this.#call.signal.removeEventListener("abort", this);

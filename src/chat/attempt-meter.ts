@@ -12,7 +12,7 @@ import type { StreamGrammar } from "./stream-grammar.ts";
 
 export interface AttemptUsage {
   readonly usage: Usage;
-  /** The usage, or a part of it, is the gateway's estimate. */
+  /** Whether the usage, or a part of it, is the gateway's estimate. */
   readonly isEstimated: boolean;
 }
 
@@ -82,7 +82,8 @@ export class AttemptMeter {
   }
 
   /**
-   * The attempt is over. Records the usage of each upstream request, and charges what was not charged with an answer.
+   * Called when the attempt is over. Records the usage of each upstream request, and charges what was not charged with
+   * an answer.
    */
   close(): void {
     for (const [index, request] of this.#requests.entries()) {

@@ -9,7 +9,7 @@ export class AttemptRecorder {
   readonly #row: { -readonly [Name in keyof Attempt]: Attempt[Name] };
   readonly #clock: CallClock;
 
-  /** The request is about to be sent. */
+  /** Called when the request is about to be sent. */
   constructor(request: Pick<Attempt, "provider" | "vendor" | "model" | "round" | "spanId">, clock: CallClock) {
     this.#clock = clock;
     const { provider, vendor, model, round, spanId } = request;
@@ -34,7 +34,10 @@ export class AttemptRecorder {
     };
   }
 
-  /** The head of an upstream response has arrived. Returns whether it is the first response of this request. */
+  /**
+   * Records that the head of an upstream response has arrived. Returns whether it is the first response to this
+   * request.
+   */
   responded(status: number, requestId: string | null): boolean {
     const isFirst = this.#row.headMs === null;
     this.#row.headMs ??= this.#clock.elapsedMs();
@@ -68,12 +71,12 @@ export class AttemptRecorder {
     this.#row.usageSource = source;
   }
 
-  /** The request is over; only the first call records a time. */
+  /** Records the end of the request; only the first call records a time. */
   ended(): void {
     this.#row.totalMs ??= this.#clock.elapsedMs();
   }
 
-  /** A non-streaming answer is complete; this is also the time of its first content. */
+  /** Records that a non-streaming answer is complete, which is also the time of its first content. */
   answered(): void {
     this.#row.firstContentMs = this.#row.totalMs = this.#clock.elapsedMs();
   }
@@ -82,7 +85,7 @@ export class AttemptRecorder {
     this.#row.code = code;
   }
 
-  /** Records why the gateway ended the request, unless it had failed by itself before. */
+  /** Records why the gateway ended the request, unless it had already failed. */
   endedBy(code: ErrorCode): void {
     this.#row.code ??= code;
   }

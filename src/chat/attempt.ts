@@ -68,7 +68,7 @@ export async function allOf(
   }
 }
 
-/** Why the other requests of an attempt end when one has failed. */
+/** The reason for which the other requests of an attempt end when one has failed. */
 export function besideFailure(): GatewayError {
   return new GatewayError("superseded", "Another request of the same attempt has failed.");
 }

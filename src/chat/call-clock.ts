@@ -10,7 +10,7 @@ export class CallClock {
   #waits = 0;
   #waitingSinceMs = 0;
 
-  /** The call has just arrived. */
+  /** Created when the call has just arrived. */
   constructor(clock: Pick<Clock, "monotonic">) {
     this.#clock = clock;
     this.#startedMs = clock.monotonic();

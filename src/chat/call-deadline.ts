@@ -24,7 +24,7 @@ export class CallDeadline {
   readonly #clock: CallClock;
   readonly #expire: (reason: GatewayError) => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Milliseconds since the call arrived. */
+  /** In milliseconds since the call arrived. */
   #timeoutMs = Number.POSITIVE_INFINITY;
   #isBoundByRoutes = false;
   #isSetByClient = false;
@@ -69,7 +69,7 @@ export class CallDeadline {
     );
   }
 
-  /** The call is over. */
+  /** Stops the timer when the call is over. */
   stop(): void {
     clearTimeout(this.#timer);
   }

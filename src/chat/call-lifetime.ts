@@ -76,7 +76,7 @@ export class CallLifetime {
   }
 
   /**
-   * An attempt may run. From the first one on, the call is charged even if this process dies. Throws
+   * Called when an attempt may run. From the first one on, the call is charged even if this process dies. Throws
    * `ledger_unavailable`.
    */
   admitted(): void {
@@ -90,8 +90,8 @@ export class CallLifetime {
   }
 
   /**
-   * Something begins that `end` ends if the call ends first. Returns a function to call when it has ended by itself,
-   * which returns whether it was still in flight.
+   * Registers work that has to end with the call: `end` is called if the call ends first. Returns a function to call
+   * when the work has ended by itself, which returns whether it was still in flight.
    */
   began(end: () => void): () => boolean {
     this.#inFlight.add(end);
@@ -101,19 +101,19 @@ export class CallLifetime {
   /** Ends everything that is in flight, for the reason that the client receives. */
   readonly abandon = (reason: unknown): void => this.#cancellation.abort(reason);
 
-  /** The client disconnected: ends the upstream request at once. */
+  /** Called when the client has disconnected: ends the upstream request at once. */
   readonly cancel = (): void => {
     if (this.#isPublished) return;
     this.#recorder.cancelled();
     this.abandon(new GatewayError("client_closed", "The client disconnected before the answer was complete."));
   };
 
-  /** Nothing more will be used: releases what was reserved and not used. */
+  /** Releases what was reserved and not used, because the call will use nothing more. */
   settleLimits(): void {
     this.#limited?.close();
   }
 
-  /** The call is over. Only the first call of this method has an effect. */
+  /** Publishes the record when the call is over. Only the first call of this method has an effect. */
   publish(): void {
     if (this.#isPublished) return;
     this.#isPublished = true;

@@ -21,7 +21,7 @@ import type { CallClock } from "./call-clock.ts";
 import type { FittedRequest } from "./fit.ts";
 import { ToolRunRecorder } from "./tools/tool-run-recorder.ts";
 
-/** What is known of a call when its head has arrived. */
+/** What is known of a call when its request head has arrived. */
 export interface ArrivedCall {
   readonly traceId: string;
   /** Milliseconds since 1970. */
@@ -147,7 +147,7 @@ export class CallRecorder {
     this.#record.warnings = request.warnings;
   }
 
-  /** The answer is an explanation, and no provider was called. */
+  /** Records that the answer is an explanation, and that no provider was called. */
   explained(): void {
     this.#record.explained = true;
     this.#record.status = 200;
@@ -169,7 +169,7 @@ export class CallRecorder {
     return attempt;
   }
 
-  /** The answer is over, and no attempt continues after it. */
+  /** Records that the answer is over, and that no attempt continues after it. */
   attemptsEnded(): void {
     for (const attempt of this.#attempts) attempt.ended();
   }
@@ -216,7 +216,7 @@ export class CallRecorder {
     this.#record.callerCost = cost;
   }
 
-  /** A tool round is over, and another one begins. */
+  /** Called when a tool round is over and another one begins. */
   nextRound(): void {
     const { usage, usageSource } = this.#record;
     this.#usedBefore = usage === null ? null : { usage, isEstimated: usageSource === "estimated" };
@@ -234,17 +234,17 @@ export class CallRecorder {
     this.#record.finishReasons = [...finishReasons];
   }
 
-  /** The answer continues after all. */
+  /** Withdraws the recorded finish reasons, because the answer continues. */
   unfinished(): void {
     this.finished({ finishReasons: [], nativeFinishReasons: [] });
   }
 
-  /** The stream had its terminator but no finish reason (promise 8.3). */
+  /** Records that the stream had its terminator but no finish reason (promise 8.3). */
   finishInferred(): void {
     this.#record.finishInferred = true;
   }
 
-  /** The first content has been sent. */
+  /** Records that the first content has been sent. */
   firstContent(): void {
     this.#record.firstContentMs = this.#clock.elapsedMs();
   }
@@ -265,19 +265,19 @@ export class CallRecorder {
     this.answeredBy(attempts.findLast(({ code }) => code === error.code) ?? attempts.at(-1));
   }
 
-  /** The client disconnected before the answer was complete. */
+  /** Records that the client disconnected before the answer was complete. */
   cancelled(): void {
     this.#record.cancelled = true;
   }
 
-  /** The client disconnected in the middle of a stream. */
+  /** Records that the client disconnected in the middle of a stream. */
   leftInStream(): void {
     this.#record.status = 499;
     this.#record.code = "client_closed";
     for (const attempt of this.#attempts) if (attempt.row.totalMs === null) attempt.endedBy("client_closed");
   }
 
-  /** The call is over, and its record does not change any more. */
+  /** Closes the record, which does not change any more. */
   close(): void {
     this.#record.totalMs = this.#clock.elapsedMs();
     this.#record.ownMs = this.#clock.ownMs();

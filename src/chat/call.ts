@@ -21,17 +21,17 @@ import type { FittedRequest } from "./fit.ts";
 import { Looking } from "./looking.ts";
 import type { ReceivedCall } from "./received-call.ts";
 
-/** What the request's headers ask of the answer. */
+/** What the headers of the request ask for. */
 export interface CallSetting {
-  /** The answer is an explanation, whose content is not kept. */
+  /** Whether the answer is an explanation, whose content is not kept. */
   readonly isExplained: boolean;
-  /** The answer states its cost. */
+  /** Whether the answer states its cost. */
   readonly showsCost: boolean;
 }
 
 export class Call {
   readonly context: ChatContext;
-  /** With the providers, routes and limits that are visible to the caller. */
+  /** Contains only the providers, routes and limits that are visible to the caller. */
   readonly snapshot: Snapshot;
   readonly clock: CallClock;
   readonly deadline: CallDeadline;
@@ -41,11 +41,11 @@ export class Call {
   readonly signal: CancelSignal;
   readonly traceId: string;
   readonly cors: Readonly<Record<string, string>>;
-  /** The caller has the permission `debug`. */
+  /** Whether the caller has the permission `debug`. */
   readonly mayDebug: boolean;
-  /** The caller has the permission `custom_price`. */
+  /** Whether the caller has the permission `custom_price`. */
   readonly mayPrice: boolean;
-  /** The answer states its cost. */
+  /** Whether the answer states its cost. */
   readonly showsCost: boolean;
   /** `null` when no limit applies to the caller. */
   readonly limited: LimitedCall | null;
@@ -170,7 +170,10 @@ export class Call {
   }
 }
 
-/** The limit store did not hear from this replica for too long, and gave the call's place to others (promise 4.2). */
+/**
+ * The error of a call whose place the limit store gave to others, because it received no message from this replica for
+ * too long (promise 4.2).
+ */
 function lostPlace(): GatewayError {
   return new GatewayError(
     "limit_store_unavailable",

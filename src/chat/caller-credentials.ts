@@ -15,7 +15,7 @@ const NO_SETTINGS: CallerSettings = {};
 
 export interface CallerCredential {
   readonly stored: StoredCredential;
-  /** The field that contained it, for errors. */
+  /** The field of the request that contained the credential, for errors. */
   readonly field: string;
 }
 

@@ -43,7 +43,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
       if (empty !== null) abandon(empty, work);
       if (!work.isEmpty(result.answer)) return result;
       empty = result;
-      // the attempt has ended, so that its place is released for the next one
+      // the attempt has ended, and its place is released for the next one
       result.attempt.settle("success");
       failure = { kind: "retryable", retryAfterMs: null };
     } catch (thrown) {
@@ -69,7 +69,10 @@ function served({ route }: RouteCandidate, before: Route | null, call: Call): Ro
   return route;
 }
 
-/** The upstream answered, so that its health is good; the record states why there was another attempt. */
+/**
+ * Discards an empty answer that is followed by another attempt. The upstream answered, so that its health is good; the
+ * record states why there was another attempt.
+ */
 function abandon<T>({ answer, attempt }: Answered<T>, { discard }: AttemptWork<T>): void {
   for (const request of attempt.requests) request.failed("upstream_incomplete");
   discard(answer);

@@ -46,7 +46,7 @@ export function costEstimate(
   };
 }
 
-/** Assumed for an answer that the request does not bound. */
+/** The length that is assumed for an answer that the request does not bound. */
 const ASSUMED_OUTPUT_TOKENS = 1_000;
 
 /**

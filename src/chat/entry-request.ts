@@ -91,7 +91,7 @@ export function withCheckedEntries(request: ChatRequest): ChatRequest {
   }
 }
 
-/** Does the same, but yields to other calls when there is much to parse. */
+/** Does the same as `withCheckedEntries`, but yields to other calls when there is much to parse. */
 export function withEntriesInTurns(request: ChatRequest): ChatRequest | Promise<ChatRequest> {
   const { fallbacks, modelList } = request.options;
   const isMuch = textWithoutMessages(request) * (fallbacks.length + (modelList?.length ?? 0)) > MAX_TEXT_IN_TURN;
@@ -201,7 +201,7 @@ function endpointFields({ source: { text, members }, options }: ChatRequest): re
 }
 const NONE: readonly string[] = [];
 
-/** These are in `options` already, or do not apply to a single attempt. */
+/** Fields that are in `options` already, or do not apply to a single attempt. */
 const KNOWN = ["model", "route", "fallbacks", "model_list"] as const;
 
 const TOOL_FIELDS = ["tools", "functions"] as const;

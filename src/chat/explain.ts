@@ -64,7 +64,7 @@ function demandFewTargets(targets: number, { source }: ChatRequest): void {
     );
 }
 
-/** A target to which the call would not be sent, and why. */
+/** A target to which the call would not be sent, and the reason. */
 interface Passed {
   readonly refusal: GatewayError;
   readonly target: string;
@@ -399,7 +399,7 @@ function placesOf(common: CommonParameter | null, mapped: readonly string[]): re
   return own.length > 0 || common === null ? own : told(SYNONYMS[common]);
 }
 
-/** null means "not set". */
+/** Whether the field is null, which means "not set". */
 function isNull({ source }: ChatRequest, name: string): boolean {
   const span = source.members.get(name);
   return span !== undefined && source.text.slice(span.valueStart, span.valueEnd) === "null";

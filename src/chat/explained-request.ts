@@ -16,7 +16,7 @@ const SIGNATURE = /\bSignature=[0-9a-f]{64}\b/;
 
 export interface ShownRequest {
   readonly provider: Provider;
-  /** Any credential in it is masked. */
+  /** The target, with any credential in it masked. */
   readonly target: Target;
   readonly unsigned: UpstreamRequest;
   readonly masker: Masker;
@@ -57,7 +57,7 @@ export async function explainedRequest({
   };
 }
 
-/** A signature made with a masked key would be meaningless. */
+/** Replaces a signature, which would be meaningless because it was made with a masked key. */
 function signedHeader(value: string): string {
   return value.replace(SIGNATURE, "Signature=(computed when the call is made)");
 }

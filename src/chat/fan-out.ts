@@ -61,7 +61,7 @@ export class ChoiceWriter implements ChunkWriter {
     return said;
   }
 
-  /** The merged stream has only one end. */
+  /** Returns no text, because the merged stream has only one end. */
   finish(): string {
     return "";
   }

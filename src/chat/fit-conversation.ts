@@ -8,12 +8,13 @@ import type { ConversationMembers, Members } from "../providers/conversation-mem
 export interface FittedConversation {
   readonly request: ChatRequest;
   /**
-   * What was left out, each place once and without indexes: `messages[].name`, `messages[].tool_calls[].extra_content`.
+   * The members that were left out, each place once and without indexes: `messages[].name`,
+   * `messages[].tool_calls[].extra_content`.
    */
   readonly left: readonly string[];
 }
 
-/** The caller chooses the names of members, which are sent in a header. */
+/** Only such names are reported, because the caller chooses the names of members and the report is sent in a header. */
 const PLAIN_NAME = /^[\w.-]{1,64}$/;
 const MAX_NAMES = 32;
 const OTHERS = "messages[].(others)";
@@ -114,7 +115,7 @@ function isSaid(value: Json | undefined): boolean {
   return value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
 }
 
-/** A skeleton has no values, so that its reasoning details count as signed. */
+/** Counts the reasoning details of a skeleton as signed, because it has no values. */
 function isSkeletonSigned({ reasoning_details: details, extra_content: extra }: Message): boolean {
   return (details as unknown) === true || (isObject(extra) && Object.values(extra).includes(true));
 }

@@ -22,7 +22,7 @@ export interface FitSettings {
 
 export interface FittedRequest {
   readonly request: ChatRequest;
-  /** Parameters by the names that the caller used, and members of the conversation such as `messages[].name`. */
+  /** Parameters by the names that the caller used, and members of the conversation, such as `messages[].name`. */
   readonly dropped: readonly string[];
   readonly dispositions: Readonly<Record<string, ParameterDisposition>>;
 }
@@ -77,7 +77,7 @@ export function callsFor({ params }: ChatRequest, { capabilities }: Provider, mo
   return n === undefined || n === 1 || capabilityOf(capabilities, "n", model).support !== "emulated" ? 1 : n;
 }
 
-/** A value in a dialect's list may end in `*`, which matches any ending. */
+/** Whether the list contains the value. An entry of a dialect's list may end in `*`, which matches any ending. */
 function includes(list: readonly string[], value: string): boolean {
   return list.some((word) => word === value || (word.endsWith("*") && value.startsWith(word.slice(0, -1))));
 }
@@ -136,7 +136,7 @@ function withinStopLimit(request: ChatRequest, settings: FitSettings): ChatReque
   };
 }
 
-/** `api_version` and cloud locations that the provider does not use are reported as warnings, not refused. */
+/** Reports `api_version` and cloud locations that the provider does not use as warnings instead of refusing them. */
 function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatRequest {
   const unused = Object.keys(request.options.settings).filter(
     (field) => !settings.some((setting) => setting.field === field),
@@ -146,7 +146,7 @@ function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatR
     : { ...request, warnings: [...request.warnings, ...unused.map((field) => `${field}_unused`)] };
 }
 
-/** The encoder leaves out empty messages that the vendor would refuse; a warning reports it. */
+/** Adds a warning about empty messages, which the encoder leaves out where the vendor would refuse them. */
 function withEmptyTold(request: ChatRequest, provider: Provider, target: Target): ChatRequest {
   const leavesOutEmpty = provider.leavesOutEmpty?.(target.model);
   if (
@@ -185,7 +185,7 @@ function saysNothing({
   );
 }
 
-/** A price of the caller's own has no effect without the permission to set one (promise 4.8). */
+/** Adds a warning that a price of the caller's own has no effect without the permission to set one (promise 4.8). */
 function withPriceWarning(request: ChatRequest, { permissions }: Principal): ChatRequest {
   return request.options.ownPrice === null || permissions.has("custom_price")
     ? request
@@ -233,7 +233,10 @@ function fitParams(
   return { params, dropped, dispositions };
 }
 
-/** A translated request cannot express a choice among no tools; a provider with OpenAI's own API decides by itself. */
+/**
+ * Refuses a choice among no tools, which a translated request cannot express; a provider with OpenAI's own API decides
+ * by itself.
+ */
 function refuseChoiceOfNothing({ tools = [], tool_choice: choice }: ChatParams): void {
   if (choice === undefined || choice === "none" || choice === "auto" || tools.length > 0) return;
   throw new GatewayError("invalid_request", "tool_choice asks for a tool call, but tools declares no tool.", {

@@ -7,8 +7,8 @@ import { pause } from "./pause.ts";
 import type { Resolved } from "./resolve.ts";
 
 /**
- * Applies before every follow-up request except the first, so that a provider that keeps asking for follow-ups cannot
- * keep the gateway busy.
+ * The least wait before every follow-up request except the first, so that a provider that keeps asking for follow-ups
+ * cannot keep the gateway busy.
  */
 const LEAST_WAIT_MS = 200;
 

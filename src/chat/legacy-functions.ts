@@ -51,8 +51,8 @@ export function withToolsForFunctions(
 }
 
 /**
- * Tool servers have no deprecated form: they may be in `tools` beside `functions`. Returns `null` when there are none,
- * or when `tools` has other entries too.
+ * Returns the entries of `tools` when all of them are tool servers, which have no deprecated form and may stand beside
+ * `functions`. Returns `null` when there are none, or when `tools` has other entries too.
  */
 function toolServersAlone(tools: Json | undefined): readonly Json[] | null {
   return Array.isArray(tools) && tools.length > 0 && tools.every((tool: Json) => isToolServer(tool)) ? tools : null;

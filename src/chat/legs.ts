@@ -36,9 +36,9 @@ import { openingOf } from "./held-conversation.ts";
 import { demandNoHeaders } from "./narrowed-headers.ts";
 import { type Resolved, targetFor } from "./resolve.ts";
 
-/** What would be sent to a target. It is made once, when it is first needed. */
+/** What would be sent to a target. It is made when it is first needed, and only once. */
 export interface Ready {
-  /** Without the credential. */
+  /** The target without its credential. */
   readonly resolved: Resolved;
   readonly fitted: FittedRequest;
   /** The guards that search the answer. */
@@ -57,7 +57,7 @@ export interface RouteCandidate extends Candidate {
   readonly insteadOf: string | null;
   /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
   readonly deployed: string | null;
-  /** The candidate was passed over before, because no budget had redirected the call to it yet. */
+  /** Whether the candidate was passed over before, because no budget had redirected the call to it yet. */
   readonly isAgain: boolean;
   /** Throws GatewayError where this caller may not call this target (promise 3.4). */
   permit(): void;
@@ -105,7 +105,10 @@ interface Preparing {
 interface Origin {
   /** Parameters of the entries that led here; empty when there are none. */
   readonly variant: string;
-  /** The configuration of a route names the target, which covers it for a token that is restricted to routes. */
+  /**
+   * Whether the configuration of a route names the target. The route then covers it for a token that is restricted to
+   * routes.
+   */
   readonly covered: boolean;
   readonly insteadOf: string | null;
   readonly isAgain: boolean;
@@ -480,7 +483,7 @@ function healthKey(
   return `${target.name} of ${tokenId}${baseUrl === null ? "" : ` at ${baseUrl}`}${keys.join("")}`;
 }
 
-/** The cost is unknown for a target that does not accept the request. */
+/** Returns null for a target that does not accept the request, because its cost is unknown. */
 function costOf(ready: () => Ready, call: PricedCall): number | null {
   try {
     const { fitted, resolved } = ready();

@@ -91,7 +91,10 @@ export interface Masker {
   text(text: string): string;
   url(url: string): string;
   header(name: string, value: string): string;
-  /** Masks the text of a body; JSON remains JSON. It works in turns, because the text may be megabytes. */
+  /**
+   * Masks the text of a body; JSON remains JSON. The work is done in several turns of the event loop, because the text
+   * may be megabytes.
+   */
   body(text: string): Promise<string>;
 }
 

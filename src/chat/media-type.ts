@@ -34,7 +34,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   xls: "application/vnd.ms-excel",
   xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 };
-/** Types that carry no information. */
+/** Media types that carry no information. */
 const VAGUE: ReadonlySet<string> = new Set([
   "",
   "application/octet-stream",

@@ -11,11 +11,11 @@ export interface Conversation {
   readonly messages: readonly Message[];
   readonly blocks: ReadonlyMap<BlockType, string>;
   readonly vendorForms: readonly VendorForm[];
-  /** Some message had the deprecated function form. */
+  /** Whether some message had the deprecated function form. */
   readonly legacy: boolean;
   /** Indexes of messages with images that tools returned. */
   readonly toolImages: ReadonlySet<number>;
-  /** The messages differ from what was sent. */
+  /** Whether the messages differ from what was sent. */
   readonly rewritten: boolean;
 }
 
@@ -256,8 +256,8 @@ function checkAddress(address: string, path: string, found: Findings): void {
 
 const BASE64_DATA = /^data:[^,]{0,255};base64,/i;
 /**
- * Accepts either alphabet; some encoders break lines and leave the padding out. The pattern is sticky, so that the
- * data, which may be megabytes, is not copied.
+ * Matches either alphabet of base64, with the line breaks and the missing padding of some encoders. The pattern is
+ * sticky, so that the data, which may be megabytes, is not copied.
  */
 const BASE64 = /[A-Za-z0-9+/_=\s-]*$/y;
 

@@ -9,7 +9,10 @@ export type RoutingOptions = Pick<CallOptions, "numRetries" | "fallbacks" | "con
 
 const MAX_FALLBACKS = 32;
 const MAX_LIST = 128;
-/** Fields that belong to the call as a whole, or that would change the form of the answer that the client waits for. */
+/**
+ * Fields that entries may not set, because they belong to the call as a whole or would change the form of the answer
+ * that the client waits for.
+ */
 const OF_THE_CALL: ReadonlySet<string> = new Set([
   "tenant_id",
   "project_id",

@@ -25,7 +25,7 @@ import { UnfitForTarget } from "./unfit-for-target.ts";
 export interface OpenAttempt {
   readonly candidate: RouteCandidate;
   readonly fitted: FittedRequest;
-  /** With the credential. */
+  /** The target with its credential. */
   readonly resolved: Resolved;
   /** The name of the route that serves the call, as the answer has it. */
   readonly route: string;
@@ -36,7 +36,8 @@ export interface OpenAttempt {
   /** The first request that failed, which is why the attempt ends; `null` when none has failed. */
   failing: AttemptRecorder | null;
   /**
-   * A request is about to be sent. From here on it counts under the limits; what is refused before has used nothing.
+   * Called when a request is about to be sent. From here on it counts under the limits; an attempt that was refused
+   * before has used nothing.
    */
   sending(): void;
   readonly lifetime: AttemptLifetime;
@@ -65,8 +66,8 @@ export interface Answered<T> {
 }
 
 /**
- * The target was not called, because it does not accept the request or the call may not go there. Nothing is held any
- * more.
+ * The target was not called, because it does not accept the request or the call may not go there. The attempt holds
+ * nothing any more.
  */
 export interface Refused {
   readonly kind: "refused";
@@ -101,8 +102,8 @@ export class AttemptRun<T> {
   }
 
   /**
-   * Another attempt of the call was quicker. This is recorded at once, because the record may be written before the
-   * attempt has ended.
+   * Called when another attempt of the call was quicker. This is recorded at once, because the record may be written
+   * before the attempt has ended.
    */
   supersede(): void {
     this.#endReason = new GatewayError("superseded", "Another attempt of this call was faster.");
@@ -130,7 +131,7 @@ export class AttemptRun<T> {
     }
   }
 
-  /** The steps before anything is sent. */
+  /** Performs the steps before anything is sent. */
   async #acquire(): Promise<
     { readonly kind: "open"; readonly attempt: OpenAttempt; readonly probe: number } | Refused
   > {

@@ -38,7 +38,7 @@ interface ChoiceState {
   readonly calls: CallState[];
   finish: FinishReason | null;
   native: string | null;
-  /** Something was generated. */
+  /** Whether something was generated. */
   hasSaid: boolean;
 }
 
@@ -61,8 +61,8 @@ export class StreamGrammar {
   readonly #includeUsage: boolean;
   readonly #tail: string;
   /**
-   * The chunks that are written have passed guards, which may hold some of them back: `hear` receives what the provider
-   * sent.
+   * Whether the chunks that are written have passed guards, which may hold some of them back. In that case `hear`
+   * receives what the provider sent.
    */
   readonly #isGuarded: boolean;
   /** `null` when the answer has one round. */
@@ -74,7 +74,7 @@ export class StreamGrammar {
   /** The beginning of every event; empty before the first chunk with an id or a choice. */
   #head = "";
   #hasContent = false;
-  /** Something other than finish reasons has come. */
+  /** Whether something other than finish reasons has come. */
   #hasSaid = false;
   #isFinished = false;
   #isInferred = false;
@@ -95,19 +95,19 @@ export class StreamGrammar {
   get hasContent(): boolean {
     return this.#hasContent;
   }
-  /** The provider has generated something, even if a guard still holds it back. */
+  /** Whether the provider has generated something, even if a guard still holds it back. */
   get hasGenerated(): boolean {
     return this.#hasSaid || this.#hasContent;
   }
-  /** The answer is complete, and nothing at all was generated (promise 7.1). */
+  /** Whether the answer is complete and nothing at all was generated (promise 7.1). */
   get isEmpty(): boolean {
     return !this.#hasSaid && this.isComplete && isNothing(this.finishReasons, this.#usage);
   }
-  /** The last events have been written. */
+  /** Whether the last events have been written. */
   get isFinished(): boolean {
     return this.#isFinished;
   }
-  /** Every choice that began has its finish reason, and at least one began. */
+  /** Whether at least one choice has begun, and every choice that began has its finish reason. */
   get isComplete(): boolean {
     return this.#choices.length > 0 && this.#choices.every((choice) => choice.finish !== null);
   }
@@ -126,7 +126,7 @@ export class StreamGrammar {
   get toldModel(): string | null {
     return this.#toldModel;
   }
-  /** The stream ended without a finish reason. */
+  /** Whether the stream ended without a finish reason, and one was inferred. */
   get isFinishInferred(): boolean {
     return this.#isInferred;
   }
@@ -135,9 +135,9 @@ export class StreamGrammar {
   }
 
   /**
-   * The protocol's own terminator came, and a choice has no finish reason. It is inferred where the provider sent none
-   * at all, something was generated, and every tool call is complete (promise 8.3). `source` restricts this to one
-   * choice. Returns true when the reason was inferred.
+   * Called when the protocol's own terminator came while a choice has no finish reason. It is inferred where the
+   * provider sent none at all, something was generated, and every tool call is complete (promise 8.3). `source`
+   * restricts this to one choice. Returns true when the reason was inferred.
    */
   inferFinish(source: number | null = null): boolean {
     const ending =
@@ -201,8 +201,8 @@ export class StreamGrammar {
   }
 
   /**
-   * `cut`: tool calls of the gateway were not run, so that the answer is incomplete. `along`: further members of the
-   * event with the finish reason.
+   * `cut` means that tool calls of the gateway were not run, so that the answer is incomplete. `along` has further
+   * members of the event with the finish reason.
    */
   end(total: Usage, cut = false, along = ""): string {
     let out = "";
@@ -224,7 +224,8 @@ export class StreamGrammar {
 
   #open(chunk: ChatChunk): void {
     const { traceId, nowSeconds, model, route } = this.#frame;
-    // every event begins with this text, and a string composed of pieces would be traversed again for each
+    // the text is flattened once, because every event begins with it and would traverse a string composed of pieces
+    // again
     this.#head = flat(
       `data: {"id":${JSON.stringify(answerId(chunk.id, traceId))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, nowSeconds)},"model":${JSON.stringify(model)},"route":${JSON.stringify(route)},"x_gateway_trace_id":"${traceId}"`,
     );
@@ -302,8 +303,8 @@ export class StreamGrammar {
   }
 
   /**
-   * For a round that the gateway continues, the client receives this member with the turn of the round, in
-   * `x_gateway_mcp.replay`.
+   * Keeps the `extra_content` of a delta with the turn of the round. For a round that the gateway continues, the client
+   * receives it there, in `x_gateway_mcp.replay`, and not in the delta.
    */
   #keepExtra(delta: ChunkDelta, part: RoundPart): ChunkDelta {
     const { extra_content: extra, ...rest } = delta;

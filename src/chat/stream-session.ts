@@ -20,7 +20,7 @@ export interface Sending {
   /** The attempt in flight, or the last one. */
   readonly attempt: OpenAttempt;
   readonly hasContent: boolean;
-  /** The last events have been returned. */
+  /** Whether the last events have been returned. */
   readonly isFinished: boolean;
   /** Returns the next text; `null` when the stream is complete. */
   next(): Promise<string | null>;
@@ -38,19 +38,19 @@ function letGo(sending: Sending): void {
   sending.settle("cancelled");
 }
 
-/** What is held back, what waits, and how the reply ends. */
+/** Keeps what is held back and what waits, and decides how the reply ends. */
 export class StreamSession {
   readonly #begun: Promise<Sending>;
   readonly #call: Call;
   #sending: Sending | null = null;
-  /** The stream has begun, and the client has not read from it yet. */
+  /** The stream that has begun, from which the client has not read yet. */
   #untaken: Sending | null = null;
   #held = "";
   #over = false;
   #left = false;
-  /** Text was sent, and the client has not asked for more. */
+  /** Whether text was sent and the client has not asked for more. */
   #awaitsClient = false;
-  /** The client has asked for more, and waits. */
+  /** Whether the client has asked for more and waits. */
   #isAsked = false;
   /** What a client that did not read when the call was closed receives when it reads again. */
   #rest: string | null = null;
@@ -72,8 +72,8 @@ export class StreamSession {
   }
 
   /**
-   * The time of the call is over. A read in progress fails by itself; where the client does not read, the call is
-   * closed here.
+   * Called when the time of the call is over. A read in progress fails by itself; where the client does not read, the
+   * call is closed here.
    */
   handleEvent(): void {
     const { reason } = this.#call.signal;
@@ -101,7 +101,10 @@ export class StreamSession {
     if (sending.hasContent) this.#call.recorder.firstContent();
   }
 
-  /** Returns text, which Bun's server encodes where it writes, so that each piece is copied once less. */
+  /**
+   * Returns a stream of text instead of bytes, because Bun's server encodes text where it writes it, so that each piece
+   * is copied once less.
+   */
   readable(): ReadableStream<string> {
     return new ReadableStream<string>(
       {
@@ -131,7 +134,8 @@ export class StreamSession {
   }
 
   /**
-   * Encoding a text of some megabytes with accented letters at once would take the runtime too long for other calls.
+   * Enqueues a text in several turns of the event loop: encoding some megabytes with accented letters at once would
+   * delay other calls.
    */
   async #enqueueInTurns(controller: ReadableStreamDefaultController<string>, text: string): Promise<void> {
     for (const piece of piecesOf(text, LONG_EVENT)) {

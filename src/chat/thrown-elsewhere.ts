@@ -14,8 +14,8 @@ interface Told {
 }
 
 /**
- * `failure`: an error that the provider reports in a response with a success status. `malformed`: what is wrong with
- * the provider's answer.
+ * `failure` is an error that the provider reports in a response with a success status. `malformed` says what is wrong
+ * with the provider's answer.
  */
 export type Thrown = { readonly error: Told } | { readonly failure: UpstreamFailure } | { readonly malformed: string };
 

@@ -18,11 +18,14 @@ export interface CallState {
   /** All arguments received, up to a bound. */
   argumentText: string;
   extra: Json | undefined;
-  /** In a tool round: the tool call in the round's turn. */
+  /** The tool call in the turn of its round; `null` outside tool rounds. */
   made: MadeCall | null;
 }
 
-/** A bound, because each new delta is compared with the existing calls, and they are kept to the end of the stream. */
+/**
+ * The number of calls is bounded, because each new delta is compared with the existing calls, and they are kept to the
+ * end of the stream.
+ */
 const MAX_CALLS = 1024;
 /** The most characters of a call's arguments that are kept to check whether they are complete. */
 const MAX_KEPT_ARGUMENTS = 4 * 1024 * 1024;
@@ -58,8 +61,8 @@ export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
 }
 
 /**
- * Some servers give every call the index 0 and distinguish them by id alone; others give each delta of one call an id
- * of its own.
+ * Finds a call by its index. Some servers give every call the index 0 and distinguish them by id alone; others give
+ * each delta of one call an id of its own.
  */
 function numberedCall(
   calls: readonly CallState[],
@@ -87,8 +90,8 @@ export function isOpened(call: CallState): boolean {
 }
 
 /**
- * A delta with a name and without index and id begins a call, unless it only repeats the name of the open call, which
- * has no arguments yet.
+ * Whether the delta begins a call: it has a name but neither index nor id, and does not only repeat the name of the
+ * open call, which has no arguments yet.
  */
 function namesAnother(delta: ToolCallDelta, open: CallState | undefined): boolean {
   const name = delta.function?.name;
@@ -149,7 +152,7 @@ export function argumentsDelta(call: CallState, text: string): string {
   return `{"tool_calls":[{"index":${call.index},"function":{"arguments":${JSON.stringify(text)}}${extraContent(call)}}]}`;
 }
 
-/** The deprecated form, which has room for one call. */
+/** Returns the first delta in the deprecated form, which has room for one call. */
 export function legacyOpeningDelta(call: CallState): string {
   return `{"function_call":{"name":${JSON.stringify(call.name)},"arguments":${JSON.stringify(call.held)}}}`;
 }

@@ -1,5 +1,5 @@
-// Something that one target's form of request cannot express, found while the request is encoded for it. Other targets
-// may still accept the request (promise 3.4).
+// The error for a request that cannot be expressed in one target's form, which is found while the request is encoded.
+// Other targets may still accept the request (promise 3.4).
 import { GatewayError } from "../core/errors.ts";
 
 export class UnfitForTarget extends Error {

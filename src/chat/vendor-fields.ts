@@ -10,7 +10,7 @@ const MAX_WAITING = 262_144;
 const MAX_REMEMBERED = 4096;
 
 export class VendorFields {
-  /** Most of these fields have the same value on every chunk. */
+  /** The last JSON of each field, because most of these fields have the same value on every chunk. */
   readonly #repeated = new Map<string, { readonly value: unknown; readonly json: string }>();
   /** The fields of chunks that yielded no event; the last value of each name. */
   #waiting: Map<string, string> | null = null;
