@@ -69,13 +69,13 @@ async function alone(set: LimitSet): Promise<number> {
   const store = openMemoryLimits({ clock: systemClock });
   const caller = set.forCaller("default", "default", "token");
   if (caller === null) throw new Error("nothing applies");
-  const demand = { requests: 1, bound: () => 4_102 };
+  const reservationEstimate = { requests: 1, bound: () => 4_102 };
   const place = { route: "direct", provider: "sandbox", model: "sandbox:echo" };
   const used = { tokens: 20, nanoUsd: 20_000 };
   return microseconds(ALONE, (times) => {
     for (let index = 0; index < times; index++) {
       const call = new LimitedCall({ caller, user: `user${index % 100}`, store, onCharged: () => {}, outcomes: [] });
-      const admitted = call.admit(place, demand, false, () => systemClock.now());
+      const admitted = call.admit(place, reservationEstimate, false, () => systemClock.now());
       if (admitted instanceof Promise || admitted instanceof GatewayError) throw new Error("was not admitted at once");
       admitted.called(() => used);
       admitted.end();
@@ -101,7 +101,7 @@ async function leased(set: LimitSet): Promise<{ readonly micros: number; readonl
   const store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
   const caller = set.forCaller("default", "default", "token");
   if (caller === null) throw new Error("nothing applies");
-  const demand = { requests: 1, bound: () => 4_102 };
+  const reservationEstimate = { requests: 1, bound: () => 4_102 };
   const place = { route: "direct", provider: "sandbox", model: "sandbox:echo" };
   const used = { tokens: 20, nanoUsd: 20_000 };
   let asked = 0;
@@ -116,7 +116,7 @@ async function leased(set: LimitSet): Promise<{ readonly micros: number; readonl
       call.headers(systemClock.now());
     };
     all += 1;
-    const admitted = call.admit(place, demand, false, () => systemClock.now());
+    const admitted = call.admit(place, reservationEstimate, false, () => systemClock.now());
     if (!(admitted instanceof Promise)) {
       end(admitted);
       return;

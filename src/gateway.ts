@@ -39,7 +39,7 @@ import { type Log, openLog } from "./observe/log.ts";
 import type { LimitStoreFigures } from "./observe/metrics/limit-store-gauges.ts";
 import { type Metrics, openMetrics, type TargetStatus } from "./observe/metrics/metrics.ts";
 import { type BatchedObserver, batched } from "./observe/batch.ts";
-import { demandIntegrationPaths } from "./observe/integrations/integration-paths.ts";
+import { requireIntegrationPaths } from "./observe/integrations/integration-paths.ts";
 import { type Integrations, openIntegrations } from "./observe/integrations/integrations.ts";
 import { type ContentLog, openContentLog } from "./observe/content-log.ts";
 import { observers } from "./observe/observer.ts";
@@ -532,7 +532,7 @@ async function openNotifications(
   }: { readonly source: SnapshotSource; readonly storage: Storage; readonly externalClients: ExternalClients },
 ): Promise<Notifications> {
   const configured = source.configuration().integrations;
-  demandIntegrationPaths(configured, configFile);
+  requireIntegrationPaths(configured, configFile);
   const integrations = openIntegrations({ integrations: configured, configFile, log });
   closing.beside(() => integrations?.end(LAST_RECORDS_MS), LAST_THREADS_MS);
   const events = openEvents({

@@ -119,11 +119,11 @@ export class CallAdmission {
    */
   begin(
     accounts: readonly Account[],
-    demand: ReservationEstimate,
+    reservationEstimate: ReservationEstimate,
     degrades: boolean,
   ): Admitted | Refused | Promise<Admitted | Refused> {
-    if (this.#turn === null) return this.#begin(accounts, demand, degrades);
-    return this.#turn.then(() => this.begin(accounts, demand, degrades));
+    if (this.#turn === null) return this.#begin(accounts, reservationEstimate, degrades);
+    return this.#turn.then(() => this.begin(accounts, reservationEstimate, degrades));
   }
 
   /** Marks everything that the call holds now as recorded: the opening entry of the call is in the ledger. */
@@ -142,7 +142,7 @@ export class CallAdmission {
 
   #begin(
     accounts: readonly Account[],
-    demand: ReservationEstimate,
+    reservationEstimate: ReservationEstimate,
     degrades: boolean,
   ): Admitted | Refused | Promise<Admitted | Refused> {
     const needs: Need[] = [];
@@ -160,7 +160,7 @@ export class CallAdmission {
         outcome: null,
         isUnpriced: false,
       };
-      const known = boundOf(held, demand);
+      const known = boundOf(held, reservationEstimate);
       held.isUnpriced = known === null;
       if (known === null && rule.mode === "enforce") return { kind: "unpriced", account };
       const bound = boundedFor(rule, known ?? 0);
@@ -174,9 +174,16 @@ export class CallAdmission {
     const take = (reserved: Reservation | Shortage): Admitted | Refused =>
       isShortage(reserved)
         ? this.#short(reserved)
-        : this.#take(reserved, { needed, all, bounds, requests: demand.requests, degrades });
+        : this.#take(reserved, { needed, all, bounds, requests: reservationEstimate.requests, degrades });
     if (needs.length === 0)
-      return this.#admitted({ held: all, bounds, requests: demand.requests, open: null, seen: null, isOver: false });
+      return this.#admitted({
+        held: all,
+        bounds,
+        requests: reservationEstimate.requests,
+        open: null,
+        seen: null,
+        isOver: false,
+      });
     const answer = this.#store.reserve(needs);
     if (!(answer instanceof Promise)) return take(answer);
     const turn = answer.then(take).finally(() => (this.#turn = null));
@@ -391,9 +398,9 @@ function isCounted({ unit }: LimitRule): boolean {
   return unit === "requests" || unit === "concurrency";
 }
 
-function boundOf({ account: { rule }, last }: Held, demand: ReservationEstimate): number | null {
+function boundOf({ account: { rule }, last }: Held, reservationEstimate: ReservationEstimate): number | null {
   // The call is one request and takes one slot, however many attempts it makes.
-  return isCounted(rule) && !countsAttempts(rule) && last !== null ? 0 : boundAt(rule, demand);
+  return isCounted(rule) && !countsAttempts(rule) && last !== null ? 0 : boundAt(rule, reservationEstimate);
 }
 
 /**
@@ -407,9 +414,9 @@ function boundedFor({ mode, limit }: LimitRule, bound: number): number {
 /**
  * What the first attempt of a call may use. `null` when the price is not known and the budget denies unpriced calls.
  */
-export function boundAt(rule: LimitRule, demand: ReservationEstimate): number | null {
-  if (!isCounted(rule)) return demand.bound(rule) ?? (rule.unpriced === "allow" ? 0 : null);
-  return rule.unit === "requests" && countsAttempts(rule) ? demand.requests : 1;
+export function boundAt(rule: LimitRule, reservationEstimate: ReservationEstimate): number | null {
+  if (!isCounted(rule)) return reservationEstimate.bound(rule) ?? (rule.unpriced === "allow" ? 0 : null);
+  return rule.unit === "requests" && countsAttempts(rule) ? reservationEstimate.requests : 1;
 }
 
 function usedOfCall(held: Held, wasCalled: boolean): number {

@@ -58,14 +58,14 @@ export class LimitedCall {
    */
   admit(
     place: DeployedPlace,
-    demand: ReservationEstimate,
+    reservationEstimate: ReservationEstimate,
     isInstead: boolean,
     nowMs: () => number,
   ): Admitted | GatewayError | Promise<Admitted | GatewayError> {
     const accounts = this.accountsAt(place);
     const judge = (result: Admitted | Refused): Admitted | GatewayError =>
       isRefused(result) ? this.#refusal(result, nowMs()) : result;
-    const result = this.#admission.begin(accounts, demand, !isInstead && this.caller.degradeTo.length > 0);
+    const result = this.#admission.begin(accounts, reservationEstimate, !isInstead && this.caller.degradeTo.length > 0);
     return result instanceof Promise ? result.then(judge) : judge(result);
   }
 

@@ -100,9 +100,13 @@ function described(account: Account, { remaining, resetsAtMs }: AccountStatus): 
 }
 
 /** For an explanation: the standing of the account, and what the call would reserve. */
-export function explainedAccount(account: Account, standing: AccountStatus, demand: ReservationEstimate): JsonObject {
+export function explainedAccount(
+  account: Account,
+  standing: AccountStatus,
+  reservationEstimate: ReservationEstimate,
+): JsonObject {
   const { rule } = account;
-  const units = boundAt(rule, demand);
+  const units = boundAt(rule, reservationEstimate);
   const shown = units === null ? null : rule.unit === "nano_usd" ? usd(units) : units;
   return {
     id: rule.id,

@@ -33,7 +33,7 @@ export function authenticate(
       "invalid_token",
       "The access token is unknown. It was created for another gateway, deleted, or replaced by a rotation.",
     );
-  demandLive(token, secret, snapshot, nowMs);
+  requireLive(token, secret, snapshot, nowMs);
   return token;
 }
 
@@ -68,7 +68,7 @@ function matchingSecret(secrets: readonly TokenSecret[], sha256: Uint8Array): To
   return undefined;
 }
 
-function demandLive(
+function requireLive(
   token: AccessToken,
   secret: TokenSecret,
   snapshot: Pick<Snapshot, "memberships">,

@@ -42,9 +42,9 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
     });
   const { projectId, role } =
     token.kind === "project" ? ownProject(token, scope, snapshot) : usersProject(token, scope, snapshot);
-  demandDeveloper(role);
+  requireDeveloper(role);
   const permissions: ReadonlySet<Permission> = new Set(token.permissions);
-  demandPermissions(permissions, scope.needs);
+  requirePermissions(permissions, scope.needs);
   return {
     tokenId: token.id,
     tokenKind: token.kind,
@@ -62,12 +62,12 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
  * the permissions that the headers ask for. Throws the errors listed above.
  */
 export function requireInference(token: AccessToken, needs: RequestedScope["needs"], snapshot: Scopes): void {
-  if (token.kind === "project") demandDeveloper(ownProject(token, { projectId: null }, snapshot).role);
-  else demandAnyProject(token, snapshot);
-  demandPermissions(new Set(token.permissions), needs);
+  if (token.kind === "project") requireDeveloper(ownProject(token, { projectId: null }, snapshot).role);
+  else requireAnyProject(token, snapshot);
+  requirePermissions(new Set(token.permissions), needs);
 }
 
-function demandAnyProject(token: AccessToken, { projects, memberships }: Scopes): void {
+function requireAnyProject(token: AccessToken, { projects, memberships }: Scopes): void {
   const reaching = membershipsOf(token, { memberships }).filter(
     ({ projectId }) => projectId === null || projects.get(projectId)?.tenantId === token.tenantId,
   );
@@ -76,10 +76,10 @@ function demandAnyProject(token: AccessToken, { projects, memberships }: Scopes)
     null,
   );
   if (highest === null) throw noProject();
-  demandDeveloper(highest);
+  requireDeveloper(highest);
 }
 
-function demandDeveloper(role: Role): void {
+function requireDeveloper(role: Role): void {
   if (!roleAtLeast(role, "developer"))
     throw new GatewayError(
       "insufficient_role",
@@ -87,7 +87,7 @@ function demandDeveloper(role: Role): void {
     );
 }
 
-function demandPermissions(permissions: ReadonlySet<Permission>, needs: RequestedScope["needs"]): void {
+function requirePermissions(permissions: ReadonlySet<Permission>, needs: RequestedScope["needs"]): void {
   for (const [permission, field] of needs) {
     if (!permissions.has(permission))
       throw new GatewayError(

@@ -237,7 +237,7 @@ async function personalOwner(request: TokenRequest, reader: Reader): Promise<Own
           (page) => reader.listUsers(page),
         )
       : await userWithRole(knownRole(role), reader);
-  if (role !== null) await demandRole(user.id, knownRole(role), reader);
+  if (role !== null) await requireRole(user.id, knownRole(role), reader);
   if ((await reader.listMemberships({ limit: 1 }, { userId: user.id })).data.length === 0)
     throw new Error(
       `The user ${user.id} has no role, so the token could not be used. Give the user a membership first.`,
@@ -262,7 +262,7 @@ async function userWithRole(role: Role, reader: Reader): Promise<{ readonly id: 
 }
 
 /** A personal token has no role of its own, so its user must have the role. */
-async function demandRole(userId: string, role: Role, reader: Reader): Promise<void> {
+async function requireRole(userId: string, role: Role, reader: Reader): Promise<void> {
   const { data } = await reader.listMemberships({ limit: 1000 }, { userId });
   const highest = data.map((membership) => membership.role).toSorted((a, b) => ROLES.indexOf(b) - ROLES.indexOf(a))[0];
   if (highest === undefined || !roleAtLeast(highest, role))

@@ -1,11 +1,11 @@
 // What non-streaming and streamed answers have in common: the frame around the content, and the response head.
-import { toldAttempt } from "../core/record.ts";
+import { attemptSummary } from "../core/record.ts";
 import { type Target, targetName } from "../core/target.ts";
 import type { Call } from "./call.ts";
 import type { FittedRequest } from "./fit.ts";
 import { baseHeaders, providerHeaders } from "./reply-headers.ts";
 import type { Resolved } from "./resolve.ts";
-import type { AnswerFrame } from "./whole-answer.ts";
+import type { AnswerFrame } from "./non-streaming-answer.ts";
 
 export function answerFrame(
   call: Call,
@@ -42,7 +42,7 @@ export function answerHeaders(
     Object.assign(headers, providerHeaders(call.record));
     headers["x-gateway-attempts"] = String(call.record.attempts.length);
     if (call.mayDebug)
-      headers["x-gateway-attempt-list"] = JSON.stringify(call.record.attempts.slice(-MAX_TOLD).map(toldAttempt));
+      headers["x-gateway-attempt-list"] = JSON.stringify(call.record.attempts.slice(-MAX_TOLD).map(attemptSummary));
   }
   if (fitted !== null && fitted.dropped.length > 0) headers["x-gateway-dropped-params"] = fitted.dropped.join(",");
   if (call.record.warnings.length > 0) headers["x-gateway-warnings"] = call.record.warnings.join(",");

@@ -9,7 +9,7 @@ import type { SseEvent, SseParser } from "../wire/sse.ts";
 import type { UpstreamBody } from "../wire/upstream.ts";
 import type { Call } from "./call.ts";
 import type { StreamUnderGuards } from "./looking.ts";
-import type { StreamGrammar } from "./stream-grammar.ts";
+import type { StreamNormalizer } from "./stream-normalizer.ts";
 import { nextTurn } from "../wire/turn.ts";
 
 export interface AnswerStream {
@@ -25,7 +25,7 @@ export interface AnswerStream {
 }
 
 /** The receiver of a stream's chunks: the stream normalizer, or one choice of it. */
-export type ChunkWriter = Pick<StreamGrammar, "write" | "hear" | "isComplete" | "inferFinish" | "finish">;
+export type ChunkWriter = Pick<StreamNormalizer, "write" | "hear" | "isComplete" | "inferFinish" | "finish">;
 
 /**
  * A provider that sends without pause must not occupy the thread: after this many bytes, other calls get their turn.
@@ -65,7 +65,7 @@ export function openAnswerStream(
       }
       if (ended) {
         out += write(writer, decoder.end());
-        demandComplete();
+        requireComplete();
         out += writer.finish(usage());
       }
     } catch (thrown) {
@@ -103,7 +103,7 @@ export function openAnswerStream(
         // only after the guards have released everything is it known whether the tool calls of an answer without a
         // finish reason are complete
         out += write(writer, rest instanceof Promise ? await rest : rest);
-        demandComplete();
+        requireComplete();
         out += writer.finish(usage());
       }
     } catch (thrown) {
@@ -120,7 +120,7 @@ export function openAnswerStream(
     return true;
   }
 
-  function demandComplete(): void {
+  function requireComplete(): void {
     if (decoder.isTerminated === true && !writer.isComplete) writer.inferFinish();
     if (!writer.isComplete)
       throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");

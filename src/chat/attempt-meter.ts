@@ -8,7 +8,7 @@ import type { AttemptRecorder } from "./attempt-recorder.ts";
 import { type PricedAttempt, charge } from "./call-price.ts";
 import type { Call } from "./call.ts";
 import { promptTokens } from "./cost-estimate.ts";
-import type { StreamGrammar } from "./stream-grammar.ts";
+import type { StreamNormalizer } from "./stream-normalizer.ts";
 
 export interface AttemptUsage {
   readonly usage: Usage;
@@ -104,7 +104,7 @@ export class AttemptMeter {
  */
 export function streamUsage(
   request: ChatRequest,
-  stream: Pick<StreamGrammar, "reportedUsage" | "hasGenerated" | "generated" | "isComplete">,
+  stream: Pick<StreamNormalizer, "reportedUsage" | "hasGenerated" | "generated" | "isComplete">,
 ): AttemptUsage | null {
   const { reportedUsage: reported } = stream;
   if (reported !== null && (stream.isComplete || !stream.hasGenerated)) return { usage: reported, isEstimated: false };

@@ -15,7 +15,7 @@ import { followedAnswer } from "./follow-up.ts";
 import type { Resolved } from "./resolve.ts";
 import { endBesides, endingRequest, type OpenAttempt } from "./run-attempt.ts";
 import { unfit } from "./unfit-for-target.ts";
-import { returnRefused } from "./lend-credential.ts";
+import { reportRefused } from "./resolve-credential.ts";
 import { callsFor } from "./fit.ts";
 import { withFetchedParts } from "./fetch-parts.ts";
 import { attemptError, failureError, redacted } from "./upstream-errors.ts";
@@ -136,7 +136,7 @@ function toldRequestId(response: UpstreamResponse, { provider, target }: Resolve
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 
 /** Returns the model that answered, as the provider reports it, if it can be sent in a header. */
-export function toldModel(model: unknown, { target }: Resolved): string | null {
+export function reportedModel(model: unknown, { target }: Resolved): string | null {
   return typeof model === "string" && MODEL_NAME.test(model) && redacted(model, target) === model ? model : null;
 }
 const MODEL_NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
@@ -221,7 +221,7 @@ function setAsideRefused(
   resolved: Pick<Resolved, "target" | "provider">,
   call: Call,
 ): void {
-  if (reason === "authentication" || reason === "quota") returnRefused(resolved, reason, call);
+  if (reason === "authentication" || reason === "quota") reportRefused(resolved, reason, call);
 }
 
 /**

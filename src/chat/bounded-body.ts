@@ -59,25 +59,25 @@ const NAMES = [
  * Throws `invalid_request` with the path of the first name that is too long. The parser reports values of the wrong
  * type.
  */
-export function demandShortNames(body: JsonObject, { maxNameCharacters: max }: BodyBounds): void {
-  for (const name of NAMES) demandShort(body[name], name, max);
+export function requireShortNames(body: JsonObject, { maxNameCharacters: max }: BodyBounds): void {
+  for (const name of NAMES) requireShort(body[name], name, max);
   const { modalities, fallbacks, model_list: list, context_window_fallback_dict: models } = body;
-  each(modalities, (one, index) => demandShort(one, `modalities[${index}]`, max));
+  each(modalities, (one, index) => requireShort(one, `modalities[${index}]`, max));
   each(fallbacks, (one, index) => {
     const path = `fallbacks[${index}]`;
-    demandShort(one, path, max);
-    if (isObject(one)) for (const name of ["model", "route"]) demandShort(one[name], `${path}.${name}`, max);
+    requireShort(one, path, max);
+    if (isObject(one)) for (const name of ["model", "route"]) requireShort(one[name], `${path}.${name}`, max);
   });
   each(list, (one, index) => {
     if (!isObject(one)) return;
-    demandShort(one["model_name"], `model_list[${index}].model_name`, max);
-    if (isObject(one["params"])) demandShort(one["params"]["model"], `model_list[${index}].params.model`, max);
+    requireShort(one["model_name"], `model_list[${index}].model_name`, max);
+    if (isObject(one["params"])) requireShort(one["params"]["model"], `model_list[${index}].params.model`, max);
   });
   if (isObject(models)) {
     for (const [from, to] of Object.entries(models)) {
       const path = `context_window_fallback_dict.${from.slice(0, max)}`;
-      demandShort(from, path, max);
-      demandShort(to, path, max);
+      requireShort(from, path, max);
+      requireShort(to, path, max);
     }
   }
 }
@@ -86,7 +86,7 @@ function each(value: Json | undefined, look: (item: Json, index: number) => void
   if (Array.isArray(value)) (value as readonly Json[]).forEach(look);
 }
 
-function demandShort(value: Json | undefined, path: string, max: number): void {
+function requireShort(value: Json | undefined, path: string, max: number): void {
   if (typeof value === "string" && value.length > max)
     throw new GatewayError("invalid_request", `${path} may have at most ${max} characters; got ${value.length}.`, {
       param: path,

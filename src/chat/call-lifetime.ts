@@ -11,7 +11,7 @@ import { nextTurn } from "../wire/turn.ts";
 import type { CallClock } from "./call-clock.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import type { CallRecorder } from "./call-recorder.ts";
-import type { ContentKeeper } from "./content-keeper.ts";
+import type { ContentRecorder } from "./content-recorder.ts";
 import type { InFlightCall, ChatContext } from "./context.ts";
 
 export class CallLifetime {
@@ -25,7 +25,7 @@ export class CallLifetime {
   /** `null` when no limit applies to the caller, or the caller is not known yet. */
   #limited: LimitedCall | null = null;
   /** `null` when the content of the call is not kept. */
-  #content: ContentKeeper | null = null;
+  #content: ContentRecorder | null = null;
   /** The request whose conversation another thread holds; `null` when there is none. */
   #held: ChatRequest | null = null;
   /** The call's place among the calls in flight; `null` when it has none. */
@@ -70,7 +70,7 @@ export class CallLifetime {
   }
 
   /** Sets what has to be settled at the end. */
-  authorized(limited: LimitedCall | null, content: ContentKeeper | null): void {
+  authorized(limited: LimitedCall | null, content: ContentRecorder | null): void {
     this.#limited = limited;
     this.#content = content;
   }
@@ -137,7 +137,7 @@ export class CallLifetime {
   }
 
   /** Prepares the content after the answer, which does not wait for it; the end of the process does. Never rejects. */
-  async #publishWithContent(keeper: ContentKeeper): Promise<void> {
+  async #publishWithContent(keeper: ContentRecorder): Promise<void> {
     const { record } = this.#recorder;
     await nextTurn();
     let content: CallContent | null = null;

@@ -23,7 +23,7 @@ import {
 import type { AnswerToLookAt } from "./long-answers.ts";
 import type { GuardSaid, LongRequests } from "./long-requests.ts";
 import type { Looking, StreamUnderGuards } from "./looking.ts";
-import type { WholeAnswer } from "./whole-answer.ts";
+import type { NonStreamingAnswer } from "./non-streaming-answer.ts";
 import type { AnswerBody } from "./written-answer.ts";
 
 export interface PolicyCall {
@@ -300,7 +300,11 @@ export class CallPolicies {
    * Searches a non-streaming answer; returns a promise when that takes long, which it always does when `isLong` is set.
    * Throws `policy_violation`.
    */
-  answered(answer: WholeAnswer, guards: readonly GuardPolicy[], isLong: boolean): WholeAnswer | Promise<WholeAnswer> {
+  answered(
+    answer: NonStreamingAnswer,
+    guards: readonly GuardPolicy[],
+    isLong: boolean,
+  ): NonStreamingAnswer | Promise<NonStreamingAnswer> {
     return this.#look(
       guards,
       isLong ? Number.POSITIVE_INFINITY : charactersOfAnswer(answer),

@@ -15,7 +15,7 @@ import type { CallDeadline } from "./call-deadline.ts";
 import type { CallLifetime } from "./call-lifetime.ts";
 import { CallPolicies } from "./call-policies.ts";
 import type { CallRecorder } from "./call-recorder.ts";
-import { ContentKeeper, isSampled } from "./content-keeper.ts";
+import { ContentRecorder, isSampled } from "./content-recorder.ts";
 import type { ChatContext } from "./context.ts";
 import type { FittedRequest } from "./fit.ts";
 import { Looking } from "./looking.ts";
@@ -52,7 +52,7 @@ export class Call {
   /** `null` when no policy applies. */
   readonly policies: CallPolicies | null;
   /** `null` when the content of the call is not kept. */
-  readonly content: ContentKeeper | null;
+  readonly content: ContentRecorder | null;
   readonly #headers: Headers;
 
   constructor(
@@ -115,7 +115,7 @@ export class Call {
     });
   }
 
-  #contentOf(sent: ChatRequest, { tenantId, projectId }: Principal): ContentKeeper | null {
+  #contentOf(sent: ChatRequest, { tenantId, projectId }: Principal): ContentRecorder | null {
     const { contentLogs } = this.snapshot;
     const rules = contentLogs.size === 0 ? undefined : contentLogs.get(projectId);
     if (rules === undefined || !isSampled(this.traceId, rules.sample)) return null;
@@ -123,7 +123,7 @@ export class Call {
     const policies = this.snapshot.policies.of(tenantId, projectId);
     // the content is prepared after the end of the call, whose signal does not matter any more
     const looking = new Looking(guards, { tenantId, signal: null });
-    return new ContentKeeper(rules, policies, sent, looking, longRequests);
+    return new ContentRecorder(rules, policies, sent, looking, longRequests);
   }
 
   /** Returns one of the client's own HTTP headers, by lower-case name. */

@@ -3,12 +3,12 @@
 // content.
 import { LATE, within } from "../core/timeout.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
-import { toldAttempt } from "../core/record.ts";
+import { attemptSummary } from "../core/record.ts";
 import type { Hedge, Route } from "../core/route.ts";
 import { createPlan, type Failure, type Plan } from "../routing/plan.ts";
 import { failureAfter, Failures } from "../routing/verdict.ts";
 import type { Call } from "./call.ts";
-import type { Prepared, RouteCandidate } from "./legs.ts";
+import type { Prepared, RouteCandidate } from "./stages.ts";
 import { pause } from "./pause.ts";
 import { type Answered, AttemptRun, type AttemptWork, endOf, readyAt, type Refused, reserve } from "./run-attempt.ts";
 
@@ -169,6 +169,6 @@ function finalError(last: unknown, outOfTime: boolean, call: Call): unknown {
 /** Adds every attempt to the failure of a call (promise 7.6). */
 export function withAttempts(thrown: unknown, { record: { attempts } }: Call): unknown {
   return thrown instanceof GatewayError && attempts.length > 0
-    ? thrown.withMetadata({ attempts: attempts.map(toldAttempt) })
+    ? thrown.withMetadata({ attempts: attempts.map(attemptSummary) })
     : thrown;
 }

@@ -18,12 +18,12 @@ import { answerHeaders } from "./answer-frame.ts";
 import type { Call } from "./call.ts";
 import { withClientHeaders } from "./caller-headers.ts";
 import { costEstimate } from "./cost-estimate.ts";
-import { demandOf } from "./demand.ts";
+import { estimateReservation } from "./reservation-estimate.ts";
 import { type Fetch, withStandIns } from "./explained-content.ts";
 import { explainedRequest } from "./explained-request.ts";
 import { DEPRECATED_NAMES, type FittedRequest } from "./fit.ts";
 import { isOn } from "./header-switch.ts";
-import type { Prepared, RouteCandidate, RouteLeg } from "./legs.ts";
+import type { Prepared, RouteCandidate, RouteStage } from "./stages.ts";
 import { settingOrigins, settingsFor } from "./fit-settings.ts";
 import { masked, maskedCredential, type Masker, namedSecrets, openMasker, secretsOf } from "./masking.ts";
 import type { Resolved } from "./resolve.ts";
@@ -46,7 +46,7 @@ export function asksToExplain(headers: Headers): boolean {
 const MAX_EXPLAINED_BYTES = 2_097_152;
 
 /** Throws `invalid_request`, because an explanation repeats what would be sent, once for each target. */
-export function demandExplainable(body: Uint8Array): void {
+export function requireExplainable(body: Uint8Array): void {
   if (body.length > MAX_EXPLAINED_BYTES)
     throw new GatewayError(
       "invalid_request",
@@ -55,7 +55,7 @@ export function demandExplainable(body: Uint8Array): void {
     );
 }
 
-function demandFewTargets(targets: number, { source }: ChatRequest): void {
+function requireFewTargets(targets: number, { source }: ChatRequest): void {
   if (targets > 1 && targets * source.text.length > MAX_EXPLAINED_BYTES)
     throw new GatewayError(
       "invalid_request",
@@ -101,7 +101,7 @@ export async function replyExplained(
       .toSorted((a, b) => a.order - b.order || b.weight - a.weight)
       .map((candidate) => ({ candidate, stage, place })),
   );
-  demandFewTargets(candidates.length, sent);
+  requireFewTargets(candidates.length, sent);
   const planned: (Planned | Passed)[] = [];
   for (const { candidate, stage, place } of candidates) {
     await nextTurn();
@@ -152,7 +152,7 @@ function knownSecrets(
 
 function plannedAt(
   candidate: RouteCandidate,
-  stage: RouteLeg,
+  stage: RouteStage,
   place: number,
   principal: Principal,
   call: Call,
@@ -181,7 +181,7 @@ function plannedAt(
 
 function wordsFor(
   { route, order, weight }: RouteCandidate,
-  { label, strategy, candidates }: RouteLeg,
+  { label, strategy, candidates }: RouteStage,
   place: number,
 ): string {
   if (route.name === DIRECT_ROUTE && place === 0 && candidates.length === 1)
@@ -268,7 +268,7 @@ async function explainedLimits(
   const { limited, context } = call;
   if (limited === null) return [];
   const { target } = resolved;
-  const demand = demandOf(fitted, resolved, call);
+  const reservationEstimate = estimateReservation(fitted, resolved, call);
   const accounts = limited.accountsAt({
     route: route.name,
     provider: target.providerId,
@@ -276,7 +276,9 @@ async function explainedLimits(
     deployed,
   });
   return Promise.all(
-    accounts.map(async (account) => explainedAccount(account, await context.limits.status(account), demand)),
+    accounts.map(async (account) =>
+      explainedAccount(account, await context.limits.status(account), reservationEstimate),
+    ),
   );
 }
 

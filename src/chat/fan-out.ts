@@ -6,19 +6,19 @@ import { type ChatChunk, type ChunkChoice, isFinishReason, type Usage } from "..
 import { isObject } from "../core/json.ts";
 import type { AnswerStream, ChunkWriter } from "./answer-stream.ts";
 import { strictUsage } from "./strict-fields.ts";
-import type { StreamGrammar } from "./stream-grammar.ts";
+import type { StreamNormalizer } from "./stream-normalizer.ts";
 
 /** One of the streams, as a choice of the merged stream. */
 export class ChoiceWriter implements ChunkWriter {
-  readonly #grammar: StreamGrammar;
+  readonly #normalizer: StreamNormalizer;
   readonly #index: number;
   /** What was generated for this choice, for an estimate. */
   readonly generated = newTally();
   #finished = false;
   #usage: Usage | null = null;
 
-  constructor(grammar: StreamGrammar, index: number) {
-    this.#grammar = grammar;
+  constructor(normalizer: StreamNormalizer, index: number) {
+    this.#normalizer = normalizer;
     this.#index = index;
   }
 
@@ -40,24 +40,24 @@ export class ChoiceWriter implements ChunkWriter {
       : [];
     const choices = given.map((choice) => ({ ...choice, index: this.#index }));
     if (choices.some(({ finish_reason: finish }) => isFinishReason(finish))) this.#finished = true;
-    return this.#counted(() => this.#grammar.write({ ...chunk, usage: null, choices }));
+    return this.#counted(() => this.#normalizer.write({ ...chunk, usage: null, choices }));
   }
 
   inferFinish(): boolean {
-    this.#finished = this.#grammar.inferFinish(this.#index);
+    this.#finished = this.#normalizer.inferFinish(this.#index);
     return this.#finished;
   }
 
   hear(chunk: ChatChunk): void {
-    this.#counted(() => this.#grammar.hear(chunk));
+    this.#counted(() => this.#normalizer.hear(chunk));
   }
 
   /** Counts what the stream normalizer counts for this choice. */
   #counted<T>(say: () => T): T {
-    const { ascii, other } = this.#grammar.generated;
+    const { ascii, other } = this.#normalizer.generated;
     const said = say();
-    this.generated.ascii += this.#grammar.generated.ascii - ascii;
-    this.generated.other += this.#grammar.generated.other - other;
+    this.generated.ascii += this.#normalizer.generated.ascii - ascii;
+    this.generated.other += this.#normalizer.generated.other - other;
     return said;
   }
 

@@ -9,7 +9,7 @@ import { blockedError } from "./policy-violation.ts";
 import type { FittedRequest } from "./fit.ts";
 import { type KindOf, type LookedAt, mapTexts, namesAndNumbers, textGuard, type TextGuard } from "./guard-request.ts";
 import { isVendorField } from "./strict-fields.ts";
-import type { WholeAnswer } from "./whole-answer.ts";
+import type { NonStreamingAnswer } from "./non-streaming-answer.ts";
 
 function changes(guards: readonly GuardPolicy[]): boolean {
   return guards.some(({ mode }) => mode === "enforce");
@@ -54,7 +54,7 @@ function isAddress(text: string): boolean {
 }
 
 /** Returns the number of characters of an answer that guards search. */
-export function charactersOfAnswer(answer: WholeAnswer): number {
+export function charactersOfAnswer(answer: NonStreamingAnswer): number {
   let characters = 0;
   mapAnswer(answer, (text) => {
     characters += text.length;
@@ -64,17 +64,17 @@ export function charactersOfAnswer(answer: WholeAnswer): number {
 }
 
 /** Calls the guard with all texts of an answer. */
-export function visitAnswer(answer: WholeAnswer, guard: TextGuard): void {
+export function visitAnswer(answer: NonStreamingAnswer, guard: TextGuard): void {
   mapAnswer(answer, guard);
 }
 
 /** `ahead` is null if no texts were searched before. Throws `policy_violation`. */
 export function guardedAnswer(
-  answer: WholeAnswer,
+  answer: NonStreamingAnswer,
   guards: readonly GuardPolicy[],
   spoke: GuardFinding,
   ahead: LookedAt | null,
-): WholeAnswer {
+): NonStreamingAnswer {
   try {
     return answerUnder(guards, answer, spoke, ahead);
   } catch (thrown) {
@@ -85,17 +85,17 @@ export function guardedAnswer(
 /** Does the same as `guardedAnswer`, but throws BlockedText. */
 export function answerUnder(
   guards: readonly GuardPolicy[],
-  answer: WholeAnswer,
+  answer: NonStreamingAnswer,
   spoke: GuardFinding,
   ahead: LookedAt | null,
-): WholeAnswer {
+): NonStreamingAnswer {
   const body = mapAnswer(answer, textGuard(guards, spoke, ahead));
   if (changes(guards))
     body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
   return { ...answer, body };
 }
 
-function mapAnswer(answer: WholeAnswer, guard: TextGuard): Record<string, Json | undefined> {
+function mapAnswer(answer: NonStreamingAnswer, guard: TextGuard): Record<string, Json | undefined> {
   const body: Record<string, Json | undefined> = { ...answer.body };
   for (const name in body)
     if (name === "choices")

@@ -55,7 +55,7 @@ function guardedBase64(base64: string, isText: boolean, guard: FileGuard): strin
   if (found === null || found.text === "") return base64;
   const guarded = guard.text(found.text);
   const bytes = guarded === found.text ? null : bytesOf(guarded, found.encoding);
-  demandWithoutZeros(bytes ?? Buffer.from(base64, "base64"), guard);
+  requireWithoutZeros(bytes ?? Buffer.from(base64, "base64"), guard);
   return bytes === null ? base64 : bytes.toString("base64");
 }
 
@@ -63,7 +63,7 @@ function guardedBase64(base64: string, isText: boolean, guard: FileGuard): strin
  * NUL bytes may be half of the characters in UTF-16, or may hide a text from the search although readers ignore them.
  * Therefore the text without them must not contain a match either.
  */
-function demandWithoutZeros(bytes: Buffer, guard: FileGuard): void {
+function requireWithoutZeros(bytes: Buffer, guard: FileGuard): void {
   if (bytes.includes(0)) guard.fixed(bytes.toString("latin1").replaceAll("\0", ""));
 }
 

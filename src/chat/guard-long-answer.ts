@@ -5,7 +5,7 @@ import { type Matches, receivedGuard, type SentGuard, type Texts } from "../auth
 import { type PackedTexts, packTexts } from "../auth/packed-texts.ts";
 import { answerUnder, visitAnswer } from "./guard-answer.ts";
 import { lookedAt, textsOf } from "./guard-texts.ts";
-import type { WholeAnswer } from "./whole-answer.ts";
+import type { NonStreamingAnswer } from "./non-streaming-answer.ts";
 
 /** A finding of the guard at this place in the list. */
 export interface AnswerFinding {
@@ -19,15 +19,15 @@ export interface AnswerUnderGuards {
   readonly spoke: readonly AnswerFinding[];
   /** The finding for which the answer is withheld; null if the answer may be sent. */
   readonly blocked: AnswerFinding | null;
-  readonly answer: WholeAnswer;
+  readonly answer: NonStreamingAnswer;
 }
 
 export class AnswerLook {
-  readonly #answer: WholeAnswer;
+  readonly #answer: NonStreamingAnswer;
   readonly #guards: readonly GuardPolicy[];
   readonly #texts: Texts;
 
-  constructor(answer: WholeAnswer, guards: readonly SentGuard[]) {
+  constructor(answer: NonStreamingAnswer, guards: readonly SentGuard[]) {
     this.#answer = answer;
     this.#guards = guards.map(receivedGuard);
     this.#texts = textsOf((guard) => visitAnswer(answer, guard));

@@ -65,7 +65,7 @@ function withGuarded(
 export function guardedMessages(messages: readonly Message[], guard: TextGuard): readonly Message[] {
   return mapList(messages, (message) => {
     const guarded = namesAndNumbers(mapMessage(message, guard, messageKind), guard);
-    if (isObject(guarded)) demandResultInParts(guarded, guard);
+    if (isObject(guarded)) requireResultInParts(guarded, guard);
     return guarded;
   }) as unknown as readonly Message[];
 }
@@ -74,14 +74,14 @@ export function guardedMessages(messages: readonly Message[], guard: TextGuard):
  * Searches the text parts of a tool result as one text, which may be JSON with escapes that are split between the
  * parts. Throws BlockedText.
  */
-function demandResultInParts({ role, content }: JsonObject, guard: TextGuard): void {
+function requireResultInParts({ role, content }: JsonObject, guard: TextGuard): void {
   if (!isOfTool(role) || !Array.isArray(content)) return;
   const joined = (content as readonly Json[])
     .map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : ""))
     .join("");
   const value = escapedJson(joined);
   if (value !== undefined) mapTexts(value, guard, fixedKind, "text");
-  if (value !== undefined) demandPlain(value, guard);
+  if (value !== undefined) requirePlain(value, guard);
 }
 
 function isOfTool(role: Json | undefined): boolean {
@@ -136,7 +136,7 @@ export function textGuard(
   spoke: GuardFinding,
   ahead: LookedAt | null = null,
 ): TextGuard {
-  if (ahead !== null && ahead.unlooked.size > 0) demandLooked(guards, spoke, ahead);
+  if (ahead !== null && ahead.unlooked.size > 0) requireLooked(guards, spoke, ahead);
   const guard = (text: string, kind: "words" | "json", across?: readonly Found[]): string => {
     if (text === "") return text;
     const options = kind === "json" ? AS_JSON : undefined;
@@ -264,7 +264,7 @@ export function mapMessage(message: Json, guard: TextGuard, kindOf: KindOf): Jso
 export const UNLOOKED = "the guard could not check the text within its time limit";
 
 /** Throws BlockedText for a guard that could not search and blocks in that case. */
-function demandLooked(guards: readonly GuardPolicy[], spoke: GuardFinding, { unlooked }: LookedAt): void {
+function requireLooked(guards: readonly GuardPolicy[], spoke: GuardFinding, { unlooked }: LookedAt): void {
   for (const policy of guards) {
     if (!unlooked.has(policy)) continue;
     spoke(policy, UNLOOKED);
@@ -377,7 +377,7 @@ function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
     const guarded =
       typeof value === "string" ? (isText ? guard(value, "words") : fixed(value, guard)) : mapTexts(value, guard, kind);
     // a number by itself is a setting, such as a seed
-    if (typeof value === "object" && !isRawNumber(value)) demandPlain(value, guard);
+    if (typeof value === "object" && !isRawNumber(value)) requirePlain(value, guard);
     if (guarded !== value) (changed ??= { ...params })[name] = guarded;
   }
   return changed ?? params;
@@ -390,16 +390,16 @@ function fixed(text: string, guard: TextGuard): string {
 }
 
 /** Searches names of members and numbers, which cannot be replaced. Throws BlockedText. */
-function demandPlain(value: Json, guard: TextGuard): void {
+function requirePlain(value: Json, guard: TextGuard): void {
   if (typeof value === "number" || isRawNumber(value)) {
     const text = isRawNumber(value) ? value.rawJSON : String(value);
     if (text.length >= LONG_NUMBER) fixed(text, guard);
-  } else if (Array.isArray(value)) for (const item of value as readonly Json[]) demandPlain(item, guard);
+  } else if (Array.isArray(value)) for (const item of value as readonly Json[]) requirePlain(item, guard);
   else if (isObject(value))
     for (const name in value) {
       if (name.length >= LONG_NAME) fixed(name, guard);
       const member = value[name];
-      if (typeof member === "object" ? member !== null : typeof member === "number") demandPlain(member!, guard);
+      if (typeof member === "object" ? member !== null : typeof member === "number") requirePlain(member!, guard);
     }
 }
 

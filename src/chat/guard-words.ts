@@ -99,7 +99,7 @@ const VALUES = [
   "reasoning.summary",
   "reasoning.encrypted",
   "mcp",
-  "grammar",
+  "normalizer",
   "json_object",
   "json_schema",
   "content",

@@ -9,9 +9,9 @@ import { Call } from "./call.ts";
 import { complete } from "./complete.ts";
 import type { ChatContext } from "./context.ts";
 import { withEntriesInTurns } from "./entry-request.ts";
-import { asksToExplain, demandExplainable, EXPLAIN_HEADER, replyExplained } from "./explain.ts";
+import { asksToExplain, requireExplainable, EXPLAIN_HEADER, replyExplained } from "./explain.ts";
 import { isOn } from "./header-switch.ts";
-import { prepare } from "./legs.ts";
+import { prepare } from "./stages.ts";
 import { LONG_BODY_BYTES } from "./long-body-thread.ts";
 import { openToolSession } from "./tools/open-tool-session.ts";
 import { parseChatRequest } from "./parse.ts";
@@ -19,7 +19,7 @@ import { afterUnread, bodyText, isUnread, readBody } from "./read-body.ts";
 import { type Peers, ReceivedCall } from "./received-call.ts";
 import { replyRounds } from "./tools/reply-rounds.ts";
 import { replyStream, streaming } from "./reply-stream.ts";
-import { replyWhole, whole } from "./reply-whole.ts";
+import { replyNonStreaming, nonStreaming } from "./reply-non-streaming.ts";
 import { ToolRounds } from "./tools/tool-rounds.ts";
 
 /** Answers `POST /api/v1/chat/completions`. It never throws, because every failure becomes an error response. */
@@ -44,7 +44,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
 
     const { limits } = snapshot;
     const body = await readBody(http, limits);
-    if (explains) demandExplainable(body);
+    if (explains) requireExplainable(body);
     const { longRequests } = context;
     const parsed =
       longRequests === null || explains || body.length < LONG_BODY_BYTES
@@ -72,7 +72,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
       );
     else if (sent.params.stream === true)
       answer = await replyStream(complete(prepared(sent), call, streaming(call)), call);
-    else answer = replyWhole(await complete(prepared(sent), call, whole(call)), call);
+    else answer = replyNonStreaming(await complete(prepared(sent), call, nonStreaming(call)), call);
   } catch (thrown) {
     answer = received.fail(thrown);
     // the call has ended and has released its place before the rest of the unwanted body is read

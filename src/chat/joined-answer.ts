@@ -3,7 +3,12 @@
 import type { TokenTally } from "../accounting/estimate.ts";
 import { summedUsage } from "../accounting/summed-usage.ts";
 import type { ChatAnswer, Usage } from "../core/chat.ts";
-import { type AnswerFigures, type AnswerFrame, wholeAnswer, type WholeAnswer } from "./whole-answer.ts";
+import {
+  type AnswerFigures,
+  type AnswerFrame,
+  nonStreamingAnswer,
+  type NonStreamingAnswer,
+} from "./non-streaming-answer.ts";
 
 export interface JoinedFigures extends AnswerFigures {
   /** The usage of each upstream request. */
@@ -15,13 +20,13 @@ export function joinedAnswer(
   answers: readonly ChatAnswer[],
   frame: AnswerFrame,
   estimate: (generated: TokenTally) => Usage,
-): WholeAnswer & JoinedFigures {
-  const wholes = answers.map((answer) => wholeAnswer(answer, frame, estimate));
+): NonStreamingAnswer & JoinedFigures {
+  const wholes = answers.map((answer) => nonStreamingAnswer(answer, frame, estimate));
   const parts = wholes.map(({ usage, usageEstimated }) => ({ usage, isEstimated: usageEstimated }));
   if (wholes.length === 1) return { ...wholes[0]!, parts };
   const merged = { ...mergedChoices(answers), usage: summedUsage(parts.map(({ usage }) => usage)) };
   const usageEstimated = parts.some(({ isEstimated }) => isEstimated);
-  return { ...wholeAnswer(merged, frame, estimate), usageEstimated, parts };
+  return { ...nonStreamingAnswer(merged, frame, estimate), usageEstimated, parts };
 }
 
 /** Merges answers in their order, without their usage. */

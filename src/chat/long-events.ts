@@ -58,7 +58,7 @@ function isLeading(unit: number): boolean {
 }
 
 /** Throws MalformedAnswer when a non-streaming answer to a streamed call contains more than a single event may. */
-export function demandReadable(data: string): void {
+export function requireReadable(data: string): void {
   const excess = excessOf(data);
   if (excess !== null) throw new MalformedAnswer(`The provider's answer to a streamed call holds more than ${excess}.`);
 }

@@ -11,7 +11,7 @@ const HEADERS = ["extra_headers", "headers"] as const;
 const ADDRESSES = ["base_url", "api_base"] as const;
 
 /** Throws `permission_required` with the path. */
-export function demandNoHeaders({ options, source }: ChatRequest, restrictions: TokenRestrictions | null): void {
+export function requireNoHeaders({ options, source }: ChatRequest, restrictions: TokenRestrictions | null): void {
   if (restrictions === null || !options.needs.has("byo_endpoint")) return;
   if (options.baseUrl === null && Object.keys(options.headers).length > 0)
     throw refused(HEADERS.find((name) => source.members.has(name)) ?? "headers");

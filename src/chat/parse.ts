@@ -10,7 +10,7 @@ import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from 
 import { COMMON, FIELDS, GATEWAY } from "../core/params.ts";
 import { parseJsonObject } from "../wire/json.ts";
 import { JsonError } from "../wire/json-error.ts";
-import { beyondBound, demandShortNames, jsonBounds } from "./bounded-body.ts";
+import { beyondBound, requireShortNames, jsonBounds } from "./bounded-body.ts";
 import { parseCallerCredentials, parseCallerSettings } from "./caller-credentials.ts";
 import { parseCallerHeaders } from "./caller-headers.ts";
 import { withToolsForFunctions } from "./legacy-functions.ts";
@@ -52,7 +52,7 @@ const BOUNDS = ["max_tokens", "max_completion_tokens"] as const;
  */
 export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST_BODY_BOUNDS): ChatRequest {
   const { value: body, members } = parseBody(text, bounds);
-  if (bounds !== null) demandShortNames(body, bounds);
+  if (bounds !== null) requireShortNames(body, bounds);
   const fields = classify(body);
   const legacy = withToolsForFunctions(fields.common, fields.gateway);
   const toolServers = parseToolServers((legacy.params["tools"] as readonly Json[] | undefined) ?? []);

@@ -12,10 +12,10 @@ import { nextTurn } from "../wire/turn.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
 import { decoderWithoutKeys } from "./answer-keys.ts";
-import { besideFailure, closeAttempt, closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
+import { besideFailure, closeAttempt, closeRequest, type OpenAnswer, sendRequests, reportedModel } from "./attempt.ts";
 import type { AttemptLifetime } from "./attempt-lifetime.ts";
 import type { Call } from "./call.ts";
-import type { RoundPart } from "./tools/answer-thread.ts";
+import type { RoundAccumulator } from "./tools/multi-round-answer.ts";
 import { streamUsage } from "./attempt-meter.ts";
 import { ChoiceWriter, mergedStream } from "./fan-out.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "./run-attempt.ts";
@@ -24,7 +24,7 @@ import { splitChunk } from "./guarded-chunks.ts";
 import { LONG_EVENT } from "./long-events.ts";
 import type { StreamUnderGuards } from "./looking.ts";
 import { readAnswer, TURNS_BYTES } from "./read-answer.ts";
-import { StreamGrammar } from "./stream-grammar.ts";
+import { StreamNormalizer } from "./stream-normalizer.ts";
 import { type Sending, StreamSession } from "./stream-session.ts";
 
 const PARSERS = {
@@ -38,35 +38,35 @@ const MAX_HELD = 1024 * 1024;
 /** A stream that was read up to its first content, and of which nothing has been sent. */
 export interface BegunStream {
   readonly stream: AnswerStream;
-  readonly grammar: StreamGrammar;
+  readonly normalizer: StreamNormalizer;
   /** `null` when the answer has one round. */
-  readonly part: RoundPart | null;
+  readonly part: RoundAccumulator | null;
   /** The text that came before and with the first content. */
   readonly held: string;
   readonly usage: () => Usage;
 }
 
 /** `begin` returns what one attempt at the next round adds to a multi-round answer. */
-export function streaming(call: Call, begin: () => RoundPart | null = () => null): AttemptWork<BegunStream> {
+export function streaming(call: Call, begin: () => RoundAccumulator | null = () => null): AttemptWork<BegunStream> {
   return {
     run: (attempt) => tryStream(attempt, call, begin()),
-    isEmpty: ({ grammar }) => grammar.isEmpty,
+    isEmpty: ({ normalizer }) => normalizer.isEmpty,
     discard: ({ stream }) => stream.cancel(),
   };
 }
 
 /** Makes one attempt at a stream, up to its first content or its end. Throws GatewayError. */
-async function tryStream(attempt: OpenAttempt, call: Call, part: RoundPart | null): Promise<BegunStream> {
+async function tryStream(attempt: OpenAttempt, call: Call, part: RoundAccumulator | null): Promise<BegunStream> {
   const { fitted, resolved, route, outputGuards, requests, lifetime } = attempt;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
-  const grammar = new StreamGrammar(
+  const normalizer = new StreamNormalizer(
     answerFrame(call, fitted, resolved, route),
     includeUsage,
     outputGuards.length > 0,
     part,
   );
-  const usage = () => grammar.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), grammar.generated);
-  attempt.meter.readFrom(() => streamUsage(fitted.request, grammar));
+  const usage = () => normalizer.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
+  attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer));
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
     if (/^application\/json/i.test(open.response.header("content-type") ?? ""))
@@ -85,11 +85,11 @@ async function tryStream(attempt: OpenAttempt, call: Call, part: RoundPart | nul
   const answers = sendRequests(attempt, call);
   const stream =
     answers.length === 1
-      ? streamOf(answers[0]!, (open) => openStream(open, part === null ? grammar : listening(grammar, lifetime)))
-      : fannedStream(answers, openStream, grammar, attempt, call);
+      ? streamOf(answers[0]!, (open) => openStream(open, part === null ? normalizer : listening(normalizer, lifetime)))
+      : fannedStream(answers, openStream, normalizer, attempt, call);
   try {
     let held = "";
-    while ((!grammar.hasContent || grammar.isEmpty) && held.length < MAX_HELD) {
+    while ((!normalizer.hasContent || normalizer.isEmpty) && held.length < MAX_HELD) {
       const text = await stream.next();
       if (text === null) break;
       held += text;
@@ -100,9 +100,9 @@ async function tryStream(attempt: OpenAttempt, call: Call, part: RoundPart | nul
     if (failure !== undefined) throw failure;
     for (const request of requests) {
       request.firstContent();
-      request.answeredBy(toldModel(grammar.toldModel, resolved));
+      request.answeredBy(reportedModel(normalizer.toldModel, resolved));
     }
-    return { stream, grammar, part, held, usage };
+    return { stream, normalizer, part, held, usage };
   } catch (thrown) {
     stream.cancel();
     throw closeAttempt(thrown, attempt, call);
@@ -110,19 +110,19 @@ async function tryStream(attempt: OpenAttempt, call: Call, part: RoundPart | nul
 }
 
 /** Reports to the attempt's lifetime when content arrives, even where the written chunks yield no text. */
-function listening(grammar: StreamGrammar, lifetime: AttemptLifetime): ChunkWriter {
+function listening(normalizer: StreamNormalizer, lifetime: AttemptLifetime): ChunkWriter {
   return {
     write(chunk) {
-      const text = grammar.write(chunk);
-      if (!lifetime.hasContent && grammar.hasGenerated) lifetime.contentCame();
+      const text = normalizer.write(chunk);
+      if (!lifetime.hasContent && normalizer.hasGenerated) lifetime.contentCame();
       return text;
     },
-    hear: (chunk) => grammar.hear(chunk),
+    hear: (chunk) => normalizer.hear(chunk),
     get isComplete() {
-      return grammar.isComplete;
+      return normalizer.isComplete;
     },
-    inferFinish: () => grammar.inferFinish(),
-    finish: (total) => grammar.finish(total),
+    inferFinish: () => normalizer.inferFinish(),
+    finish: (total) => normalizer.finish(total),
   };
 }
 
@@ -165,20 +165,20 @@ function streamOf(answer: Promise<OpenAnswer>, openStream: (open: OpenAnswer) =>
 function fannedStream(
   answers: readonly Promise<OpenAnswer>[],
   openStream: (open: OpenAnswer, writer: ChunkWriter) => AnswerStream,
-  grammar: StreamGrammar,
+  normalizer: StreamNormalizer,
   attempt: OpenAttempt,
   call: Call,
 ): AnswerStream {
   const { fitted, meter } = attempt;
-  const writers = answers.map((_, index) => new ChoiceWriter(grammar, index));
+  const writers = answers.map((_, index) => new ChoiceWriter(normalizer, index));
   meter.readFrom((index) => streamUsage(fitted.request, writers[index]!));
   const streams = answers.map((answer, index) =>
     streamOf(answer, (open) => attributed(openStream(open, writers[index]!), open, attempt, call)),
   );
   const merged = mergedStream(streams, () => {
     const summed = summedUsage(writers.map((writer) => writer.reportedUsage));
-    const told = summed === null ? "" : grammar.write({ choices: [], usage: summed });
-    return told + grammar.finish(meter.usage!.usage);
+    const told = summed === null ? "" : normalizer.write({ choices: [], usage: summed });
+    return told + normalizer.finish(meter.usage!.usage);
   });
   const cancel = (): void => {
     merged.cancel();
@@ -256,7 +256,7 @@ async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promi
 }
 
 function sendingOf({ answer, attempt }: Answered<BegunStream>, call: Call): Sending {
-  const { stream, grammar, held } = answer;
+  const { stream, normalizer, held } = answer;
   return {
     held,
     attempt,
@@ -264,10 +264,10 @@ function sendingOf({ answer, attempt }: Answered<BegunStream>, call: Call): Send
     next: () => stream.next(),
     cancel: () => stream.cancel(),
     get hasContent() {
-      return grammar.hasContent;
+      return normalizer.hasContent;
     },
     get isFinished() {
-      return grammar.isFinished;
+      return normalizer.isFinished;
     },
     fail(thrown) {
       stream.cancel();
@@ -279,13 +279,13 @@ function sendingOf({ answer, attempt }: Answered<BegunStream>, call: Call): Send
 
 /** Records what a stream has answered and used so far, and charges it. */
 export function noteStream(
-  { answer: { grammar }, attempt }: Pick<Answered<BegunStream>, "answer" | "attempt">,
+  { answer: { normalizer }, attempt }: Pick<Answered<BegunStream>, "answer" | "attempt">,
   call: Call,
 ): void {
   const { recorder } = call;
-  recorder.finished(grammar);
-  if (grammar.isFinishInferred) recorder.finishInferred();
-  recorder.streamedBy(toldModel(grammar.toldModel, attempt.resolved));
+  recorder.finished(normalizer);
+  if (normalizer.isFinishInferred) recorder.finishInferred();
+  recorder.streamedBy(reportedModel(normalizer.toldModel, attempt.resolved));
   const used = attempt.meter.usage;
   if (used === null) return;
   recorder.used(used.usage, used.isEstimated);

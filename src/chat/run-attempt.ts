@@ -13,10 +13,10 @@ import { AttemptLifetime } from "./attempt-lifetime.ts";
 import { AttemptMeter } from "./attempt-meter.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "./call.ts";
-import { demandOf, usedOf } from "./demand.ts";
+import { estimateReservation, usedOf } from "./reservation-estimate.ts";
 import type { FittedRequest } from "./fit.ts";
-import type { Ready, RouteCandidate } from "./legs.ts";
-import { lendCredential } from "./lend-credential.ts";
+import type { ReadyTarget, RouteCandidate } from "./stages.ts";
+import { resolveCredential } from "./resolve-credential.ts";
 import { untilOver } from "./pause.ts";
 import type { Resolved } from "./resolve.ts";
 import { UnfitForTarget } from "./unfit-for-target.ts";
@@ -154,7 +154,7 @@ export class AttemptRun<T> {
     call.lifetime.admitted();
 
     // 4. a credential
-    const resolved = await lendCredential(withoutCredential, call);
+    const resolved = await resolveCredential(withoutCredential, call);
 
     // 5. a place among the attempts in flight at the target
     const place = await enterPlace(candidate, call);
@@ -250,7 +250,7 @@ export function endOf(thrown: unknown, call: Call, last: Readonly<Attempt> | und
 export function readyAt(
   candidate: RouteCandidate,
   call: Call,
-): { readonly kind: "ready"; readonly ready: Ready } | Refused {
+): { readonly kind: "ready"; readonly ready: ReadyTarget } | Refused {
   // the target to which a budget redirects is only for calls that the budget redirects
   if (candidate.insteadOf !== null && call.limited?.isSentTo(candidate.insteadOf, candidate.isAgain) !== true)
     return { kind: "refused", reason: null };
@@ -272,7 +272,7 @@ export function readyAt(
  */
 export function reserve(
   candidate: RouteCandidate,
-  ready: Ready,
+  ready: ReadyTarget,
   call: Call,
 ): Admitted | GatewayError | null | Promise<Admitted | GatewayError> {
   return call.limited === null ? null : reserveUnder(call.limited, candidate, ready, call);
@@ -281,12 +281,12 @@ export function reserve(
 function reserveUnder(
   limited: LimitedCall,
   { route, target, insteadOf, deployed }: RouteCandidate,
-  { fitted, resolved }: Ready,
+  { fitted, resolved }: ReadyTarget,
   call: Call,
 ): Admitted | GatewayError | Promise<Admitted | GatewayError> {
   const result = limited.admit(
     { route: route.name, provider: target.providerId, model: target.name, deployed },
-    demandOf(fitted, resolved, call),
+    estimateReservation(fitted, resolved, call),
     insteadOf !== null,
     () => call.context.clock.now(),
   );

@@ -3,7 +3,7 @@
 import type { ToolCallDelta } from "../core/chat.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
-import type { MadeCall } from "./tools/answer-thread.ts";
+import type { AccumulatedCall } from "./tools/multi-round-answer.ts";
 
 export interface CallState {
   /** Assigned in the order of opening, so that a call whose name comes late or never leaves no gap; -1 before that. */
@@ -19,7 +19,7 @@ export interface CallState {
   argumentText: string;
   extra: Json | undefined;
   /** The tool call in the turn of its round; `null` outside tool rounds. */
-  made: MadeCall | null;
+  made: AccumulatedCall | null;
 }
 
 /**

@@ -11,10 +11,10 @@ import { answerWithoutKeys } from "./answer-keys.ts";
 import { joinedAnswer, type JoinedFigures } from "./joined-answer.ts";
 import { type AnswerFinding, AnswerLook } from "./guard-long-answer.ts";
 import { keptAnswer } from "./kept-answer.ts";
-import { demandReadable } from "./long-events.ts";
+import { requireReadable } from "./long-events.ts";
 import { type PackedJson, packJson } from "./long-texts.ts";
 import { strictUsage } from "./strict-fields.ts";
-import type { AnswerFrame, WholeAnswer } from "./whole-answer.ts";
+import type { AnswerFrame, NonStreamingAnswer } from "./non-streaming-answer.ts";
 
 /** One answer of a provider, as it arrived. */
 export interface AnswerBytes {
@@ -119,7 +119,7 @@ export function checkedAnswer(question: DecodeQuestion, provider: Provider): Che
 /** Reads an answer that is sent as events of a stream, within their bounds. Throws StreamError or MalformedAnswer. */
 export function packedAnswer(question: DecodeQuestion, provider: Provider): PackedJson {
   const packed = packJson(decodedAnswer(question, provider));
-  demandReadable(packed.outline);
+  requireReadable(packed.outline);
   return packed;
 }
 
@@ -160,7 +160,7 @@ type BodyForm = Pick<AnswerQuestion, "asValue" | "keeps">;
 function readAnswers(
   { answers, frame, promptTokens, ...reading }: AnswerQuestion,
   provider: Provider,
-): { readonly answer: WholeAnswer; readonly read: ReadAnswer } {
+): { readonly answer: NonStreamingAnswer; readonly read: ReadAnswer } {
   const given = answers.map((one) => decodedAnswer({ ...reading, ...one }, provider));
   const answer = joinedAnswer(given, frame, (generated) => estimatedUsage(promptTokens, generated));
   const { body: _body, ...figures } = answer;
@@ -171,7 +171,7 @@ function readAnswers(
   };
 }
 
-function writtenBody({ body }: WholeAnswer, { asValue, keeps }: BodyForm): AnswerBody {
+function writtenBody({ body }: NonStreamingAnswer, { asValue, keeps }: BodyForm): AnswerBody {
   if (asValue) return { packed: packJson(body) };
   return {
     bytes: new TextEncoder().encode(JSON.stringify(body)),

@@ -52,7 +52,7 @@ export interface Attempt {
 }
 
 /** What a caller may see of an attempt: no host and no key (promise 7.6). */
-export function toldAttempt({ provider, model, status, code }: Attempt): JsonObject {
+export function attemptSummary({ provider, model, status, code }: Attempt): JsonObject {
   return { provider, model, status, code };
 }
 

@@ -130,11 +130,11 @@ export function createApp(context: AppContext): Hono<AppEnv> {
         why === null ? { status: "ready" } : { status: "not_ready", reason: why },
         why === null ? 200 : 503,
       );
-    await demandInsider(c, context);
+    await requireInsider(c, context);
     return reply(c, readiness(context, why), why === null ? 200 : 503);
   });
   app.get("/metrics", async (c) => {
-    await demandInsider(c, context);
+    await requireInsider(c, context);
     const { text, contentType } = await context.metrics();
     return new Response(text, { headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), "content-type": contentType } });
   });
@@ -296,7 +296,7 @@ function decodedTail(path: string, base: string): string {
  * Admits programs on this machine, operators, and tokens with the permission `ops`, unless the configuration opens the
  * path (promise 9.5).
  */
-async function demandInsider(c: Context<AppEnv>, context: AppContext): Promise<void> {
+async function requireInsider(c: Context<AppEnv>, context: AppContext): Promise<void> {
   const snapshot = context.snapshot();
   if (snapshot.opsOpen || isOnThisMachine(c.env.peer, c.req.raw.headers)) return;
   const token = await authenticated(c, context);

@@ -27,7 +27,7 @@ export function ledgerFolderOf({ dataFolder, ledgerFolder }: DataPlace): string 
  * Checks both folders before anything is made or read in them. With `write`, files have to be made there. Throws
  * StoreError.
  */
-export function demandFolders(place: DataPlace, { write }: { readonly write: boolean }): void {
+export function requireFolders(place: DataPlace, { write }: { readonly write: boolean }): void {
   const { dataFolder } = place;
   const fault = folderFault(dataFolder, { write });
   if (fault !== null) throw dataFolderUnusable(dataFolder, fault);

@@ -8,7 +8,7 @@ import { findMasterKeys, type MasterKeys } from "../config/master-key.ts";
 import { pathFault } from "../config/path-fault.ts";
 import { openSealer, type Sealer } from "../config/sealing.ts";
 import type { CallStore } from "./calls.ts";
-import { databaseFile, dataFolderUnusable, type DataPlace, demandFolders, leftBehind } from "./data-folder.ts";
+import { databaseFile, dataFolderUnusable, type DataPlace, requireFolders, leftBehind } from "./data-folder.ts";
 import type { Database } from "./database.ts";
 import type { EventQueue } from "./events.ts";
 import { OWNERS_FOLDER } from "./owner-only.ts";
@@ -56,11 +56,11 @@ async function opened(
   whereNone: WhereNone,
 ): Promise<SealedDatabase> {
   const place = { dataFolder: resolve(dataFolder), ledgerFolder: ledger?.folder ?? null };
-  demandFolders(place, { write: databaseUrl === null && whereNone !== "open" });
+  requireFolders(place, { write: databaseUrl === null && whereNone !== "open" });
   const file = databaseFile(place.dataFolder);
   const loss = databaseUrl === null ? lossOf(file) : null;
   if (loss !== null)
-    demandNone({ name: `The database ${file}`, loss, left: leftBehind(place), place, databaseUrl }, whereNone);
+    requireNone({ name: `The database ${file}`, loss, left: leftBehind(place), place, databaseUrl }, whereNone);
   try {
     // A command that needs an existing database makes no folder: with PostgreSQL it may have been given none.
     if (whereNone !== "open") mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
@@ -82,7 +82,7 @@ async function opened(
       const left = leftBehind(place);
       // Another process may have created its tables meanwhile, and afterwards files in the folder.
       if (await database.store.isNew())
-        demandNone({ name: database.name, loss: "is empty", left, place, databaseUrl }, whereNone);
+        requireNone({ name: database.name, loss: "is empty", left, place, databaseUrl }, whereNone);
     }
     await database.store.migrate();
   } catch (error) {
@@ -130,7 +130,7 @@ interface NoDatabase {
 }
 
 /** A lost database is not silently replaced: every tenant, token and setting would be gone. Throws StoreError. */
-function demandNone({ name, loss, left, place: { dataFolder }, databaseUrl }: NoDatabase, whereNone: WhereNone): void {
+function requireNone({ name, loss, left, place: { dataFolder }, databaseUrl }: NoDatabase, whereNone: WhereNone): void {
   if (left.length > 0 && whereNone !== "replace") {
     const others =
       databaseUrl === null

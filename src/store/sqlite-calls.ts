@@ -13,17 +13,17 @@ import { requireInPlace } from "./sqlite.ts";
 /** The file has to be migrated. The threads start with their first request. */
 export function openSqliteCalls({ file }: { readonly file: string }): CallStore {
   const path = resolve(file);
-  const demand = requireInPlace(path);
+  const requireFile = requireInPlace(path);
   const writer = threadOf({ file: path, role: "write" });
   const reader = threadOf({ file: path, role: "read" });
   return {
     ingest: async (rows, place) => {
       // The rows stay in the ledger: written to a file that was removed they would be lost.
-      demand();
+      requireFile();
       if (rows.length > 0) await writer.ask("ingest", writtenRows(rows), place);
     },
     places: async (journals, runs) => {
-      demand();
+      requireFile();
       return await writer.ask("places", journals, runs);
     },
     prune: (before) => writer.ask("prune", before),
@@ -32,7 +32,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     searchCalls: (page, filter) => reader.ask("searchCalls", page, filter),
     contentKey: (tenantId, sealed) => writer.ask("contentKey", tenantId, sealed),
     keepContents: async (contents) => {
-      demand();
+      requireFile();
       await writer.ask("keepContents", contents);
     },
     findContent: (traceId) => reader.ask("findContent", traceId),
@@ -42,7 +42,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     usageTotals: (query) => reader.ask("usageTotals", query),
     spent: (query) => reader.ask("spent", query),
     meetReplicas: async (own, gone) => {
-      demand();
+      requireFile();
       return await writer.ask("meetReplicas", own, gone);
     },
     leaveReplicas: (id) => writer.ask("leaveReplicas", id),

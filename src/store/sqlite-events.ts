@@ -9,7 +9,7 @@ import { requireInPlace } from "./sqlite.ts";
 /** The file has to be migrated. The thread starts with its first request. */
 export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): EventQueue {
   const path = resolve(file);
-  const demand = requireInPlace(path);
+  const requireFile = requireInPlace(path);
   const thread = new DatabaseThread<keyof EventQueue>(
     threadFile(import.meta.url, "store/event-worker.ts"),
     { file: path, mostWaiting } satisfies EventWorkerSetup,
@@ -18,7 +18,7 @@ export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): Event
   return {
     append: async (events) => {
       // The events stay in memory: written to a file that was removed they would be lost.
-      demand();
+      requireFile();
       return await thread.ask("append", events);
     },
     unspread: (most) => thread.ask("unspread", most),

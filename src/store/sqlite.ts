@@ -60,24 +60,24 @@ export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDa
  * revokes in the new file would stay valid here, without any sign of it.
  */
 function whileInPlace(store: Store, path: string): Store {
-  const demand = requireInPlace(path);
+  const requireFile = requireInPlace(path);
   // Otherwise a change would be confirmed, and lost with the removed file.
   return {
     ...store,
     async revision() {
-      demand();
+      requireFile();
       return await store.revision();
     },
     async change(actor, work, options) {
-      demand();
+      requireFile();
       return await store.change(actor, work, options);
     },
     async note(actor, note) {
-      demand();
+      requireFile();
       await store.note(actor, note);
     },
     async reseal() {
-      demand();
+      requireFile();
       return await store.reseal();
     },
   };

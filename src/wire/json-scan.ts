@@ -145,7 +145,7 @@ function endOfValue(scan: Scan, start: number, outerDepth: number): number {
       at = endOfNumber(scan, at);
     } else if (unit === COMMA) {
       if (++scan.values > maxValues) throw tooManyValues(scan, at);
-      if (++COUNTS[depth]! > least) demandRoom(scan, depth, outerDepth, at);
+      if (++COUNTS[depth]! > least) requireRoom(scan, depth, outerDepth, at);
       at += 1;
     } else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
       depth += 1;
@@ -170,7 +170,7 @@ function endOfValue(scan: Scan, start: number, outerDepth: number): number {
 }
 
 /** Throws JsonError when an array or object has more items or members than allowed. */
-function demandRoom(scan: Scan, depth: number, outerDepth: number, at: number): void {
+function requireRoom(scan: Scan, depth: number, outerDepth: number, at: number): void {
   const isObject = OBJECTS[depth] === 1;
   const bound = isObject ? (scan.bounds.maxMembers ?? NO_BOUND) : depth === outerDepth + 1 ? scan.own : scan.inside;
   if (COUNTS[depth]! <= bound) return;

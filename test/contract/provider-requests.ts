@@ -1,8 +1,8 @@
 // Requests, targets and answers for the provider suite, on the way that they really go: parsed, fitted, encoded; decoded, made strict.
-import { StreamGrammar } from "../../src/chat/stream-grammar.ts";
+import { StreamNormalizer } from "../../src/chat/stream-normalizer.ts";
 import { fitRequest } from "../../src/chat/fit.ts";
 import { parseChatRequest } from "../../src/chat/parse.ts";
-import { type AnswerFrame, wholeAnswer } from "../../src/chat/whole-answer.ts";
+import { type AnswerFrame, nonStreamingAnswer } from "../../src/chat/non-streaming-answer.ts";
 import type { ChatRequest, Usage } from "../../src/core/chat.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { Principal } from "../../src/core/identity.ts";
@@ -93,7 +93,7 @@ export function choicesOfWhole(
   model: string,
 ): readonly SeenChoice[] {
   const answer = provider.decodeResponse(JSON.stringify(whole), { model, memo });
-  const { choices } = wholeAnswer(answer, frameOf(provider, answer.choices.length), NO_FIGURES).body as {
+  const { choices } = nonStreamingAnswer(answer, frameOf(provider, answer.choices.length), NO_FIGURES).body as {
     readonly choices: readonly Record<string, any>[];
   };
   return choices.map((choice) => seen(choice["message"] as JsonObject, choice["finish_reason"] as string));
@@ -108,13 +108,13 @@ export function choicesOfStream(
   choices: number,
 ): readonly SeenChoice[] {
   const decoder = provider.openStream({ model, memo });
-  const grammar = new StreamGrammar(frameOf(provider, choices), false);
+  const normalizer = new StreamNormalizer(frameOf(provider, choices), false);
   let text = "";
   for (const event of events)
-    if (event.data !== "[DONE]") for (const chunk of decoder.push(event)) text += grammar.write(chunk);
-  for (const chunk of decoder.end()) text += grammar.write(chunk);
-  if (!grammar.isComplete) throw new Error("the stream is not complete");
-  return assembled(readStream(text + grammar.finish(grammar.reportedUsage ?? NO_FIGURES())).events);
+    if (event.data !== "[DONE]") for (const chunk of decoder.push(event)) text += normalizer.write(chunk);
+  for (const chunk of decoder.end()) text += normalizer.write(chunk);
+  if (!normalizer.isComplete) throw new Error("the stream is not complete");
+  return assembled(readStream(text + normalizer.finish(normalizer.reportedUsage ?? NO_FIGURES())).events);
 }
 
 function assembled(events: readonly Record<string, any>[]): readonly SeenChoice[] {

@@ -145,7 +145,7 @@ export function resultOf(text: string, series: ReadonlyMap<string, Series>): rea
         const operator = take().text;
         const value = JSON.parse(take().text) as string;
         if (!found.labels.includes(label)) throw new Error(`${name} has no label ${label}`);
-        demandValue(label, operator, value);
+        requireValue(label, operator, value);
         if (isMark(",")) take();
       }
       expect("}");
@@ -188,7 +188,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Words that the label never has find nothing, and nobody notices. */
-function demandValue(label: string, operator: string, value: string): void {
+function requireValue(label: string, operator: string, value: string): void {
   const known =
     WORDS[label] ??
     (LABELS[label]?.most === null ? [...LABELS[label].values.matchAll(/`([^`]+)`/g)].map(([, word]) => word!) : null);

@@ -137,7 +137,7 @@ describe("TGI's generate", () => {
         seed: 7,
         stop: ["END"],
         top_n_tokens: 3,
-        grammar: { type: "json", value: SCHEMA },
+        normalizer: { type: "json", value: SCHEMA },
       },
     });
   });

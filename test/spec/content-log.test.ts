@@ -13,7 +13,7 @@ import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts
 import type { CallContent } from "../../src/core/content.ts";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import type { ScopeSettings } from "../../src/core/snapshot.ts";
-import { ContentKeeper, isSampled } from "../../src/chat/content-keeper.ts";
+import { ContentRecorder, isSampled } from "../../src/chat/content-recorder.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { openContentLog } from "../../src/observe/content-log.ts";
 import type { CallRecord } from "../../src/core/record.ts";
@@ -476,7 +476,7 @@ describe("what is kept", () => {
     ];
     const looking = new Looking(openGuardThreads({ onEnded: () => {} }), { tenantId: "acme", signal: null });
     for (const [index, content] of hostile.entries()) {
-      const keeper = new ContentKeeper(
+      const keeper = new ContentRecorder(
         rulesOf({ enabled: true }).get("default")!,
         null,
         { messages: [{ role: "user", content }], params: {} } as unknown as ChatRequest,

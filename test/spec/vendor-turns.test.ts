@@ -2,7 +2,7 @@
 // (record 0006): Anthropic's blocks, plain and streamed, and those of Bedrock's Converse.
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/core/json.ts";
-import { StreamGrammar } from "../../src/chat/stream-grammar.ts";
+import { StreamNormalizer } from "../../src/chat/stream-normalizer.ts";
 import { bedrock } from "../../src/providers/bedrock/provider.ts";
 import { frameOf } from "../contract/provider-requests.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
@@ -397,7 +397,7 @@ describe("Converse's blocks that chat completions cannot say", () => {
 
   test("say the same in a stream", () => {
     const decoder = bedrock.openStream(CONTEXT);
-    const grammar = new StreamGrammar(frameOf(bedrock, 1), false);
+    const normalizer = new StreamNormalizer(frameOf(bedrock, 1), false);
     const events: readonly (readonly [name: string, event: JsonObject])[] = [
       ["messageStart", { role: "assistant" }],
       ["contentBlockDelta", { contentBlockIndex: 0, delta: { text: "I " } }],
@@ -430,9 +430,9 @@ describe("Converse's blocks that chat completions cannot say", () => {
     ];
     let text = "";
     for (const [event, data] of events)
-      for (const chunk of decoder.push({ event, data: JSON.stringify(data) })) text += grammar.write(chunk);
+      for (const chunk of decoder.push({ event, data: JSON.stringify(data) })) text += normalizer.write(chunk);
     const deltas = readStream(
-      text + grammar.finish({ prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }),
+      text + normalizer.finish({ prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }),
     ).events.flatMap((event) => (event["choices"] as readonly Record<string, any>[]).map(({ delta }) => delta));
     expect(deltas.map((delta) => delta.content ?? "").join("")).toBe("I look. It is sunny.");
     expect(deltas.filter((delta) => delta.extra_content !== undefined).map((delta) => delta.extra_content)).toEqual([

@@ -67,7 +67,7 @@ export interface ReplicaAccount extends WindowShape {
   /** Units of a typical call, as a running mean. */
   typical: number;
   demandSinceMs: number;
-  demand: number;
+  reservationEstimate: number;
   demandBefore: number;
   /** As the store last reported it, plus what was done here since. Includes `idle`. */
   used: number;
@@ -134,7 +134,7 @@ export function newAccount(
     wants: false,
     typical: Math.max(1, units),
     demandSinceMs: nowMs,
-    demand: 0,
+    reservationEstimate: 0,
     demandBefore: 0,
     used: 0,
     resetsAtMs: null,
@@ -176,18 +176,21 @@ export function leaseWithRoom(account: ReplicaAccount, units: number, { monoMs, 
 export function noteDemand(account: ReplicaAccount, units: number, nowMs: number, demandMs: number): void {
   account.typical += (units - account.typical) / 8;
   if (nowMs - account.demandSinceMs >= demandMs) {
-    account.demandBefore = nowMs - account.demandSinceMs >= 2 * demandMs ? 0 : account.demand;
-    account.demand = 0;
+    account.demandBefore = nowMs - account.demandSinceMs >= 2 * demandMs ? 0 : account.reservationEstimate;
+    account.reservationEstimate = 0;
     account.demandSinceMs = nowMs;
   }
   // Slots are used again and again, so the demand is how many are in use at once.
-  account.demand = account.kind === "slots" ? Math.max(account.demand, account.inUse + units) : account.demand + units;
+  account.reservationEstimate =
+    account.kind === "slots"
+      ? Math.max(account.reservationEstimate, account.inUse + units)
+      : account.reservationEstimate + units;
   account.usedLastMs = nowMs;
 }
 
 /** The units that the replica asks to lease: what it used lately, and at least one call. */
 export function wantedUnits(account: ReplicaAccount): number {
-  const lately = Math.max(account.demand, account.demandBefore, account.typical);
+  const lately = Math.max(account.reservationEstimate, account.demandBefore, account.typical);
   return account.kind === "slots" ? Math.max(1, lately - account.inUse - account.idle) : Math.ceil(lately);
 }
 

@@ -36,7 +36,7 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
     Promise.all(servers.map(({ asked, server }) => listed(asked, server, call))),
   );
   const { tools, functions, warnings } = offer(listings);
-  if (tools.size === 0) demandSomeAnswer(listings);
+  if (tools.size === 0) requireSomeAnswer(listings);
   const names = new Map([...tools].map(([name, { server, tool }]) => [toolPlace(server.label, tool.name), name]));
   const maxRounds = sent.options.maxToolRounds ?? DEFAULT_ROUNDS;
   // with a maximum of one round, the first round is also the last, in which tools cannot be called
@@ -117,7 +117,7 @@ async function listed(asked: AskedToolServer, server: ToolServer, { context, sig
  * Throws `tool_server_failed` if a server failed. It is not an error if a server has no tools or the request allows
  * none.
  */
-function demandSomeAnswer(listings: readonly Listing[]): void {
+function requireSomeAnswer(listings: readonly Listing[]): void {
   const failed = listings.filter(({ failure }) => failure !== null);
   const [first] = failed;
   if (first === undefined) return;

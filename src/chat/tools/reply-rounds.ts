@@ -4,14 +4,20 @@ import type { AnswerMessage, FinishReason, Message, ReasoningDetail, ToolCall } 
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
 import type { Outcome } from "../../routing/health.ts";
-import { isThreadText, type RoundPart } from "./answer-thread.ts";
+import { isJoinedText, type RoundAccumulator } from "./multi-round-answer.ts";
 import { closeAttempt } from "../attempt.ts";
 import type { Call } from "../call.ts";
 import { complete, withAttempts } from "../complete.ts";
 import type { Answered, OpenAttempt } from "../run-attempt.ts";
 import { asFunctionCall } from "../legacy-functions.ts";
 import { type BegunStream, noteStream, replySending, streaming } from "../reply-stream.ts";
-import { noteWhole, type RoundAnswer, sendLong, sendWhole, wholeRound } from "../reply-whole.ts";
+import {
+  recordNonStreaming,
+  type RoundAnswer,
+  sendLong,
+  sendNonStreaming,
+  nonStreamingRound,
+} from "../reply-non-streaming.ts";
 import type { Sending } from "../stream-session.ts";
 import type { ToolRounds } from "./tool-rounds.ts";
 
@@ -33,10 +39,10 @@ async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Respons
   const joined = new JoinedAnswer();
   let first: OpenAttempt | null = null;
   for (;;) {
-    const won = await complete(rounds.prepared(), call, wholeRound(call));
+    const won = await complete(rounds.prepared(), call, nonStreamingRound(call));
     const { answer, attempt } = won;
     first ??= attempt;
-    noteWhole(won, call);
+    recordNonStreaming(won, call);
     attempt.settle("success");
     const part = rounds.thread.begin();
     const legacy = attempt.fitted.request.options.legacyFunctions;
@@ -52,11 +58,11 @@ async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Respons
     }
     const body = joined.body(shownCalls(turn, part), isCut, legacy, rounds.told(), call.record.usage!);
     call.recorder.finishedWith([joined.finish]);
-    return joined.isLong ? await sendLong(body, first, call) : sendWhole(body, first, call);
+    return joined.isLong ? await sendLong(body, first, call) : sendNonStreaming(body, first, call);
   }
 }
 
-function shownCalls({ tool_calls: calls = [] }: Message, part: RoundPart): readonly ToolCall[] {
+function shownCalls({ tool_calls: calls = [] }: Message, part: RoundAccumulator): readonly ToolCall[] {
   return calls.filter((_, index) => part.calls[index]!.isShown);
 }
 
@@ -72,7 +78,7 @@ class JoinedAnswer {
   /** True if any of the rounds has a long answer. */
   isLong = false;
 
-  add({ body, finishReasons, isLong }: RoundAnswer, part: RoundPart, legacy: boolean): void {
+  add({ body, finishReasons, isLong }: RoundAnswer, part: RoundAccumulator, legacy: boolean): void {
     this.isLong ||= isLong;
     this.#first ??= body;
     this.#last = body;
@@ -90,7 +96,7 @@ class JoinedAnswer {
     } = message;
     for (const name of ["content", "refusal", "reasoning_content"] as const) {
       const text = message[name];
-      if (typeof text === "string" && isThreadText(name))
+      if (typeof text === "string" && isJoinedText(name))
         this.#message[name] = ((this.#message[name] as string | undefined) ?? "") + part.text(name, text);
     }
     this.#details.push(...part.details(details));
@@ -133,7 +139,7 @@ class JoinedAnswer {
   }
 }
 
-function addMade(made: ToolCall, index: number, part: RoundPart, legacy: boolean): void {
+function addMade(made: ToolCall, index: number, part: RoundAccumulator, legacy: boolean): void {
   const { function: called, extra_content: extra } = made;
   const isOfFunction = isObject(called);
   // the deprecated form has room for only one call that the client runs
@@ -181,23 +187,23 @@ class SentRounds implements Sending {
     this.#rounds = rounds;
     this.#call = call;
     this.#won = won;
-    const { held, grammar } = won.answer;
+    const { held, normalizer } = won.answer;
     // the first event contains the role and must stay the first
     const at = held.indexOf("\n\n") + 2;
     this.held =
       early.length === 0
         ? held
-        : held.slice(0, at) + early.map((activity) => grammar.activity(activity)).join("") + held.slice(at);
+        : held.slice(0, at) + early.map((activity) => normalizer.activity(activity)).join("") + held.slice(at);
   }
 
   get attempt(): OpenAttempt {
     return this.#won.attempt;
   }
   get hasContent(): boolean {
-    return this.#won.answer.grammar.hasContent;
+    return this.#won.answer.normalizer.hasContent;
   }
   get isFinished(): boolean {
-    return this.#won.answer.grammar.isFinished;
+    return this.#won.answer.normalizer.isFinished;
   }
 
   async next(): Promise<string | null> {
@@ -214,15 +220,15 @@ class SentRounds implements Sending {
   }
 
   async #answer(): Promise<string> {
-    const { stream, grammar, part } = this.#won.answer;
+    const { stream, normalizer, part } = this.#won.answer;
     const text = await stream.next();
     if (text !== null) return text;
     this.note();
     this.settle("success");
     const { thread } = this.#rounds;
-    thread.head = grammar.head;
+    thread.head = normalizer.head;
     thread.ended(part!);
-    const finish = grammar.finishReasons[0] ?? null;
+    const finish = normalizer.finishReasons[0] ?? null;
     const turn = part!.turn(finish);
     const { ours, ends, isCut } = this.#rounds.after(this.attempt, turn, finish);
     if (ours.length === 0) return this.#end(isCut);
@@ -247,10 +253,10 @@ class SentRounds implements Sending {
     this.#running!.then(over, over);
     while (this.#told.length === 0 && !isOver) await new Promise<void>((wake) => (this.#wake = wake));
     if (this.#told.length > 0) {
-      const { grammar } = this.#won.answer;
+      const { normalizer } = this.#won.answer;
       return this.#told
         .splice(0)
-        .map((activity) => grammar.activity(activity))
+        .map((activity) => normalizer.activity(activity))
         .join("");
     }
     await this.#running;
@@ -276,14 +282,14 @@ class SentRounds implements Sending {
   }
 
   #end(isCut: boolean): string {
-    const { grammar, usage } = this.#won.answer;
+    const { normalizer, usage } = this.#won.answer;
     this.#phase = "over";
-    const text = grammar.end(
+    const text = normalizer.end(
       this.#call.record.usage ?? usage(),
       isCut,
       `,"x_gateway_mcp":${JSON.stringify(this.#rounds.told())}`,
     );
-    this.#call.recorder.finishedWith(grammar.finishReasons);
+    this.#call.recorder.finishedWith(normalizer.finishReasons);
     return text;
   }
 

@@ -5,11 +5,11 @@ import type { ChatRequest, FinishReason, Message, ToolCall } from "../../core/ch
 import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
-import { AnswerThread } from "./answer-thread.ts";
+import { MultiRoundAnswer } from "./multi-round-answer.ts";
 import type { Call } from "../call.ts";
 import { admitAhead } from "../complete.ts";
 import type { OpenAttempt } from "../run-attempt.ts";
-import { everyLeg, type Prepared, type RouteCandidate } from "../legs.ts";
+import { everyLeg, type Prepared, type RouteCandidate } from "../stages.ts";
 import type { ToolRunRecorder } from "./tool-run-recorder.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";
 import { nextTurn } from "../../wire/turn.ts";
@@ -32,7 +32,7 @@ const MAX_RUNS = 1000;
 const TURN_MS = 10;
 
 export class ToolRounds {
-  readonly thread: AnswerThread;
+  readonly thread: MultiRoundAnswer;
   readonly #session: ToolSession;
   readonly #call: Call;
   readonly #prepare: (request: ChatRequest) => Prepared;
@@ -51,7 +51,7 @@ export class ToolRounds {
     this.#request = session.request;
     // a request that cannot be answered must fail before a tool runs
     this.#prepared = prepare(this.#request);
-    this.thread = new AnswerThread(
+    this.thread = new MultiRoundAnswer(
       (name) => session.ownerOf({ id: "", type: "function", function: { name, arguments: "{}" } }) !== "gateway",
     );
   }

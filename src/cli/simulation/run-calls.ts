@@ -1,6 +1,6 @@
 // The engine of src/chat/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with
 // attempts whose outcomes the traffic file determines.
-import type { Prepared, Ready, RouteCandidate } from "../../chat/legs.ts";
+import type { Prepared, ReadyTarget, RouteCandidate } from "../../chat/stages.ts";
 import { type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { Route } from "../../core/route.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
@@ -225,7 +225,7 @@ function attempt(running: Running, step: TryStep<RouteCandidate>, isHedge: boole
   one.undo.push(undoWait, () => entered.cancel());
 }
 
-function readyAt(candidate: RouteCandidate): Ready | GatewayError {
+function readyAt(candidate: RouteCandidate): ReadyTarget | GatewayError {
   try {
     return candidate.ready();
   } catch (thrown) {
@@ -246,7 +246,7 @@ function passOver(running: Running, one: Live, ending: "refused" | "shed", code:
   over(running, one, { kind: "refused", retryAfterMs: null }, code);
 }
 
-function send(running: Running, one: Live, { resolved }: Ready): void {
+function send(running: Running, one: Live, { resolved }: ReadyTarget): void {
   const {
     world: { queue, health, watch, courses, limits },
     call,

@@ -212,7 +212,7 @@ function withShown(answered: Answer, shown: JsonObject, { dryRun }: Call): Answe
  */
 function wanted(body: unknown, rule: DocumentRule, before: Resource | null): Wanted {
   const { name, ...rest } = body as JsonObject;
-  if (before !== null) demandSamePlace(rest, before);
+  if (before !== null) requireSamePlace(rest, before);
   if (before !== null || rule.named === "singleton")
     checked(
       sentHead,
@@ -242,7 +242,7 @@ function wanted(body: unknown, rule: DocumentRule, before: Resource | null): Wan
 }
 
 /** Fields that a response showed may be sent back unchanged; a different value is rejected. */
-function demandSamePlace(sent: JsonObject, before: Resource): void {
+function requireSamePlace(sent: JsonObject, before: Resource): void {
   const stays: JsonObject = {
     id: before.id,
     tenant_id: before.tenantId,

@@ -34,9 +34,9 @@ export async function goBack(
   const place = call.place!;
   requireConfigures(call.caller.token);
   const before = await readNaming(writer, place.tenantId);
-  await demandOwn(await writer.diffVersions(Number.MAX_SAFE_INTEGER, version, place), call, writer);
+  await requireOwn(await writer.diffVersions(Number.MAX_SAFE_INTEGER, version, place), call, writer);
   const changes = await writer.rollBack(place, version);
-  const restored = await demandOwn(changes, call, writer);
+  const restored = await requireOwn(changes, call, writer);
   const mistakes: Mistake[] = [];
   for (const one of restored) mistakes.push(...(await mistakesIn(rules[nounOf(one.kind)], one, call, writer)));
   for (const one of newlyDangling(dependencies, before, await readNaming(writer, place.tenantId)))
@@ -50,7 +50,7 @@ export async function goBack(
 }
 
 /** The resources of these changes that exist now. Throws `read_only` for one that a higher role has written. */
-async function demandOwn(changes: readonly Change[], { role }: Call, writer: Writer): Promise<readonly Resource[]> {
+async function requireOwn(changes: readonly Change[], { role }: Call, writer: Writer): Promise<readonly Resource[]> {
   const things: Resource[] = [];
   for (const { kind, id } of changes) {
     const found = isConfigured(kind) ? await writer.findResource(kind, id) : null;

@@ -26,7 +26,7 @@ export function routeRule(dependencies: DocumentDependencies): DocumentRule {
       const { call, name, document, reader } = judged;
       const entry = routeSchema.parse(document);
       const problems = await misplaced(dependencies, call.place!, name!, entry, reader);
-      if (problems.length === 0 && !roleAtLeast(call.role, "admin")) demandModest(dependencies, judged, entry);
+      if (problems.length === 0 && !roleAtLeast(call.role, "admin")) requireModest(dependencies, judged, entry);
       return problems;
     },
   };
@@ -95,7 +95,7 @@ function namedIn({
 }
 
 /** Throws `insufficient_role`. */
-function demandModest(dependencies: DocumentDependencies, { call }: Judged, entry: RouteEntry): void {
+function requireModest(dependencies: DocumentDependencies, { call }: Judged, entry: RouteEntry): void {
   const place = call.place!;
   const snapshot = snapshotSeenBy(call.snapshot, place);
   for (const { path, model, params } of namedIn(entry)) {

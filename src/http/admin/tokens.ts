@@ -225,7 +225,7 @@ async function theToken({ place, params }: AdminCall<unknown, unknown>, store: R
 type Rights = Pick<AccessToken, "role" | "permissions" | "models" | "routes" | "ipRanges" | "userId">;
 
 /** The holder of a token's secret has all its rights, so the rights have to lie within those of the caller. */
-async function demandWithin(call: AdminCall<unknown, unknown>, store: Reader, rights: Rights): Promise<void> {
+async function requireWithin(call: AdminCall<unknown, unknown>, store: Reader, rights: Rights): Promise<void> {
   if (rights.role !== null) requireRoleWithin(call.role, rights.role, "role");
   requirePermissionsWithin(call, rights.permissions, "permissions");
   requireRestrictionsWithin(call.caller.token, rights);
@@ -361,7 +361,7 @@ function creation({ reach, word, kind, base, what }: TokenPath): AdminOperation 
         routes: body.routes ?? [],
         ipRanges: body.ip ?? [],
       };
-      await demandWithin(call, writer, rights);
+      await requireWithin(call, writer, rights);
       const { caller, nowMs } = call;
       const request = {
         ...rights,
@@ -398,7 +398,7 @@ function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
     answer: token,
     run: async (call, writer) => {
       const there = await theToken(call, writer);
-      await demandWithin(call, writer, there);
+      await requireWithin(call, writer, there);
       requireEtag(call.ifMatch, there);
       const { body } = call;
       const changed = {
@@ -408,7 +408,7 @@ function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
         routes: body.routes ?? there.routes,
         ipRanges: body.ip ?? there.ipRanges,
       };
-      await demandWithin(call, writer, { ...there, ...changed });
+      await requireWithin(call, writer, { ...there, ...changed });
       return answer(await writer.changeToken(there.id, (now) => ({ ...now, ...changed })), call);
     },
   });
@@ -427,7 +427,7 @@ function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
     answer: issuedToken,
     run: async (call, writer) => {
       const there = await theToken(call, writer);
-      await demandWithin(call, writer, there);
+      await requireWithin(call, writer, there);
       requireEtag(call.ifMatch, there);
       if (there.revokedAtMs !== null)
         throw new GatewayError("conflict", "The access token is revoked, which cannot be undone. Create a new one.");
@@ -449,7 +449,7 @@ function revocation({ word, base, what }: TokenPath): AdminOperation {
     answer: token,
     run: async (call, writer) => {
       const there = await theToken(call, writer);
-      if (there.userId !== null) await demandWithin(call, writer, { ...there, permissions: [] });
+      if (there.userId !== null) await requireWithin(call, writer, { ...there, permissions: [] });
       requireEtag(call.ifMatch, there);
       if (there.id === call.caller.token.id)
         throw new GatewayError(

@@ -104,7 +104,7 @@ const callsQuery = z.strictObject({
 /**
  * Sums are stored by the hour, and those of end users by the day. Throws `invalid_request`, which names the parameter.
  */
-function demandWhole(by: readonly UsageDimension[], asked: Filters): void {
+function requireWhole(by: readonly UsageDimension[], asked: Filters): void {
   const isOfUsers = asked.end_user !== undefined || by.includes("end_user");
   for (const name of ["from", "to"] as const)
     if ((asked[name] ?? 0) % (isOfUsers ? DAY_MS : HOUR_MS) !== 0)
@@ -126,7 +126,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     answer: usage,
     run: async ({ place: at, query }) => {
       const { group_by: by = [], order, format } = query;
-      demandWhole(by, query);
+      requireWhole(by, query);
       const scope = scopeOf(at, query);
       const page = await calls.usage(pageOf(query), { ...scope, by, order });
       if (format === "csv")

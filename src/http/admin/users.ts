@@ -127,7 +127,7 @@ async function theUser(store: Reader, tenantId: string, id: string): Promise<Kep
  * A caller with a lower role than a user in the tenant may not change that user: with another login the account would
  * belong to another person.
  */
-async function demandNotAbove(
+async function requireNotAbove(
   call: AdminCall<unknown, unknown>,
   store: Reader,
   { id: userId, isOperator = false }: StoredUser,
@@ -138,14 +138,14 @@ async function demandNotAbove(
 }
 
 /** No user could administer a tenant without an owner any more. */
-async function demandAnotherOwner(store: Reader, tenantId: string, userId: string): Promise<void> {
+async function requireAnotherOwner(store: Reader, tenantId: string, userId: string): Promise<void> {
   const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role: "owner" });
   if (data.length === 1 && data[0]!.userId === userId)
     throw new GatewayError("conflict", "This is the tenant's last owner. Make another user an owner first.");
 }
 
 /** A gateway without an operator can get a new one only on its own machine. */
-async function demandAnotherOperator(store: Reader, { id, isOperator = false }: StoredUser): Promise<void> {
+async function requireAnotherOperator(store: Reader, { id, isOperator = false }: StoredUser): Promise<void> {
   if (!isOperator) return;
   const { data } = await store.listUsers({ limit: 2 }, { isOperator: true });
   if (data.every((one) => one.id === id))
@@ -215,7 +215,7 @@ const updateUser = writing({
   run: async (call, writer) => {
     const { place, params, body, ifMatch } = call;
     const there = await theUser(writer, place!.tenantId, params["user"]!);
-    await demandNotAbove(call, writer, there);
+    await requireNotAbove(call, writer, there);
     requireEtag(ifMatch, there);
     const {
       name = there.name,
@@ -224,7 +224,7 @@ const updateUser = writing({
       operator: isOperator = there.isOperator ?? false,
     } = body;
     if (isOperator !== there.isOperator) requireOperator(call.caller, "operator");
-    if (!isOperator) await demandAnotherOperator(writer, there);
+    if (!isOperator) await requireAnotherOperator(writer, there);
     return answerUser(
       await writer.changeUser(there.id, (now) => ({ ...now, name, email: address, login: known, isOperator })),
     );
@@ -239,12 +239,12 @@ const deleteUser = writing({
   query: z.strictObject(dryRunQuery),
   run: async (call, writer) => {
     const there = await theUser(writer, call.place!.tenantId, call.params["user"]!);
-    await demandNotAbove(call, writer, there);
+    await requireNotAbove(call, writer, there);
     requireEtag(call.ifMatch, there);
     if (there.id === call.caller.token.userId)
       throw new GatewayError("conflict", "Users cannot delete themselves. Ask another user with the necessary role.");
-    await demandAnotherOwner(writer, there.tenantId, there.id);
-    await demandAnotherOperator(writer, there);
+    await requireAnotherOwner(writer, there.tenantId, there.id);
+    await requireAnotherOperator(writer, there);
     await writer.removeUser(there.id);
     return { body: null };
   },
@@ -296,7 +296,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
             "Users cannot change their own role. Ask a user with the same or a higher role.",
           );
         if (projectId === null && there.role === "owner" && !roleAtLeast(given, "owner"))
-          await demandAnotherOwner(writer, tenantId, userId);
+          await requireAnotherOwner(writer, tenantId, userId);
       } else if (ifMatch !== null)
         throw new GatewayError("etag_mismatch", "The user has no role here yet, so there is no ETag to match.");
       const kept = await writer.putMembership({ userId, tenantId, projectId, role: given });
@@ -323,7 +323,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
           "conflict",
           "Users cannot remove their own role. Ask a user with the same or a higher role.",
         );
-      if (projectId === null && there.role === "owner") await demandAnotherOwner(writer, tenantId, userId);
+      if (projectId === null && there.role === "owner") await requireAnotherOwner(writer, tenantId, userId);
       await writer.removeMembership(userId, projectId);
       return { body: null };
     },

@@ -12,7 +12,7 @@ export function modulePath({ module }: Pick<CallbackSettings, "module">, configF
 }
 
 /** Throws ConfigurationError for paths of enabled integrations that cannot be used. */
-export function demandIntegrationPaths(integrations: readonly Integration[], configFile: string | null): void {
+export function requireIntegrationPaths(integrations: readonly Integration[], configFile: string | null): void {
   const problems = integrations.flatMap(({ name, settings }): readonly ConfigurationProblem[] => {
     const named = settings.enabled ? namedPath(settings, configFile) : null;
     if (named === null || named.fault === null) return [];

@@ -48,7 +48,7 @@ const MAX_KEPT = 16 * 1024 * 1024;
 /** The most citations that one block may have. */
 const MAX_CITATIONS = 10_000;
 
-function demandBounded(kept: number): void {
+function requireBounded(kept: number): void {
   if (kept > MAX_KEPT)
     throw new MalformedAnswer(`The provider's stream holds a thinking block of more than ${MAX_KEPT} characters.`);
 }
@@ -183,7 +183,7 @@ class MessageStream implements StreamDecoder {
       case "thinking_delta":
         return this.block.kind === "thinking" ? this.thinking(this.block, textOf(delta["thinking"])) : NOTHING;
       case "signature_delta":
-        if (this.block.kind === "thinking") demandBounded((this.block.signature += textOf(delta["signature"])).length);
+        if (this.block.kind === "thinking") requireBounded((this.block.signature += textOf(delta["signature"])).length);
         return NOTHING;
       case "citations_delta":
         if (
@@ -270,7 +270,7 @@ class MessageStream implements StreamDecoder {
 
   private thinking(of: ThinkingBlock, piece: string): readonly ChatChunk[] {
     of.text += piece;
-    demandBounded(of.text.length);
+    requireBounded(of.text.length);
     return piece === "" ? NOTHING : [chunk({ reasoning_content: piece })];
   }
 

@@ -5,7 +5,7 @@ import type { ContentPart } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
-import { demandBytes, mediaBlock, readAddress, typeOfName, type DocumentLabel } from "./media.ts";
+import { requireBytes, mediaBlock, readAddress, typeOfName, type DocumentLabel } from "./media.ts";
 
 /** Gives each document of a conversation its name. */
 export type DocumentNaming = (wanted: string | null | undefined) => string;
@@ -61,7 +61,7 @@ function encodePart(part: ContentPart, path: string, naming: DocumentNaming): Js
 
 /** `usual` is the media type of an S3 object whose name does not reveal one. */
 function pictureOf(url: string, usual: string, part: ContentPart, path: string, naming: DocumentNaming): JsonObject {
-  const media = demandBytes(url, path);
+  const media = requireBytes(url, path);
   const known = media.mediaType === "" ? { ...media, mediaType: usual } : media;
   return mediaBlock(known, labelOf(part, null, known.mediaType, naming), path);
 }
@@ -92,7 +92,7 @@ function encodeFile(part: ContentPart, path: string, naming: DocumentNaming): Js
     inline ??
     (typeof data === "string"
       ? { mediaType: named || "application/pdf", source: { bytes: data } }
-      : demandBytes(id ?? "", path));
+      : requireBytes(id ?? "", path));
   // A general media type is less precise than the file name.
   const mediaType =
     media.mediaType === "" || media.mediaType === "application/octet-stream"
@@ -116,7 +116,7 @@ function encodeDocument(part: ContentPart, path: string, naming: DocumentNaming)
           source: { bytes: data },
         }
       : typeof url === "string"
-        ? demandBytes(url, path)
+        ? requireBytes(url, path)
         : null;
   if (media === null)
     throw new GatewayError(

@@ -87,7 +87,7 @@ export function readAddress(address: string): Media | null {
 }
 
 /** Throws GatewayError `unsupported_content_block` when the gateway has not fetched the address. */
-export function demandBytes(address: string, path: string): Media {
+export function requireBytes(address: string, path: string): Media {
   const media = readAddress(address);
   if (media === null)
     throw new GatewayError(

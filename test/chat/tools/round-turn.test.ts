@@ -1,10 +1,10 @@
 // The turn of one round of tools, as it goes back to the model: what a vendor packed for itself into the message is part of it.
 import { expect, test } from "bun:test";
-import { AnswerThread } from "../../../src/chat/tools/answer-thread.ts";
+import { MultiRoundAnswer } from "../../../src/chat/tools/multi-round-answer.ts";
 import { withOutcomes } from "../../../src/chat/tools/tool-turns.ts";
 
 test("[d10.2] what a vendor packed into a round's message goes into the next round with its turn, in pieces or whole", () => {
-  const part = new AnswerThread(() => false).begin();
+  const part = new MultiRoundAnswer(() => false).begin();
   part.text("content", "I look.");
   part.extraContent({ google: { parts: [{ a: 1 }], thought_signature: "s" } });
   part.extraContent({ google: { parts: [{ b: 2 }] }, anthropic: { content: [{ type: "text", text: "I look." }] } });

@@ -37,16 +37,16 @@ export interface AnswerFigures {
   readonly isEmpty: boolean;
 }
 
-export interface WholeAnswer extends AnswerFigures {
+export interface NonStreamingAnswer extends AnswerFigures {
   readonly body: JsonObject;
 }
 
 /** Throws MalformedAnswer when there is no choice. `estimate` is called only when the provider reported no usage. */
-export function wholeAnswer(
+export function nonStreamingAnswer(
   answer: ChatAnswer,
   frame: AnswerFrame,
   estimate: (generated: TokenTally) => Usage,
-): WholeAnswer {
+): NonStreamingAnswer {
   // a decoder passes on what the provider sent
   const given: unknown = answer.choices;
   if (!Array.isArray(given) || given.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");

@@ -9,12 +9,12 @@ import { BETWEEN_ROUNDS } from "./tool-replay.ts";
 
 const TEXTS = ["content", "reasoning_content", "refusal"] as const;
 type TextName = (typeof TEXTS)[number];
-export function isThreadText(name: string): name is TextName {
+export function isJoinedText(name: string): name is TextName {
   return (TEXTS as readonly string[]).includes(name);
 }
 
 /** A tool call of the round, while its pieces arrive. */
-export interface MadeCall {
+export interface AccumulatedCall {
   readonly id: string;
   readonly name: string;
   arguments: string;
@@ -33,7 +33,7 @@ interface Said {
   readonly callIds: ReadonlySet<string>;
 }
 
-export class AnswerThread {
+export class MultiRoundAnswer {
   /** The members that every event begins with; empty before the first round has begun. */
   head = "";
   readonly #isShown: (name: string) => boolean;
@@ -46,12 +46,12 @@ export class AnswerThread {
   }
 
   /** Begins one attempt at the next round. */
-  begin(): RoundPart {
-    return new RoundPart(this.#said, this.#isShown, this.#rounds + 1, this.head);
+  begin(): RoundAccumulator {
+    return new RoundAccumulator(this.#said, this.#isShown, this.#rounds + 1, this.head);
   }
 
   /** Continues the answer after the attempt that succeeded. */
-  ended(part: RoundPart): void {
+  ended(part: RoundAccumulator): void {
     this.#said = part.said;
     this.#rounds += 1;
   }
@@ -63,11 +63,11 @@ const MAX_CALLS = 1024;
 const MAX_TURN = 16 * 1024 * 1024;
 
 /** Collects what one round adds, piece by piece. */
-export class RoundPart {
+export class RoundAccumulator {
   readonly head: string;
   /** The first round has number 1. */
   readonly round: number;
-  readonly calls: MadeCall[] = [];
+  readonly calls: AccumulatedCall[] = [];
   /** The ids of all tool calls of this answer. */
   readonly callIds: Set<string>;
   /** The ids of this round before they were made unique among all rounds. */
@@ -191,16 +191,16 @@ export class RoundPart {
   }
 
   /** `id` must come from `callId`. Throws `upstream_invalid_response` for too many calls. */
-  addCall(id: string, name: string, text: string, extra: Json | undefined): MadeCall {
+  addCall(id: string, name: string, text: string, extra: Json | undefined): AccumulatedCall {
     return this.#add({ id, name, arguments: text, extra, isShown: this.#isShown(name), whole: null });
   }
 
   /** Adds a call of a form that only some vendors have. Such calls always go to the client. */
-  addWhole(call: ToolCall): MadeCall {
+  addWhole(call: ToolCall): AccumulatedCall {
     return this.#add({ id: call.id, name: "", arguments: "", extra: undefined, isShown: true, whole: call });
   }
 
-  #add(call: MadeCall): MadeCall {
+  #add(call: AccumulatedCall): AccumulatedCall {
     if (this.calls.length >= MAX_CALLS)
       throw new GatewayError(
         "upstream_invalid_response",
@@ -211,7 +211,7 @@ export class RoundPart {
   }
 
   /** Throws MalformedAnswer when the round is too long. */
-  addArguments(call: MadeCall, text: string): void {
+  addArguments(call: AccumulatedCall, text: string): void {
     if (!this.#keeps(text.length))
       throw new MalformedAnswer(
         "The arguments of tool calls in the provider's answer are longer than the gateway accepts.",

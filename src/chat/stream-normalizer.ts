@@ -16,7 +16,7 @@ import {
 import { isObject, type JsonObject } from "../core/json.ts";
 import type { ToolActivity } from "../core/tool.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
-import { isThreadText, type RoundPart } from "./tools/answer-thread.ts";
+import { isJoinedText, type RoundAccumulator } from "./tools/multi-round-answer.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
 import {
   argumentsDelta,
@@ -31,7 +31,7 @@ import {
   takeDelta,
 } from "./tool-call-deltas.ts";
 import { VendorFields } from "./vendor-fields.ts";
-import { type AnswerFrame, answerId, answerTime, isNothing } from "./whole-answer.ts";
+import { type AnswerFrame, answerId, answerTime, isNothing } from "./non-streaming-answer.ts";
 
 interface ChoiceState {
   readonly index: number;
@@ -54,7 +54,7 @@ const MAX_HELD_ARGUMENTS = 4 * 1024 * 1024;
 const ROLE = '{"role":"assistant","content":""}';
 
 /** The state of one stream. The output is whole server-sent events, without `[DONE]`. */
-export class StreamGrammar {
+export class StreamNormalizer {
   /** What was generated so far, for an estimate. */
   readonly generated = newTally();
   readonly #frame: AnswerFrame;
@@ -66,7 +66,7 @@ export class StreamGrammar {
    */
   readonly #isGuarded: boolean;
   /** `null` when the answer has one round. */
-  readonly #part: RoundPart | null;
+  readonly #part: RoundAccumulator | null;
   readonly #choices: ChoiceState[] = [];
   readonly #bySource = new Map<number, ChoiceState>();
   readonly #callIds = new Set<string>();
@@ -82,7 +82,7 @@ export class StreamGrammar {
   #heldArguments = 0;
   #usage: Usage | null = null;
 
-  constructor(frame: AnswerFrame, includeUsage: boolean, isGuarded = false, part: RoundPart | null = null) {
+  constructor(frame: AnswerFrame, includeUsage: boolean, isGuarded = false, part: RoundAccumulator | null = null) {
     this.#frame = frame;
     this.#isGuarded = isGuarded;
     this.#part = part;
@@ -306,7 +306,7 @@ export class StreamGrammar {
    * Keeps the `extra_content` of a delta with the turn of the round. For a round that the gateway continues, the client
    * receives it there, in `x_gateway_mcp.replay`, and not in the delta.
    */
-  #keepExtra(delta: ChunkDelta, part: RoundPart): ChunkDelta {
+  #keepExtra(delta: ChunkDelta, part: RoundAccumulator): ChunkDelta {
     const { extra_content: extra, ...rest } = delta;
     if (extra === undefined) return delta;
     part.extraContent(extra);
@@ -382,7 +382,7 @@ export class StreamGrammar {
   }
 
   #textDelta(name: string, shown: string): string {
-    return `{"${name}":${JSON.stringify(this.#part !== null && isThreadText(name) ? this.#part.text(name, shown) : shown)}}`;
+    return `{"${name}":${JSON.stringify(this.#part !== null && isJoinedText(name) ? this.#part.text(name, shown) : shown)}}`;
   }
 
   #detailsDelta(shown: readonly JsonObject[]): string {

@@ -34,7 +34,7 @@ interface Answering {
 }
 
 /** The content of one call, for as long as the call lives. */
-export class ContentKeeper {
+export class ContentRecorder {
   readonly #rules: ContentRules;
   readonly #guards: readonly GuardPolicy[];
   readonly #request: ChatRequest;

@@ -13,7 +13,7 @@ import type { Resolved } from "./resolve.ts";
 
 type Attempted = Pick<Resolved, "provider" | "target">;
 
-export function demandOf(
+export function estimateReservation(
   { request }: FittedRequest,
   resolved: Attempted,
   call: PricedCall & Pick<Call, "mayPrice">,

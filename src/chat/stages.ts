@@ -33,11 +33,11 @@ import { fitRequest, type FitSettings, type FittedRequest } from "./fit.ts";
 import { settingsFor } from "./fit-settings.ts";
 import { withheldLogprobs } from "./guard-answer.ts";
 import { openingOf } from "./held-conversation.ts";
-import { demandNoHeaders } from "./narrowed-headers.ts";
+import { requireNoHeaders } from "./narrowed-headers.ts";
 import { type Resolved, targetFor } from "./resolve.ts";
 
 /** What would be sent to a target. It is made when it is first needed, and only once. */
-export interface Ready {
+export interface ReadyTarget {
   /** The target without its credential. */
   readonly resolved: Resolved;
   readonly fitted: FittedRequest;
@@ -67,15 +67,15 @@ export interface RouteCandidate extends Candidate {
    * Returns the client's own request in the form that this target accepts. Throws GatewayError where it cannot accept
    * it.
    */
-  ready(): Ready;
+  ready(): ReadyTarget;
 }
 
-export type RouteLeg = Stage<RouteCandidate>;
+export type RouteStage = Stage<RouteCandidate>;
 
 export interface Prepared {
-  readonly stages: readonly RouteLeg[];
-  readonly contextLeg: (candidate: RouteCandidate) => RouteLeg | null;
-  readonly contentPolicyLegs: (candidate: RouteCandidate) => readonly RouteLeg[];
+  readonly stages: readonly RouteStage[];
+  readonly contextLeg: (candidate: RouteCandidate) => RouteStage | null;
+  readonly contentPolicyLegs: (candidate: RouteCandidate) => readonly RouteStage[];
   /** The route of the first stage. */
   readonly route: Route;
 }
@@ -123,9 +123,9 @@ interface Serving {
   /** The request as it came to the route. */
   readonly request: ChatRequest;
   readonly origin: Origin;
-  contextLeg(target: RouteTarget): RouteLeg | null;
+  contextLeg(target: RouteTarget): RouteStage | null;
   /** Returns the same list each time. */
-  contentPolicyLegs(): readonly RouteLeg[];
+  contentPolicyLegs(): readonly RouteStage[];
 }
 
 /**
@@ -139,7 +139,7 @@ export function prepare(
   call: PlannedCall,
   degradeTo: readonly string[] = [],
 ): Prepared {
-  demandNoHeaders(sent, principal.restrictions);
+  requireNoHeaders(sent, principal.restrictions);
   const { route, asked } = resolveRoute(sent.options, call.snapshot, principal);
   const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]) };
   const serving = servingOf(preparing, route, sent, {
@@ -170,7 +170,7 @@ export function prepare(
       ),
     );
   stages.push(...routeFallbacks(preparing, serving));
-  if (principal.restrictions !== null) demandSomePermitted(stages);
+  if (principal.restrictions !== null) requireSomePermitted(stages);
   for (const name of degradeTo) stages.push(...insteadLegs(preparing, serving, name, false));
   // the budget that refuses one of them may redirect to one that was passed over
   for (const name of degradeTo.slice(0, -1)) stages.push(...insteadLegs(preparing, serving, name, true));
@@ -183,7 +183,7 @@ export function prepare(
 }
 
 function servingOf(preparing: Preparing, route: Route, request: ChatRequest, origin: Origin): Serving {
-  let policyLegs: readonly RouteLeg[] | null = null;
+  let policyLegs: readonly RouteStage[] | null = null;
   const serving: Serving = {
     route,
     request,
@@ -198,7 +198,7 @@ function servingOf(preparing: Preparing, route: Route, request: ChatRequest, ori
 }
 
 /** Yields all stages that a call may reach, including those of its fallback lists. */
-export function* everyLeg(prepared: Prepared): Generator<RouteLeg> {
+export function* everyLeg(prepared: Prepared): Generator<RouteStage> {
   yield* prepared.stages;
   for (const { candidates } of prepared.stages)
     for (const candidate of candidates) {
@@ -212,7 +212,7 @@ export function* everyLeg(prepared: Prepared): Generator<RouteLeg> {
  * Returns the stages to which a budget redirects calls. A name that does not exist is left out, because the caller is
  * not at fault.
  */
-function insteadLegs(preparing: Preparing, serving: Serving, name: string, isAgain: boolean): readonly RouteLeg[] {
+function insteadLegs(preparing: Preparing, serving: Serving, name: string, isAgain: boolean): readonly RouteStage[] {
   try {
     return entryLegs({ ...preparing, entered: new Set() }, serving, compileFallback(name), {
       ...serving.origin,
@@ -226,7 +226,7 @@ function insteadLegs(preparing: Preparing, serving: Serving, name: string, isAga
 }
 
 /** Throws the last refusal when no target is permitted, whatever the health of the targets is. */
-function demandSomePermitted(stages: readonly RouteLeg[]): void {
+function requireSomePermitted(stages: readonly RouteStage[]): void {
   const candidates = stages.flatMap((stage) => stage.candidates);
   if (!candidates.some(isPermitted)) candidates.at(-1)!.permit();
 }
@@ -253,17 +253,17 @@ function atPath<T>(path: string, { params }: Entry, make: () => T): T {
  * A target that was requested in addition to the route is attempted first, and the others only as its fallbacks
  * (promise 1.2).
  */
-function routeLegs(preparing: Preparing, serving: Serving, asked: RouteTarget | null, label: string): RouteLeg[] {
+function routeLegs(preparing: Preparing, serving: Serving, asked: RouteTarget | null, label: string): RouteStage[] {
   const { route, request, origin } = serving;
   const group = {};
-  const stage = (targets: readonly RouteTarget[]): RouteLeg =>
+  const stage = (targets: readonly RouteTarget[]): RouteStage =>
     legOf(preparing, serving, { request, origin, route, targets, label, group });
   if (asked === null) return [stage(route.targets)];
   const others = route.targets.filter((target) => target !== asked);
   return [stage([asked]), ...(others.length === 0 ? [] : [stage(others)])];
 }
 
-function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteLeg[] {
+function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteStage[] {
   const { route, origin } = serving;
   // a route that the token may not name has no fallbacks, whatever they would be
   if (
@@ -277,7 +277,7 @@ function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteL
 /**
  * A fallback is either one model, which the same route continues to serve, or another route, which takes the call over.
  */
-function entryLegs(preparing: Preparing, serving: Serving, entry: Entry, from: Origin): RouteLeg[] {
+function entryLegs(preparing: Preparing, serving: Serving, entry: Entry, from: Origin): RouteStage[] {
   const {
     call: { snapshot },
     principal,
@@ -305,7 +305,7 @@ function entryLegs(preparing: Preparing, serving: Serving, entry: Entry, from: O
 }
 
 /** Returns the stages of a route that takes the call over, followed by its own fallbacks. */
-function handedOver(preparing: Preparing, serving: Serving, asked: RouteTarget | null): RouteLeg[] {
+function handedOver(preparing: Preparing, serving: Serving, asked: RouteTarget | null): RouteStage[] {
   const {
     route,
     origin: { variant, covered },
@@ -326,7 +326,7 @@ function alone(route: Route, target: RouteTarget): Route {
   return { ...route, strategy: "priority", targets: [target], sticky: null };
 }
 
-function contextLeg(preparing: Preparing, serving: Serving, target: RouteTarget): RouteLeg | null {
+function contextLeg(preparing: Preparing, serving: Serving, target: RouteTarget): RouteStage | null {
   const { route, request, origin } = serving;
   const asked = contextWindowFallback(preparing.sent.options.contextWindowFallbacks, target);
   const model = asked ?? contextWindowFallback(route.contextWindowFallbacks, target);
@@ -360,7 +360,7 @@ function legOf(
   preparing: Preparing,
   serving: Serving,
   { request, origin, route, targets, label, group }: LegParts,
-): RouteLeg {
+): RouteStage {
   const { sent, http } = preparing;
   return {
     label,
@@ -382,7 +382,7 @@ function candidateOf(
   route: Route,
   target: RouteTarget,
 ): RouteCandidate {
-  let ready: Ready | null = null;
+  let ready: ReadyTarget | null = null;
   const { policies } = call;
   const place: PolicyTarget = { provider: target.providerId, model: target.model, route: route.name };
   let judged: ReturnType<CallPolicies["at"]> | null = null;
@@ -399,7 +399,7 @@ function candidateOf(
     judged ??= judgedAt(policies, place, deployment, requestForTarget(request, target, route));
     if (judged.refusal !== null) throw judged.refusal;
   };
-  const prepared = (): Ready => {
+  const prepared = (): ReadyTarget => {
     if (ready !== null) return ready;
     const asked = requestForTarget(request, target, route);
     const own = policies === null ? asked : policies.input(asked, place);
@@ -484,7 +484,7 @@ function healthKey(
 }
 
 /** Returns null for a target that does not accept the request, because its cost is unknown. */
-function costOf(ready: () => Ready, call: PricedCall): number | null {
+function costOf(ready: () => ReadyTarget, call: PricedCall): number | null {
   try {
     const { fitted, resolved } = ready();
     return comparableCost(fitted.request, resolved, call);

@@ -4,7 +4,7 @@ import { promptTokens } from "./cost-estimate.ts";
 import { usd } from "../accounting/price.ts";
 import type { ChatAnswer, Usage } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
-import { allOf, besideFailure, closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
+import { allOf, besideFailure, closeRequest, type OpenAnswer, sendRequests, reportedModel } from "./attempt.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "./call.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "./run-attempt.ts";
@@ -12,7 +12,7 @@ import { joinedAnswer, type JoinedFigures } from "./joined-answer.ts";
 import { LONG_BODY_BYTES } from "./long-body-thread.ts";
 import { jsonInTurns, unpackJson } from "./long-texts.ts";
 import { checkAnswer, type CheckedBytes, readAnswer, TURNS_BYTES } from "./read-answer.ts";
-import type { AnswerFigures, AnswerFrame, WholeAnswer } from "./whole-answer.ts";
+import type { AnswerFigures, AnswerFrame, NonStreamingAnswer } from "./non-streaming-answer.ts";
 import type {
   AnswerBytes,
   AnswerQuestion,
@@ -25,20 +25,20 @@ import { parseBoundedJson } from "../wire/json.ts";
 import { nextTurn } from "../wire/turn.ts";
 
 /** A long answer consists of the bytes of its body. */
-export type Reply = WholeAnswer | (ReadAnswer & WrittenBody);
+export type Reply = NonStreamingAnswer | (ReadAnswer & WrittenBody);
 
 const ATTEMPTING = { isEmpty: (answer: AnswerFigures): boolean => answer.isEmpty, discard: () => {} };
 
-export function whole(call: Call): AttemptWork<Reply> {
+export function nonStreaming(call: Call): AttemptWork<Reply> {
   return { ...ATTEMPTING, run: (attempt) => tryWhole(attempt, call) };
 }
 
 /** Makes the answer of one of several rounds; the caller decides which of its tool calls the gateway runs. */
-export function wholeRound(call: Call): AttemptWork<RoundAnswer> {
+export function nonStreamingRound(call: Call): AttemptWork<RoundAnswer> {
   return { ...ATTEMPTING, run: (attempt) => tryRound(attempt, call) };
 }
 
-export interface RoundAnswer extends WholeAnswer {
+export interface RoundAnswer extends NonStreamingAnswer {
   /** The multi-round answer that this one becomes a part of is written in several turns of the event loop. */
   readonly isLong: boolean;
 }
@@ -95,7 +95,7 @@ async function madeHere(
   { open, answers: [first], isRound, isLong, values }: AnswersRead,
   attempt: OpenAttempt,
   call: Call,
-): Promise<WholeAnswer> {
+): Promise<NonStreamingAnswer> {
   const { fitted, resolved, route, outputGuards } = attempt;
   return closing(open[0]!, attempt, call, async () => {
     const answers = values ?? [await readAnswer(first!.bytes, first!, resolved, call)];
@@ -158,7 +158,7 @@ function noteMade(
   { resolved, requests, meter }: OpenAttempt,
   call: Call,
 ): void {
-  const told = toldModel(model, resolved);
+  const told = reportedModel(model, resolved);
   for (const request of requests) request.answeredBy(told);
   const isUsed = parts.length > 1 || !usageEstimated || !isEmpty;
   meter.readFrom((index) => (isUsed ? parts[index]! : null));
@@ -225,17 +225,17 @@ async function closing<T>(
   }
 }
 
-export function replyWhole(answered: Answered<Reply>, call: Call): Response {
-  noteWhole(answered, call);
+export function replyNonStreaming(answered: Answered<Reply>, call: Call): Response {
+  recordNonStreaming(answered, call);
   const { answer, attempt } = answered;
   const settled = (): void => attempt.settle("success");
-  if (!("bytes" in answer)) return sendWhole(answer.body, attempt, call, settled);
+  if (!("bytes" in answer)) return sendNonStreaming(answer.body, attempt, call, settled);
   if (answer.kept !== null) call.content?.answered(parseBoundedJson(answer.kept) as JsonObject);
   return sendBody(answer.bytes, attempt, call, settled);
 }
 
 /** Records what an answer says and used, and charges it. */
-export function noteWhole({ answer, attempt }: Answered<AnswerFigures>, call: Call): void {
+export function recordNonStreaming({ answer, attempt }: Answered<AnswerFigures>, call: Call): void {
   call.won(attempt);
   call.recorder.finished(answer);
   call.recorder.used(answer.usage, answer.usageEstimated);
@@ -252,7 +252,7 @@ export async function sendLong(answer: JsonObject, attempt: OpenAttempt, call: C
 }
 
 /** The head of the response names the target of `attempt`. */
-export function sendWhole(answer: JsonObject, attempt: OpenAttempt, call: Call, settle?: () => void): Response {
+export function sendNonStreaming(answer: JsonObject, attempt: OpenAttempt, call: Call, settle?: () => void): Response {
   call.content?.answered(answer);
   return sendBody(JSON.stringify(answer), attempt, call, settle);
 }

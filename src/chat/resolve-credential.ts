@@ -5,7 +5,7 @@ import type { Call } from "./call.ts";
 import type { Resolved } from "./resolve.ts";
 
 /** Throws GatewayError `upstream_authentication` or `credential_rejected`, or the signal's reason. */
-export function lendCredential(resolved: Resolved, call: Call): Resolved | Promise<Resolved> {
+export function resolveCredential(resolved: Resolved, call: Call): Resolved | Promise<Resolved> {
   if (resolved.credentials.length === 0) return resolved;
   const lent = call.context.credentials.resolve(resolved.credentials, lendContext(resolved, call));
   return lent instanceof Promise
@@ -14,7 +14,7 @@ export function lendCredential(resolved: Resolved, call: Call): Resolved | Promi
 }
 
 /** Reports that the provider refused the credential, which is then avoided for a while. */
-export function returnRefused(
+export function reportRefused(
   { target, provider }: Pick<Resolved, "target" | "provider">,
   reason: RefusalReason,
   call: Call,
