@@ -32,7 +32,7 @@ type Value = null | boolean | bigint | number | string | readonly Value[] | Read
 function valueOf(json: Json): Value {
   let left = MAX_ITEMS;
   const convert = (value: Json): Value => {
-    if (--left < 0) throw new FactError(`a value holds more than ${MAX_ITEMS} others`);
+    if (--left < 0) throw new FactError(`a value has more than ${MAX_ITEMS} members`);
     if (typeof value === "number") return numberOf(value);
     if (typeof value === "string") return boundedText(value);
     if (isRawNumber(value)) return Number(value.rawJSON);

@@ -103,7 +103,7 @@ export const policySchema = z
     effect: z
       .literal("deny")
       .default("deny")
-      .meta({ title: "Effect", description: "What happens when the rule holds." }),
+      .meta({ title: "Effect", description: "What happens if the rule is true." }),
     rule: z.string().min(1).max(MAX_RULE).optional().meta({
       title: "Rule",
       description:

@@ -273,7 +273,7 @@ export function providerProblem(
   if (family.baseUrl === null && entry.base_url === undefined && !elsewhere)
     return { path: ["base_url"], message: `is missing: ${family.label} has no default address` };
   if (runsInside(family) && entry.base_url !== undefined)
-    return { path: ["base_url"], message: `${family.label} answers inside the gateway and takes no address` };
+    return { path: ["base_url"], message: `${family.label} runs inside the gateway and has no address` };
   const problem = credentialProblem(entry, family) ?? settingProblem(entry, family);
   if (problem !== null) return problem;
   const seen = new Set<string>();

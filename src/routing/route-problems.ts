@@ -166,7 +166,7 @@ function modelProblems(name: string, at: Path, { providers }: Known, otherForm =
     return [
       {
         path: at,
-        message: `there is no provider with the id before the colon${didYouMean(split.providerId, providers) || "; `dragoman providers` lists those that there are"}`,
+        message: `there is no provider with the id before the colon${didYouMean(split.providerId, providers) || "; `dragoman providers` lists the known providers"}`,
       },
     ];
   return MODEL_ID.test(split.model)

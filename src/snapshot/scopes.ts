@@ -84,7 +84,7 @@ const scopesSection = (title: string, noun: "tenant" | "project") =>
     .prefault({})
     .meta({
       title,
-      description: `Settings, routes, prices, limits, budgets, policies, webhooks and tool servers of single ${title.toLowerCase()}, by id. They add to or override what the file sets for all; the ${title.toLowerCase()} themselves are stored in the database.`,
+      description: `Settings, routes, prices, limits, budgets, policies, webhooks and tool servers of single ${title.toLowerCase()}, by id. They extend or override what the file sets for all; the ${title.toLowerCase()} themselves are stored in the database.`,
     });
 
 export const tenantsSection = scopesSection("Tenants", "tenant");

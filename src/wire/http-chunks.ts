@@ -117,7 +117,7 @@ export class ChunkReader {
             throw malformed("has a chunk that is too large");
           return;
         }
-        if (this.#sizeDigits === 0) throw malformed("has a chunk whose size is no number");
+        if (this.#sizeDigits === 0) throw malformed("has a chunk whose size is not a number");
         this.#afterSize(byte);
         return;
       }
@@ -167,7 +167,7 @@ export class ChunkReader {
     else if (byte === SP || byte === HTAB) {
       this.#skip(byte);
       this.#phase = "padding";
-    } else throw malformed("has a chunk whose size is no number");
+    } else throw malformed("has a chunk whose size is not a number");
   }
 
   #skip(byte: number): void {

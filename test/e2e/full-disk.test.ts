@@ -109,7 +109,7 @@ test.skipIf(!hasSmall)(
       const ready = await fetch(`${second.url}/readyz`);
       const words = await ready.text();
       expect(ready.status).toBe(503);
-      for (const part of ["bytes left", `${4 * MIB} have to be free`, "reserve"]) expect(words).toContain(part);
+      for (const part of ["free bytes", `${4 * MIB} have to be free`, "reserve"]) expect(words).toContain(part);
       // the log is written in blocks
       while (!second.output().includes(`${4 * MIB} have to be free`)) await Bun.sleep(20);
       rmSync(join(small, "filler"));

@@ -511,7 +511,7 @@ describe("configuration", () => {
     writeFileSync(file, "server:\n  max_body_bites: 5\n");
     await until(complaints, (said) => said.length > 0);
     expect(complaints()[0]).toMatch(/dragoman\.yaml:2:\d+.*max_body_bites.*max_body_bytes/s);
-    expect(complaints()[0]).toContain("what was in use before stays in use");
+    expect(complaints()[0]).toContain("the previous configuration stays in use");
     expect(await models()).toEqual(["mine:second"]);
     expect(await statusOf(gateway.chat(ECHO))).toBe(200);
 

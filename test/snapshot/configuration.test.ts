@@ -222,7 +222,7 @@ describe("providers", () => {
     [
       "sandbox",
       "{base_url: 'http://a'}",
-      "f:2:13 providers.sandbox.base_url: Sandbox answers inside the gateway and takes no address",
+      "f:2:13 providers.sandbox.base_url: Sandbox runs inside the gateway and has no address",
     ],
     [
       "allow_private_adresses",

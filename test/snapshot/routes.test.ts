@@ -225,7 +225,7 @@ describe("mistakes", () => {
     [`{targets: ["gpt-5"]}`, "f:2:17 routes.r.targets[0]: expected <provider>:<model_name>"],
     [
       `{targets: ["nowhere:gpt-5"]}`,
-      "f:2:17 routes.r.targets[0]: there is no provider with the id before the colon; `dragoman providers` lists those that there are",
+      "f:2:17 routes.r.targets[0]: there is no provider with the id before the colon; `dragoman providers` lists the known providers",
     ],
     [
       `{${target}, fallbacks: ["nowhere"]}`,

@@ -155,7 +155,7 @@ describe("a rule", () => {
     expect(stub.records[0]!.policies[0]).toEqual({
       name: "the-rule",
       effect: "failed",
-      why: "a value holds more than 1000 others",
+      why: "a value has more than 1000 members",
     });
     const tools = Array.from({ length: 1001 }, (_, index) => ({
       ...TOOL,

@@ -218,7 +218,7 @@ function approvedCalls(messages: readonly Message[], ownerOf: (call: ToolCall) =
   if (approved.length > MAX_APPROVED)
     throw new GatewayError(
       "invalid_request",
-      `At most ${MAX_APPROVED} approved tool calls may stand at the end of messages; got ${approved.length}.`,
+      `At most ${MAX_APPROVED} approved tool calls are allowed at the end of messages; got ${approved.length}.`,
       { param: "messages" },
     );
   return approved;
