@@ -94,11 +94,11 @@ describe("a stored credential", () => {
     const stub = answeringGateway({
       providers: exchanged.map(({ id }) => providerSettings({ id, baseUrl: OWN, credentials: [stored] })),
     });
-    const lend: CredentialProvider["resolve"] = (list) => {
+    const resolve: CredentialProvider["resolve"] = (list) => {
       seen.push(...list);
       return { kind: "token", secret: "made-of-it", fromCaller: false };
     };
-    Object.assign(stub.context, { credentials: { lend, refused: () => {} } });
+    Object.assign(stub.context, { credentials: { resolve, refused: () => {} } });
     for (const { id } of exchanged)
       for (const brought of [{}, { api_key: "sk-of-the-caller" }, { api_key: "sk-of-the-caller", base_url: OWN }]) {
         const { outcome, request } = await ask(stub, { model: `${id}:m`, ...brought });

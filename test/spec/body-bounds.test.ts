@@ -162,7 +162,12 @@ const BOUNDS: Readonly<Record<string, Bounded>> = {
   },
   "a member's name": { of: (count) => body(`"${"n".repeat(count)}":1`), bound: 256, path: `${"n".repeat(64)}…` },
   model: { of: (count) => `{"model":"custom:${"m".repeat(count - 7)}",${HELLO}}`, bound: 256, path: "model" },
-  route: { of: (count) => body(`"route":"${"r".repeat(count)}"`), bound: 256, path: "route", otherwise: "no route" },
+  route: {
+    of: (count) => body(`"route":"${"r".repeat(count)}"`),
+    bound: 256,
+    path: "route",
+    otherwise: "Unknown route",
+  },
   "a model in fallbacks": {
     of: (count) => body(`"fallbacks":["custom:x","custom:${"m".repeat(count - 7)}"]`),
     bound: 256,
