@@ -35,6 +35,14 @@ const image = (bytes: number): string =>
 const file = (bytes: number): string =>
   `[{"type":"file","file":{"filename":"a.txt","file_data":"data:text/plain;base64,${"VGhlIHF1aWNrIGJyb3duIGZveCBqdW1wcyBvdmVyLiA=".slice(0, 40).repeat(bytes / 40)}"}}]`;
 const SERVER = ',"tools":[{"type":"mcp","server_label":"local"}]';
+/** A turn with a call that the client has approved, so that it runs before the first round. */
+const APPROVED =
+  '{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"local__echo","arguments":"{\\"text\\":\\"x\\"}"}}]}';
+const approved = (content: string): string =>
+  conversation(
+    `{"role":"user","content":${content}},${APPROVED}`,
+    ',"tools":[{"type":"mcp","server_label":"local","require_approval":"never"}]',
+  );
 const tool = (index: number): string =>
   `{"type":"function","function":{"name":"f${index}","description":"${"d".repeat(100)}","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}}`;
 const round = (index: number): string =>
@@ -222,6 +230,8 @@ export const REQUESTS: readonly LoopShape[] = [
     title: "30 MB of escaped quotes, with a tool server",
     body: () => saying(`"${'\\"'.repeat(15 * MB)}"`, "up:m", SERVER),
   },
+  { title: "30 MB of text, with an approved call", body: () => approved(text(30 * MB)) },
+  { title: "30 MB of escaped quotes, with an approved call", body: () => approved(`"${'\\"'.repeat(15 * MB)}"`) },
   {
     title: "2,000 messages of 15 KB, with a tool server",
     body: () =>

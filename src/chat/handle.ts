@@ -51,12 +51,11 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
         ? parseChatRequest(bodyText(body), limits.body)
         : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId));
     const checked = withEntriesInTurns(parsed);
-    let sent = checked instanceof Promise ? await checked : checked;
+    const sent = checked instanceof Promise ? await checked : checked;
     received.parsed(sent);
 
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), snapshot);
     recorder.authorized(principal);
-    if (needsWhole(sent)) sent = await longRequests!.whole(sent);
     const call = new Call(received, sent, principal, { isExplained: explains, showsCost });
     const admitted = call.policies?.admit();
     if (admitted instanceof Promise) await admitted;
@@ -81,14 +80,6 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
   // a stream does this itself, before its last bytes
   if (lifetime.written !== null) await lifetime.written;
   return answer;
-}
-
-/**
- * Whether the conversation ends with tool calls that the gateway has to run, because their results are inserted among
- * its messages.
- */
-function needsWhole({ options, held }: ChatRequest): boolean {
-  return options.toolServers.length > 0 && held?.isUnanswered === true;
 }
 
 const NOTHING_NEEDED: ReadonlyMap<Permission, string> = new Map();

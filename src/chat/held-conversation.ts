@@ -50,7 +50,11 @@ function beginningOf(message: Message): JsonObject {
 }
 
 /** Returns the facts about a conversation that the serving thread gets. */
-export function heldFigures(request: ChatRequest, id: number, members: readonly string[]): HeldConversation {
+export function heldFigures(
+  request: ChatRequest,
+  id: number,
+  members: readonly string[],
+): Omit<HeldConversation, "unanswered"> {
   const roles: Record<string, number> = {};
   const parts: Record<string, number> = {};
   const addressed = new Set<BlockType>();
@@ -77,9 +81,25 @@ export function heldFigures(request: ChatRequest, id: number, members: readonly 
     skeleton: skeletonOf(request.messages),
     opening: openingOf(request.messages),
     addressed,
-    isUnanswered: unansweredCalls(request.messages).length > 0,
     memberFacts: members.length === 0 ? null : memberFacts(members.map((name) => request.extra[name] ?? null)),
   };
+}
+
+/**
+ * Returns the calls that the gateway may have to run before the first round, as JSON. Throws `invalid_request` if they
+ * are too long for the serving thread.
+ */
+export function unansweredText({ messages, options }: ChatRequest, maxCharacters: number): string {
+  if (options.toolServers.length === 0) return "[]";
+  const calls = unansweredCalls(messages);
+  const text = JSON.stringify(calls);
+  if (text.length <= maxCharacters) return text;
+  const path = calls[0]!.path.replace(/\.tool_calls.*$/, ".tool_calls");
+  throw new GatewayError(
+    "invalid_request",
+    `The tool calls without results in ${path} may have at most ${maxCharacters} characters together; got ${text.length}.`,
+    { param: path },
+  );
 }
 
 /** Shorter members stay in the text beside the conversation. */
@@ -134,18 +154,20 @@ function lengthOf({ keyStart, valueEnd }: MemberSpan): number {
 export interface RequestOutline {
   readonly params: string;
   readonly extra: string;
-  /** The messages that follow the conversation. */
+  /** The messages that follow the conversation, but for those that are inserted. */
   readonly behind: string;
+  readonly inserted: HeldConversation["inserted"];
   readonly rest: Omit<ChatRequest, "messages" | "params" | "extra" | "held">;
 }
 
-export function outlineOf({ messages, held: _held, params, extra, ...rest }: ChatRequest): RequestOutline {
+export function outlineOf({ messages, held, params, extra, ...rest }: ChatRequest): RequestOutline {
   // encoders need no credentials, no metadata of the caller and no fallbacks, so these are not sent
   const options = { ...rest.options, metadata: null, credentials: new Map(), fallbacks: [], modelList: null };
   return {
     params: JSON.stringify(params),
     extra: JSON.stringify(extra),
     behind: JSON.stringify(messages),
+    inserted: held?.inserted,
     rest: { ...rest, options },
   };
 }
@@ -159,14 +181,10 @@ export interface HeldRequest {
   readonly members: readonly string[];
 }
 
-/**
- * Joins an outline with the held parts of its request. `options` replaces the options of the outline, which are
- * incomplete.
- */
+/** Joins an outline with the held parts of its request. */
 export function withConversation(
-  { params, extra, behind, rest }: RequestOutline,
+  { params, extra, behind, inserted, rest }: RequestOutline,
   { request: whole, members: held }: HeldRequest,
-  options = rest.options,
 ): ChatRequest {
   const { text, members } = rest.source;
   const spans = new Map<string, MemberSpan>();
@@ -193,13 +211,21 @@ export function withConversation(
   }
   return {
     ...rest,
-    options,
     params: parseBoundedJson(params) as ChatRequest["params"],
     extra: ownExtra,
-    messages:
-      behind === "[]" ? whole.messages : [...whole.messages, ...(parseBoundedJson(behind) as readonly Message[])],
+    messages: behind === "[]" ? whole.messages : joinedMessages(whole.messages, behind, inserted),
     source: { text: joined + text.slice(copied), members: spans, rewritten },
   };
+}
+
+function joinedMessages(
+  conversation: readonly Message[],
+  behind: string,
+  inserted: HeldConversation["inserted"],
+): readonly Message[] {
+  const added = parseBoundedJson(behind) as readonly Message[];
+  const { at, count } = inserted ?? { at: conversation.length, count: 0 };
+  return [...conversation.slice(0, at), ...added.slice(0, count), ...conversation.slice(at), ...added.slice(count)];
 }
 
 /** Returns the placeholder's index in a value of a JSON text, or null. */

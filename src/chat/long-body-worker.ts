@@ -19,6 +19,7 @@ import { fitConversation } from "./fit-conversation.ts";
 import { type HeldFinding, HeldLook } from "./guard-held.ts";
 import {
   heldFigures,
+  unansweredText,
   type HeldRequest,
   type RequestOutline,
   textWithoutConversation,
@@ -57,7 +58,9 @@ export interface OpenQuestion {
 export interface Opened {
   /** The body with a placeholder for the conversation. */
   readonly outline: string;
-  readonly held: HeldConversation;
+  readonly held: Omit<HeldConversation, "unanswered">;
+  /** As in HeldConversation; JSON in which numbers that a double cannot represent keep their digits. */
+  readonly unanswered: string;
   readonly blocks: ChatRequest["blocks"];
   /** The forms in the conversation that only some vendors accept. */
   readonly vendorForms: readonly VendorForm[];
@@ -136,6 +139,7 @@ function open({ conversation, bytes, bounds, maxOutlineCharacters }: OpenQuestio
   return {
     outline: outline.text,
     held: heldFigures(request, conversation, outline.members),
+    unanswered: unansweredText(request, maxOutlineCharacters),
     blocks: request.blocks,
     vendorForms: request.vendorForms.filter(({ path }) => path.startsWith("messages")),
     toolImages: request.toolImages,
@@ -200,7 +204,6 @@ function heldOf(conversation: number): Held {
 const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
   open,
   encode,
-  text: (conversation: number) => heldOf(conversation).request.source.text,
   places: placesIn,
   fill: takeFiles,
   cut,

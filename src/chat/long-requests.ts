@@ -4,14 +4,14 @@ import { type Matches, sentGuard } from "../auth/guard-search.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";
 import type { PackedTexts } from "../auth/packed-texts.ts";
 import type { BodyBounds } from "../core/body-bounds.ts";
-import type { ChatRequest } from "../core/chat.ts";
+import type { ChatRequest, UnansweredCall } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 import type { Target } from "../core/target.ts";
 import type { EncodedRequest, Provider } from "../providers/provider.ts";
 import type { Fetched, Place } from "./content-places.ts";
 import type { HeldFinding } from "./guard-held.ts";
-import { outlineOf, withConversation } from "./held-conversation.ts";
+import { outlineOf } from "./held-conversation.ts";
 import { type LongBodyThread, ownMemory } from "./long-body-thread.ts";
 import type {
   CutMessages,
@@ -67,11 +67,6 @@ export interface LongRequests {
   lastThatFit(request: ChatRequest, characters: number): Promise<Fitting>;
   /** Returns the request as it is sent to the target, signed. Throws what the encoder throws. */
   encode(request: ChatRequest, target: Target, nowMs: number): Promise<EncodedRequest>;
-  /**
-   * Returns the request with its conversation, for work that only the serving thread can do. This takes the time that
-   * the other thread would have saved.
-   */
-  whole(request: ChatRequest): Promise<ChatRequest>;
   release(request: ChatRequest): void;
 }
 
@@ -169,14 +164,6 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
       } satisfies CutQuestion);
       return { ...fitting, kept: parseBoundedJson(kept) as readonly Json[] };
     },
-    async whole(request) {
-      const text = await ask<string>(request.held!.id, "text", request.held!.id);
-      return withConversation(
-        outlineOf(request),
-        { request: parseChatRequest(text, null), members: request.held!.members },
-        request.options,
-      );
-    },
     release: (request) => {
       if (request.held !== undefined) release(request.held.id);
     },
@@ -187,6 +174,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
 function withoutConversation({
   outline,
   held,
+  unanswered,
   blocks,
   vendorForms,
   toolImages,
@@ -197,7 +185,7 @@ function withoutConversation({
   return {
     ...rest,
     messages: [],
-    held,
+    held: { ...held, unanswered: parseBoundedJson(unanswered) as unknown as readonly UnansweredCall[] },
     blocks,
     vendorForms: [...vendorForms, ...rest.vendorForms.filter(({ path }) => !path.startsWith("messages"))],
     toolImages,

@@ -287,6 +287,12 @@ export interface OfferedTools {
   readonly choice: "asked" | "auto" | "none";
 }
 
+/** A tool call of the last turn that has no result, and its path in the request. */
+export interface UnansweredCall {
+  readonly call: ToolCall;
+  readonly path: string;
+}
+
 /**
  * What this thread knows of a conversation that another thread holds, because the body is too long for the thread that
  * serves calls (promise 5.8). chat/long-requests.ts has the rest.
@@ -312,8 +318,13 @@ export interface HeldConversation {
   readonly opening: string;
   /** Types of content blocks that contain the address of a file on the web. */
   readonly addressed: ReadonlySet<BlockType>;
-  /** The conversation ends with tool calls that have no results yet. */
-  readonly isUnanswered: boolean;
+  /** The tool calls at the end of the conversation that have no results yet, if the request names tool servers. */
+  readonly unanswered: readonly UnansweredCall[];
+  /**
+   * Where the first `count` of the request's messages stand in the conversation: before the images that end it. All
+   * other messages of the request follow the conversation; absent when all do.
+   */
+  readonly inserted?: { readonly at: number; readonly count: number };
   /**
    * What rules may read of `members`: their JSON, or why a rule that uses them fails; `null` when there are no such
    * members.

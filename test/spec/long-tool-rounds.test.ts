@@ -120,17 +120,79 @@ describe("tools of a tool server behind a long conversation", () => {
       }
   });
 
-  test("[d5.8] [d10.3] calls at its end that the client approves run before the first round", async () => {
+  /** A turn whose picture was seen, whose weather waits for the gateway, and whose own function the client has run. */
+  const waiting = (own: object): readonly object[] => [
+    { role: "user", content: LONG },
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [
+        call("b", "weather", '{"city":"Rome","n":12345678901234567890}'),
+        { id: "c", type: "function", function: { name: "mine", arguments: "{}" } },
+      ],
+      ...own,
+    },
+    { role: "tool", tool_call_id: "c", content: "Mine." },
+  ];
+  const PLAYED = {
+    x_gateway_mcp: {
+      replay: [
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [
+            call("a", "look"),
+            call("b", "weather", '{"city":"Rome","n":12345678901234567890}'),
+            { id: "c", type: "function", function: { name: "mine", arguments: "{}" } },
+          ],
+        },
+        { role: "tool", tool_call_id: "a", content: "A picture." },
+        {
+          role: "user",
+          content: [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }],
+        },
+      ],
+    },
+  };
+  const MINE = { type: "function", function: { name: "mine" } };
+  for (const [name, own] of [
+    ["without images of earlier results", {}],
+    ["before images of earlier results", PLAYED],
+  ] as const)
+    for (const model of ["custom:m", "deepseek:deepseek-chat"])
+      test(`[d5.8] [d10.3] calls at its end that the client approves run before the first round, ${name} (${model})`, async () => {
+        const { status, sent } = await compared({ model, messages: waiting(own), tools: [MCP, MINE] });
+        expect(status).toBe(200);
+        expect(sent[0]!.body).toContain("Warm in Rome.");
+        const roles = (
+          JSON.parse(sent[0]!.body) as { readonly messages: readonly { readonly role: string }[] }
+        ).messages
+          .map(({ role }) => role)
+          .join(" ");
+        const images = own === PLAYED && model === "custom:m" ? " user" : "";
+        expect(roles).toBe(`user assistant tool tool${own === PLAYED ? " tool" : ""}${images}`);
+      });
+
+  test("[d5.8] [d10.3] a call at its end that waits for approval is refused with its path", async () => {
+    const body = { model: "custom:m", messages: waiting({}), tools: [{ ...MCP, require_approval: "always" }, MINE] };
+    const { status, text } = await compared(body);
+    expect([status, text]).toEqual([400, expect.stringContaining("messages[1].tool_calls[0] waits for approval")]);
+  });
+
+  test("[d5.8] calls at its end that are too long for the thread that serves calls are refused with their path", async () => {
     const messages = [
-      { role: "user", content: LONG },
-      { role: "assistant", content: null, tool_calls: [call("a", "weather", '{"city":"Rome"}')] },
+      { role: "user", content: "Hello" },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [call("a", "weather", JSON.stringify({ city: "x".repeat(2e6) }))],
+      },
     ];
-    const text = JSON.stringify({ model: "custom:m", messages, tools: [MCP] });
-    const [here, there] = await Promise.all(
-      [null, longRequests].map(async (held) => timeless(await seen(text, held, { upstream: model, tools: tools() }))),
-    );
-    expect(there).toEqual(here);
-    expect(there!.sent[0]!.body).toContain("Warm in Rome.");
+    const { status, text } = await seen(JSON.stringify({ model: "custom:m", messages, tools: [MCP] }), longRequests, {
+      upstream: model,
+      tools: tools(),
+    });
+    expect([status, text]).toEqual([400, expect.stringContaining('"param":"messages[1].tool_calls"')]);
   });
 });
 

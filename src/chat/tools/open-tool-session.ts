@@ -1,6 +1,6 @@
 // Opens the tool session of a call (promises 10.1 to 10.3): finds the tool servers, lists their tools, offers them as
 // functions, and collects the calls that the client has approved.
-import type { AskedToolServer, ChatRequest, FunctionTool, Message, ToolCall } from "../../core/chat.ts";
+import type { AskedToolServer, ChatRequest, FunctionTool, Message, ToolCall, UnansweredCall } from "../../core/chat.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { isObject } from "../../core/json.ts";
@@ -52,7 +52,7 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
   const ownerOf = (toolCall: ToolCall): ToolCallOwner => ownerOfCall(toolCall, tools, own, sent);
   return {
     request,
-    approved: approvedCalls(request.messages, ownerOf),
+    approved: approvedCalls(request.held?.unanswered ?? unansweredCalls(request.messages), ownerOf),
     maxRounds,
     servers: listings.map((listing) => sessionServer(listing, tools)),
     ownerOf,
@@ -203,9 +203,12 @@ function labelBefore({ function: { name } }: ToolCall, { options }: ChatRequest)
 }
 
 /** Throws `invalid_request` for a call that has neither a result nor an approval, because no provider accepts that. */
-function approvedCalls(messages: readonly Message[], ownerOf: (call: ToolCall) => ToolCallOwner): readonly ToolCall[] {
+function approvedCalls(
+  unanswered: readonly UnansweredCall[],
+  ownerOf: (call: ToolCall) => ToolCallOwner,
+): readonly ToolCall[] {
   const approved: ToolCall[] = [];
-  for (const { call, path } of unansweredCalls(messages)) {
+  for (const { call, path } of unanswered) {
     const owner = ownerOf(call);
     if (owner === "gateway") approved.push(call);
     else if (owner === "approval")

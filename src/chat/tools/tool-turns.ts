@@ -1,5 +1,5 @@
 // The conversation between rounds: the model's turn, the results of its calls, and behind all results their images.
-import type { ChatRequest, Message, ToolCall } from "../../core/chat.ts";
+import type { ChatRequest, Message, ToolCall, UnansweredCall } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 
@@ -10,26 +10,32 @@ const OF_TURN = ["content", "reasoning_content", "reasoning_details", "extra_con
 
 type Conversation = Pick<ChatRequest, "messages" | "toolImages" | "held">;
 
-/** If `turn` is null, the calls are already at the end of the conversation, and no other thread holds it. */
+/** If `turn` is null, the calls are already at the end of the conversation. */
 export function withOutcomes(
-  { messages, toolImages, held: elsewhere }: Conversation,
+  { messages, toolImages, held }: Conversation,
   turn: Message | null,
   outcomes: readonly ToolOutcome[],
-): Pick<Conversation, "messages" | "toolImages"> {
-  let end = messages.length;
+): Conversation {
+  const first = held?.count ?? 0;
+  let end = first + messages.length;
   // results must stand together, so images of earlier results move behind the new ones
   if (turn === null) while (toolImages.has(end - 1)) end -= 1;
   const results = outcomes.map(({ message }) => message);
   const images = imagesOf(outcomes);
-  const held = messages.slice(end);
-  const before = turn === null ? messages.slice(0, end) : [...messages, turnOf(turn, outcomes)];
-  const all = [...before, ...results, ...held, ...images];
-  const first = elsewhere?.count ?? 0;
+  const own = Math.max(0, end - first);
+  const before = turn === null ? messages.slice(0, own) : [...messages, turnOf(turn, outcomes)];
+  const all = [...before, ...results, ...messages.slice(own), ...images];
   const places = [
-    ...[...toolImages].map((place) => (place < first + end ? place : place + results.length)),
+    ...[...toolImages].map((place) => (place < end ? place : place + results.length)),
     ...images.map(() => first + all.length - 1),
   ];
-  return { messages: all, toolImages: places.length === 0 ? toolImages : new Set(places) };
+  return {
+    messages: all,
+    toolImages: places.length === 0 ? toolImages : new Set(places),
+    ...(held !== undefined && {
+      held: end < first ? { ...held, inserted: { at: end, count: results.length } } : held,
+    }),
+  };
 }
 
 function turnOf(turn: Message, outcomes: readonly ToolOutcome[]): Message {
@@ -67,9 +73,7 @@ function imagesOf(outcomes: readonly ToolOutcome[]): readonly Message[] {
 /**
  * Returns the function calls of the last turn that have no result, if only results and their images follow that turn.
  */
-export function unansweredCalls(
-  messages: readonly Message[],
-): readonly { readonly call: ToolCall; readonly path: string }[] {
+export function unansweredCalls(messages: readonly Message[]): readonly UnansweredCall[] {
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   const calls = messages[last]?.tool_calls ?? [];
   const behind = messages.slice(last + 1);
