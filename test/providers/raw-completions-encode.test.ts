@@ -137,7 +137,7 @@ describe("TGI's generate", () => {
         seed: 7,
         stop: ["END"],
         top_n_tokens: 3,
-        normalizer: { type: "json", value: SCHEMA },
+        grammar: { type: "json", value: SCHEMA },
       },
     });
   });

@@ -155,13 +155,13 @@ describe("tools of a tool server behind a long conversation", () => {
     },
   };
   const MINE = { type: "function", function: { name: "mine" } };
-  for (const [name, own] of [
+  for (const [where, own] of [
     ["without images of earlier results", {}],
     ["before images of earlier results", PLAYED],
   ] as const)
-    for (const model of ["custom:m", "deepseek:deepseek-chat"])
-      test(`[d5.8] [d10.3] calls at its end that the client approves run before the first round, ${name} (${model})`, async () => {
-        const { status, sent } = await compared({ model, messages: waiting(own), tools: [MCP, MINE] });
+    for (const name of ["custom:m", "deepseek:deepseek-chat"])
+      test(`[d5.8] [d10.3] calls at its end that the client approves run before the first round, ${where} (${name})`, async () => {
+        const { status, sent } = await compared({ model: name, messages: waiting(own), tools: [MCP, MINE] });
         expect(status).toBe(200);
         expect(sent[0]!.body).toContain("Warm in Rome.");
         const roles = (
@@ -169,7 +169,7 @@ describe("tools of a tool server behind a long conversation", () => {
         ).messages
           .map(({ role }) => role)
           .join(" ");
-        const images = own === PLAYED && model === "custom:m" ? " user" : "";
+        const images = own === PLAYED && name === "custom:m" ? " user" : "";
         expect(roles).toBe(`user assistant tool tool${own === PLAYED ? " tool" : ""}${images}`);
       });
 
