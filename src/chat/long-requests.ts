@@ -98,7 +98,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
       if (all > MAX_HELD_BYTES || own > MAX_TENANTS_BYTES)
         throw new GatewayError(
           "gateway_overloaded",
-          "The gateway holds as many long requests as it can, of all tenants or of one.",
+          "Too many long requests are in flight, of all tenants together or of this one.",
           { headers: { "retry-after": "1" } },
         );
       const id = ++last;

@@ -142,6 +142,6 @@ async function closed(gateway: Gateway): Promise<void> {
   const cut = await gateway.close();
   if (cut > 0)
     printError(
-      `${cut} ${cut === 1 ? "call was" : "calls were"} still under way when the time to end was over, and cut: ${cut === 1 ? "its client was" : "their clients were"} answered with the error shutting_down`,
+      `${cut} ${cut === 1 ? "call was" : "calls were"} still in flight when the drain ended; ${cut === 1 ? "its client" : "their clients"} received the error shutting_down`,
     );
 }

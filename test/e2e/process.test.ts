@@ -214,7 +214,7 @@ describe("the end", () => {
     await plain.ended();
     expect(plain.text()).toMatch(/^HTTP\/1\.1 503 /);
     expect(plain.text()).toContain('"code":"shutting_down"');
-    expect(gateway.errors()).toContain("3 calls were still under way");
+    expect(gateway.errors()).toContain("3 calls were still in flight");
     const calls = gateway.lines().filter((line) => line["msg"] === "call");
     expect(calls.map((line) => [line["status"], line["code"], line["cancelled"] ?? false])).toEqual([
       [503, "shutting_down", false],
@@ -323,7 +323,7 @@ describe("the end", () => {
     expect(stream.text()).toEndWith("0\r\n\r\n");
     expect(plain.text()).toMatch(/^HTTP\/1\.1 503 /);
     expect(plain.text()).toContain('"code":"shutting_down"');
-    expect(gateway.errors()).toContain("2 calls were still under way");
+    expect(gateway.errors()).toContain("2 calls were still in flight");
     expect(
       gateway
         .lines()
