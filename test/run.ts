@@ -97,6 +97,13 @@ function printSurroundings(): void {
   for (const [name, there, without] of things) console.log(there ? `there:   ${name}` : `missing: ${name}; ${without}`);
 }
 
+/** Repeated at the end, because whoever reads the last lines alone should learn which test failed and of what. */
+function printFailed({ file, faults, complaints }: Outcome): void {
+  console.log(`failed: ${file}`);
+  for (const fault of faults) console.log(`  ${fault}`);
+  for (const complaint of complaints) console.log(`  ${complaint}`);
+}
+
 function printSkipped(outcomes: readonly Outcome[]): void {
   for (const { file, skipped, reasons } of outcomes.filter((outcome) => outcome.skipped.length > 0)) {
     console.log(
@@ -131,7 +138,7 @@ const sum = (of: (outcome: Outcome) => number): number => outcomes.reduce((total
 const failed = files.length === 0 ? 1 : sum((outcome) => outcome.failed);
 const skipped = sum((outcome) => outcome.skipped.length);
 printSkipped(outcomes);
-for (const outcome of outcomes.filter((each) => each.failed > 0)) console.log(`failed: ${outcome.file}`);
+for (const outcome of outcomes.filter((each) => each.failed > 0)) printFailed(outcome);
 if (files.length === 0) console.log(`no test file matches ${words.join(" ")}`);
 if (skipped > 0) console.log(`${skipped} skipped`);
 console.log(`${sum((outcome) => outcome.passed)} passed, ${failed} failed`);

@@ -9,8 +9,25 @@ const skippedCase = (name: string): string => `<testcase name="${name}" classnam
 
 describe("judge", () => {
   test("counts what the report says", () => {
-    expect(judge(report(5, 0), GOOD, false)).toEqual({ passed: 5, failed: 0, skipped: [], reasons: [], faults: [] });
+    expect(judge(report(5, 0), GOOD, false)).toEqual({
+      passed: 5,
+      failed: 0,
+      skipped: [],
+      reasons: [],
+      faults: [],
+      complaints: [],
+    });
     expect(judge(report(5, 2), { ...GOOD, exitCode: 1 }, false)).toMatchObject({ passed: 3, failed: 2, faults: [] });
+  });
+
+  test("what failed and why is told in a few lines", () => {
+    const output = "(pass) one\nseed: 7\nerror: expect(received).toBe(expected)\n(fail) the other\n 1 fail\n";
+    expect(judge(report(2, 1), { ...GOOD, exitCode: 1, output }, false).complaints).toEqual([
+      "seed: 7",
+      "error: expect(received).toBe(expected)",
+      "(fail) the other",
+    ]);
+    expect(judge(report(2, 0), { ...GOOD, output }, false).complaints).toEqual([]);
   });
 
   test("a run without a report has failed, also with exit code 0", () => {

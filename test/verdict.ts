@@ -18,6 +18,8 @@ export interface Verdict {
   readonly reasons: readonly string[];
   /** Why the file as a whole failed, beyond its tests. */
   readonly faults: readonly string[];
+  /** The lines of a failed file that name a failed test, an error or the seed of a random test; no more than twenty. */
+  readonly complaints: readonly string[];
 }
 
 /** What CI cannot install: the recorded traffic, a collector of OpenTelemetry, and facts of the machine's kernel. */
@@ -33,13 +35,25 @@ export function judge(report: string | null, ending: Ending, strict: boolean): V
   if (report !== null && tests === 0) faults.push("holds no test");
   const announced = report?.split("<skipped message=").slice(1).length ?? 0;
   if (announced > 0) faults.push("leaves tests to be written");
+  const failed = failedTests + faults.length;
   return {
     passed: tests - failedTests - skipped.length - announced,
-    failed: failedTests + faults.length,
+    failed,
     skipped,
     reasons,
     faults,
+    complaints: failed === 0 ? [] : complaintsIn(ending.output),
   };
+}
+
+function complaintsIn(output: string): readonly string[] {
+  return output
+    .split("\n")
+    .filter((line) =>
+      /^\(fail\)|^error:|^Expected|^Received|^[-+] |\bseed\b|^panic|^\s*at .*\.(?:test|suite)\.ts/.test(line),
+    )
+    .slice(0, 20)
+    .map((line) => line.slice(0, 300));
 }
 
 function endingFaults(report: string | null, ending: Ending, failedTests: number): readonly string[] {

@@ -4,6 +4,8 @@
 export interface HttpReading {
   /** `open`: more has to come. */
   readonly outcome: "whole" | "open" | "malformed";
+  /** An open head whose complete lines already forbid every end of it; a client may report it at once or wait. */
+  readonly isDoomed: boolean;
   readonly hasHead: boolean;
   readonly status: number;
   readonly body: string;
@@ -20,6 +22,7 @@ const MAX_BEFORE = 16;
 
 const result = (outcome: HttpReading["outcome"], more: Partial<HttpReading> = {}): HttpReading => ({
   outcome,
+  isDoomed: false,
   hasHead: false,
   status: 0,
   body: "",
@@ -37,7 +40,11 @@ export function readHttp(text: string, ended: boolean): HttpReading {
     const headText = headEnd < 0 ? text.slice(at) : text.slice(at, headEnd);
     const fault = headFault(headText, headEnd < 0);
     if (fault || headText.length + 4 > MAX_HEAD) return result("malformed");
-    if (headEnd < 0) return result("open");
+    if (headEnd < 0) {
+      const linesEnd = text.lastIndexOf("\r\n");
+      const isDoomed = linesEnd > at && readHttp(`${text.slice(at, linesEnd)}\r\n\r\n`, false).outcome === "malformed";
+      return result("open", { isDoomed });
+    }
     const [statusLine = "", ...lines] = headText.split("\r\n");
     const [, minor = "", digits = ""] = /^HTTP\/1\.([01]) (\d{3})(?: .*)?$/s.exec(statusLine) ?? [];
     const status = Number(digits);

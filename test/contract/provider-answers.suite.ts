@@ -144,10 +144,14 @@ function strangeBytesSuite(provider: Provider): void {
     ];
     for (const [name, body] of SLOW_BODIES)
       for (const [way, run] of ways) {
-        const cpuMs = await cpuMsOf(() => {
-          const thrown = thrownBy(() => run(body));
-          if (!isOwnFault(thrown)) throw thrown;
-        });
+        const measured = (): Promise<number> =>
+          cpuMsOf(() => {
+            const thrown = thrownBy(() => run(body));
+            if (!isOwnFault(thrown)) throw thrown;
+          });
+        let cpuMs = await measured();
+        // work that is slow is slow each time; a machine that stood still is not
+        for (let again = 0; again < 2 && cpuMs > SLOWEST_CPU_MS; again++) cpuMs = Math.min(cpuMs, await measured());
         if (cpuMs > SLOWEST_CPU_MS) slow.push(`${way}: ${name}, ${body.length} characters: ${Math.round(cpuMs)} ms`);
       }
     expect(slow).toEqual([]);
