@@ -26,17 +26,17 @@ const everything = [...src, ...readTree(root, ["{bin,bench,docs,examples,test,co
 /** Where a provider's name may stand outside src/providers/, and why. */
 const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
   {
-    path: "src/chat/caller-headers.ts",
+    path: "src/chat/fit/caller-headers.ts",
     text: "openai-organization",
     reason: "a header that promise 2.10 forbids by name",
   },
   {
-    path: "src/chat/caller-headers.ts",
+    path: "src/chat/fit/caller-headers.ts",
     text: "openai-project",
     reason: "a header that promise 2.10 forbids by name",
   },
   {
-    path: "src/chat/parse.ts",
+    path: "src/chat/request/parse.ts",
     text: "^(aws|vertex)_",
     reason: "how the fields of clouds begin that promise 2.4 names",
   },

@@ -295,7 +295,7 @@ export interface UnansweredCall {
 
 /**
  * What this thread knows of a conversation that another thread holds, because the body is too long for the thread that
- * serves calls (promise 5.8). chat/long-requests.ts has the rest.
+ * serves calls (promise 5.8). chat/long-bodies/long-requests.ts has the rest.
  */
 export interface HeldConversation {
   readonly id: number;

@@ -7,7 +7,7 @@ import { identify } from "../auth/identify.ts";
 import type { Logins } from "../auth/logins.ts";
 import type { LimitStore } from "../admission/limit-store.ts";
 import { restrictionsOf, permitsRoute } from "../auth/token-restrictions.ts";
-import { baseHeaders, corsHeaders, errorResponse } from "../chat/reply-headers.ts";
+import { baseHeaders, corsHeaders, errorResponse } from "../chat/call/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { loadedOnce } from "../core/loaded-once.ts";

@@ -1,8 +1,8 @@
 // Bun's server: the hot operation goes directly to chat/, every other request to the app. Bun's own rejections (invalid
 // HTTP, headers over 16 KB) have no body.
-import type { Peers } from "../chat/received-call.ts";
-import { afterUnread, isUnread } from "../chat/read-body.ts";
-import { errorResponse } from "../chat/reply-headers.ts";
+import type { Peers } from "../chat/call/received-call.ts";
+import { afterUnread, isUnread } from "../chat/call/read-body.ts";
+import { errorResponse } from "../chat/call/reply-headers.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newTraceId } from "../core/ids.ts";
 import { CHAT_PATHS } from "./paths.ts";

@@ -1,6 +1,6 @@
 // The calls in flight: bounded while the gateway serves, awaited at the end of the process, and cut when they do not
 // end.
-import type { InFlightCall, Traffic } from "../chat/context.ts";
+import type { InFlightCall, Traffic } from "../chat/call/context.ts";
 import { GatewayError } from "../core/errors.ts";
 
 export interface OpenTraffic extends Traffic {

@@ -1,8 +1,8 @@
 // Operations of model APIs that this gateway does not serve. Each is refused with a hint for the clients that use it,
 // and leaves a record like any refused call (promises 9.6, 11.1).
 import { identify } from "../auth/identify.ts";
-import { ReceivedCall } from "../chat/received-call.ts";
-import type { ChatContext } from "../chat/context.ts";
+import { ReceivedCall } from "../chat/call/received-call.ts";
+import type { ChatContext } from "../chat/call/context.ts";
 import { GatewayError } from "../core/errors.ts";
 import { BASES } from "./paths.ts";
 

@@ -12,7 +12,7 @@ import {
   TokenFacts,
 } from "../../src/auth/policy-facts.ts";
 import { compileRule, RuleError } from "../../src/auth/policy-rule.ts";
-import { parseChatRequest } from "../../src/chat/parse.ts";
+import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import type { RuleFacts } from "../../src/core/policy.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";

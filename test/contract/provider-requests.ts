@@ -1,8 +1,8 @@
 // Requests, targets and answers for the provider suite, on the way that they really go: parsed, fitted, encoded; decoded, made strict.
-import { StreamNormalizer } from "../../src/chat/stream-normalizer.ts";
-import { fitRequest } from "../../src/chat/fit.ts";
-import { parseChatRequest } from "../../src/chat/parse.ts";
-import { type AnswerFrame, nonStreamingAnswer } from "../../src/chat/non-streaming-answer.ts";
+import { StreamNormalizer } from "../../src/chat/answer/stream-normalizer.ts";
+import { fitRequest } from "../../src/chat/fit/fit.ts";
+import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import { type AnswerFrame, nonStreamingAnswer } from "../../src/chat/answer/non-streaming-answer.ts";
 import type { ChatRequest, Usage } from "../../src/core/chat.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { Principal } from "../../src/core/identity.ts";

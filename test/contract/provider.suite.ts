@@ -1,7 +1,7 @@
 // What every provider has to do, whatever its wire form: a table that is honest, requests that stay on their address. Its answers: provider-answers.suite.ts.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseCallerHeaders } from "../../src/chat/caller-headers.ts";
+import { parseCallerHeaders } from "../../src/chat/fit/caller-headers.ts";
 import { capabilityOf, effectiveCapability } from "../../src/core/capability.ts";
 import { BLOCK_TYPES, type BlockType } from "../../src/core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";

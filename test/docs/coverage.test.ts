@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { NOUNS } from "../../src/cli/admin/nouns.ts";
-import { parseCallerHeaders } from "../../src/chat/caller-headers.ts";
+import { parseCallerHeaders } from "../../src/chat/fit/caller-headers.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import { VERSION } from "../../src/core/version.ts";
@@ -33,7 +33,7 @@ const onOneLine = (text: string): string =>
 
 /** The code that speaks with clients; caller-headers.ts is about headers for providers. */
 const clientSide = readTree(projectFolder, ["src/{chat,http,auth,admission}/**/*.ts"])
-  .filter(({ path }) => path !== "src/chat/caller-headers.ts")
+  .filter(({ path }) => path !== "src/chat/fit/caller-headers.ts")
   .map(({ path, text }) => ({ path, text: onOneLine(text) }));
 
 describe("headers of docs/api.md", () => {
@@ -77,7 +77,7 @@ describe("headers of docs/api.md", () => {
       expect([name, refusal(name.endsWith("-") ? `${name}other` : name)]).toEqual([name, "header_not_allowed"]);
     for (const name of ["user-agent", "http-referer", "x-title", "anthropic-beta", "traceparent", "accept"])
       expect([name, refusal(name)]).toEqual([name, null]);
-    const source = readTree(projectFolder, ["src/chat/caller-headers.ts"])[0]!.text;
+    const source = readTree(projectFolder, ["src/chat/fit/caller-headers.ts"])[0]!.text;
     const listed = [
       ...found(source, /"([a-z0-9-]+)"(?=[,\s\]])/g),
       ...found(source, /\^\(([a-z|-]+)\)/g)[0]!.split("|"),

@@ -1,6 +1,6 @@
 // The prompts that docs/prompt-templates.md shows are those that go out, and its table has every family with its page.
 import { describe, expect, test } from "bun:test";
-import { parseChatRequest } from "../../src/chat/parse.ts";
+import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { PLAIN_FAMILY, PROMPT_FAMILIES } from "../../src/providers/prompt-template/families.ts";
 import { promptOf } from "../../src/providers/prompt-template/prompt.ts";
 import { completionProviders } from "../../src/providers/raw-completions/rows.ts";

@@ -1,8 +1,8 @@
 // docs/routes.md: every piece of configuration on it loads, every key of a route and of a target is on it, and its request is one that is taken.
 import { expect, test } from "bun:test";
 import { z } from "zod";
-import { withCheckedEntries } from "../../src/chat/entry-request.ts";
-import { parseChatRequest } from "../../src/chat/parse.ts";
+import { withCheckedEntries } from "../../src/chat/fit/entry-request.ts";
+import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { PROVIDER_FAMILIES } from "../../src/gateway.ts";
 import { configurationSchema, parseConfiguration } from "../../src/snapshot/configuration.ts";

@@ -1,13 +1,13 @@
 // The whole way of a call without sockets: the real handler, a snapshot and an upstream as the test wants them. For what needs many calls or a clock.
-import { type GuardThreads, openGuardThreads } from "../../src/chat/guard-threads.ts";
+import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { openLogins } from "../../src/auth/logins.ts";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { type Crossed, thresholdWatch } from "../../src/admission/thresholds.ts";
-import type { ChatContext } from "../../src/chat/context.ts";
-import { openRouting } from "../../src/chat/open-routing.ts";
-import type { LongAnswers } from "../../src/chat/long-answers.ts";
-import type { LongRequests } from "../../src/chat/long-requests.ts";
+import type { ChatContext } from "../../src/chat/call/context.ts";
+import { openRouting } from "../../src/chat/plan/open-routing.ts";
+import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
+import type { LongRequests } from "../../src/chat/long-bodies/long-requests.ts";
 import { handleChat } from "../../src/chat/handle.ts";
 import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
 import type { Clock } from "../../src/core/clock.ts";

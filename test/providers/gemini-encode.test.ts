@@ -1,6 +1,6 @@
 // What leaves for generateContent: address, parameters, tools, messages, signatures and pass-through fields, each from a request as a client sends it.
 import { describe, expect, test } from "bun:test";
-import { parseChatRequest } from "../../src/chat/parse.ts";
+import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { capabilityOf } from "../../src/core/capability.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";

@@ -1,6 +1,6 @@
 // What is special of the rows of clouds, gateways and local servers, proved on the wire.
 import { describe, expect, test } from "bun:test";
-import { parseChatRequest } from "../../src/chat/parse.ts";
+import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { capabilityOf } from "../../src/core/capability.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";

@@ -1,19 +1,19 @@
 // Keeping what is said in calls (promise 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere else.
 import { policiesFor } from "../auth/policy-documents.ts";
 import type { GuardPolicy } from "../../src/auth/guarded-text.ts";
-import { textGuard } from "../../src/chat/guard-request.ts";
-import { redactedValues } from "../../src/chat/content-redaction.ts";
-import { openGuardThreads } from "../../src/chat/guard-threads.ts";
-import { openLongBodyThread } from "../../src/chat/long-body-thread.ts";
-import { type LongRequests, openLongRequests } from "../../src/chat/long-requests.ts";
-import { Looking } from "../../src/chat/looking.ts";
+import { textGuard } from "../../src/chat/guards/guard-request.ts";
+import { redactedValues } from "../../src/chat/content/content-redaction.ts";
+import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import { openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
+import { type LongRequests, openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
+import { Looking } from "../../src/chat/guards/guard-scheduler.ts";
 import { describe, expect, test } from "bun:test";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
 import type { CallContent } from "../../src/core/content.ts";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import type { ScopeSettings } from "../../src/core/snapshot.ts";
-import { ContentRecorder, isSampled } from "../../src/chat/content-recorder.ts";
+import { ContentRecorder, isSampled } from "../../src/chat/content/content-recorder.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { openContentLog } from "../../src/observe/content-log.ts";
 import type { CallRecord } from "../../src/core/record.ts";

@@ -1,7 +1,7 @@
 // A turn with calls that one provider made goes on with another (promises 6.10, 9.7): what stands in it of the first that the second has no place for is left
 // out and named, and what goes out is valid by the second one's row. Every family's turn goes to every provider, through the whole gateway.
-import { fitConversation } from "../../src/chat/fit-conversation.ts";
-import { parseChatRequest } from "../../src/chat/parse.ts";
+import { fitConversation } from "../../src/chat/fit/fit-conversation.ts";
+import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { describe, expect, test } from "bun:test";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import type { Members } from "../../src/providers/conversation-members.ts";

@@ -1,11 +1,11 @@
 // Promise 5.8: a long plain answer is read and written in another thread. What the client gets and what is recorded is what it would be in one thread.
 import { afterAll, describe, expect, test } from "bun:test";
-import { openLongAnswers } from "../../src/chat/long-answers.ts";
-import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";
+import { openLongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
-import { openGuardThreads } from "../../src/chat/guard-threads.ts";
+import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { policiesFor } from "../auth/policy-documents.ts";
 import { type SeenAnswer, seenAnswer } from "./seen-answer.ts";
 

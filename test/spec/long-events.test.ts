@@ -1,6 +1,6 @@
 // Promise 5.8: single events of megabytes in a provider's stream. They go through whole, within bounds of what they hold.
 import { describe, expect, test } from "bun:test";
-import { piecesOf } from "../../src/chat/long-events.ts";
+import { piecesOf } from "../../src/chat/long-bodies/long-events.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 
 const event = (content: string, more = ""): string =>

@@ -1,7 +1,11 @@
 // Promise 5.8: a long body is parsed and written in another thread. What reaches a provider, what is recorded and what is refused is what it would be in one thread.
 import { afterAll, describe, expect, test } from "bun:test";
-import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";
-import { type LongRequests, MAX_OUTLINE_CHARACTERS, openLongRequests } from "../../src/chat/long-requests.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
+import {
+  type LongRequests,
+  MAX_OUTLINE_CHARACTERS,
+  openLongRequests,
+} from "../../src/chat/long-bodies/long-requests.ts";
 import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { policiesFor } from "../auth/policy-documents.ts";

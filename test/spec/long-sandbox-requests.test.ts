@@ -1,8 +1,8 @@
 // Promise 5.8: a long request to the sandbox is read in the thread of long bodies. What it answers is what it would be in one thread, and bounded.
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
-import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";
-import { openLongRequests } from "../../src/chat/long-requests.ts";
-import { openLongSandboxRequests } from "../../src/chat/long-sandbox-requests.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
+import { openLongSandboxRequests } from "../../src/chat/long-bodies/long-sandbox-requests.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";

@@ -1,8 +1,8 @@
 // Rounds of tools behind a long conversation (promises 5.8, 10.2): another thread holds it, and writes what the rounds put behind it. Every request of every round, the
 // answer and the record are what they would be in one thread.
 import { afterAll, describe, expect, test } from "bun:test";
-import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";
-import { openLongRequests } from "../../src/chat/long-requests.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { policiesFor } from "../auth/policy-documents.ts";
 import { fakeToolServers, says } from "../harness/fake-tools.ts";

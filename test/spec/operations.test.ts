@@ -2,8 +2,8 @@
 // that clients of the field demand, each of their points (H1 to H18, M1 to M5, R11) a test of its own. R1 to R12 but for R11, which concern the request alone, are in client-requests.test.ts.
 import { afterAll, describe, expect, test } from "bun:test";
 import { newAccessToken } from "../../src/auth/access-token.ts";
-import { errorResponse } from "../../src/chat/reply-headers.ts";
-import { targetStandings } from "../../src/chat/open-routing.ts";
+import { errorResponse } from "../../src/chat/call/reply-headers.ts";
+import { targetStandings } from "../../src/chat/plan/open-routing.ts";
 import { handleChat } from "../../src/chat/handle.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { CATALOGUE, type ErrorCode, GatewayError } from "../../src/core/errors.ts";

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newAccessToken } from "../../src/auth/access-token.ts";
-import { parseChatRequest } from "../../src/chat/parse.ts";
+import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { type AccessToken, NOT_NARROWED } from "../../src/core/identity.ts";
 import { systemClock } from "../../src/core/clock.ts";

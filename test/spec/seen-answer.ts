@@ -1,5 +1,5 @@
 // One call in the process whose answer is long, as its client, its record and what is kept of it see it, so that what a thread beside does can be compared with what one thread does.
-import type { LongAnswers } from "../../src/chat/long-answers.ts";
+import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
 import type { CallContent } from "../../src/core/content.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";

@@ -1,6 +1,6 @@
 // One call in the process as its client, its providers and its record see it, so that what a thread beside does can be compared with what one thread does.
 import { expect } from "bun:test";
-import type { LongRequests } from "../../src/chat/long-requests.ts";
+import type { LongRequests } from "../../src/chat/long-bodies/long-requests.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";

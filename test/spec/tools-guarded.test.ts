@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { policiesFor } from "../auth/policy-documents.ts";
 import type { GuardPolicy } from "../../src/auth/guarded-text.ts";
-import { textGuard } from "../../src/chat/guard-request.ts";
+import { textGuard } from "../../src/chat/guards/guard-request.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";
 import { type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";

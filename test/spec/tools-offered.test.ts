@@ -6,7 +6,7 @@ import type { JsonObject } from "../../src/core/json.ts";
 import { FUNCTION_NAME } from "../../src/core/params.ts";
 import type { ToolDefinition, ToolResult } from "../../src/core/tool.ts";
 import { offeredNames, toolPlace } from "../../src/chat/tools/offered-tools.ts";
-import { fitRequest } from "../../src/chat/fit.ts";
+import { fitRequest } from "../../src/chat/fit/fit.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { targetFor } from "../harness/targets.ts";
 import { callOf, failureOf, PRINCIPAL, saysText, sessionWorld, toolOf } from "../harness/tool-sessions.ts";

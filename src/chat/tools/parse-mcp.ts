@@ -5,7 +5,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import type { ToolApproval } from "../../core/tool.ts";
-import { checkedHeaders } from "../caller-headers.ts";
+import { checkedHeaders } from "../fit/caller-headers.ts";
 
 const MAX_SERVERS = 32;
 const MAX_NAMES = 1000;

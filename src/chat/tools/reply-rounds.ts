@@ -5,20 +5,20 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
 import type { Outcome } from "../../routing/health.ts";
 import { isJoinedText, type RoundAccumulator } from "./multi-round-answer.ts";
-import { closeAttempt } from "../attempt.ts";
-import type { Call } from "../call.ts";
-import { complete, withAttempts } from "../complete.ts";
-import type { Answered, OpenAttempt } from "../run-attempt.ts";
-import { asFunctionCall } from "../legacy-functions.ts";
-import { type BegunStream, noteStream, replySending, streaming } from "../reply-stream.ts";
+import { closeAttempt } from "../attempt/upstream-requests.ts";
+import type { Call } from "../call/call.ts";
+import { complete, withAttempts } from "../plan/complete.ts";
+import type { Answered, OpenAttempt } from "../attempt/run-attempt.ts";
+import { asFunctionCall } from "../request/legacy-functions.ts";
+import { type BegunStream, noteStream, replySending, streaming } from "../answer/reply-stream.ts";
 import {
   recordNonStreaming,
   type RoundAnswer,
   sendLong,
   sendNonStreaming,
   nonStreamingRound,
-} from "../reply-non-streaming.ts";
-import type { Sending } from "../stream-session.ts";
+} from "../answer/reply-non-streaming.ts";
+import type { Sending } from "../answer/stream-session.ts";
 import type { ToolRounds } from "./tool-rounds.ts";
 
 /**

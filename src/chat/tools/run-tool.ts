@@ -4,7 +4,7 @@ import type { Message, ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../../core/tool.ts";
-import type { Call } from "../call.ts";
+import type { Call } from "../call/call.ts";
 import { checkedArguments } from "./tool-arguments.ts";
 import { toldResult } from "./tool-result.ts";
 import type { ToolOutcome } from "./tool-session.ts";

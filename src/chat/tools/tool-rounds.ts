@@ -6,10 +6,10 @@ import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.
 import type { JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
 import { MultiRoundAnswer } from "./multi-round-answer.ts";
-import type { Call } from "../call.ts";
-import { admitAhead } from "../complete.ts";
-import type { OpenAttempt } from "../run-attempt.ts";
-import { everyLeg, type Prepared, type RouteCandidate } from "../stages.ts";
+import type { Call } from "../call/call.ts";
+import { admitAhead } from "../plan/complete.ts";
+import type { OpenAttempt } from "../attempt/run-attempt.ts";
+import { everyLeg, type Prepared, type RouteCandidate } from "../plan/stages.ts";
 import type { ToolRunRecorder } from "./tool-run-recorder.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";
 import { nextTurn } from "../../wire/turn.ts";

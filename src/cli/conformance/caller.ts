@@ -2,7 +2,7 @@
 // result.
 import { newAccessToken } from "../../auth/access-token.ts";
 import { handleChat } from "../../chat/handle.ts";
-import type { ChatContext } from "../../chat/context.ts";
+import type { ChatContext } from "../../chat/call/context.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type AccessToken, NOT_NARROWED } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";

@@ -1,8 +1,8 @@
 // Prepares the calls of a traffic file for the engine: each is a request that passes the gateway's own parser and
 // rules. Keys are not needed: every provider counts as enabled and has a placeholder credential.
-import { everyLeg, type PlannedCall, prepare, type Prepared } from "../../chat/stages.ts";
-import { withCheckedEntries } from "../../chat/entry-request.ts";
-import { parseChatRequest } from "../../chat/parse.ts";
+import { everyLeg, type PlannedCall, prepare, type Prepared } from "../../chat/plan/stages.ts";
+import { withCheckedEntries } from "../../chat/fit/entry-request.ts";
+import { parseChatRequest } from "../../chat/request/parse.ts";
 import type { Environment } from "../../config/environment.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { systemClock } from "../../core/clock.ts";

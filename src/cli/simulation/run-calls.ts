@@ -1,6 +1,6 @@
-// The engine of src/chat/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with
+// The engine of src/chat/plan/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with
 // attempts whose outcomes the traffic file determines.
-import type { Prepared, ReadyTarget, RouteCandidate } from "../../chat/stages.ts";
+import type { Prepared, ReadyTarget, RouteCandidate } from "../../chat/plan/stages.ts";
 import { type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { Route } from "../../core/route.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";

@@ -1,0 +1,50 @@
+// What non-streaming and streamed answers have in common: the frame around the content, and the response head.
+import { attemptSummary } from "../../core/record.ts";
+import { type Target, targetName } from "../../core/target.ts";
+import type { Call } from "../call/call.ts";
+import type { FittedRequest } from "../fit/fit.ts";
+import { baseHeaders, providerHeaders } from "../call/reply-headers.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+import type { AnswerFrame } from "./non-streaming-answer.ts";
+
+export function answerFrame(
+  call: Call,
+  fitted: FittedRequest,
+  { provider, target }: Resolved,
+  route: string,
+): AnswerFrame {
+  return {
+    traceId: call.traceId,
+    model: targetName(target),
+    route,
+    nowSeconds: Math.floor(call.record.startedAtMs / 1000),
+    sameShape: provider.sameShape,
+    legacyFunctions: fitted.request.options.legacyFunctions,
+    choices: fitted.request.params.n ?? 1,
+  };
+}
+
+/** The most attempts that a header lists, because proxies bound the size of a response head. */
+const MAX_TOLD = 32;
+
+/** `target` is null when the head is sent before it is known which target will answer (promise 7.4). */
+export function answerHeaders(
+  call: Call,
+  fitted: FittedRequest | null,
+  target: Target | null,
+  contentType: string,
+): Record<string, string> {
+  const headers = baseHeaders(call.traceId, call.clock.ownMs());
+  headers["content-type"] = contentType;
+  Object.assign(headers, call.cors, call.rateHeaders());
+  if (target !== null) {
+    headers["x-gateway-model"] = targetName(target);
+    Object.assign(headers, providerHeaders(call.record));
+    headers["x-gateway-attempts"] = String(call.record.attempts.length);
+    if (call.mayDebug)
+      headers["x-gateway-attempt-list"] = JSON.stringify(call.record.attempts.slice(-MAX_TOLD).map(attemptSummary));
+  }
+  if (fitted !== null && fitted.dropped.length > 0) headers["x-gateway-dropped-params"] = fitted.dropped.join(",");
+  if (call.record.warnings.length > 0) headers["x-gateway-warnings"] = call.record.warnings.join(",");
+  return headers;
+}

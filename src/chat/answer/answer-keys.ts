@@ -1,0 +1,127 @@
+// Removes the operator's key from an answer, because a provider or a proxy before it may repeat the key that it
+// received. The key is removed from non-streaming answers and from streams, even where it arrives in pieces, both as it
+// is and in base64, hexadecimal and other usual spellings. A key that the caller sent is not removed.
+import type { ChatChunk, ChunkChoice, ChunkDelta } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isKey, KeyFinder, KeyWatch, withoutKeys } from "../../core/quoted-key.ts";
+import { type Credential, secretsOf } from "../../core/target.ts";
+import type { SseEvent } from "../../wire/sse.ts";
+import { decoderAround, type StreamDecoder } from "../../providers/provider.ts";
+
+/** Returns no keys when there is nothing to search for. */
+function keysOf(credential: Credential | null): readonly string[] {
+  return credential === null || credential.fromCaller ? [] : secretsOf(credential).filter(isKey);
+}
+
+/** `text` is the text of a non-streaming answer as it arrived. */
+export function answerWithoutKeys(text: string, credential: Credential | null): string {
+  const keys = keysOf(credential);
+  return keys.length === 0 ? text : withoutKeys(text, keys);
+}
+
+/** Returns the same decoder, but its chunks contain no key. */
+export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credential | null): StreamDecoder {
+  const keys = keysOf(credential);
+  if (keys.length === 0) return decoder;
+  const texts = new StreamTexts(KeyFinder.of(keys));
+  const clean = (chunks: readonly ChatChunk[]): readonly ChatChunk[] => {
+    let changed: ChatChunk[] | null = null;
+    for (let at = 0; at < chunks.length; at++) {
+      const chunk = texts.chunk(chunks[at]!);
+      if (chunk !== chunks[at]) (changed ??= [...chunks])[at] = chunk;
+    }
+    return changed ?? chunks;
+  };
+  return decoderAround(decoder, {
+    push: (event) => clean(decoder.push(eventWithoutKeys(event, keys))),
+    end: () => [...clean(decoder.end()), ...texts.end()],
+  });
+}
+
+/** Removes a key that is whole within one event, wherever it is in the event, as in a non-streaming answer. */
+function eventWithoutKeys(event: SseEvent, keys: readonly string[]): SseEvent {
+  const data = withoutKeys(event.data, keys);
+  return data === event.data ? event : { ...event, data };
+}
+
+/**
+ * Removes keys that arrive in pieces over several events, in the texts of deltas. Each string of a delta is a text of
+ * its own, identified by its position.
+ */
+class StreamTexts {
+  readonly #finder: KeyFinder;
+  readonly #watches = new Map<string, KeyWatch>();
+
+  constructor(finder: KeyFinder) {
+    this.#finder = finder;
+  }
+
+  chunk(chunk: ChatChunk): ChatChunk {
+    const given: unknown = chunk.choices;
+    if (!Array.isArray(given)) return chunk;
+    const choices = given as readonly ChunkChoice[];
+    let changed: ChunkChoice[] | null = null;
+    for (let at = 0; at < choices.length; at++) {
+      const choice = choices[at]!;
+      if (!isObject(choice) || !isObject(choice.delta)) continue;
+      const delta = this.#members(choice.delta, String(choice.index ?? 0)) as ChunkDelta;
+      if (delta !== choice.delta) (changed ??= [...choices])[at] = { ...choice, delta };
+    }
+    return changed === null ? chunk : { ...chunk, choices: changed };
+  }
+
+  /** Returns what was held back of texts that ended with the beginning of a key. */
+  end(): readonly ChatChunk[] {
+    const chunks = [...this.#watches].flatMap(([place, watch]) => {
+      const rest = watch.end();
+      const [index, ...names] = place.split(".");
+      return rest === "" ? [] : [{ choices: [{ index: Number(index), delta: nested(names, rest) as ChunkDelta }] }];
+    });
+    this.#watches.clear();
+    return chunks;
+  }
+
+  #members(owner: JsonObject, place: string): JsonObject {
+    let changed: Record<string, Json | undefined> | null = null;
+    for (const name in owner) {
+      const member = owner[name];
+      const shown = this.#value(member, place, name);
+      if (shown !== member) (changed ??= { ...owner })[name] = shown;
+    }
+    return changed ?? owner;
+  }
+
+  #value(value: Json | undefined, place: string, name: string): Json | undefined {
+    if (typeof value === "string") return this.#text(value, place, name);
+    if (typeof value !== "object" || value === null) return value;
+    if (isObject(value)) return this.#members(value, `${place}.${name}`);
+    const items = value as readonly Json[];
+    let changed: Json[] | null = null;
+    items.forEach((item, at) => {
+      // tool calls and blocks of reasoning are identified by their own index
+      const index = isObject(item) && typeof item["index"] === "number" ? item["index"] : at;
+      const shown = this.#value(item, `${place}.${name}`, String(index));
+      if (shown !== item) (changed ??= [...items])[at] = shown as Json;
+    });
+    return changed ?? items;
+  }
+
+  #text(text: string, owner: string, name: string): string {
+    // the usual case: no key can begin in this text or continue from an earlier one
+    if (this.#watches.size === 0 && !this.#finder.mayBeginIn(text)) return text;
+    const place = `${owner}.${name}`;
+    const known = this.#watches.get(place);
+    const watch = known ?? new KeyWatch(this.#finder);
+    const shown = watch.push(text);
+    if (watch.isWaiting) this.#watches.set(place, watch);
+    else if (known !== undefined) this.#watches.delete(place);
+    return shown;
+  }
+}
+
+/** Builds a delta with only this text; a numeric name is the index of a tool call or a block. */
+function nested([name, ...inner]: readonly string[], text: string): Json {
+  if (name === undefined) return text;
+  if (/^\d+$/.test(name)) return [{ index: Number(name), ...(nested(inner, text) as object) }];
+  return { [name]: nested(inner, text) };
+}

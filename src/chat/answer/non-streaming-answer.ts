@@ -1,0 +1,201 @@
+// Turns the lenient answer of a decoder into the body that the client receives: it has every field that the schema
+// requires, and nothing that clients cannot handle (promises 2.5 and 8.6 to 8.9; docs/clients.md, N1 to N5).
+import { newTally, tally, type TokenTally } from "../../accounting/estimate.ts";
+import {
+  type AnswerChoice,
+  type ChatAnswer,
+  type FinishReason,
+  isFinishReason,
+  type ToolCall,
+  type Usage,
+} from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { MalformedAnswer } from "../../providers/provider.ts";
+import { asFunctionCall } from "../request/legacy-functions.ts";
+import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
+
+/** What an answer states about its call; it is the same in a non-streaming answer and in every chunk. */
+export interface AnswerFrame {
+  readonly traceId: string;
+  /** `<provider>:<model_name>` of the target that answered. */
+  readonly model: string;
+  readonly route: string;
+  readonly nowSeconds: number;
+  readonly sameShape: boolean;
+  readonly legacyFunctions: boolean;
+  /** The number of choices that were requested. */
+  readonly choices: number;
+}
+
+/** What the record and the engine need to know of an answer. */
+export interface AnswerFigures {
+  readonly finishReasons: readonly FinishReason[];
+  readonly nativeFinishReasons: readonly string[];
+  readonly usage: Usage;
+  readonly usageEstimated: boolean;
+  /** Nothing at all was generated (promise 7.1). */
+  readonly isEmpty: boolean;
+}
+
+export interface NonStreamingAnswer extends AnswerFigures {
+  readonly body: JsonObject;
+}
+
+/** Throws MalformedAnswer when there is no choice. `estimate` is called only when the provider reported no usage. */
+export function nonStreamingAnswer(
+  answer: ChatAnswer,
+  frame: AnswerFrame,
+  estimate: (generated: TokenTally) => Usage,
+): NonStreamingAnswer {
+  // a decoder passes on what the provider sent
+  const given: unknown = answer.choices;
+  if (!Array.isArray(given) || given.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
+  const choices = answer.choices.map((choice, position) => wholeChoice(choice, position, frame));
+  if (choices.length > 1 && denseIndexes(answer.choices))
+    choices.forEach((choice, position) => (choice.json["index"] = answer.choices[position]!.index as number));
+  const reported = strictUsage(answer.usage);
+  const usage = reported ?? estimate(generatedBy(choices));
+  const body: Record<string, Json> = {
+    id: answerId(answer.id, frame.traceId),
+    object: "chat.completion",
+    created: answerTime(answer.created, frame.nowSeconds),
+    model: frame.model,
+    route: frame.route,
+    choices: choices.map((choice) => choice.json),
+    usage,
+  };
+  for (const name in answer) if (isVendorField(name, answer[name])) body[name] = answer[name]!;
+  body["x_gateway_trace_id"] = frame.traceId;
+  const finishReasons = choices.map((choice) => choice.finishReason);
+  return {
+    body,
+    finishReasons,
+    nativeFinishReasons: answer.choices.flatMap((choice) =>
+      typeof choice.native_finish_reason === "string" ? [choice.native_finish_reason] : [],
+    ),
+    usage,
+    usageEstimated: reported === null,
+    isEmpty: choices.every(saysNothing) && isNothing(finishReasons, reported),
+  };
+}
+
+/**
+ * Whether an answer without content is empty (promise 7.1): it ended normally, and the provider reported no generated
+ * tokens.
+ */
+export function isNothing(finishReasons: readonly (FinishReason | null)[], reported: Usage | null): boolean {
+  return finishReasons.every((reason) => reason === "stop") && (reported === null || reported.completion_tokens === 0);
+}
+
+function isNothingAtAll(value: Json | undefined): boolean {
+  return value === null || value === "" || (Array.isArray(value) && value.length === 0);
+}
+
+function saysNothing({ message }: WholeChoice): boolean {
+  for (const name in message) if (name !== "role" && !isNothingAtAll(message[name])) return false;
+  return true;
+}
+
+/** A longer text is not used as an id, because every event of a stream begins with it. */
+const MAX_ID = 256;
+
+export function answerId(id: Json | undefined, traceId: string): string {
+  return typeof id === "string" && id !== "" && id.length <= MAX_ID ? id : `chatcmpl-${traceId}`;
+}
+
+/** Returns Unix seconds; some vendors send milliseconds, fractions or nothing. */
+export function answerTime(created: Json | undefined, nowSeconds: number): number {
+  if (typeof created !== "number" || !(created > 0)) return nowSeconds;
+  return Math.floor(created > 1e11 ? created / 1000 : created);
+}
+
+function denseIndexes(choices: readonly AnswerChoice[]): boolean {
+  const seen = new Set<unknown>(choices.map((choice) => choice.index));
+  return seen.size === choices.length && choices.every((_, position) => seen.has(position));
+}
+
+interface WholeChoice {
+  readonly json: Record<string, Json>;
+  readonly message: Readonly<Record<string, Json>>;
+  readonly calls: readonly ToolCall[];
+  readonly finishReason: FinishReason;
+}
+
+function generatedBy(choices: readonly WholeChoice[]): TokenTally {
+  const generated = newTally();
+  for (const { message, calls } of choices) {
+    for (const text of [message["content"], message["refusal"], message["reasoning_content"]])
+      if (typeof text === "string") tally(generated, text);
+    for (const call of calls)
+      if (call.function !== undefined) tally(generated, call.function.name + call.function.arguments);
+  }
+  return generated;
+}
+
+function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame): WholeChoice {
+  const source: JsonObject = isObject(choice.message) ? choice.message : {};
+  const message: Record<string, Json> = {
+    role: "assistant",
+    content: typeof source["content"] === "string" ? source["content"] : null,
+    refusal: typeof source["refusal"] === "string" ? source["refusal"] : null,
+  };
+  for (const name in source) {
+    const value = source[name];
+    if (value === null || value === undefined || name in message || name === "tool_calls") continue;
+    if (name === "annotations") {
+      const annotations = strictAnnotations(value);
+      if (annotations !== null) message[name] = annotations;
+    } else if (name !== "reasoning_content" || value !== "") message[name] = value;
+  }
+  const calls = wholeCalls(source["tool_calls"], frame, position);
+  if (calls.length > 0) {
+    if (frame.legacyFunctions) message["function_call"] = asFunctionCall(calls)!;
+    else message["tool_calls"] = calls;
+  }
+  // an answer whose transport ended as it should is complete, even if the server names no finish reason
+  const finishReason = strictFinishReason(
+    isFinishReason(choice.finish_reason) ? choice.finish_reason : "stop",
+    calls.length > 0,
+    frame.sameShape,
+    frame.legacyFunctions,
+  );
+  const json: Record<string, Json> = {
+    index: position,
+    message,
+    logprobs: strictLogprobs(choice.logprobs),
+    finish_reason: finishReason,
+  };
+  for (const name in choice)
+    if (!(name in json) && choice[name] !== null && choice[name] !== undefined) json[name] = choice[name]!;
+  return { json, message, calls, finishReason };
+}
+
+function wholeCalls(value: Json | undefined, frame: AnswerFrame, position: number): readonly ToolCall[] {
+  if (!Array.isArray(value)) return [];
+  const ids = new Set<string>();
+  return (value as readonly Json[]).filter(isObject).map((call, index) => {
+    // the ids stay as the provider wrote them; what another provider requires of ids is handled when a request is sent
+    // there
+    const made =
+      typeof call["id"] === "string" && call["id"] !== ""
+        ? call["id"]
+        : `call_${frame.traceId.slice(0, 20)}_${position}_${index}`;
+    const id = ids.has(made) ? `${made}_${index}` : made;
+    ids.add(id);
+    const { index: _index, ...rest } = call;
+    if (typeof call["type"] === "string" && call["type"] !== "function" && isObject(call[call["type"]]))
+      return { ...rest, id } as unknown as ToolCall;
+    const called = isObject(call["function"]) ? call["function"] : {};
+    const text = called["arguments"];
+    return {
+      ...rest,
+      id,
+      type: "function",
+      function: {
+        ...called,
+        name: typeof called["name"] === "string" ? called["name"] : "",
+        arguments: typeof text === "string" ? text : text === null || text === undefined ? "{}" : JSON.stringify(text),
+      },
+    };
+  });
+}

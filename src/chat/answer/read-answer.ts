@@ -1,0 +1,63 @@
+// Reads a provider's non-streaming answer: in turns, and a long one in the thread of long bodies (promise 5.8).
+import type { ChatAnswer, Usage } from "../../core/chat.ts";
+import { nextTurn } from "../../wire/turn.ts";
+import type { OpenAnswer } from "../attempt/upstream-requests.ts";
+import type { Call } from "../call/call.ts";
+import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+import { strictUsage } from "./strict-fields.ts";
+import { type AnswerBytes, decodedAnswer, type DecodeQuestion } from "../long-bodies/written-answer.ts";
+
+/**
+ * In bytes of JSON, which can hold some ten thousand values. Work on such an answer takes milliseconds, and other calls
+ * have their turns between its steps.
+ */
+export const TURNS_BYTES = 65_536;
+
+export interface CheckedBytes extends AnswerBytes {
+  /** The provider's figures; `null` when it reported none. */
+  readonly usage: Usage | null;
+  /** `null` when the answer was read in the other thread. */
+  readonly answer: ChatAnswer | null;
+}
+
+/** Reads one of several answers as it arrives. Throws StreamError or MalformedAnswer. */
+export async function checkAnswer(
+  bytes: Uint8Array,
+  { decode }: Pick<OpenAnswer, "decode">,
+  resolved: Resolved,
+  call: Call,
+): Promise<CheckedBytes> {
+  const { longAnswers } = call.context;
+  const question = questionOf({ bytes, decode }, resolved);
+  if (longAnswers !== null && bytes.length >= LONG_BODY_BYTES)
+    return { decode, answer: null, ...(await longAnswers.check(question, call.record.tenantId ?? "")) };
+  const answer = await readHere(question, resolved);
+  return { bytes, decode, answer, usage: strictUsage(answer.usage) };
+}
+
+/** Reads an answer whose value the serving thread needs. Throws StreamError or MalformedAnswer. */
+export function readAnswer(
+  bytes: Uint8Array,
+  { decode }: Pick<OpenAnswer, "decode">,
+  resolved: Resolved,
+  call: Call,
+): Promise<ChatAnswer> {
+  const { longAnswers } = call.context;
+  const question = questionOf({ bytes, decode }, resolved);
+  return longAnswers === null || bytes.length < LONG_BODY_BYTES
+    ? readHere(question, resolved)
+    : longAnswers.decode(question, call.record.tenantId ?? "");
+}
+
+function questionOf(answer: AnswerBytes, { target }: Resolved): DecodeQuestion {
+  return { ...answer, family: target.family, credential: target.credential };
+}
+
+async function readHere(question: DecodeQuestion, { provider }: Resolved): Promise<ChatAnswer> {
+  const isLong = question.bytes.length >= TURNS_BYTES;
+  if (isLong) await nextTurn();
+  const answer = decodedAnswer(question, provider);
+  if (isLong) await nextTurn();
+  return answer;
+}

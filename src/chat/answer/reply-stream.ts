@@ -1,0 +1,300 @@
+// Turns a provider's stream into the event stream of the client. The response head is held until the first content or
+// an error (promise 7.4); a failure after that is one error event (promise 8.3). The upstream is read only as fast as
+// the client reads (promise 8.5).
+import { estimatedUsage } from "../../accounting/estimate.ts";
+import { promptTokens } from "../plan/cost-estimate.ts";
+import { summedUsage } from "../../accounting/summed-usage.ts";
+import type { ChatChunk, Usage } from "../../core/chat.ts";
+import { createAwsEventStreamParser } from "../../wire/aws-event-stream.ts";
+import { createNdjsonParser } from "../../wire/ndjson.ts";
+import { createSseParser } from "../../wire/sse.ts";
+import { nextTurn } from "../../wire/turn.ts";
+import { answerFrame, answerHeaders } from "./answer-frame.ts";
+import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
+import { decoderWithoutKeys } from "./answer-keys.ts";
+import {
+  besideFailure,
+  closeAttempt,
+  closeRequest,
+  type OpenAnswer,
+  sendRequests,
+  reportedModel,
+} from "../attempt/upstream-requests.ts";
+import type { AttemptLifetime } from "../attempt/attempt-lifetime.ts";
+import type { Call } from "../call/call.ts";
+import type { RoundAccumulator } from "../tools/multi-round-answer.ts";
+import { streamUsage } from "../attempt/attempt-meter.ts";
+import { ChoiceWriter, mergedStream } from "./fan-out.ts";
+import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+import { splitChunk } from "../guards/guarded-chunks.ts";
+import { LONG_EVENT } from "../long-bodies/long-events.ts";
+import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
+import { readAnswer, TURNS_BYTES } from "./read-answer.ts";
+import { StreamNormalizer } from "./stream-normalizer.ts";
+import { type Sending, StreamSession } from "./stream-session.ts";
+
+const PARSERS = {
+  sse: createSseParser,
+  ndjson: createNdjsonParser,
+  "aws-event-stream": createAwsEventStreamParser,
+} as const;
+/** The most text without content that is held back together with the head. */
+const MAX_HELD = 1024 * 1024;
+
+/** A stream that was read up to its first content, and of which nothing has been sent. */
+export interface BegunStream {
+  readonly stream: AnswerStream;
+  readonly normalizer: StreamNormalizer;
+  /** `null` when the answer has one round. */
+  readonly part: RoundAccumulator | null;
+  /** The text that came before and with the first content. */
+  readonly held: string;
+  readonly usage: () => Usage;
+}
+
+/** `begin` returns what one attempt at the next round adds to a multi-round answer. */
+export function streaming(call: Call, begin: () => RoundAccumulator | null = () => null): AttemptWork<BegunStream> {
+  return {
+    run: (attempt) => tryStream(attempt, call, begin()),
+    isEmpty: ({ normalizer }) => normalizer.isEmpty,
+    discard: ({ stream }) => stream.cancel(),
+  };
+}
+
+/** Makes one attempt at a stream, up to its first content or its end. Throws GatewayError. */
+async function tryStream(attempt: OpenAttempt, call: Call, part: RoundAccumulator | null): Promise<BegunStream> {
+  const { fitted, resolved, route, outputGuards, requests, lifetime } = attempt;
+  const includeUsage = fitted.request.params.stream_options?.include_usage === true;
+  const normalizer = new StreamNormalizer(
+    answerFrame(call, fitted, resolved, route),
+    includeUsage,
+    outputGuards.length > 0,
+    part,
+  );
+  const usage = () => normalizer.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
+  attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer));
+  const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
+    const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
+    if (/^application\/json/i.test(open.response.header("content-type") ?? ""))
+      return tellPlain(open, resolved, call, writer, guarded, usage);
+    const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
+    return openAnswerStream(
+      open.response.body,
+      parser,
+      decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential),
+      writer,
+      guarded,
+      call,
+      usage,
+    );
+  };
+  const answers = sendRequests(attempt, call);
+  const stream =
+    answers.length === 1
+      ? streamOf(answers[0]!, (open) => openStream(open, part === null ? normalizer : listening(normalizer, lifetime)))
+      : fannedStream(answers, openStream, normalizer, attempt, call);
+  try {
+    let held = "";
+    while ((!normalizer.hasContent || normalizer.isEmpty) && held.length < MAX_HELD) {
+      const text = await stream.next();
+      if (text === null) break;
+      held += text;
+    }
+    // nothing has been sent, so that a failure after the first content can still fail the whole attempt
+    const failure = stream.failure();
+    // oxlint-disable-next-line typescript/only-throw-error
+    if (failure !== undefined) throw failure;
+    for (const request of requests) {
+      request.firstContent();
+      request.answeredBy(reportedModel(normalizer.toldModel, resolved));
+    }
+    return { stream, normalizer, part, held, usage };
+  } catch (thrown) {
+    stream.cancel();
+    throw closeAttempt(thrown, attempt, call);
+  }
+}
+
+/** Reports to the attempt's lifetime when content arrives, even where the written chunks yield no text. */
+function listening(normalizer: StreamNormalizer, lifetime: AttemptLifetime): ChunkWriter {
+  return {
+    write(chunk) {
+      const text = normalizer.write(chunk);
+      if (!lifetime.hasContent && normalizer.hasGenerated) lifetime.contentCame();
+      return text;
+    },
+    hear: (chunk) => normalizer.hear(chunk),
+    get isComplete() {
+      return normalizer.isComplete;
+    },
+    inferFinish: () => normalizer.inferFinish(),
+    finish: (total) => normalizer.finish(total),
+  };
+}
+
+/**
+ * Holds the head for the winning attempt for at most `head_hold_s`. After that the head is sent, and the stream follows
+ * once an attempt has won.
+ */
+export async function replyStream(winner: Promise<Answered<BegunStream>>, call: Call): Promise<Response> {
+  return replySending(
+    winner.then((answered) => sendingOf(answered, call)),
+    call,
+  );
+}
+
+/** Sends the stream with its head as soon as it begins. */
+export async function replySending(begun: Promise<Sending>, call: Call): Promise<Response> {
+  const session = new StreamSession(begun, call);
+  const sending = await session.holdHead();
+  const headers = answerHeaders(
+    call,
+    sending?.attempt.fitted ?? null,
+    sending?.attempt.resolved.target ?? null,
+    "text/event-stream; charset=utf-8",
+  );
+  headers["cache-control"] = "no-cache, no-transform";
+  headers["x-accel-buffering"] = "no";
+  return new Response(session.readable(), { headers });
+}
+
+function streamOf(answer: Promise<OpenAnswer>, openStream: (open: OpenAnswer) => AnswerStream): AnswerStream {
+  let stream: AnswerStream | null = null;
+  const first = async (): Promise<string | null> => {
+    stream = openStream(await answer);
+    return stream.next();
+  };
+  // until the answer has begun, the call's signal ends it
+  return { next: () => stream?.next() ?? first(), failure: () => stream?.failure(), cancel: () => stream?.cancel() };
+}
+
+function fannedStream(
+  answers: readonly Promise<OpenAnswer>[],
+  openStream: (open: OpenAnswer, writer: ChunkWriter) => AnswerStream,
+  normalizer: StreamNormalizer,
+  attempt: OpenAttempt,
+  call: Call,
+): AnswerStream {
+  const { fitted, meter } = attempt;
+  const writers = answers.map((_, index) => new ChoiceWriter(normalizer, index));
+  meter.readFrom((index) => streamUsage(fitted.request, writers[index]!));
+  const streams = answers.map((answer, index) =>
+    streamOf(answer, (open) => attributed(openStream(open, writers[index]!), open, attempt, call)),
+  );
+  const merged = mergedStream(streams, () => {
+    const summed = summedUsage(writers.map((writer) => writer.reportedUsage));
+    const told = summed === null ? "" : normalizer.write({ choices: [], usage: summed });
+    return told + normalizer.finish(meter.usage!.usage);
+  });
+  const cancel = (): void => {
+    merged.cancel();
+    attempt.lifetime.end(besideFailure());
+  };
+  return { ...merged, cancel };
+}
+
+/** One of several streams, whose failures are recorded with its own upstream request. */
+function attributed(stream: AnswerStream, { request }: OpenAnswer, attempt: OpenAttempt, call: Call): AnswerStream {
+  return {
+    cancel: () => stream.cancel(),
+    failure() {
+      const failure = stream.failure();
+      return failure === undefined ? undefined : closeRequest(request, failure, attempt, call);
+    },
+    async next() {
+      try {
+        return await stream.next();
+      } catch (thrown) {
+        throw closeRequest(request, thrown, attempt, call);
+      }
+    },
+  };
+}
+
+/**
+ * Streams the answer of a server that ignores `stream` and answers with JSON. A long answer is sent in several chunks.
+ */
+function tellPlain(
+  open: OpenAnswer,
+  resolved: Resolved,
+  call: Call,
+  writer: ChunkWriter,
+  guarded: StreamUnderGuards | null,
+  usage: () => Usage,
+): AnswerStream {
+  let rest: ChatChunk[] | null = null;
+  const write = (chunks: readonly ChatChunk[]): string => chunks.map((one) => writer.write(one)).join("");
+  const shown = async (chunk: ChatChunk): Promise<string> => {
+    if (guarded === null) return writer.write(chunk);
+    writer.hear(chunk);
+    return write(await guarded.take([chunk]));
+  };
+  return {
+    cancel() {
+      guarded?.close();
+      open.response.body.cancel();
+    },
+    failure: () => undefined,
+    async next() {
+      rest ??= await chunksOf(open, resolved, call);
+      for (let chunk = rest.shift(); chunk !== undefined; chunk = rest.shift()) {
+        let text = await shown(chunk);
+        if (rest.length === 0) text += (guarded === null ? "" : write(await guarded.end())) + writer.finish(usage());
+        else await nextTurn();
+        if (text !== "") return text;
+      }
+      return null;
+    },
+  };
+}
+
+async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promise<ChatChunk[]> {
+  const bytes = await call.clock.waiting(open.response.body.bytes(call.snapshot.limits.maxAnswerBytes));
+  const isLong = bytes.length >= TURNS_BYTES;
+  const answer = await readAnswer(bytes, open, resolved, call);
+  // a non-streaming answer is complete when its transport ended well, even if the server names no finish reason
+  const choices = answer.choices.map((choice) => ({
+    ...choice,
+    finish_reason: choice.finish_reason ?? ("stop" as const),
+  }));
+  const chunk = chunkOfAnswer({ ...answer, choices });
+  return isLong ? [...splitChunk(chunk, LONG_EVENT)] : [chunk];
+}
+
+function sendingOf({ answer, attempt }: Answered<BegunStream>, call: Call): Sending {
+  const { stream, normalizer, held } = answer;
+  return {
+    held,
+    attempt,
+    settle: (outcome) => attempt.settle(outcome),
+    next: () => stream.next(),
+    cancel: () => stream.cancel(),
+    get hasContent() {
+      return normalizer.hasContent;
+    },
+    get isFinished() {
+      return normalizer.isFinished;
+    },
+    fail(thrown) {
+      stream.cancel();
+      return closeAttempt(thrown, attempt, call);
+    },
+    note: () => noteStream({ answer, attempt }, call),
+  };
+}
+
+/** Records what a stream has answered and used so far, and charges it. */
+export function noteStream(
+  { answer: { normalizer }, attempt }: Pick<Answered<BegunStream>, "answer" | "attempt">,
+  call: Call,
+): void {
+  const { recorder } = call;
+  recorder.finished(normalizer);
+  if (normalizer.isFinishInferred) recorder.finishInferred();
+  recorder.streamedBy(reportedModel(normalizer.toldModel, attempt.resolved));
+  const used = attempt.meter.usage;
+  if (used === null) return;
+  recorder.used(used.usage, used.isEstimated);
+  attempt.meter.charge(used);
+}

@@ -1,0 +1,239 @@
+// The life of one streamed reply: its head is held back until there is something to send (promise 7.4), keep-alives are
+// sent while nothing comes (promise 8.4), it is read as fast as the client reads (promise 8.5), and it ends in the same
+// way, whatever ended it (promise 8.3).
+import { LATE, within } from "../../core/timeout.ts";
+import { asGatewayError, errorBody, type GatewayError } from "../../core/errors.ts";
+import type { Outcome } from "../../routing/health.ts";
+import type { Call } from "../call/call.ts";
+import { withAttempts } from "../plan/complete.ts";
+import { endingRequest, type OpenAttempt, outcomeOf } from "../attempt/run-attempt.ts";
+import { LONG_EVENT, piecesOf } from "../long-bodies/long-events.ts";
+import { nextTurn } from "../../wire/turn.ts";
+
+const DONE = "data: [DONE]\n\n";
+const KEEP_ALIVE = ": keep-alive\n\n";
+
+/** A stream of which nothing has been sent yet: that of a provider, or that of several rounds. */
+export interface Sending {
+  /** Text that has arrived already. */
+  readonly held: string;
+  /** The attempt in flight, or the last one. */
+  readonly attempt: OpenAttempt;
+  readonly hasContent: boolean;
+  /** Whether the last events have been returned. */
+  readonly isFinished: boolean;
+  /** Returns the next text; `null` when the stream is complete. */
+  next(): Promise<string | null>;
+  cancel(): void;
+  /** Ends what is in flight and returns the error with which the call fails. */
+  fail(thrown: unknown): unknown;
+  /** Records what was answered and used. */
+  note(): void;
+  settle(outcome: Outcome): void;
+}
+
+/** Releases a stream whose client disconnected before it received the first text. */
+function letGo(sending: Sending): void {
+  sending.cancel();
+  sending.settle("cancelled");
+}
+
+/** Keeps what is held back and what waits, and decides how the reply ends. */
+export class StreamSession {
+  readonly #begun: Promise<Sending>;
+  readonly #call: Call;
+  #sending: Sending | null = null;
+  /** The stream that has begun, from which the client has not read yet. */
+  #untaken: Sending | null = null;
+  #held = "";
+  #over = false;
+  #left = false;
+  /** Whether text was sent and the client has not asked for more. */
+  #awaitsClient = false;
+  /** Whether the client has asked for more and waits. */
+  #isAsked = false;
+  /** What a client that did not read when the call was closed receives when it reads again. */
+  #rest: string | null = null;
+  #keepAlive: ReturnType<typeof setTimeout> | undefined;
+  #lastSentMs = 0;
+  /** `null` when no integration is notified of the pieces. */
+  readonly #tellPiece: ((characters: number, atMs: number) => void) | null;
+
+  constructor(begun: Promise<Sending>, call: Call) {
+    this.#begun = begun;
+    this.#call = call;
+    this.#tellPiece = call.context.integrations?.chunks?.(call.record) ?? null;
+    // a failure must not be unhandled while only the head is awaited
+    begun.then(
+      (sending) => (this.#untaken = sending),
+      () => {},
+    );
+    call.signal.addEventListener("abort", this);
+  }
+
+  /**
+   * Called when the time of the call is over. A read in progress fails by itself; where the client does not read, the
+   * call is closed here.
+   */
+  handleEvent(): void {
+    const { reason } = this.#call.signal;
+    if (this.#over || this.#isAsked || asGatewayError(reason).code === "client_closed") return;
+    if (this.#awaitsClient) this.#call.clock.waitEnds();
+    this.#awaitsClient = false;
+    this.#rest = this.#held + (this.#sending?.isFinished === true ? this.#complete() : this.#failed(reason));
+  }
+
+  /**
+   * Returns `null` when the hold time is over and the head has to be sent first. Throws the error with which the call
+   * failed.
+   */
+  async holdHead(): Promise<Sending | null> {
+    const sending = await within(this.#begun, this.#call.snapshot.limits.headHoldMs);
+    if (sending === LATE) return null;
+    this.#take(sending);
+    return sending;
+  }
+
+  #take(sending: Sending): void {
+    this.#sending = sending;
+    this.#held = sending.held;
+    this.#call.won(sending.attempt);
+    if (sending.hasContent) this.#call.recorder.firstContent();
+  }
+
+  /**
+   * Returns a stream of text instead of bytes, because Bun's server encodes text where it writes it, so that each piece
+   * is copied once less.
+   */
+  readable(): ReadableStream<string> {
+    return new ReadableStream<string>(
+      {
+        start: (controller) => this.#startKeepAlive(controller),
+        pull: async (controller) => {
+          if (this.#awaitsClient) this.#call.clock.waitEnds();
+          this.#awaitsClient = false;
+          this.#isAsked = true;
+          const text = await this.#text();
+          if (this.#over && this.#call.lifetime.written !== null) await this.#call.lifetime.written;
+          this.#isAsked = false;
+          this.#lastSentMs = this.#call.context.clock.monotonic();
+          if (this.#left) return;
+          if (text === null) return controller.close();
+          if (text.length < LONG_EVENT) controller.enqueue(text);
+          else await this.#enqueueInTurns(controller, text);
+          this.#call.content?.sent(text);
+          if (this.#tellPiece !== null && !this.#over) this.#tellPiece(text.length, this.#call.clock.elapsedMs());
+          // until the client reads again, the gateway waits for it
+          this.#awaitsClient = true;
+          this.#call.clock.waitBegins();
+        },
+        cancel: () => this.#cancelled(),
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  /**
+   * Enqueues a text in several turns of the event loop: encoding some megabytes with accented letters at once would
+   * delay other calls.
+   */
+  async #enqueueInTurns(controller: ReadableStreamDefaultController<string>, text: string): Promise<void> {
+    for (const piece of piecesOf(text, LONG_EVENT)) {
+      if (this.#left) return;
+      controller.enqueue(piece);
+      await nextTurn();
+    }
+  }
+
+  /** Returns the next text; once the stream has begun, a failure is text as well. */
+  async #text(): Promise<string | null> {
+    if (this.#over) {
+      const rest = this.#rest;
+      this.#rest = null;
+      return rest;
+    }
+    try {
+      if (this.#sending === null) {
+        const sending = await this.#begun;
+        if (this.#over) return null;
+        this.#take(sending);
+      }
+      if (this.#held !== "") {
+        const held = this.#held;
+        this.#held = "";
+        return held;
+      }
+      return (await this.#sending!.next()) ?? this.#complete();
+    } catch (thrown) {
+      // the client disconnected during the read, so that the call is closed
+      if (this.#over) return null;
+      return this.#failed(thrown);
+    }
+  }
+
+  #failed(thrown: unknown): string {
+    return this.#errorEvent(
+      asGatewayError(withAttempts(this.#sending === null ? thrown : this.#sending.fail(thrown), this.#call)),
+    );
+  }
+
+  #complete(): string {
+    this.#call.recorder.succeeded();
+    this.#settle("success");
+    return DONE;
+  }
+
+  #errorEvent(error: GatewayError): string {
+    this.#call.recorder.failed(error);
+    this.#settle(
+      outcomeOf(error, this.#call, this.#sending === null ? undefined : endingRequest(this.#sending.attempt)?.row),
+    );
+    return `data: ${JSON.stringify(errorBody(error, this.#call.traceId))}\n\n${DONE}`;
+  }
+
+  #cancelled(): void {
+    this.#left = true;
+    this.#call.lifetime.cancel();
+    this.#sending?.cancel();
+    if (this.#over) return;
+    this.#call.recorder.leftInStream();
+    this.#settle("cancelled");
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#keepAlive);
+    this.#call.signal.removeEventListener("abort", this);
+    this.#call.recorder.attemptsEnded();
+    // a stream that has begun counts as used, whether or not the client reads on
+    if (this.#sending === null && this.#untaken !== null) {
+      this.#sending = this.#untaken;
+      this.#call.won(this.#sending.attempt);
+      this.#sending.cancel();
+    }
+    if (this.#sending !== null) {
+      this.#sending.note();
+      this.#sending.settle(outcome);
+    } else this.#begun.then(letGo, () => {});
+    this.#call.lifetime.publish();
+  }
+
+  /** Uses one timer that checks for how long nothing was sent, instead of one for each chunk. */
+  #startKeepAlive(controller: ReadableStreamDefaultController<string>): void {
+    const { keepAliveMs } = this.#call.snapshot.limits;
+    this.#lastSentMs = this.#call.context.clock.monotonic();
+    // the head was sent before there was any content: the runtime sends it with the first text, which is a comment
+    if (this.#sending === null) controller.enqueue(KEEP_ALIVE);
+    const look = (): void => {
+      const quietMs = this.#call.context.clock.monotonic() - this.#lastSentMs;
+      if (quietMs >= keepAliveMs) {
+        // a client that does not read gets none: they would pile up, and a slow reader would receive nothing else
+        if (this.#isAsked && (controller.desiredSize ?? -1) >= 0) controller.enqueue(KEEP_ALIVE);
+        this.#lastSentMs = this.#call.context.clock.monotonic();
+      }
+      this.#keepAlive = setTimeout(look, Math.max(1, keepAliveMs - (quietMs >= keepAliveMs ? 0 : quietMs)));
+    };
+    this.#keepAlive = setTimeout(look, keepAliveMs);
+  }
+}

@@ -1,0 +1,143 @@
+// What the schema of an answer requires of single fields, whatever the provider sent (promises 8.6 to 8.9): finish
+// reasons, usage, log probabilities, service tiers. Non-streaming and streamed answers use the same functions.
+import type { FinishReason, Usage } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { withUnnamedOf } from "../../core/usage.ts";
+
+const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
+
+/**
+ * Where the API is translated, an answer with tool calls that ended normally gets the reason `tool_calls`; an answer of
+ * the same shape keeps the provider's reason.
+ */
+export function strictFinishReason(
+  reason: FinishReason,
+  hasToolCalls: boolean,
+  sameShape: boolean,
+  legacyFunctions: boolean,
+): FinishReason {
+  const said = !sameShape && reason === "stop" && hasToolCalls ? "tool_calls" : reason;
+  return legacyFunctions && hasToolCalls && said === "tool_calls" ? "function_call" : said;
+}
+
+/**
+ * Returns false for top-level fields of an answer or chunk that the gateway writes itself or that must not be sent as
+ * they came. Null is left out, because it carries no information.
+ */
+export function isVendorField(name: string, value: Json | undefined): boolean {
+  switch (name) {
+    case "id":
+    case "object":
+    case "created":
+    case "model":
+    case "choices":
+    case "usage":
+    case "route":
+    case "x_gateway_trace_id":
+    case "error":
+      return false;
+    case "service_tier":
+      return SERVICE_TIERS.has(value);
+    case "system_fingerprint":
+      return typeof value === "string";
+    default:
+      return value !== null && value !== undefined;
+  }
+}
+
+/**
+ * Returns the provider's figures in complete form: nulls are removed, and a missing total is the sum. Returns `null`
+ * when there are no figures.
+ */
+export function strictUsage(usage: JsonObject | null | undefined): Usage | null {
+  if (!isObject(usage)) return null;
+  const prompt = usage["prompt_tokens"];
+  const completion = usage["completion_tokens"];
+  const total = usage["total_tokens"];
+  if (!isCount(prompt) && !isCount(completion)) return null;
+  // an impossible figure that cannot be derived from the others makes the usage invalid
+  if (!isCount(total) && [prompt, completion].some((part) => part !== undefined && part !== null && !isCount(part)))
+    return null;
+  const promptTokens = isCount(prompt) ? prompt : isCount(total) ? Math.max(0, total - (completion as number)) : 0;
+  const completionTokens = isCount(completion) ? completion : isCount(total) ? Math.max(0, total - promptTokens) : 0;
+  const whole: Record<string, Json> = {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: isCount(total) ? total : promptTokens + completionTokens,
+  };
+  for (const [name, value] of Object.entries(usage)) {
+    if (name in whole || value === null || value === undefined) continue;
+    whole[name] = isObject(value) ? withoutNulls(value) : value;
+  }
+  return withUnnamedOf(whole as Usage, usage);
+}
+
+/** Larger figures are rejected, because their sums would not be exact integers. */
+function isCount(value: Json | undefined): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
+function withoutNulls(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null && value !== undefined));
+}
+
+/**
+ * Returns `content` and `refusal` with complete entries, and the log probabilities of reasoning in the same form
+ * (DeepSeek's `reasoning_content`). Other members are left out, because clients validate the object. Returns `null` for
+ * any other value.
+ */
+export function strictLogprobs(logprobs: JsonObject | null | undefined): JsonObject | null {
+  if (!isObject(logprobs)) return null;
+  const { content, refusal, reasoning_content: reasoning } = logprobs;
+  if (!Array.isArray(content) && !Array.isArray(refusal) && !Array.isArray(reasoning)) return null;
+  return {
+    content: strictEntries(content),
+    refusal: strictEntries(refusal),
+    ...(Array.isArray(reasoning) && { reasoning_content: strictEntries(reasoning) }),
+  };
+}
+
+function strictEntries(entries: Json | undefined): Json {
+  if (!Array.isArray(entries)) return null;
+  return (entries as readonly Json[]).filter(isObject).map((entry) => ({
+    ...strictToken(entry),
+    top_logprobs: Array.isArray(entry["top_logprobs"])
+      ? (entry["top_logprobs"] as readonly Json[]).filter(isObject).map(strictToken)
+      : [],
+  }));
+}
+
+function strictToken(entry: JsonObject): JsonObject {
+  return {
+    token: typeof entry["token"] === "string" ? entry["token"] : "",
+    logprob: typeof entry["logprob"] === "number" ? entry["logprob"] : -9999,
+    bytes: Array.isArray(entry["bytes"]) ? entry["bytes"] : null,
+  };
+}
+
+/** Returns the annotations that clients know: url citations with all their fields. */
+export function strictAnnotations(annotations: Json | undefined): readonly Json[] | null {
+  if (!Array.isArray(annotations)) return null;
+  const kept = (annotations as readonly Json[]).filter((annotation) => {
+    const citation = isObject(annotation) && annotation["type"] === "url_citation" ? annotation["url_citation"] : null;
+    return (
+      isObject(citation) &&
+      typeof citation["url"] === "string" &&
+      typeof citation["title"] === "string" &&
+      typeof citation["start_index"] === "number" &&
+      typeof citation["end_index"] === "number"
+    );
+  });
+  return kept.length > 0 ? kept.map((annotation) => withUri(annotation as JsonObject)) : null;
+}
+
+function withUri(annotation: JsonObject): JsonObject {
+  const citation = annotation["url_citation"] as JsonObject;
+  const url = asUri(citation["url"] as string);
+  return url === citation["url"] ? annotation : { ...annotation, url_citation: { ...citation, url } };
+}
+
+/** Escapes what a URI cannot contain, because some addresses have spaces or letters of other scripts. */
+function asUri(text: string): string {
+  return text.toWellFormed().replaceAll(/[^\x21-\x7e]|["<>\\^`{|}]/gu, encodeURIComponent);
+}

@@ -1,0 +1,166 @@
+// The tool calls of one choice of a stream: which call a delta continues, and how it is sent to the client: a dense
+// index, id, type and name once, arguments as text, and `{}` where there were none (docs/clients.md, S9 to S11).
+import type { ToolCallDelta } from "../../core/chat.ts";
+import { isObject, type Json } from "../../core/json.ts";
+import { MalformedAnswer } from "../../providers/provider.ts";
+import type { AccumulatedCall } from "../tools/multi-round-answer.ts";
+
+export interface CallState {
+  /** Assigned in the order of opening, so that a call whose name comes late or never leaves no gap; -1 before that. */
+  index: number;
+  /** The provider's own index of the call; `sourceId` is its id as it came. */
+  readonly sourceIndex: number | null;
+  readonly sourceId: string | null;
+  name: string;
+  /** Arguments that came before the name. */
+  held: string;
+  hasArguments: boolean;
+  /** All arguments received, up to a bound. */
+  argumentText: string;
+  extra: Json | undefined;
+  /** The tool call in the turn of its round; `null` outside tool rounds. */
+  made: AccumulatedCall | null;
+}
+
+/**
+ * The number of calls is bounded, because each new delta is compared with the existing calls, and they are kept to the
+ * end of the stream.
+ */
+const MAX_CALLS = 1024;
+/** The most characters of a call's arguments that are kept to check whether they are complete. */
+const MAX_KEPT_ARGUMENTS = 4 * 1024 * 1024;
+/** The most characters of a call's name or id; some servers put a signature in the id. */
+const MAX_WORD = 65_536;
+
+/**
+ * Returns the call that a delta continues or begins; a new one is added to `calls`. It is found by its index, else by
+ * its id, else it is the last one. Throws MalformedAnswer.
+ */
+export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
+  const id = typeof delta.id === "string" && delta.id !== "" ? delta.id : null;
+  const number = typeof delta.index === "number" && Number.isInteger(delta.index) ? delta.index : null;
+  const known = number === null ? unnumberedCall(calls, delta, id) : numberedCall(calls, delta, number, id);
+  if (known !== undefined) return known;
+  if (calls.length >= MAX_CALLS)
+    throw new MalformedAnswer(`The provider's answer has more than ${MAX_CALLS} tool calls.`);
+  if (id !== null && id.length > MAX_WORD)
+    throw new MalformedAnswer("The provider's answer has a tool call whose id is too long.");
+  const call: CallState = {
+    index: -1,
+    sourceIndex: number,
+    sourceId: id,
+    name: "",
+    held: "",
+    hasArguments: false,
+    argumentText: "",
+    extra: undefined,
+    made: null,
+  };
+  calls.push(call);
+  return call;
+}
+
+/**
+ * Finds a call by its index. Some servers give every call the index 0 and distinguish them by id alone; others give
+ * each delta of one call an id of its own.
+ */
+function numberedCall(
+  calls: readonly CallState[],
+  delta: ToolCallDelta,
+  number: number,
+  id: string | null,
+): CallState | undefined {
+  const last = calls.findLast((call) => call.sourceIndex === number);
+  if (last === undefined || id === null || last.sourceId === null || last.sourceId === id) return last;
+  return (
+    calls.find((call) => call.sourceIndex === number && call.sourceId === id) ??
+    (namesAnother(delta, last) ? undefined : last)
+  );
+}
+
+function unnumberedCall(calls: readonly CallState[], delta: ToolCallDelta, id: string | null): CallState | undefined {
+  if (id !== null) return calls.find((call) => call.sourceId === id);
+  const last = calls.at(-1);
+  return namesAnother(delta, last) ? undefined : last;
+}
+
+/** Whether the client has seen the call. A call whose name has not come is not in the client's stream yet. */
+export function isOpened(call: CallState): boolean {
+  return call.index >= 0;
+}
+
+/**
+ * Whether the delta begins a call: it has a name but neither index nor id, and does not only repeat the name of the
+ * open call, which has no arguments yet.
+ */
+function namesAnother(delta: ToolCallDelta, open: CallState | undefined): boolean {
+  const name = delta.function?.name;
+  return (
+    typeof name === "string" &&
+    name !== "" &&
+    open !== undefined &&
+    open.name !== "" &&
+    (open.hasArguments || open.name !== name)
+  );
+}
+
+/** Records what a delta contains, and returns its piece of arguments. Throws MalformedAnswer. */
+export function takeDelta(call: CallState, delta: ToolCallDelta): string {
+  const said = isObject(delta.function) ? delta.function : {};
+  const text = typeof said["arguments"] === "string" ? said["arguments"] : "";
+  if (delta.extra_content !== undefined && delta.extra_content !== null) call.extra = delta.extra_content as Json;
+  if (call.name === "" && typeof said["name"] === "string") {
+    if (said["name"].length > MAX_WORD)
+      throw new MalformedAnswer("The provider's answer has a tool call whose name is too long.");
+    call.name = said["name"];
+  }
+  if (text !== "") {
+    call.hasArguments = true;
+    if (call.argumentText.length <= MAX_KEPT_ARGUMENTS) call.argumentText += text;
+  }
+  return text;
+}
+
+/**
+ * Whether the call can be run: it has a name, and its arguments are one JSON text. Arguments that are too long to be
+ * kept count as incomplete.
+ */
+export function isWholeCall({ name, argumentText }: CallState): boolean {
+  if (name === "" || argumentText.length > MAX_KEPT_ARGUMENTS) return false;
+  try {
+    JSON.parse(argumentText);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** `taken` holds the ids of the stream so far, because no two calls may share one. */
+export function openingId(call: CallState, fallbackId: string, taken: Set<string>): string {
+  const wanted = call.sourceId ?? fallbackId;
+  const id = taken.has(wanted) ? `${wanted}_${fallbackId}` : wanted;
+  taken.add(id);
+  return id;
+}
+
+/** Returns the first delta of a call. */
+export function openingDelta(call: CallState, id: string): string {
+  return `{"tool_calls":[{"index":${call.index},"id":${JSON.stringify(id)},"type":"function","function":{"name":${JSON.stringify(call.name)},"arguments":${JSON.stringify(call.held)}}${extraContent(call)}}]}`;
+}
+
+export function argumentsDelta(call: CallState, text: string): string {
+  return `{"tool_calls":[{"index":${call.index},"function":{"arguments":${JSON.stringify(text)}}${extraContent(call)}}]}`;
+}
+
+/** Returns the first delta in the deprecated form, which has room for one call. */
+export function legacyOpeningDelta(call: CallState): string {
+  return `{"function_call":{"name":${JSON.stringify(call.name)},"arguments":${JSON.stringify(call.held)}}}`;
+}
+
+export function legacyArgumentsDelta(text: string): string {
+  return `{"function_call":{"arguments":${JSON.stringify(text)}}}`;
+}
+
+function extraContent(call: CallState): string {
+  return call.extra === undefined ? "" : `,"extra_content":${JSON.stringify(call.extra)}`;
+}

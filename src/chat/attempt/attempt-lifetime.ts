@@ -1,0 +1,104 @@
+// How long one attempt lives: a signal that ends only this attempt, the timeouts of its route, and the few bytes that a
+// non-streaming answer is still read after its client has disconnected.
+import { Cancellation, type CancelSignal } from "../../core/cancellation.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { RouteTimeouts } from "../../core/route.ts";
+import type { UpstreamLimits } from "../../wire/upstream.ts";
+import type { AttemptRecorder } from "./attempt-recorder.ts";
+import type { Call } from "../call/call.ts";
+
+/**
+ * A non-streaming answer that has begun is read for this long, or this many bytes, after its client has disconnected,
+ * because its usage is at its end (promise 7.7).
+ */
+const READ_ON_MS = 2_000;
+const READ_ON_BYTES = 256 * 1024;
+
+export class AttemptLifetime {
+  readonly limits: UpstreamLimits;
+  hasContent = false;
+  readonly #call: Call;
+  readonly #requests: readonly AttemptRecorder[];
+  readonly #cancellation = new Cancellation();
+  readonly #isStream: boolean;
+  #bytes = 0;
+  /** The number of bytes of the answer at which reading ends; `null` while the client is connected. */
+  #lastByte: number | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(call: Call, timeouts: RouteTimeouts, requests: readonly AttemptRecorder[]) {
+    const { limits } = call.snapshot;
+    this.#call = call;
+    this.#requests = requests;
+    this.#isStream = call.record.stream;
+    this.limits = {
+      connectTimeoutMs: timeouts.connectMs ?? limits.connectTimeoutMs,
+      firstByteTimeoutMs: timeouts.firstByteMs ?? limits.firstByteTimeoutMs,
+      betweenBytesTimeoutMs: timeouts.betweenChunksMs ?? limits.betweenBytesTimeoutMs,
+    };
+    if (call.signal.aborted) this.#cancellation.abort(call.signal.reason);
+    else call.signal.addEventListener("abort", this);
+    // a non-streaming answer arrives as a whole, so that its first token cannot be timed
+    const firstTokenMs = this.#isStream ? timeouts.firstTokenMs : null;
+    if (firstTokenMs !== null) this.#timer = setTimeout(() => this.end(tooLate(firstTokenMs)), firstTokenMs);
+  }
+
+  get signal(): CancelSignal {
+    return this.#cancellation;
+  }
+
+  /** Called when the call itself has ended, as the listener of its signal. */
+  handleEvent(): void {
+    const { reason } = this.#call.signal;
+    if (!this.#mayReadOn(reason)) return this.end(reason);
+    clearTimeout(this.#timer);
+    this.#lastByte = this.#bytes + READ_ON_BYTES;
+    this.#timer = setTimeout(() => this.end(reason), Math.max(0, Math.min(READ_ON_MS, this.#call.deadline.leftMs())));
+  }
+
+  /**
+   * Whether the attempt ends because the client disconnected, after every non-streaming answer that it waited for had
+   * begun.
+   */
+  #mayReadOn(reason: unknown): boolean {
+    if (this.#isStream || !(reason instanceof GatewayError) || reason.code !== "client_closed") return false;
+    return (
+      this.#requests.length > 0 &&
+      this.#requests.every(({ row: { status } }) => status !== null && status >= 200 && status <= 299)
+    );
+  }
+
+  /** Whether a non-streaming answer is read further after this many bytes. */
+  readonly readsOn = (bytes: number): boolean => {
+    this.#bytes = bytes;
+    return this.#lastByte === null || bytes <= this.#lastByte;
+  };
+
+  /**
+   * Called when the first content or a complete non-streaming answer has arrived; in a tool round, also for a tool call
+   * that the client does not see.
+   */
+  contentCame(): void {
+    this.hasContent = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** Ends the requests in flight. */
+  end(reason: unknown): void {
+    this.#cancellation.abort(reason);
+    this.close();
+  }
+
+  /** Called when nothing is in flight any more. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#call.signal.removeEventListener("abort", this);
+  }
+}
+
+function tooLate(firstTokenMs: number): GatewayError {
+  return new GatewayError(
+    "upstream_timeout",
+    `The provider sent no content within ${firstTokenMs} ms (first_token_ms of the route).`,
+  );
+}

@@ -1,0 +1,92 @@
+// The row of one upstream request in the record of its call. Only this class changes the row.
+import type { ErrorCode } from "../../core/errors.ts";
+import type { Usage } from "../../core/chat.ts";
+import type { Attempt, UsageSource } from "../../core/record.ts";
+import type { CallClock } from "../call/call-clock.ts";
+
+export class AttemptRecorder {
+  readonly row: Readonly<Attempt>;
+  readonly #row: { -readonly [Name in keyof Attempt]: Attempt[Name] };
+  readonly #clock: CallClock;
+
+  /** Called when the request is about to be sent. */
+  constructor(request: Pick<Attempt, "provider" | "vendor" | "model" | "round" | "spanId">, clock: CallClock) {
+    this.#clock = clock;
+    const { provider, vendor, model, round, spanId } = request;
+    this.row = this.#row = {
+      provider,
+      vendor,
+      model,
+      round,
+      startMs: clock.elapsedMs(),
+      spanId,
+      usage: null,
+      usageSource: null,
+      status: null,
+      code: null,
+      toldModel: null,
+      requestId: null,
+      nativeCode: null,
+      retryAfterMs: null,
+      headMs: null,
+      firstContentMs: null,
+      totalMs: null,
+    };
+  }
+
+  /**
+   * Records that the head of an upstream response has arrived. Returns whether it is the first response to this
+   * request.
+   */
+  responded(status: number, requestId: string | null): boolean {
+    const isFirst = this.#row.headMs === null;
+    this.#row.headMs ??= this.#clock.elapsedMs();
+    this.#row.status = status;
+    this.#row.requestId = requestId ?? this.#row.requestId;
+    return isFirst;
+  }
+
+  /** Records the provider's own error code, and how long it asked to wait. */
+  refused(nativeCode: string | null, retryAfterMs: number | null): void {
+    this.#row.nativeCode = nativeCode;
+    this.#row.retryAfterMs = retryAfterMs;
+  }
+
+  /** Records how long a provider asked to wait in an error inside its stream. */
+  retryAfter(retryAfterMs: number | null): void {
+    this.#row.retryAfterMs = retryAfterMs;
+  }
+
+  firstContent(): void {
+    this.#row.firstContentMs = this.#clock.elapsedMs();
+  }
+
+  /** Records the model that answered, as the provider reports it. */
+  answeredBy(model: string | null): void {
+    this.#row.toldModel = model;
+  }
+
+  usageKnown(usage: Usage | null, source: UsageSource | null): void {
+    this.#row.usage = usage;
+    this.#row.usageSource = source;
+  }
+
+  /** Records the end of the request; only the first call records a time. */
+  ended(): void {
+    this.#row.totalMs ??= this.#clock.elapsedMs();
+  }
+
+  /** Records that a non-streaming answer is complete, which is also the time of its first content. */
+  answered(): void {
+    this.#row.firstContentMs = this.#row.totalMs = this.#clock.elapsedMs();
+  }
+
+  failed(code: ErrorCode): void {
+    this.#row.code = code;
+  }
+
+  /** Records why the gateway ended the request, unless it had already failed. */
+  endedBy(code: ErrorCode): void {
+    this.#row.code ??= code;
+  }
+}

@@ -1,0 +1,68 @@
+// Answers that take further upstream requests, for example a job that has to be polled, or the stream of a prediction
+// that was created. The provider's implementation decides which; the call's own timeouts bound them all.
+import type { DecodeContext } from "../../providers/provider.ts";
+import type { UpstreamRequest, UpstreamResponse } from "../../wire/upstream.ts";
+import type { Call } from "../call/call.ts";
+import { pause } from "../call/pause.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+
+/**
+ * The least wait before every follow-up request except the first, so that a provider that keeps asking for follow-ups
+ * cannot keep the gateway busy.
+ */
+const LEAST_WAIT_MS = 200;
+
+/** Sends a request, and throws the error that a status other than success means. */
+export type SendChecked = (request: UpstreamRequest) => Promise<UpstreamResponse>;
+
+/**
+ * Returns the last response; its body can be read like that of a first response. An event stream is returned unread.
+ */
+export async function followedAnswer(
+  made: UpstreamResponse,
+  decode: DecodeContext,
+  { provider }: Resolved,
+  call: Call,
+  send: SendChecked,
+): Promise<UpstreamResponse> {
+  if (provider.followUp === undefined) return made;
+  let response = made;
+  for (let first = true; ; first = false) {
+    if (/^text\/event-stream/i.test(response.header("content-type") ?? "")) return response;
+    const text = await call.clock.waiting(response.body.text(call.snapshot.limits.maxAnswerBytes));
+    const next = provider.followUp(text, decode);
+    if (next === null) return readAlready(response, text);
+    const waitMs = first ? next.waitMs : Math.max(next.waitMs, LEAST_WAIT_MS);
+    if (waitMs > 0) await call.clock.waiting(pause(waitMs, call.signal));
+    response = await send(next.request);
+  }
+}
+
+const ENCODER = new TextEncoder();
+
+function readAlready(response: UpstreamResponse, text: string): UpstreamResponse {
+  let rest: Uint8Array | null = ENCODER.encode(text);
+  return {
+    status: response.status,
+    header: (name) => response.header(name),
+    body: {
+      read() {
+        const bytes = rest;
+        rest = null;
+        return Promise.resolve(bytes);
+      },
+      bytes() {
+        const bytes = rest ?? new Uint8Array(0);
+        rest = null;
+        return Promise.resolve(bytes);
+      },
+      text() {
+        rest = null;
+        return Promise.resolve(text);
+      },
+      cancel() {
+        rest = null;
+      },
+    },
+  };
+}

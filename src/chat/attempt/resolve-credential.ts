@@ -1,0 +1,32 @@
+// Adds to a target the credential with which it is called, without a wait where nothing has to be exchanged.
+import type { ResolveContext, RefusalReason } from "../../core/credential.ts";
+import type { Credential } from "../../core/target.ts";
+import type { Call } from "../call/call.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+
+/** Throws GatewayError `upstream_authentication` or `credential_rejected`, or the signal's reason. */
+export function resolveCredential(resolved: Resolved, call: Call): Resolved | Promise<Resolved> {
+  if (resolved.credentials.length === 0) return resolved;
+  const lent = call.context.credentials.resolve(resolved.credentials, lendContext(resolved, call));
+  return lent instanceof Promise
+    ? call.clock.waiting(lent).then((credential) => withCredential(resolved, credential))
+    : withCredential(resolved, lent);
+}
+
+/** Reports that the provider refused the credential, which is then avoided for a while. */
+export function reportRefused(
+  { target, provider }: Pick<Resolved, "target" | "provider">,
+  reason: RefusalReason,
+  call: Call,
+): void {
+  if (target.credential !== null)
+    call.context.credentials.refused(target.credential, reason, lendContext({ target, provider }, call));
+}
+
+function lendContext({ target, provider }: Pick<Resolved, "target" | "provider">, call: Call): ResolveContext {
+  return { providerId: target.providerId, label: provider.label, signal: call.signal };
+}
+
+function withCredential({ provider, target, credentials }: Resolved, credential: Credential): Resolved {
+  return { provider, target: { ...target, credential }, credentials };
+}

@@ -1,0 +1,346 @@
+// One attempt of a call at one candidate, as a list of steps. Each step acquires something, and whatever was acquired
+// is released in reverse order when the attempt settles, however it ends: answered, refused, failed, superseded by
+// another attempt, or abandoned with its call.
+import type { GuardPolicy } from "../../auth/guarded-text.ts";
+import type { Admitted } from "../../admission/call-admission.ts";
+import type { LimitedCall } from "../../admission/limited-call.ts";
+import { asGatewayError, GatewayError } from "../../core/errors.ts";
+import type { Attempt } from "../../core/record.ts";
+import type { QueueOutcome } from "../../routing/concurrency.ts";
+import type { Outcome } from "../../routing/health.ts";
+import { type AttemptEnd, outcomeAfter } from "../../routing/verdict.ts";
+import { AttemptLifetime } from "./attempt-lifetime.ts";
+import { AttemptMeter } from "./attempt-meter.ts";
+import type { AttemptRecorder } from "./attempt-recorder.ts";
+import type { Call } from "../call/call.ts";
+import { estimateReservation, usedOf } from "../plan/reservation-estimate.ts";
+import type { FittedRequest } from "../fit/fit.ts";
+import type { ReadyTarget, RouteCandidate } from "../plan/stages.ts";
+import { resolveCredential } from "./resolve-credential.ts";
+import { untilOver } from "../call/pause.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+import { UnfitForTarget } from "../fit/unfit-for-target.ts";
+
+/** An attempt that holds everything that it needs, so that its upstream requests may be sent. */
+export interface OpenAttempt {
+  readonly candidate: RouteCandidate;
+  readonly fitted: FittedRequest;
+  /** The target with its credential. */
+  readonly resolved: Resolved;
+  /** The name of the route that serves the call, as the answer has it. */
+  readonly route: string;
+  /** Guards that search the answer. */
+  readonly outputGuards: readonly GuardPolicy[];
+  /** One for each upstream request that was sent; there are several where choices are fanned out. */
+  readonly requests: AttemptRecorder[];
+  /** The first request that failed, which is why the attempt ends; `null` when none has failed. */
+  failing: AttemptRecorder | null;
+  /**
+   * Called when a request is about to be sent. From here on it counts under the limits; an attempt that was refused
+   * before has used nothing.
+   */
+  sending(): void;
+  readonly lifetime: AttemptLifetime;
+  readonly meter: AttemptMeter;
+  /** Releases everything that the attempt holds; only the first call has an effect. */
+  settle(outcome: Outcome): void;
+}
+
+/** What an operation does in an attempt. */
+export interface AttemptWork<T> {
+  readonly run: (attempt: OpenAttempt) => Promise<T>;
+  /**
+   * Whether nothing at all was generated: another attempt follows, and the empty answer is used if nothing better comes
+   * (promise 7.1).
+   */
+  readonly isEmpty: (answer: T) => boolean;
+  /** Releases an answer that will not be read. */
+  readonly discard: (answer: T) => void;
+}
+
+export interface Answered<T> {
+  readonly kind: "answered";
+  readonly answer: T;
+  /** The attempt holds everything until it is settled. */
+  readonly attempt: OpenAttempt;
+}
+
+/**
+ * The target was not called, because it does not accept the request or the call may not go there. The attempt holds
+ * nothing any more.
+ */
+export interface Refused {
+  readonly kind: "refused";
+  /** `null` when the caller need not learn the reason. */
+  readonly reason: GatewayError | null;
+}
+
+export class AttemptRun<T> {
+  /** Rejects with the failure of the attempt, after it was settled. */
+  readonly result: Promise<Answered<T> | Refused>;
+  readonly #candidate: RouteCandidate;
+  readonly #call: Call;
+  readonly #releases: ((outcome: Outcome) => void)[] = [];
+  #isSettled = false;
+  #open: OpenAttempt | null = null;
+  /** Why the attempt has to end as soon as it is open; `null` when it need not. */
+  #endReason: GatewayError | null = null;
+
+  constructor(candidate: RouteCandidate, call: Call, work: AttemptWork<T>) {
+    this.#candidate = candidate;
+    this.#call = call;
+    this.result = this.#run(work);
+  }
+
+  get hasContent(): boolean {
+    return this.#open?.lifetime.hasContent === true;
+  }
+
+  /** The upstream request that shows how the attempt ended. */
+  get endingRequest(): Readonly<Attempt> | undefined {
+    return this.#open === null ? undefined : endingRequest(this.#open)?.row;
+  }
+
+  /**
+   * Called when another attempt of the call was quicker. This is recorded at once, because the record may be written
+   * before the attempt has ended.
+   */
+  supersede(): void {
+    this.#endReason = new GatewayError("superseded", "Another attempt of this call was faster.");
+    for (const request of this.#open?.requests ?? []) request.endedBy("superseded");
+    this.#open?.lifetime.end(this.#endReason);
+  }
+
+  async #run(work: AttemptWork<T>): Promise<Answered<T> | Refused> {
+    try {
+      const opened = await this.#acquire();
+      if (opened.kind === "refused") {
+        this.#settle("cancelled");
+        return opened;
+      }
+      return await this.#answer(opened.attempt, opened.probe, work);
+    } catch (thrown) {
+      if (thrown instanceof UnfitForTarget) {
+        this.#settle("cancelled");
+        return { kind: "refused", reason: thrown.reason };
+      }
+      this.#open?.lifetime.end(thrown);
+      if (this.#open !== null) endBesides(this.#open, this.#call);
+      this.#settle(outcomeOf(thrown, this.#call, this.endingRequest));
+      throw thrown;
+    }
+  }
+
+  /** Performs the steps before anything is sent. */
+  async #acquire(): Promise<
+    { readonly kind: "open"; readonly attempt: OpenAttempt; readonly probe: number } | Refused
+  > {
+    const call = this.#call;
+    const candidate = this.#candidate;
+    const { key, upstream, route } = candidate;
+    const { clock, routing } = call.context;
+
+    // 1. the request in the form that the target accepts, where the caller may call it
+    const ready = readyAt(candidate, call);
+    if (ready.kind === "refused") return ready;
+    const { fitted, resolved: withoutCredential, outputGuards } = ready.ready;
+
+    // 2. a reservation under every limit and budget that applies
+    const reserved = await reserve(candidate, ready.ready, call);
+    if (reserved instanceof GatewayError) return { kind: "refused", reason: reserved };
+    if (reserved !== null) this.#releases.push(() => reserved.end());
+
+    // 3. the ledger's opening entry: from here on the call is charged, even if the process dies
+    call.lifetime.admitted();
+
+    // 4. a credential
+    const resolved = await resolveCredential(withoutCredential, call);
+
+    // 5. a place among the attempts in flight at the target
+    const place = await enterPlace(candidate, call);
+    if (place instanceof GatewayError) return { kind: "refused", reason: place };
+    if (place !== null) this.#releases.push(place);
+
+    // 6. its timeouts, and the signal that ends it
+    const requests: AttemptRecorder[] = [];
+    const lifetime = new AttemptLifetime(call, route.timeouts, requests);
+    this.#releases.push(() => lifetime.close());
+
+    // 7. the meter, which charges what is used even if the call ends before the attempt does
+    const meter = new AttemptMeter(call, { fitted, resolved }, requests);
+    const close = (): void => meter.close();
+    const ended = call.lifetime.began(close);
+    this.#releases.push(() => {
+      if (ended()) close();
+    });
+
+    // 8. the breaker of the target, whose probe this attempt may be
+    routing.health.called(upstream, clock.monotonic());
+    const probe = routing.health.begin(key, route.breaker, clock.monotonic());
+    this.#releases.push((outcome) => {
+      const last = this.endingRequest;
+      const limited = last?.code === "rate_limit_exceeded" ? last.retryAfterMs : null;
+      routing.health.end(key, route.breaker, outcome, clock.monotonic(), {
+        probe,
+        ...(limited !== null && { retryAfterMs: limited }),
+      });
+    });
+
+    const settle = (outcome: Outcome): void => this.#settle(outcome);
+    this.#open = {
+      candidate,
+      fitted,
+      resolved,
+      route: route.name,
+      outputGuards,
+      requests,
+      failing: null,
+      sending: () => reserved?.called(() => usedOf(meter.usage?.usage ?? null, fitted, resolved, call)),
+      lifetime,
+      meter,
+      settle,
+    };
+    return { kind: "open", attempt: this.#open, probe };
+  }
+
+  /** Makes the upstream requests, up to an answer or the first content of a stream. */
+  async #answer(attempt: OpenAttempt, probe: number, work: AttemptWork<T>): Promise<Answered<T>> {
+    const call = this.#call;
+    const { key, route } = attempt.candidate;
+    const startedMs = call.clock.elapsedMs();
+    if (this.#endReason !== null) throw this.#endReason;
+    const answer = await work.run(attempt);
+    attempt.lifetime.contentCame();
+    const { clock, routing } = call.context;
+    routing.health.answering(key, route.breaker, clock.monotonic(), call.clock.elapsedMs() - startedMs, probe);
+    return { kind: "answered", answer, attempt };
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    for (const release of this.#releases.toReversed()) release(outcome);
+  }
+}
+
+/** Returns, of several requests in parallel, the one that failed first, or without a failure the last one. */
+export function endingRequest({ failing, requests }: OpenAttempt): AttemptRecorder | undefined {
+  return failing ?? requests.at(-1);
+}
+
+/** Records that the other requests ended because of the one that failed. */
+export function endBesides({ failing, requests }: OpenAttempt, { signal }: Call): void {
+  for (const request of requests) {
+    if (failing === null || request === failing) continue;
+    request.ended();
+    request.endedBy(signal.aborted ? asGatewayError(signal.reason).code : "superseded");
+  }
+}
+
+/** Returns the outcome of an attempt for the health of its target. */
+export function outcomeOf(thrown: unknown, call: Call, last: Readonly<Attempt> | undefined): Outcome {
+  return outcomeAfter(endOf(thrown, call, last), call.deadline.isSetByClient);
+}
+
+export function endOf(thrown: unknown, call: Call, last: Readonly<Attempt> | undefined): AttemptEnd {
+  return { code: asGatewayError(thrown).code, isCallOver: call.signal.aborted, last };
+}
+
+/** Returns the request as the candidate accepts it, or why it may not go there. */
+export function readyAt(
+  candidate: RouteCandidate,
+  call: Call,
+): { readonly kind: "ready"; readonly ready: ReadyTarget } | Refused {
+  // the target to which a budget redirects is only for calls that the budget redirects
+  if (candidate.insteadOf !== null && call.limited?.isSentTo(candidate.insteadOf, candidate.isAgain) !== true)
+    return { kind: "refused", reason: null };
+  try {
+    candidate.permit();
+    return { kind: "ready", ready: candidate.ready() };
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    // where a budget redirects a call and the caller or the request is refused, the budget's own error is returned
+    return { kind: "refused", reason: candidate.insteadOf === null ? thrown : null };
+  } finally {
+    call.policies?.note(candidate.spoken());
+  }
+}
+
+/**
+ * Reserves what the attempt may use; `null` when no limit applies. Returns an error when a limit or a budget has no
+ * room for it (promises 3.4 and 4.2).
+ */
+export function reserve(
+  candidate: RouteCandidate,
+  ready: ReadyTarget,
+  call: Call,
+): Admitted | GatewayError | null | Promise<Admitted | GatewayError> {
+  return call.limited === null ? null : reserveUnder(call.limited, candidate, ready, call);
+}
+
+function reserveUnder(
+  limited: LimitedCall,
+  { route, target, insteadOf, deployed }: RouteCandidate,
+  { fitted, resolved }: ReadyTarget,
+  call: Call,
+): Admitted | GatewayError | Promise<Admitted | GatewayError> {
+  const result = limited.admit(
+    { route: route.name, provider: target.providerId, model: target.name, deployed },
+    estimateReservation(fitted, resolved, call),
+    insteadOf !== null,
+    () => call.context.clock.now(),
+  );
+  // the limit store may be slow: it is awaited for as long as the call may take, and what it reserves after that is
+  // released
+  return result instanceof Promise ? call.clock.waiting(untilOver(result, call.signal)) : result;
+}
+
+/**
+ * Returns a function that releases the place; `null` when the target has no bound. Returns an error when its queue is
+ * full or the wait was too long.
+ */
+function enterPlace(
+  { key, target, route }: RouteCandidate,
+  call: Call,
+): (() => void) | null | GatewayError | Promise<(() => void) | GatewayError> {
+  const { concurrency } = call.context.routing;
+  const { maxConcurrency: max } = target;
+  if (max === null) return null;
+  const leave = (): void => concurrency.leave(key);
+  let turn: (came: QueueOutcome) => void = () => {};
+  const entered = concurrency.enter(key, call.record.tenantId ?? "", max, route.queue.max, (came) => turn(came));
+  if (entered === "entered") return leave;
+  const full = new GatewayError(
+    "gateway_overloaded",
+    `Too many calls in flight at the target ${target.name} (max_concurrency ${max}), and its queue is full.`,
+    { headers: { "retry-after": "1" } },
+  );
+  if (entered === "full") return full;
+  return call.clock.waiting(
+    new Promise<(() => void) | GatewayError>((resolve, reject) => {
+      const over = (): void => {
+        clearTimeout(timer);
+        call.signal.removeEventListener("abort", ended);
+      };
+      const ended = (): void => {
+        over();
+        entered.cancel();
+        // the reason is passed on as the caller gave it
+        // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+        reject(call.signal.reason);
+      };
+      const tooLong = (): void => {
+        over();
+        entered.cancel();
+        resolve(full);
+      };
+      const timer = setTimeout(tooLong, route.queue.timeoutMs);
+      turn = (came) => {
+        if (came === "shed") return tooLong();
+        over();
+        resolve(leave);
+      };
+      call.signal.addEventListener("abort", ended);
+    }),
+  );
+}

@@ -1,0 +1,139 @@
+// What the client sees of a provider's failure (promise 7.8): the class of the failure decides the code, the provider's
+// message is kept, and keys and hosts are removed.
+import { type ErrorCode, GatewayError } from "../../core/errors.ts";
+import { withoutSecrets } from "../../core/redaction.ts";
+import { secretsOf, type Target } from "../../core/target.ts";
+import {
+  type FailureClass,
+  MalformedAnswer,
+  type Provider,
+  StreamError,
+  type UpstreamFailure,
+} from "../../providers/provider.ts";
+import { formatRetryAfter } from "../../wire/retry-after.ts";
+import { UpstreamFault, type UpstreamFaultKind } from "../../wire/upstream.ts";
+
+const CODES: Readonly<Record<FailureClass, ErrorCode>> = {
+  authentication: "upstream_authentication",
+  permission: "upstream_authentication",
+  quota: "upstream_quota",
+  not_found: "model_not_found",
+  rate_limit: "rate_limit_exceeded",
+  context_length: "context_length_exceeded",
+  content_policy: "content_policy_violation",
+  invalid_request: "upstream_invalid_request",
+  overloaded: "upstream_overloaded",
+  server: "upstream_error",
+  timeout: "upstream_timeout",
+};
+/** When the caller sent the credential, errors about it and its account are reported to the caller. */
+const CALLER_CODES: Readonly<Partial<Record<FailureClass, ErrorCode>>> = {
+  authentication: "credential_rejected",
+  permission: "credential_forbidden",
+  quota: "insufficient_quota",
+};
+/** Used when a provider names no time, because common clients give up at once without one. */
+const DEFAULT_RETRY_AFTER_MS = 1000;
+const MAX_MESSAGE = 2000;
+/**
+ * The most characters of a provider's message that are searched for secrets, which takes about a millisecond. Less of
+ * it is reported.
+ */
+export const MAX_WORDS = 16 * 1024;
+const MAX_FIELD = 200;
+
+export interface FailureContext {
+  readonly target: Target;
+  readonly provider: Provider;
+  readonly retryAfterMs: number | null;
+  /** The status of the provider's response; `null` when the failure was inside a response with status 200. */
+  readonly status: number | null;
+}
+
+export function failureError(failure: UpstreamFailure, context: FailureContext): GatewayError {
+  // without a credential, an error of an address of the caller's own means that the caller has to send one
+  const ownCredential = !(context.target.credential?.fromCaller ?? context.target.isCallersAddress);
+  const code = (ownCredential ? undefined : callerCode(failure, context.status)) ?? CODES[failure.class];
+  const retryAfter = context.retryAfterMs ?? failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
+  if (code === "upstream_authentication" || code === "upstream_quota") {
+    const what =
+      code === "upstream_quota"
+        ? "reports that the quota of the gateway's account is used up"
+        : "refused the gateway's own credential";
+    return new GatewayError(
+      code,
+      `${context.provider.label} ${what}. The provider's message is in the gateway's log under the trace id.`,
+      { detail: redacted(failure.message, context.target) },
+    );
+  }
+  const words = redacted(failure.message, context.target).slice(0, MAX_MESSAGE);
+  if (code === "rate_limit_exceeded") return rateLimited(words, retryAfter, failure, context.target);
+  const message =
+    code === "context_length_exceeded" && !/maximum context length/i.test(words)
+      ? `The conversation exceeds the model's maximum context length. ${words}`
+      : words;
+  return new GatewayError(code, message, {
+    ...(code === "upstream_invalid_request" && { param: namedField(failure, context.target) }),
+    ...(code === "upstream_overloaded" && { headers: formatRetryAfter(retryAfter) }),
+  });
+}
+
+function callerCode(failure: UpstreamFailure, status: number | null): ErrorCode | undefined {
+  return failure.class === "quota" && status === 402 ? "payment_required" : CALLER_CODES[failure.class];
+}
+
+function rateLimited(words: string, retryAfterMs: number, failure: UpstreamFailure, target: Target): GatewayError {
+  const headers = formatRetryAfter(retryAfterMs);
+  const told = /(try again|retry) (in|after) \d/i.test(words)
+    ? words
+    : `${words.replace(/[.\s]*$/, "")}. Please try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
+  return new GatewayError("rate_limit_exceeded", told, { headers, param: namedField(failure, target) });
+}
+
+const FAULT_CODES: Readonly<Record<UpstreamFaultKind, ErrorCode>> = {
+  connection: "upstream_connection",
+  timeout: "upstream_timeout",
+  malformed: "upstream_invalid_response",
+  cut: "upstream_incomplete",
+  too_large: "upstream_invalid_response",
+};
+const FAULT_WORDS: Readonly<Record<UpstreamFaultKind, string>> = {
+  connection: "could not be reached",
+  timeout: "did not answer in time",
+  malformed: "did not answer as its protocol requires",
+  cut: "ended its answer too early",
+  too_large: "sent more than the gateway accepts",
+};
+
+/** Turns any failure of an attempt into an error of the catalogue; errors of the gateway are returned unchanged. */
+export function attemptError(thrown: unknown, context: FailureContext): unknown {
+  if (thrown instanceof StreamError) return failureError(thrown.failure, context);
+  if (thrown instanceof MalformedAnswer)
+    return new GatewayError("upstream_invalid_response", redacted(thrown.message, context.target), { cause: thrown });
+  if (thrown instanceof UpstreamFault) {
+    const clock = thrown.kind === "timeout" ? ` (${redacted(thrown.message, context.target)})` : "";
+    return new GatewayError(
+      FAULT_CODES[thrown.kind],
+      `${context.provider.label} ${FAULT_WORDS[thrown.kind]}${clock}.`,
+      { detail: thrown.message, cause: thrown },
+    );
+  }
+  return thrown;
+}
+
+function namedField({ param }: UpstreamFailure, target: Target): string | null {
+  return param === null ? null : redacted(param, target).slice(0, MAX_FIELD);
+}
+
+/**
+ * Returns a provider's message without any secret of the credential and without the configured address of the operator
+ * or the caller.
+ */
+export function redacted(text: string, target: Target): string {
+  const words = text.length > MAX_WORDS ? text.slice(0, MAX_WORDS) : text;
+  let clean = target.credential === null ? words : withoutSecrets(words, secretsOf(target.credential));
+  const { host, hostname } = new URL(target.baseUrl);
+  if (/[.:]/.test(host)) clean = clean.replaceAll(host, "[host]");
+  if (hostname.includes(".")) clean = clean.replaceAll(hostname, "[host]");
+  return clean;
+}

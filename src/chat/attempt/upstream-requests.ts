@@ -1,0 +1,258 @@
+// The upstream requests of one attempt: encode, check the address, sign, send, and turn an error response of the
+// provider into an error of the catalogue.
+import {
+  type DecodeContext,
+  type EncodedRequest,
+  StreamError,
+  type UpstreamFailure,
+} from "../../providers/provider.ts";
+import { checkAddress } from "../../wire/address-guard.ts";
+import { retryAfterMs } from "../../wire/retry-after.ts";
+import { nextTurn } from "../../wire/turn.ts";
+import type { UpstreamRequest, UpstreamResponse } from "../../wire/upstream.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { CHOSEN_BY, connectionPartition } from "../../core/target.ts";
+import type { TraceHeaders } from "../../core/trace.ts";
+import type { AttemptRecorder } from "./attempt-recorder.ts";
+import type { Call } from "../call/call.ts";
+import { withClientHeaders } from "../fit/caller-headers.ts";
+import { followedAnswer } from "./follow-up.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+import { endBesides, endingRequest, type OpenAttempt } from "./run-attempt.ts";
+import { unfit } from "../fit/unfit-for-target.ts";
+import { reportRefused } from "./resolve-credential.ts";
+import { callsFor } from "../fit/fit.ts";
+import { withFetchedParts } from "./fetch-parts.ts";
+import { attemptError, failureError, redacted } from "./upstream-errors.ts";
+
+export interface OpenAnswer {
+  readonly response: UpstreamResponse;
+  readonly decode: DecodeContext;
+  readonly request: AttemptRecorder;
+}
+
+/** Error bodies are read only up to this size. */
+const MAX_ERROR_BYTES = 256 * 1024;
+const MAX_NATIVE_CODE = 200;
+
+/** Sends one upstream request, or as many as the choices of the request need. */
+export function sendRequests(attempt: OpenAttempt, call: Call): readonly Promise<OpenAnswer>[] {
+  const {
+    fitted: { request },
+    resolved,
+  } = attempt;
+  const calls = callsFor(request, resolved.provider, resolved.target.model);
+  // content is fetched once for all requests, and the request is encoded once, however often it is sent
+  const encoded = encodedFor(attempt, call);
+  return Array.from({ length: calls }, async (_, index) => {
+    const { bytes, body } = (await encoded).request;
+    // the kernel takes megabytes of each request at once, so that each is sent in a turn of its own, unless one has
+    // failed by then
+    if ((bytes ?? body).length > SENT_AT_ONCE)
+      for (let turn = 0; turn < index; turn++) {
+        await nextTurn();
+        attempt.lifetime.signal.throwIfAborted();
+      }
+    return sendRequest(encoded, attempt, call);
+  });
+}
+/** In bytes or characters, for a request that is sent several times. */
+const SENT_AT_ONCE = 65_536;
+
+/** Waits for all answers; the first failure ends the other requests. */
+export async function allOf(
+  answers: readonly Promise<OpenAnswer>[],
+  { lifetime }: OpenAttempt,
+): Promise<readonly OpenAnswer[]> {
+  if (answers.length === 1) return [await answers[0]!];
+  try {
+    return await Promise.all(answers);
+  } catch (thrown) {
+    lifetime.end(besideFailure());
+    throw thrown;
+  }
+}
+
+/** The reason for which the other requests of an attempt end when one has failed. */
+export function besideFailure(): GatewayError {
+  return new GatewayError("superseded", "Another request of the same attempt has failed.");
+}
+
+/** Returns the provider's response once its head reports success. Throws GatewayError. */
+async function sendRequest(encoding: Promise<EncodedRequest>, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
+  const { resolved } = attempt;
+  const { provider, target } = resolved;
+  const encoded = await encoding;
+  attempt.sending();
+  const recorder = call.beginAttempt(target);
+  attempt.requests.push(recorder);
+  try {
+    const decode: DecodeContext = { model: target.model, memo: encoded.memo };
+    const first = await sendChecked(encoded.request, attempt, call, recorder);
+    const response =
+      provider.followUp === undefined
+        ? first
+        : await followedAnswer(first, decode, resolved, call, (next) => sendChecked(next, attempt, call, recorder));
+    return { response, decode, request: recorder };
+  } catch (thrown) {
+    throw closeRequest(recorder, thrown, attempt, call);
+  }
+}
+
+/** Throws UnfitForTarget. */
+async function encodedFor({ fitted, resolved }: OpenAttempt, call: Call): Promise<EncodedRequest> {
+  const { provider, target } = resolved;
+  const fetched = withFetchedParts(fitted.request, provider, target.model, call);
+  const request = fetched instanceof Promise ? await fetched : fetched;
+  const called = withClientHeaders(target, provider, call.clientHeader);
+  try {
+    return request.held === undefined
+      ? provider.encodeRequest(request, called)
+      : await call.context.longRequests!.encode(request, called, call.context.clock.now());
+  } catch (thrown) {
+    throw unfit(thrown);
+  }
+}
+
+/** Throws the error that a status other than success means. */
+async function sendChecked(
+  request: UpstreamRequest,
+  attempt: OpenAttempt,
+  call: Call,
+  recorder: AttemptRecorder,
+): Promise<UpstreamResponse> {
+  const response = await call.clock.waiting(send(request, attempt, call, recorder));
+  const isSuccess = response.status >= 200 && response.status <= 299;
+  const isFirst = recorder.responded(response.status, toldRequestId(response, attempt.resolved));
+  // a request that follows up an accepted one does not change that
+  if (isFirst) attempt.meter.accepted(recorder, isSuccess);
+  if (!isSuccess) throw await refusal(response, attempt, call, recorder);
+  return response;
+}
+
+/** Returns the provider's own id of the request; `null` for a value that is not a plain token or contains a key. */
+function toldRequestId(response: UpstreamResponse, { provider, target }: Resolved): string | null {
+  for (const name of provider.requestIds) {
+    const id = response.header(name);
+    if (id !== null && id !== undefined) return REQUEST_ID.test(id) && redacted(id, target) === id ? id : null;
+  }
+  return null;
+}
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+
+/** Returns the model that answered, as the provider reports it, if it can be sent in a header. */
+export function reportedModel(model: unknown, { target }: Resolved): string | null {
+  return typeof model === "string" && MODEL_NAME.test(model) && redacted(model, target) === model ? model : null;
+}
+const MODEL_NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
+
+async function send(
+  request: UpstreamRequest,
+  { resolved: { provider, target }, lifetime, meter }: OpenAttempt,
+  call: Call,
+  recorder: AttemptRecorder,
+): Promise<UpstreamResponse> {
+  const { allowPrivateAddresses } = call.snapshot;
+  // a long request was signed where it was encoded
+  const signing =
+    request.bytes !== undefined
+      ? request
+      : provider.sign(request, target.credential, { nowMs: call.context.clock.now(), settings: target.settings });
+  const signed = traced(signing instanceof Promise ? await signing : signing, call.traceHeaders(recorder.row.spanId));
+  const { guardedField: param } = target;
+  const subject = param === CHOSEN_BY ? `the provider that \`${CHOSEN_BY}\` names` : undefined;
+  const pinnedAddress =
+    param === null
+      ? undefined
+      : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param, subject })).pinnedAddress;
+  const {
+    limits: { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs },
+    signal,
+  } = lifetime;
+  const partition = connectionPartition(target.sharesConnections ? null : call.record.tenantId, target.credential);
+  return call.context.upstream.send(signed, {
+    connectTimeoutMs,
+    firstByteTimeoutMs,
+    betweenBytesTimeoutMs,
+    signal,
+    pinnedAddress,
+    partition,
+    onSent: (isSent) => meter.accepted(recorder, isSent),
+  });
+}
+
+/**
+ * Adds the headers after signing, because they are not part of the signature. A header of that name that the caller set
+ * for the provider is kept.
+ */
+function traced(request: UpstreamRequest, trace: TraceHeaders | null): UpstreamRequest {
+  return trace === null || "traceparent" in request.headers
+    ? request
+    : { ...request, headers: { ...request.headers, ...trace } };
+}
+
+async function refusal(
+  response: UpstreamResponse,
+  { resolved: { provider, target }, lifetime: { signal } }: OpenAttempt,
+  call: Call,
+  recorder: AttemptRecorder,
+): Promise<GatewayError> {
+  const context = {
+    provider,
+    target,
+    status: response.status,
+    retryAfterMs: retryAfterMs((name) => response.header(name), call.context.clock.now(), target.family),
+  };
+  if (response.status >= 300 && response.status < 400) {
+    response.body.cancel();
+    return new GatewayError(
+      "upstream_invalid_response",
+      `${provider.label} answered with a redirect (${response.status}), which is not followed; set base_url to the final address.`,
+    );
+  }
+  const body = await call.clock.waiting(response.body.text(MAX_ERROR_BYTES)).catch(() => "");
+  signal.throwIfAborted();
+  const failure = provider.classifyError({ status: response.status, body });
+  setAsideRefused(failure, { provider, target }, call);
+  recorder.refused(
+    failure.nativeCode === null ? null : redacted(failure.nativeCode, target).slice(0, MAX_NATIVE_CODE),
+    context.retryAfterMs ?? failure.retryAfterMs ?? null,
+  );
+  return failureError(failure, context);
+}
+
+function setAsideRefused(
+  { class: reason }: UpstreamFailure,
+  resolved: Pick<Resolved, "target" | "provider">,
+  call: Call,
+): void {
+  if (reason === "authentication" || reason === "quota") reportRefused(resolved, reason, call);
+}
+
+/**
+ * Records that an attempt failed after its requests were sent, whichever of them failed. Returns the error with which
+ * the call fails.
+ */
+export function closeAttempt(thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
+  const request = endingRequest(attempt);
+  if (request === undefined) return thrown;
+  const error = closeRequest(request, thrown, attempt, call);
+  endBesides(attempt, call);
+  return error;
+}
+
+/** Records that an upstream request failed, at whatever time. Returns the error with which the call fails. */
+export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
+  const { resolved, meter } = attempt;
+  attempt.failing ??= recorder;
+  if (thrown instanceof StreamError) {
+    // the provider's own error before anything was generated counts as a refusal, whatever the head of its response was
+    if (!meter.hasUsage(recorder)) meter.accepted(recorder, false);
+    setAsideRefused(thrown.failure, resolved, call);
+    recorder.retryAfter(thrown.failure.retryAfterMs ?? null);
+  }
+  const error = attemptError(thrown, { ...resolved, retryAfterMs: null, status: null });
+  recorder.ended();
+  recorder.failed(error instanceof GatewayError ? error.code : "internal_error");
+  return error;
+}

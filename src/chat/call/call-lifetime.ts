@@ -1,0 +1,162 @@
+// One call from its entry among the calls in flight to the publication of its record, which happens exactly once: its
+// one abort signal, what has to be released at its end, and its entry in the ledger.
+import type { LimitedCall } from "../../admission/limited-call.ts";
+import { Cancellation, type CancelSignal } from "../../core/cancellation.ts";
+import type { ChatRequest } from "../../core/chat.ts";
+import type { CallContent } from "../../core/content.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { ServerLimits } from "../../core/snapshot.ts";
+import type { OpenEntry } from "../../store/ledger.ts";
+import { nextTurn } from "../../wire/turn.ts";
+import type { CallClock } from "./call-clock.ts";
+import { CallDeadline } from "./call-deadline.ts";
+import type { CallRecorder } from "./call-recorder.ts";
+import type { ContentRecorder } from "../content/content-recorder.ts";
+import type { InFlightCall, ChatContext } from "./context.ts";
+
+export class CallLifetime {
+  readonly deadline: CallDeadline;
+  readonly #context: ChatContext;
+  readonly #recorder: CallRecorder;
+  readonly #clock: CallClock;
+  readonly #cancellation = new Cancellation();
+  /** Attempts and tool runs that have not ended. Each of these functions finishes its part when the call ends first. */
+  readonly #inFlight = new Set<() => void>();
+  /** `null` when no limit applies to the caller, or the caller is not known yet. */
+  #limited: LimitedCall | null = null;
+  /** `null` when the content of the call is not kept. */
+  #content: ContentRecorder | null = null;
+  /** The request whose conversation another thread holds; `null` when there is none. */
+  #held: ChatRequest | null = null;
+  /** The call's place among the calls in flight; `null` when it has none. */
+  #place: InFlightCall | null = null;
+  #ledgerEntry: OpenEntry | null = null;
+  #isPublished = false;
+  #written: Promise<void> | null = null;
+
+  constructor(context: ChatContext, recorder: CallRecorder, clock: CallClock) {
+    this.#context = context;
+    this.#recorder = recorder;
+    this.#clock = clock;
+    this.deadline = new CallDeadline(clock, this.abandon);
+  }
+
+  get signal(): CancelSignal {
+    return this.#cancellation;
+  }
+
+  get limited(): LimitedCall | null {
+    return this.#limited;
+  }
+
+  /**
+   * Takes a place among the calls in flight, and among those of the tenant. Throws `shutting_down`, `stale_snapshot` or
+   * `gateway_overloaded`.
+   */
+  enter(tenantId: string, bounds: ServerLimits): void {
+    const place: InFlightCall = { tenantId, abandon: this.abandon };
+    this.#context.traffic.enter(place, bounds);
+    this.#place = place;
+  }
+
+  /**
+   * Releases the conversation that another thread holds once the call is over and its content is ready. Returns the
+   * request.
+   */
+  holding(request: ChatRequest): ChatRequest {
+    if (this.#isPublished) this.#context.longRequests?.release(request);
+    else this.#held = request;
+    return request;
+  }
+
+  /** Sets what has to be settled at the end. */
+  authorized(limited: LimitedCall | null, content: ContentRecorder | null): void {
+    this.#limited = limited;
+    this.#content = content;
+  }
+
+  /**
+   * Called when an attempt may run. From the first one on, the call is charged even if this process dies. Throws
+   * `ledger_unavailable`.
+   */
+  admitted(): void {
+    const { ledger, integrations } = this.#context;
+    const { record } = this.#recorder;
+    if (this.#ledgerEntry === null) {
+      this.#ledgerEntry = ledger.open(record);
+      integrations?.admitted?.(record);
+    } else if (this.#limited !== null) ledger.reopen(this.#ledgerEntry, record);
+    this.#limited?.recorded();
+  }
+
+  /**
+   * Registers work that has to end with the call: `end` is called if the call ends first. Returns a function to call
+   * when the work has ended by itself, which returns whether it was still in flight.
+   */
+  began(end: () => void): () => boolean {
+    this.#inFlight.add(end);
+    return () => this.#inFlight.delete(end);
+  }
+
+  /** Ends everything that is in flight, for the reason that the client receives. */
+  readonly abandon = (reason: unknown): void => this.#cancellation.abort(reason);
+
+  /** Called when the client has disconnected: ends the upstream request at once. */
+  readonly cancel = (): void => {
+    if (this.#isPublished) return;
+    this.#recorder.cancelled();
+    this.abandon(new GatewayError("client_closed", "The client disconnected before the answer was complete."));
+  };
+
+  /** Releases what was reserved and not used, because the call will use nothing more. */
+  settleLimits(): void {
+    this.#limited?.close();
+  }
+
+  /** Publishes the record when the call is over. Only the first call of this method has an effect. */
+  publish(): void {
+    if (this.#isPublished) return;
+    this.#isPublished = true;
+    for (const end of this.#inFlight) end();
+    this.#inFlight.clear();
+    if (this.#content === null) this.#releaseConversation();
+    this.settleLimits();
+    this.#clock.waitEnds();
+    this.deadline.stop();
+    this.#recorder.close();
+    const { record } = this.#recorder;
+    this.#written = this.#context.ledger.close(this.#ledgerEntry, record);
+    if (this.#content !== null) return void this.#publishWithContent(this.#content);
+    this.#leave();
+    this.#context.observer.publish(record, null);
+  }
+
+  /** What the last byte of the answer has to wait for once the call is published; `null` when it need not wait. */
+  get written(): Promise<void> | null {
+    return this.#written;
+  }
+
+  /** Prepares the content after the answer, which does not wait for it; the end of the process does. Never rejects. */
+  async #publishWithContent(keeper: ContentRecorder): Promise<void> {
+    const { record } = this.#recorder;
+    await nextTurn();
+    let content: CallContent | null = null;
+    try {
+      content = await keeper.content(record.startedAtMs);
+    } catch (fault) {
+      this.#context.onContentLost?.(record.traceId, fault);
+    }
+    this.#releaseConversation();
+    this.#context.observer.publish(record, content);
+    this.#leave();
+  }
+
+  #releaseConversation(): void {
+    if (this.#held !== null) this.#context.longRequests?.release(this.#held);
+  }
+
+  #leave(): void {
+    if (this.#place !== null) this.#context.traffic.leave(this.#place);
+    this.#place = null;
+  }
+}

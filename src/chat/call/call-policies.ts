@@ -1,0 +1,453 @@
+// The policies of one call. They are evaluated once before anything is called, and again for each target before each
+// attempt (promises 3.1 to 3.4). Their outcomes go into the record; the caller receives the policy's message and its
+// name, never the rule.
+import { BlockedText, type GuardPolicy } from "../../auth/guarded-text.ts";
+import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../../auth/policy-facts.ts";
+import type { ChatRequest, Message } from "../../core/chat.ts";
+import type { GatewayError } from "../../core/errors.ts";
+import type { Principal } from "../../core/identity.ts";
+import type { Policy, PolicyCaller, PolicyTarget, ProjectPolicies } from "../../core/policy.ts";
+import type { PolicyOutcome } from "../../core/record.ts";
+import { TooMuchWork, withinWork } from "../../auth/work-meter.ts";
+import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-answer.ts";
+import { blockedError, violation } from "./policy-violation.ts";
+import {
+  guardedMessages,
+  guardedRequest,
+  type LookedAt,
+  type TextGuard,
+  textGuard,
+  UNLOOKED,
+  UNREPLACEABLE,
+} from "../guards/guard-request.ts";
+import type { AnswerToLookAt } from "../long-bodies/long-answers.ts";
+import type { GuardSaid, LongRequests } from "../long-bodies/long-requests.ts";
+import type { Looking, StreamUnderGuards } from "../guards/guard-scheduler.ts";
+import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
+import type { AnswerBody } from "../long-bodies/written-answer.ts";
+
+export interface PolicyCall {
+  readonly sent: ChatRequest;
+  readonly principal: Principal;
+  /** Returns an empty text when the address is unknown. */
+  readonly clientIp: () => string;
+  readonly now: () => number;
+  /** Collects the outcomes of the policies. */
+  readonly outcomes: PolicyOutcome[];
+  /** `null` when guards search in this thread, however long it takes. */
+  readonly looking: Looking | null;
+  /** Absent when no other thread holds the conversation. */
+  readonly longRequests?: LongRequests | null;
+}
+
+interface Judgement {
+  readonly refusal: GatewayError | null;
+  readonly outcomes: readonly PolicyOutcome[];
+}
+
+export class CallPolicies {
+  readonly #policies: ProjectPolicies;
+  readonly #call: PolicyCall;
+  readonly #caller: PolicyCaller;
+  readonly #facts: Facts;
+  readonly #requests = new Map<ChatRequest, RequestFacts>();
+  readonly #guarded = new Map<ChatRequest, Map<string, ChatRequest>>();
+  /** What was found in advance; `null` when nothing was searched in advance. */
+  #ahead: LookedAt | null = null;
+  /** Outcomes for a conversation that another thread holds. */
+  #saidOfHeld: readonly GuardSaid[] = [];
+
+  constructor(policies: ProjectPolicies, call: PolicyCall) {
+    this.#policies = policies;
+    this.#call = call;
+    this.#caller = {
+      tokenId: call.principal.tokenId,
+      user: call.sent.params.user ?? call.sent.params.safety_identifier ?? null,
+    };
+    this.#facts = new Facts(call);
+  }
+
+  /** The policies that apply to the caller, for an explanation. */
+  get all(): readonly Policy[] {
+    return this.#policies.all.filter((policy) => this.#concerns(policy, null));
+  }
+
+  /**
+   * Evaluates the policies before anything is called. Returns a promise when there is much text to search. Throws
+   * `policy_violation`.
+   */
+  admit(): void | Promise<void> {
+    const { sent } = this.#call;
+    this.rules();
+    const guards = this.#guardsAnywhere();
+    if (guards.length === 0) return;
+    return sent.held === undefined ? this.#admitLooked(guards) : this.#admitHeld(sent, guards);
+  }
+
+  /**
+   * A held conversation is searched before the rest of the request, just as a conversation is before its parameters.
+   */
+  async #admitHeld(sent: ChatRequest, guards: readonly GuardPolicy[]): Promise<void> {
+    const { looking, longRequests } = this.#call;
+    this.#saidOfHeld = await longRequests!.look(sent, guards, (texts) => looking!.search(texts, guards));
+    await this.#admitLooked(guards);
+  }
+
+  #admitLooked(guards: readonly GuardPolicy[]): void | Promise<void> {
+    const { sent } = this.#call;
+    return this.#look(
+      guards,
+      sent.source.text.length,
+      (guard) => guardedRequest(sent, guard),
+      (ahead) => {
+        this.#ahead = ahead;
+        // guards that apply only to some targets take as much work there
+        if (ahead === null && guards.some(({ perTarget }) => perTarget))
+          guardedRequest(
+            sent,
+            textGuard(guards.map(inAudit), () => {}),
+          );
+        this.input(sent, null);
+      },
+    );
+  }
+
+  /** Evaluates the rules that are evaluated once. Throws `policy_violation`. */
+  rules(): void {
+    const { refusal, outcomes } = this.#judge(this.#policies.rules, this.#call.sent, null);
+    this.note(outcomes);
+    if (refusal !== null) throw refusal;
+  }
+
+  #look<T>(
+    guards: readonly GuardPolicy[],
+    characters: number,
+    visit: (guard: TextGuard) => unknown,
+    work: (ahead: LookedAt | null) => T,
+  ): T | Promise<T> {
+    const { looking } = this.#call;
+    return looking === null ? work(null) : looking.look(guards, characters, visit, work);
+  }
+
+  /** Searches what a round adds to the conversation in advance, where that takes long. */
+  async lookAhead(messages: readonly Message[]): Promise<void> {
+    const guards = this.#guardsAnywhere();
+    const { looking } = this.#call;
+    if (guards.length === 0 || looking === null) return;
+    const looked = looking.look(
+      guards,
+      charactersOf(messages),
+      (guard) => guardedMessages(messages, guard),
+      (ahead) => {
+        if (ahead === null)
+          guardedMessages(
+            messages,
+            textGuard(guards.map(inAudit), () => {}),
+          );
+        return ahead;
+      },
+    );
+    const found = looked instanceof Promise ? await looked : looked;
+    if (found === null) return;
+    const before = this.#ahead;
+    this.#ahead =
+      before === null
+        ? found
+        : {
+            words: new Map([...before.words, ...found.words]),
+            json: new Map([...before.json, ...found.json]),
+            unlooked: new Set([...before.unlooked, ...found.unlooked]),
+          };
+  }
+
+  /** Includes the guards for single targets, because nothing can be awaited at a target. */
+  #guardsAnywhere(): readonly GuardPolicy[] {
+    return this.#policies.inputGuards.filter((policy) => this.#concerns(policy, null)) as readonly GuardPolicy[];
+  }
+
+  /**
+   * Evaluates the rules for a target. An entry of `fallbacks` or `model_list` is a request of its own, for which all
+   * rules are evaluated.
+   */
+  at(target: PolicyTarget, request: ChatRequest): Judgement {
+    const asked = request.offered?.asked ?? request;
+    return this.#judge(asked === this.#call.sent ? this.#policies.targetRules : this.#policies.all, asked, target);
+  }
+
+  /** Returns the request as a target may receive it or, without one, as every target may. Throws `policy_violation`. */
+  input(request: ChatRequest, target: PolicyTarget | null): ChatRequest {
+    const guards = this.#guards(this.#policies.inputGuards, target);
+    if (guards.length === 0) return request;
+    const key = keyOf(guards);
+    const known = this.#guarded.get(request) ?? new Map<string, ChatRequest>();
+    this.#guarded.set(request, known);
+    const there = known.get(key);
+    if (there !== undefined) return there;
+    const fresh = this.guarded(() => {
+      const masks = request.held === undefined ? NONE : this.#masksOfHeld(guards);
+      const guarded = this.#bounded(guards, request);
+      return masks.length === 0 ? guarded : { ...guarded, held: { ...guarded.held!, masks } };
+    });
+    known.set(key, fresh);
+    return fresh;
+  }
+
+  /**
+   * Records what these guards found in a held conversation, and returns the ids of those that mask it. Throws
+   * BlockedText.
+   */
+  #masksOfHeld(guards: readonly GuardPolicy[]): readonly string[] {
+    const masks: string[] = [];
+    for (const { policy, failure, blocks } of this.#saidOfHeld) {
+      if (!guards.includes(policy)) continue;
+      this.guardSpoke(policy, failure ?? undefined);
+      if (blocks) throw new BlockedText(policy, failure);
+      if (policy.mode === "enforce" && failure === null) masks.push(policy.id);
+    }
+    return masks;
+  }
+
+  /** A search that takes too long where nothing can be awaited counts as a search that failed. Throws BlockedText. */
+  #bounded(guards: readonly GuardPolicy[], request: ChatRequest): ChatRequest {
+    const look = (): ChatRequest => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead));
+    if (this.#call.looking === null) return look();
+    try {
+      return withinWork(STEPS_AT_TARGET, look);
+    } catch (thrown) {
+      if (!(thrown instanceof TooMuchWork)) throw thrown;
+      for (const policy of guards) {
+        this.guardSpoke(policy, UNLOOKED);
+        if (policy.mode === "enforce" && policy.guard.onError === "block") throw new BlockedText(policy, UNLOOKED);
+      }
+      return request;
+    }
+  }
+
+  /**
+   * Returns the result of a tool as any target may receive it; a promise when there is much text to search. Throws
+   * `policy_violation`.
+   */
+  untrusted(messages: readonly Message[]): readonly Message[] | Promise<readonly Message[]> {
+    const guards = this.#guards(this.#policies.inputGuards, null);
+    if (guards.length === 0) return messages;
+    return this.#look(
+      guards,
+      charactersOf(messages),
+      (guard) => guardedMessages(messages, guard),
+      (ahead) => this.guarded(() => guardedMessages(messages, textGuard(guards, this.guardSpoke, ahead))),
+    );
+  }
+
+  /**
+   * Returns the result of a tool as the client may receive it. All guards on answers search it, whichever target they
+   * apply to. What they block is withheld, and the call continues.
+   */
+  shown(message: Message): Message | Promise<Message> {
+    const guards = this.#policies.outputGuards.filter((policy) =>
+      this.#concerns(policy, null),
+    ) as readonly GuardPolicy[];
+    if (guards.length === 0) return message;
+    const spoke = ({ name, mode }: GuardPolicy, failure?: string): void =>
+      this.note([
+        failure !== undefined
+          ? { name, effect: "failed", why: failure }
+          : { name, effect: mode === "audit" ? "would_deny" : "masked" },
+      ]);
+    const look = (ahead: LookedAt | null): Message => {
+      try {
+        return guardedMessages([message], textGuard(guards, spoke, ahead))[0]!;
+      } catch (thrown) {
+        if (thrown instanceof BlockedText) return { ...message, content: WITHHELD };
+        throw thrown;
+      }
+    };
+    return this.#look(guards, charactersOf([message]), (guard) => guardedMessages([message], guard), look);
+  }
+
+  /** Returns the guards that search the answer of a target. */
+  output(target: PolicyTarget): readonly GuardPolicy[] {
+    return this.#guards(this.#policies.outputGuards, target);
+  }
+
+  /** Records each policy and effect once. */
+  readonly note = (outcomes: readonly PolicyOutcome[]): void => {
+    const { outcomes: record } = this.#call;
+    for (const outcome of outcomes)
+      if (!record.some(({ name, effect }) => name === outcome.name && effect === outcome.effect)) record.push(outcome);
+  };
+
+  readonly guardSpoke = ({ name, mode, guard }: GuardPolicy, failure?: string): void => {
+    if (failure !== undefined)
+      this.note([
+        { name, effect: "failed", why: failure },
+        ...(mode === "enforce" && (guard.onError === "block" || failure === UNREPLACEABLE)
+          ? ([{ name, effect: "denied" }] as const)
+          : []),
+      ]);
+    else this.note([{ name, effect: mode === "audit" ? "would_deny" : guard.action === "mask" ? "masked" : "denied" }]);
+  };
+
+  /** Throws `policy_violation` where a guard blocks. */
+  guarded<T>(look: () => T): T {
+    try {
+      return look();
+    } catch (thrown) {
+      throw blockedError(thrown);
+    }
+  }
+
+  /**
+   * Searches a non-streaming answer; returns a promise when that takes long, which it always does when `isLong` is set.
+   * Throws `policy_violation`.
+   */
+  answered(
+    answer: NonStreamingAnswer,
+    guards: readonly GuardPolicy[],
+    isLong: boolean,
+  ): NonStreamingAnswer | Promise<NonStreamingAnswer> {
+    return this.#look(
+      guards,
+      isLong ? Number.POSITIVE_INFINITY : charactersOfAnswer(answer),
+      (guard) => visitAnswer(answer, guard),
+      (ahead) => guardedAnswer(answer, guards, this.guardSpoke, ahead),
+    );
+  }
+
+  /** Searches a non-streaming answer that another thread holds. Throws `policy_violation`. */
+  async answeredThere(answer: AnswerToLookAt, guards: readonly GuardPolicy[]): Promise<AnswerBody> {
+    const { spoke, blocked, body } = await answer.under((texts) => this.#call.looking!.search(texts, guards));
+    for (const { place, failure } of spoke) this.guardSpoke(guards[place]!, failure ?? undefined);
+    if (blocked !== null) throw blockedError(new BlockedText(guards[blocked.place]!, blocked.failure));
+    return body!;
+  }
+
+  /** Searches the chunks of a stream. */
+  stream(guards: readonly GuardPolicy[]): StreamUnderGuards {
+    return this.#call.looking!.stream(guards, this.guardSpoke);
+  }
+
+  #guards(guards: readonly Policy[], target: PolicyTarget | null): readonly GuardPolicy[] {
+    return guards.length === 0
+      ? NONE
+      : (guards.filter(
+          (policy) => (target !== null || !policy.perTarget) && this.#concerns(policy, target),
+        ) as readonly GuardPolicy[]);
+  }
+
+  #concerns({ concerns, concernsTarget }: Policy, target: PolicyTarget | null): boolean {
+    return (
+      (concerns === null || concerns(this.#caller)) &&
+      (target === null || concernsTarget === null || concernsTarget(target))
+    );
+  }
+
+  #judge(policies: readonly Policy[], request: ChatRequest, target: PolicyTarget | null): Judgement {
+    let outcomes: PolicyOutcome[] | null = null;
+    for (const policy of policies) {
+      if (policy.rule === null || !this.#concerns(policy, target)) continue;
+      const failure = this.#denies(policy, request, target);
+      if (failure === false) continue;
+      outcomes ??= [];
+      if (failure !== null) outcomes.push({ name: policy.name, effect: "failed", why: failure });
+      else if (policy.mode === "audit") outcomes.push({ name: policy.name, effect: "would_deny" });
+      if (policy.mode === "audit") continue;
+      outcomes.push({ name: policy.name, effect: "denied" });
+      return {
+        refusal: violation(
+          policy,
+          failure === null ? {} : { detail: `the policy ${policy.name} could not be evaluated: ${failure}` },
+        ),
+        outcomes,
+      };
+    }
+    return outcomes === null ? PASSED : { refusal: null, outcomes };
+  }
+
+  /** Returns false when the rule does not deny, `null` when it denies, and a text when it could not be evaluated. */
+  #denies({ rule }: Policy, request: ChatRequest, target: PolicyTarget | null): false | null | string {
+    const facts = this.#facts;
+    try {
+      facts.request = this.#requestFacts(request);
+      facts.place = target;
+      return rule!.denies(facts) ? null : false;
+    } catch (thrown) {
+      return (thrown as Error).message.split("\n")[0]!;
+    }
+  }
+
+  #requestFacts(request: ChatRequest): RequestFacts {
+    const known = this.#requests.get(request);
+    if (known !== undefined) return known;
+    const fresh = new RequestFacts(request);
+    this.#requests.set(request, fresh);
+    return fresh;
+  }
+}
+
+/** The most steps that guards may take at a target for text that was not searched before: some 20 ms. */
+const STEPS_AT_TARGET = 2_000_000;
+
+/** A copy of the policy that searches but neither masks nor blocks. */
+function inAudit(policy: GuardPolicy): GuardPolicy {
+  return { ...policy, mode: "audit" };
+}
+
+/** Returns the characters of the texts, measured by their JSON. */
+function charactersOf(messages: readonly Message[]): number {
+  return messages.reduce(
+    (sum, message) =>
+      sum +
+      (typeof message.content === "string" && message.tool_calls === undefined
+        ? message.content.length
+        : JSON.stringify(message).length),
+    0,
+  );
+}
+
+function keyOf(guards: readonly GuardPolicy[]): string {
+  return guards.map(({ id }) => id).join("\n");
+}
+
+const WITHHELD = "(withheld by a policy)";
+const NONE: readonly never[] = [];
+const PASSED: Judgement = { refusal: null, outcomes: [] };
+
+/** What rules can read. Each value is created when a rule uses it. */
+class Facts {
+  readonly #call: PolicyCall;
+  request: RequestFacts;
+  place: PolicyTarget | null = null;
+  #target: TargetFacts | null = null;
+  #targetOf: PolicyTarget | null = null;
+  #token: TokenFacts | null = null;
+  #tenant: ScopeFacts | null = null;
+  #project: ScopeFacts | null = null;
+  #client: ClientFacts | null = null;
+  #now: Date | null = null;
+
+  constructor(call: PolicyCall) {
+    this.#call = call;
+    this.request = new RequestFacts(call.sent);
+  }
+  get target(): TargetFacts {
+    if (this.place === null) throw new Error("there is no target here");
+    if (this.#target === null || this.#targetOf !== this.place) this.#target = new TargetFacts(this.place);
+    this.#targetOf = this.place;
+    return this.#target;
+  }
+  get token(): TokenFacts {
+    return (this.#token ??= new TokenFacts(this.#call.principal));
+  }
+  get tenant(): ScopeFacts {
+    return (this.#tenant ??= new ScopeFacts(this.#call.principal.tenantId));
+  }
+  get project(): ScopeFacts {
+    return (this.#project ??= new ScopeFacts(this.#call.principal.projectId));
+  }
+  get client(): ClientFacts {
+    return (this.#client ??= new ClientFacts(this.#call.clientIp()));
+  }
+  get now(): Date {
+    return (this.#now ??= new Date(this.#call.now()));
+  }
+}

@@ -1,0 +1,296 @@
+// Writes the record of one call while the call runs. Nothing else writes to it: the outcomes of limits and policies are
+// in lists of their own, to which the record refers, and each attempt and tool run has its own recorder.
+import { summedUsage } from "../../accounting/summed-usage.ts";
+import type { ChatRequest, FinishReason, Usage } from "../../core/chat.ts";
+import type { GatewayError } from "../../core/errors.ts";
+import { newSpanId } from "../../core/ids.ts";
+import type { AccessToken, Principal } from "../../core/identity.ts";
+import {
+  type Attempt,
+  type CallCost,
+  type CallRecord,
+  type LimitOutcome,
+  MAX_END_USER,
+  type PolicyOutcome,
+} from "../../core/record.ts";
+import type { ToolRun } from "../../core/tool.ts";
+import type { TraceContext } from "../../core/trace.ts";
+import { unnamedFigures } from "../../core/usage.ts";
+import { AttemptRecorder } from "../attempt/attempt-recorder.ts";
+import type { CallClock } from "./call-clock.ts";
+import type { FittedRequest } from "../fit/fit.ts";
+import { ToolRunRecorder } from "../tools/tool-run-recorder.ts";
+
+/** What is known of a call when its request head has arrived. */
+export interface ArrivedCall {
+  readonly traceId: string;
+  /** Milliseconds since 1970. */
+  readonly startedAtMs: number;
+  readonly clientRequestId: string | null;
+  readonly otelTraceId: string | null;
+  /** `null` when the call is not traced. */
+  readonly trace: TraceContext | null;
+  readonly snapshotVersion: number;
+}
+
+/** Usage and whether it is estimated. */
+interface NotedUsage {
+  readonly usage: Usage;
+  readonly isEstimated: boolean;
+}
+
+/** Why an answer, or a part of it, has ended. */
+export interface Finish {
+  readonly finishReasons: readonly (FinishReason | null)[];
+  readonly nativeFinishReasons: readonly string[];
+}
+
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] };
+
+export class CallRecorder {
+  readonly record: CallRecord;
+  readonly #record: Writable<CallRecord>;
+  readonly #clock: CallClock;
+  readonly #attempts: AttemptRecorder[] = [];
+  readonly #attemptRows: Readonly<Attempt>[] = [];
+  readonly #toolRows: Readonly<ToolRun>[] = [];
+  /** What earlier rounds have used; `null` when nothing is known. */
+  #usedBefore: NotedUsage | null = null;
+  #knowsUsage = false;
+
+  constructor(arrived: ArrivedCall, clock: CallClock) {
+    this.#clock = clock;
+    this.record = this.#record = {
+      ...arrived,
+      tokenId: null,
+      tenantId: null,
+      projectId: null,
+      userId: null,
+      endUser: null,
+      modelAsked: null,
+      route: null,
+      provider: null,
+      model: null,
+      stream: false,
+      explained: false,
+      status: 0,
+      code: null,
+      errorDetail: null,
+      dispositions: {},
+      messages: null,
+      attempts: this.#attemptRows,
+      rounds: 1,
+      tools: this.#toolRows,
+      finishReasons: [],
+      nativeFinishReasons: [],
+      finishInferred: false,
+      providerModel: null,
+      providerRequestId: null,
+      usage: null,
+      usageSource: null,
+      unnamedUsage: null,
+      cost: null,
+      callerCost: null,
+      limits: [],
+      policies: [],
+      warnings: [],
+      cancelled: false,
+      metadata: null,
+      firstContentMs: null,
+      totalMs: 0,
+      ownMs: 0,
+    };
+  }
+
+  readonly authenticated = (token: AccessToken): void => {
+    this.#record.tokenId = token.id;
+    this.#record.tenantId = token.tenantId;
+    // a personal token may access several projects, and the request names one of them
+    this.#record.projectId = token.projectId;
+    this.#record.userId = token.userId;
+  };
+
+  parsed(request: ChatRequest): void {
+    const { params, options } = request;
+    this.#record.endUser = (params.user ?? params.safety_identifier)?.slice(0, MAX_END_USER) ?? null;
+    this.#record.modelAsked = options.model;
+    this.#record.stream = params.stream === true;
+    this.#record.metadata = options.metadata;
+    this.#record.messages = messageStatistics(request);
+  }
+
+  authorized({ projectId, userId }: Principal): void {
+    this.#record.projectId = projectId;
+    this.#record.userId = userId;
+  }
+
+  /** The limits of the call keep the list up to date. */
+  limitedBy(limits: readonly LimitOutcome[]): void {
+    this.#record.limits = limits;
+  }
+
+  /** The policies of the call keep the list up to date. */
+  policedBy(policies: readonly PolicyOutcome[]): void {
+    this.#record.policies = policies;
+  }
+
+  /** Records the first target of the plan, and later the one that answers. */
+  targeted({ providerId, model }: { readonly providerId: string; readonly model: string }, route: string): void {
+    this.#record.route = route;
+    this.#record.provider = providerId;
+    this.#record.model = model;
+  }
+
+  /** Records the dispositions of the parameters at the target. */
+  fitted({ dispositions, request }: FittedRequest): void {
+    this.#record.dispositions = dispositions;
+    this.#record.warnings = request.warnings;
+  }
+
+  /** Records that the answer is an explanation, and that no provider was called. */
+  explained(): void {
+    this.#record.explained = true;
+    this.#record.status = 200;
+  }
+
+  /** Returns `null` when the call is not traced. */
+  newSpanId(): string | null {
+    return this.#record.trace === null ? null : newSpanId();
+  }
+
+  /** `vendor` is as in `Attempt`. */
+  beginAttempt(provider: string, vendor: string, model: string): AttemptRecorder {
+    const attempt = new AttemptRecorder(
+      { provider, vendor, model, round: this.#record.rounds, spanId: this.newSpanId() },
+      this.#clock,
+    );
+    this.#attempts.push(attempt);
+    this.#attemptRows.push(attempt.row);
+    return attempt;
+  }
+
+  /** Records that the answer is over, and that no attempt continues after it. */
+  attemptsEnded(): void {
+    for (const attempt of this.#attempts) attempt.ended();
+  }
+
+  beginTool(run: Pick<ToolRun, "callId" | "server" | "tool" | "round" | "spanId">): ToolRunRecorder {
+    const recorder = new ToolRunRecorder(run, this.#clock);
+    this.#toolRows.push(recorder.row);
+    return recorder;
+  }
+
+  /** Records what the provider reported in this attempt beside its answer. */
+  answeredBy(attempt: Readonly<Attempt> | undefined): void {
+    this.#record.providerModel = attempt?.toldModel ?? null;
+    this.#record.providerRequestId = attempt?.requestId ?? null;
+  }
+
+  /** Records the model that a provider named in its stream, unless one was recorded before. */
+  streamedBy(model: string | null): void {
+    this.#record.providerModel ??= model;
+  }
+
+  /** Whether some usage of the present round is known. */
+  get knowsUsage(): boolean {
+    return this.#knowsUsage;
+  }
+
+  /** Records what the present round has used so far. The record holds the sum over all rounds. */
+  used(usage: Usage, isEstimated: boolean): void {
+    const before = this.#usedBefore;
+    this.#knowsUsage = true;
+    const unnamed = unnamedFigures(usage);
+    if (unnamed !== null) this.#record.unnamedUsage = { ...this.#record.unnamedUsage, ...unnamed };
+    this.#record.usage = before === null ? usage : summedUsage([before.usage, usage]);
+    this.#record.usageSource = isEstimated || before?.isEstimated === true ? "estimated" : "provider";
+  }
+
+  /** Records what the call has cost so far; `null` when that is not known. */
+  costs(cost: CallCost | null): void {
+    this.#record.cost = cost;
+  }
+
+  /** Records the same by the caller's own price, which no budget counts. */
+  costsCaller(cost: CallCost | null): void {
+    this.#record.callerCost = cost;
+  }
+
+  /** Called when a tool round is over and another one begins. */
+  nextRound(): void {
+    const { usage, usageSource } = this.#record;
+    this.#usedBefore = usage === null ? null : { usage, isEstimated: usageSource === "estimated" };
+    this.#knowsUsage = false;
+    this.#record.rounds += 1;
+  }
+
+  finished({ finishReasons, nativeFinishReasons }: Finish): void {
+    this.#record.finishReasons = [...finishReasons];
+    this.#record.nativeFinishReasons = [...nativeFinishReasons];
+  }
+
+  /** Records the finish reasons of the whole answer when several rounds made it. */
+  finishedWith(finishReasons: readonly (FinishReason | null)[]): void {
+    this.#record.finishReasons = [...finishReasons];
+  }
+
+  /** Withdraws the recorded finish reasons, because the answer continues. */
+  unfinished(): void {
+    this.finished({ finishReasons: [], nativeFinishReasons: [] });
+  }
+
+  /** Records that the stream had its terminator but no finish reason (promise 8.3). */
+  finishInferred(): void {
+    this.#record.finishInferred = true;
+  }
+
+  /** Records that the first content has been sent. */
+  firstContent(): void {
+    this.#record.firstContentMs = this.#clock.elapsedMs();
+  }
+
+  warned(warning: string): void {
+    this.#record.warnings = [...this.#record.warnings, warning];
+  }
+
+  succeeded(): void {
+    this.#record.status = 200;
+  }
+
+  failed(error: GatewayError): void {
+    this.#record.status = error.entry.status;
+    this.#record.code = error.code;
+    this.#record.errorDetail = error.detail;
+    const attempts = this.#attemptRows;
+    this.answeredBy(attempts.findLast(({ code }) => code === error.code) ?? attempts.at(-1));
+  }
+
+  /** Records that the client disconnected before the answer was complete. */
+  cancelled(): void {
+    this.#record.cancelled = true;
+  }
+
+  /** Records that the client disconnected in the middle of a stream. */
+  leftInStream(): void {
+    this.#record.status = 499;
+    this.#record.code = "client_closed";
+    for (const attempt of this.#attempts) if (attempt.row.totalMs === null) attempt.endedBy("client_closed");
+  }
+
+  /** Closes the record, which does not change any more. */
+  close(): void {
+    this.#record.totalMs = this.#clock.elapsedMs();
+    this.#record.ownMs = this.#clock.ownMs();
+    this.attemptsEnded();
+  }
+}
+
+function messageStatistics(request: ChatRequest): CallRecord["messages"] {
+  const { held } = request;
+  const blocks = [...request.blocks.keys()];
+  if (held !== undefined)
+    return { count: held.count, roles: { ...held.roles }, blocks, bodyCharacters: held.bodyCharacters };
+  const roles: Record<string, number> = {};
+  for (const message of request.messages) roles[message.role] = (roles[message.role] ?? 0) + 1;
+  return { count: request.messages.length, roles, blocks, bodyCharacters: request.source.text.length };
+}

@@ -1,0 +1,182 @@
+// An authorized call, with which every step after authorization works. The call itself is immutable; its clock, its
+// recorder and its lifetime hold what changes.
+import { LimitedCall } from "../../admission/limited-call.ts";
+import type { CancelSignal } from "../../core/cancellation.ts";
+import type { ChatRequest } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { Principal } from "../../core/identity.ts";
+import type { CallRecord, LimitOutcome, PolicyOutcome } from "../../core/record.ts";
+import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
+import type { Target } from "../../core/target.ts";
+import { type TraceHeaders, traceHeaders } from "../../core/trace.ts";
+import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
+import type { CallClock } from "./call-clock.ts";
+import type { CallDeadline } from "./call-deadline.ts";
+import type { CallLifetime } from "./call-lifetime.ts";
+import { CallPolicies } from "./call-policies.ts";
+import type { CallRecorder } from "./call-recorder.ts";
+import { ContentRecorder, isSampled } from "../content/content-recorder.ts";
+import type { ChatContext } from "./context.ts";
+import type { FittedRequest } from "../fit/fit.ts";
+import { Looking } from "../guards/guard-scheduler.ts";
+import type { ReceivedCall } from "./received-call.ts";
+
+/** What the headers of the request ask for. */
+export interface CallSetting {
+  /** Whether the answer is an explanation, whose content is not kept. */
+  readonly isExplained: boolean;
+  /** Whether the answer states its cost. */
+  readonly showsCost: boolean;
+}
+
+export class Call {
+  readonly context: ChatContext;
+  /** Contains only the providers, routes and limits that are visible to the caller. */
+  readonly snapshot: Snapshot;
+  readonly clock: CallClock;
+  readonly deadline: CallDeadline;
+  readonly recorder: CallRecorder;
+  readonly record: CallRecord;
+  readonly lifetime: CallLifetime;
+  readonly signal: CancelSignal;
+  readonly traceId: string;
+  readonly cors: Readonly<Record<string, string>>;
+  /** Whether the caller has the permission `debug`. */
+  readonly mayDebug: boolean;
+  /** Whether the caller has the permission `custom_price`. */
+  readonly mayPrice: boolean;
+  /** Whether the answer states its cost. */
+  readonly showsCost: boolean;
+  /** `null` when no limit applies to the caller. */
+  readonly limited: LimitedCall | null;
+  /** `null` when no policy applies. */
+  readonly policies: CallPolicies | null;
+  /** `null` when the content of the call is not kept. */
+  readonly content: ContentRecorder | null;
+  readonly #headers: Headers;
+
+  constructor(
+    received: ReceivedCall,
+    sent: ChatRequest,
+    principal: Principal,
+    { isExplained, showsCost }: CallSetting,
+  ) {
+    const { context, recorder, lifetime } = received;
+    this.context = context;
+    this.snapshot = snapshotSeenBy(received.snapshot, principal);
+    this.clock = received.clock;
+    this.deadline = lifetime.deadline;
+    this.recorder = recorder;
+    this.record = recorder.record;
+    this.lifetime = lifetime;
+    this.signal = lifetime.signal;
+    this.traceId = recorder.record.traceId;
+    this.cors = received.cors;
+    this.#headers = received.headers;
+    this.mayDebug = principal.permissions.has("debug");
+    this.mayPrice = principal.permissions.has("custom_price");
+    this.showsCost = showsCost;
+    this.limited = this.#limitsOf(sent, principal);
+    this.policies = this.#policiesOf(sent, principal, received.clientIp);
+    this.content = isExplained ? null : this.#contentOf(sent, principal);
+    lifetime.authorized(this.limited, this.content);
+  }
+
+  #limitsOf({ params }: ChatRequest, { tenantId, projectId, tokenId }: Principal): LimitedCall | null {
+    const caller = this.snapshot.limitRules.forCaller(tenantId, projectId, tokenId);
+    if (caller === null) return null;
+    const outcomes: LimitOutcome[] = [];
+    this.recorder.limitedBy(outcomes);
+    return new LimitedCall({
+      caller,
+      user: params.user ?? params.safety_identifier ?? null,
+      store: this.context.limits,
+      onCharged: this.context.onCharged,
+      onLost: () => this.lifetime.abandon(lostPlace()),
+      outcomes,
+    });
+  }
+
+  #policiesOf(sent: ChatRequest, principal: Principal, clientIp: () => string | null): CallPolicies | null {
+    const { tenantId, projectId } = principal;
+    const { guards, longRequests } = this.context;
+    const policies = this.snapshot.policies.of(tenantId, projectId);
+    if (policies === null) return null;
+    const outcomes: PolicyOutcome[] = [];
+    this.recorder.policedBy(outcomes);
+    return new CallPolicies(policies, {
+      sent,
+      principal,
+      clientIp: () => clientIp() ?? "",
+      now: () => this.record.startedAtMs,
+      outcomes,
+      looking: new Looking(guards, { tenantId, signal: this.signal }),
+      longRequests,
+    });
+  }
+
+  #contentOf(sent: ChatRequest, { tenantId, projectId }: Principal): ContentRecorder | null {
+    const { contentLogs } = this.snapshot;
+    const rules = contentLogs.size === 0 ? undefined : contentLogs.get(projectId);
+    if (rules === undefined || !isSampled(this.traceId, rules.sample)) return null;
+    const { guards, longRequests } = this.context;
+    const policies = this.snapshot.policies.of(tenantId, projectId);
+    // the content is prepared after the end of the call, whose signal does not matter any more
+    const looking = new Looking(guards, { tenantId, signal: null });
+    return new ContentRecorder(rules, policies, sent, looking, longRequests);
+  }
+
+  /** Returns one of the client's own HTTP headers, by lower-case name. */
+  readonly clientHeader = (name: string): string | null => this.#headers.get(name);
+
+  /** Records the attempt whose answer the client receives, and the dispositions of the parameters there. */
+  won({
+    resolved,
+    route,
+    fitted,
+    requests,
+  }: {
+    readonly resolved: { readonly target: Target };
+    readonly route: string;
+    readonly fitted: FittedRequest;
+    readonly requests: readonly AttemptRecorder[];
+  }): void {
+    this.recorder.targeted(resolved.target, route);
+    this.recorder.fitted(fitted);
+    this.recorder.answeredBy(requests.at(-1)?.row);
+  }
+
+  beginAttempt({ providerId, family, model }: Target): AttemptRecorder {
+    const vendor = this.context.providers.get(family)?.vendor ?? family;
+    return this.recorder.beginAttempt(providerId, vendor, model);
+  }
+
+  /**
+   * Returns the headers that make spans of a provider or a tool server children of the call's span `spanId`; `null`
+   * when none are sent.
+   */
+  traceHeaders(spanId: string | null): TraceHeaders | null {
+    const { trace } = this.record;
+    return trace === null || spanId === null || this.context.tracing?.propagate !== true
+      ? null
+      : traceHeaders(trace, spanId);
+  }
+
+  /**
+   * Returns the headers that report the limits that applied in every response head (promise 4.4); `null` when none did.
+   */
+  rateHeaders(): Readonly<Record<string, string>> | null {
+    return this.limited?.headers(this.context.clock.now()) ?? null;
+  }
+}
+
+/**
+ * The error of a call whose place the limit store gave to others, because it received no message from this replica for
+ * too long (promise 4.2).
+ */
+function lostPlace(): GatewayError {
+  return new GatewayError(
+    "limit_store_unavailable",
+    "The call lost its slot under a concurrency limit, because the limit store could not be reached while it ran.",
+  );
+}

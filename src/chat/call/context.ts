@@ -1,0 +1,81 @@
+// The dependencies that the composition root passes to every call.
+import type { Logins } from "../../auth/logins.ts";
+import type { LimitStore } from "../../admission/limit-store.ts";
+import type { OnCharged } from "../../admission/thresholds.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { GatewayError } from "../../core/errors.ts";
+import type { CredentialProvider } from "../../core/credential.ts";
+import type { ServerLimits, Snapshot } from "../../core/snapshot.ts";
+import type { Tracing } from "../../core/trace.ts";
+import type { Events } from "../../core/event.ts";
+import type { ToolServers } from "../../mcp/tool-servers.ts";
+import type { Integrations } from "../../observe/integrations/integrations.ts";
+import type { Observer } from "../../observe/observer.ts";
+import type { Provider } from "../../providers/provider.ts";
+import type { Concurrency } from "../../routing/concurrency.ts";
+import type { Health } from "../../routing/health.ts";
+import type { Hedging } from "../../routing/hedging.ts";
+import type { Ledger } from "../../store/ledger.ts";
+import type { LongAnswers } from "../long-bodies/long-answers.ts";
+import type { LongRequests } from "../long-bodies/long-requests.ts";
+import type { UpstreamClient } from "../../wire/upstream.ts";
+import type { GuardThreads } from "../guards/guard-threads.ts";
+
+export interface ChatContext {
+  readonly clock: Clock;
+  /** The newest snapshot; each call takes it once. */
+  snapshot(): Snapshot;
+  /** Providers by family. */
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly upstream: UpstreamClient;
+  readonly credentials: CredentialProvider;
+  readonly logins: Logins;
+  readonly observer: Observer;
+  /** `null` when no integration receives traces. */
+  readonly tracing: Tracing | null;
+  /** Integrations that are notified of calls before they end; `null` when there are none. */
+  readonly integrations: Pick<Integrations, "admitted" | "chunks"> | null;
+  readonly events: Events;
+  /** Called when the content of a call could not be prepared for keeping. */
+  readonly onContentLost?: (traceId: string, fault: unknown) => void;
+  readonly toolServers: ToolServers;
+  /** The threads in which guards run long searches. */
+  readonly guards: GuardThreads;
+  readonly ledger: Ledger;
+  readonly routing: Routing;
+  /** `null` when requests of any length are parsed and written in the thread that serves calls. */
+  readonly longRequests: LongRequests | null;
+  /** `null` when non-streaming answers of any length are read and written in the thread that serves calls. */
+  readonly longAnswers: LongAnswers | null;
+  readonly traffic: Traffic;
+  readonly limits: LimitStore;
+  /** Checks the thresholds of budgets. */
+  readonly onCharged: OnCharged;
+}
+
+/** The state of the process about its upstreams, and a source of random numbers. */
+export interface Routing {
+  readonly health: Health;
+  readonly hedging: Hedging;
+  readonly concurrency: Concurrency;
+  /** Returns a number of at least 0 and below 1. */
+  random(): number;
+}
+
+/** A call in flight. */
+export interface InFlightCall {
+  readonly tenantId: string;
+  /** Ends everything that the call has in flight; its client receives the reason. */
+  abandon(reason: GatewayError): void;
+}
+
+/** The calls in flight: their number is bounded, and they are drained when the process stops. */
+export interface Traffic {
+  /**
+   * Takes a place among the calls in flight, and among those of the tenant. Throws `shutting_down`, `stale_snapshot` or
+   * `gateway_overloaded`.
+   */
+  enter(call: InFlightCall, bounds: Pick<ServerLimits, "maxConcurrentCalls" | "maxConcurrentCallsPerTenant">): void;
+  /** Releases the place. */
+  leave(call: InFlightCall): void;
+}

@@ -1,0 +1,116 @@
+// Reads the body of a request within the bounds of size and time (promise 5.6). Content-Length is checked first, then
+// the bytes that arrive are counted.
+import { withTimeout } from "../../core/timeout.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { ServerLimits } from "../../core/snapshot.ts";
+
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+
+/** Throws `unsupported_media_type`, `body_too_large`, `body_timeout` or `invalid_json`. */
+export async function readBody(request: Request, limits: ServerLimits): Promise<Uint8Array> {
+  const type = request.headers.get("content-type");
+  if (type === null || !JSON_TYPE.test(type))
+    throw new GatewayError(
+      "unsupported_media_type",
+      `The body must be JSON: send content-type: application/json${type === null ? "" : `; got ${JSON.stringify(type.slice(0, 100))}`}.`,
+    );
+  const encoding = request.headers.get("content-encoding");
+  if (encoding !== null && encoding !== "identity")
+    throw new GatewayError(
+      "unsupported_media_type",
+      `The body must be sent without content-encoding; got ${JSON.stringify(encoding.slice(0, 100))}.`,
+    );
+  const length = request.headers.get("content-length");
+  if (length !== null && Number(length) > limits.maxBodyBytes) throw tooLarge(limits);
+  const reading = length === null ? readCounted(request, limits) : request.bytes();
+  // a small body has arrived with the head, so that no timer is needed
+  const bytes = Bun.peek.status(reading) === "fulfilled" ? await reading : await inTime(reading, limits.bodyTimeoutMs);
+  if (bytes.length > limits.maxBodyBytes) throw tooLarge(limits);
+  return bytes;
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Throws `invalid_json`. */
+export function bodyText(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new GatewayError("invalid_json", "The body is not valid UTF-8.");
+  }
+}
+
+async function readCounted(request: Request, limits: ServerLimits): Promise<Uint8Array> {
+  if (request.body === null) return new Uint8Array(0);
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of request.body as AsyncIterable<Uint8Array>) {
+    size += part.length;
+    if (size > limits.maxBodyBytes) throw tooLarge(limits);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+/** Bounds the time of a body that arrives slowly. */
+async function inTime(reading: Promise<Uint8Array>, timeoutMs: number): Promise<Uint8Array> {
+  const late = (): GatewayError =>
+    new GatewayError("body_timeout", `The body did not arrive within ${timeoutMs / 1000} s.`, {
+      headers: { connection: "close" },
+    });
+  try {
+    return await withTimeout(reading, timeoutMs, late);
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) throw thrown;
+    throw new GatewayError("invalid_json", "The connection ended before the whole body arrived.", {
+      headers: { connection: "close" },
+      cause: thrown,
+    });
+  }
+}
+
+const MAX_DISCARDED_BYTES = 1_048_576;
+const DISCARD_MS = 2000;
+
+/** Whether the response was decided without reading the body. */
+export function isUnread(request: Request): boolean {
+  return !request.bodyUsed && request.body !== null;
+}
+
+/**
+ * Returns the response to a request whose body is unread, after the body was read and discarded (promise 5.8): a
+ * response on a connection that is closed while the client still sends would be lost. When the body has not ended after
+ * 1 MiB or 2 s, the connection is closed after the response. The rest of a body that is too large is left to the
+ * runtime, which discards it after the response for as long as the client sends. Never rejects.
+ */
+export async function afterUnread(request: Request, answer: Response): Promise<Response> {
+  if (answer.status !== TOO_LARGE && !(await discardBody(request))) answer.headers.set("connection", "close");
+  return answer;
+}
+const TOO_LARGE = 413;
+
+/** Returns whether the body came to its end. */
+async function discardBody(request: Request): Promise<boolean> {
+  const reader = (request.body as ReadableStream<Uint8Array> | null)?.getReader();
+  if (reader === undefined) return true;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<null>((resolve) => (timer = setTimeout(resolve, DISCARD_MS, null)));
+  let bytes = 0;
+  try {
+    for (;;) {
+      const part = await Promise.race([reader.read(), over]);
+      if (part === null) return false;
+      if (part.done) return true;
+      bytes += part.value.length;
+      if (bytes > MAX_DISCARDED_BYTES) return false;
+    }
+  } catch {
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function tooLarge(limits: ServerLimits): GatewayError {
+  return new GatewayError("body_too_large", `The body may have at most ${limits.maxBodyBytes} bytes.`);
+}

@@ -1,0 +1,51 @@
+// The headers that every response of the gateway has, errors included (promises 5.1, 9.5, 9.7; docs/clients.md, H1 to
+// H8, H18).
+import { type GatewayError, errorBody } from "../../core/errors.ts";
+import type { CallRecord } from "../../core/record.ts";
+
+/** Headers of a response that scripts in browsers may read. */
+const EXPOSED =
+  "x-request-id, x-gateway-trace-id, x-gateway-model, x-gateway-attempts, x-gateway-attempt-list, x-gateway-provider-model, x-gateway-provider-request-id, x-gateway-cost-usd, x-gateway-dropped-params, x-gateway-warnings, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, retry-after, retry-after-ms, x-should-retry, server-timing";
+
+export function baseHeaders(traceId: string, ownMs: number): Record<string, string> {
+  return { "x-request-id": traceId, "x-gateway-trace-id": traceId, "server-timing": `gw;dur=${ownMs.toFixed(3)}` };
+}
+
+/** Returns no headers unless the configuration names the origin (promise 9.7). */
+export function corsHeaders(origin: string | null, origins: readonly string[]): Readonly<Record<string, string>> {
+  if (origin === null || origins.length === 0 || !(origins.includes("*") || origins.includes(origin))) return {};
+  return {
+    "access-control-allow-origin": origins.includes("*") ? "*" : origin,
+    "access-control-expose-headers": EXPOSED,
+    vary: "origin",
+  };
+}
+
+/** Returns what the provider reported about itself, for answers and errors (promise 9.8). */
+export function providerHeaders({
+  providerModel,
+  providerRequestId,
+}: Pick<CallRecord, "providerModel" | "providerRequestId">): Readonly<Record<string, string>> {
+  return {
+    ...(providerModel !== null && { "x-gateway-provider-model": providerModel }),
+    ...(providerRequestId !== null && { "x-gateway-provider-request-id": providerRequestId }),
+  };
+}
+
+export function errorResponse(
+  error: GatewayError,
+  traceId: string,
+  ownMs: number,
+  cors: Readonly<Record<string, string>>,
+): Response {
+  const headers: Record<string, string> = {
+    ...baseHeaders(traceId, ownMs),
+    ...cors,
+    ...error.headers,
+    "content-type": "application/json",
+  };
+  const { status, retry } = error.entry;
+  if (!retry) headers["x-should-retry"] = "false";
+  if (status === 401) headers["www-authenticate"] = 'Bearer realm="dragoman"';
+  return new Response(JSON.stringify(errorBody(error, traceId)), { status, headers });
+}

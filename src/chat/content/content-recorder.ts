@@ -1,0 +1,287 @@
+// Collects the content of one call while it runs, and prepares it after its end: files are replaced by a note, texts
+// are cut to size and redacted (promise 11.3). It exists only where the project keeps content.
+import type { GuardPolicy } from "../../auth/guarded-text.ts";
+import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } from "../../core/chat.ts";
+import type { CallContent, ContentRules, SaidAnswer } from "../../core/content.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { Guard, ProjectPolicies } from "../../core/policy.ts";
+import { workOf } from "../../auth/policy-guard.ts";
+import { redactedValues } from "./content-redaction.ts";
+import {
+  CUT,
+  cutToSize,
+  cutWithMargin,
+  type Fitting,
+  MARGIN,
+  MAX_KEPT_CALLS,
+  type Room,
+  withoutFiles,
+  withoutMargin,
+} from "./content-size.ts";
+import { textGuard, type TextGuard } from "../guards/guard-request.ts";
+import type { LongRequests } from "../long-bodies/long-requests.ts";
+import type { Looking } from "../guards/guard-scheduler.ts";
+
+/** All gateways decide alike, because the decision depends only on the random trace id. */
+export function isSampled(traceId: string, sample: number): boolean {
+  return Number.parseInt(traceId.slice(0, 8), 16) < sample * 2 ** 32;
+}
+
+interface Answering {
+  readonly texts: Record<"content" | "reasoning_content" | "refusal", string>;
+  readonly calls: ToolCall[];
+  finish: FinishReason | null;
+}
+
+/** The content of one call, for as long as the call lives. */
+export class ContentRecorder {
+  readonly #rules: ContentRules;
+  readonly #guards: readonly GuardPolicy[];
+  readonly #request: ChatRequest;
+  readonly #looking: Looking;
+  readonly #longRequests: LongRequests | null;
+  readonly #answers = new Map<number, Answering>();
+  #rounds: readonly Message[] = [];
+  /** The characters of answers that still fit. */
+  #room: number;
+  #isAnswerCut = false;
+
+  /** `longRequests` holds a long conversation from before the call's end until its content is ready. */
+  constructor(
+    rules: ContentRules,
+    policies: ProjectPolicies | null,
+    request: ChatRequest,
+    looking: Looking,
+    longRequests: LongRequests | null = null,
+  ) {
+    this.#looking = looking;
+    this.#longRequests = longRequests;
+    this.#rules = rules;
+    this.#guards = maskingGuards(rules, policies);
+    this.#request = request;
+    this.#room = Math.floor(rules.maxCharacters / 2) + MARGIN;
+  }
+
+  /** `events` are the events as they are sent to the client. */
+  sent(events: string): void {
+    for (const event of events.split("\n\n")) {
+      if (!event.startsWith('data: {"')) continue;
+      const chunk = JSON.parse(event.slice(6)) as Json;
+      if (!isObject(chunk)) continue;
+      this.#takeRounds(chunk["x_gateway_mcp"]);
+      for (const choice of listOf(chunk["choices"])) this.#take(choice, choice["delta"]);
+    }
+  }
+
+  /** The characters of answers that still fit. */
+  get room(): number {
+    return this.#room;
+  }
+
+  /** `body` is the body of a non-streaming answer. */
+  answered(body: JsonObject): void {
+    for (const choice of listOf(body["choices"])) {
+      if (isObject(choice["message"])) this.#takeRounds(choice["message"]["x_gateway_mcp"]);
+      this.#take(choice, choice["message"]);
+    }
+  }
+
+  #takeRounds(told: Json | undefined): void {
+    if (isObject(told) && Array.isArray(told["replay"])) this.#rounds = told["replay"];
+  }
+
+  #take(choice: JsonObject, said: Json | undefined): void {
+    const index = typeof choice["index"] === "number" ? choice["index"] : 0;
+    let answer = this.#answers.get(index);
+    if (answer === undefined)
+      this.#answers.set(
+        index,
+        (answer = { texts: { content: "", reasoning_content: "", refusal: "" }, calls: [], finish: null }),
+      );
+    if (typeof choice["finish_reason"] === "string") answer.finish = choice["finish_reason"] as FinishReason;
+    if (!isObject(said)) return;
+    for (const name of ["content", "reasoning_content", "refusal"] as const) {
+      const text = said[name];
+      if (typeof text === "string") answer.texts[name] = this.#fit(answer.texts[name], text);
+    }
+    listOf(said["tool_calls"]).forEach((call, position) =>
+      this.#takeCall(answer.calls, call, typeof call["index"] === "number" ? call["index"] : position),
+    );
+    if (isObject(said["function_call"])) this.#takeCall(answer.calls, { function: said["function_call"] }, 0);
+  }
+
+  #takeCall(calls: ToolCall[], { id, type, function: called, ...rest }: JsonObject, index: number): void {
+    if (index > MAX_KEPT_CALLS) return;
+    const known = calls[index] ?? { id: "", type: "function", function: { name: "", arguments: "" } };
+    const more = isObject(called) ? called : {};
+    const word = typeof type === "string" ? (type as ToolCall["type"]) : known.type;
+    const vendors = word === "function" ? undefined : rest[word];
+    calls[index] = {
+      ...known,
+      id: known.id + textOf(id),
+      type: word,
+      function: {
+        name: known.function.name + textOf(more["name"]),
+        arguments: this.#fit(known.function.arguments, textOf(more["arguments"])),
+      },
+      ...(isObject(vendors) && { [word]: this.#joined((known as unknown as JsonObject)[word], vendors) }),
+    } as ToolCall;
+  }
+
+  /** Joins the pieces of a tool call whose type only some vendors have. */
+  #joined(known: Json | undefined, more: JsonObject): JsonObject {
+    const before = isObject(known) ? known : {};
+    return {
+      ...before,
+      ...Object.fromEntries(
+        Object.entries(more).map(([name, piece]) => [
+          name,
+          typeof piece === "string" ? this.#fit(textOf(before[name]), piece) : (piece ?? null),
+        ]),
+      ),
+    };
+  }
+
+  /** Returns the text with as much of a further piece as still fits. */
+  #fit(text: string, piece: string): string {
+    if (piece === "" || text.endsWith(CUT)) return text;
+    const fitting = piece.slice(0, this.#room);
+    this.#room -= fitting.length;
+    if (fitting.length === piece.length) return text + piece;
+    this.#isAnswerCut = true;
+    // each text that was cut is marked, because there may be a secret at each cut
+    return text + fitting + CUT;
+  }
+
+  /** Prepares the content, in another thread where there is much text to search. */
+  async content(nowMs: number): Promise<CallContent> {
+    const { maxCharacters, retentionMs, isStored } = this.#rules;
+    const half = Math.floor(maxCharacters / 2);
+    const answersRoom: Room = { left: half, isCut: false };
+    const said = await this.#redacted(
+      [...this.#answers.values()].map(({ texts, calls }) =>
+        withoutFiles({ ...texts, tool_calls: calls.filter((call) => call !== undefined) as unknown as Json }),
+      ),
+    );
+    const answers = said.map((answer) => withoutMargin(answer, answersRoom) as JsonObject);
+    const room: Room = { left: maxCharacters - half + answersRoom.left, isCut: false };
+    const { held, params } = this.#request;
+    const rounds = await this.#fitting(listHere(this.#rounds), room);
+    const messages = await this.#fitting(
+      held === undefined ? listHere(this.#request.messages) : this.#held(held),
+      room,
+    );
+    const tools = await this.#fitting(listHere(params.tools ?? []), room);
+    const isAnswerCut = this.#isAnswerCut || answersRoom.isCut;
+    return {
+      messages: messages.kept as readonly unknown[] as readonly Message[],
+      tools: tools.kept as readonly JsonObject[],
+      rounds: rounds.kept as readonly unknown[] as readonly Message[],
+      answers: [...this.#answers].map(([index, { finish }], position) => saidAnswer(index, answers[position]!, finish)),
+      leftOut:
+        isAnswerCut || [rounds, messages, tools].some(({ isCut, leftOut }) => isCut || leftOut > 0)
+          ? { messages: rounds.leftOut + messages.leftOut, tools: tools.leftOut, isAnswerCut }
+          : null,
+      keptUntilMs: isStored ? nowMs + retentionMs : null,
+    };
+  }
+
+  /** Another thread holds and cuts these messages. */
+  #held({ count: length }: HeldConversation): CutList {
+    return { length, cut: (characters) => this.#longRequests!.lastThatFit(this.#request, characters) };
+  }
+
+  async #fitting({ length, cut }: CutList, room: Room): Promise<Fitting> {
+    if (room.isCut || length === 0) return { kept: [], leftOut: length, isCut: false };
+    const fitting = await cut(room.left);
+    return cutToSize({ ...fitting, kept: await this.#redacted(fitting.kept) }, room);
+  }
+
+  async #redacted(values: readonly Json[]): Promise<readonly Json[]> {
+    if (this.#guards.length === 0 || values.length === 0) return values;
+    const visit = (guard: TextGuard): readonly Json[] => redactedValues(values, guard);
+    let characters = 0;
+    visit((text) => {
+      characters += text.length + EACH_TEXT;
+      return text;
+    });
+    // what could not be searched in time is not kept, because these guards block in that case
+    return await this.#looking.look(this.#guards, characters, visit, (ahead) =>
+      visit(textGuard(this.#guards, () => {}, ahead)),
+    );
+  }
+}
+
+/** A list of which the last members that fit are kept. */
+interface CutList {
+  readonly length: number;
+  readonly cut: (characters: number) => Fitting | Promise<Fitting>;
+}
+
+function listHere(values: readonly unknown[]): CutList {
+  return { length: values.length, cut: (characters) => cutWithMargin(values as readonly Json[], characters) };
+}
+
+/** The cost of searching an empty text, in characters. */
+const EACH_TEXT = 16;
+
+function listOf(value: Json | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function saidAnswer(
+  index: number,
+  { content, reasoning_content: reasoning, refusal, tool_calls: toolCalls }: JsonObject,
+  finishReason: FinishReason | null,
+): SaidAnswer {
+  return {
+    index,
+    content: textOf(content) || null,
+    reasoning: textOf(reasoning) || null,
+    refusal: textOf(refusal) || null,
+    toolCalls: (toolCalls ?? []) as unknown as readonly ToolCall[],
+    finishReason,
+  };
+}
+
+/** Whatever a guard of the project searches for must not be kept, whether the guard masks or blocks. */
+function maskingGuards({ detectors }: ContentRules, policies: ProjectPolicies | null): readonly GuardPolicy[] {
+  const own =
+    policies === null
+      ? []
+      : [...new Set([...policies.inputGuards, ...policies.outputGuards])].filter(
+          (policy): policy is GuardPolicy => policy.guard !== null && policy.mode === "enforce",
+        );
+  const all: readonly (readonly [string, Guard])[] = [
+    [
+      "content log",
+      {
+        onInput: true,
+        onOutput: true,
+        action: "mask",
+        mask: null,
+        onError: "block",
+        work: workOf(detectors),
+        detectors,
+      },
+    ],
+    ...own.map(({ name, guard }) => [name, { ...guard, action: "mask", onError: "block" }] as const),
+  ];
+  return all
+    .filter(([, guard]) => guard.detectors.length > 0)
+    .map(([name, guard]) => ({
+      id: name,
+      name,
+      mode: "enforce",
+      message: "",
+      concerns: null,
+      concernsTarget: null,
+      perTarget: false,
+      rule: null,
+      guard,
+    }));
+}

@@ -1,0 +1,28 @@
+// Redacts what is kept of a call. It searches as guards search a request, and more: the kept copy need not work as a
+// request, so that ids, names of functions, names of members and numbers are searched as well, and JSON within a text
+// is searched with its escapes decoded.
+import type { Found } from "../../auth/guarded-text.ts";
+import type { Json } from "../../core/json.ts";
+import { type KindOf, mapMessage, namesAndNumbers, type TextGuard } from "../guards/guard-request.ts";
+
+export function redactedValues(values: readonly Json[], guard: TextGuard): readonly Json[] {
+  const read: TextGuard = Object.assign(
+    (text: string, kind: "words" | "json", across?: readonly Found[]) =>
+      guard(text, isEscapedJson(text) ? "json" : kind, across),
+    guard.divided === undefined ? {} : { divided: guard.divided },
+  );
+  return values.map((value) => namesAndNumbers(mapMessage(value, read, kindOf), read));
+}
+
+const kindOf: KindOf = (name, owner) => {
+  if (name === "arguments") return "json";
+  return (name === "role" || name === "type") && isWord(owner[name]) ? "skip" : "words";
+};
+
+function isWord(value: Json | undefined): boolean {
+  return typeof value === "string" && /^[a-z_]{1,32}$/.test(value);
+}
+
+function isEscapedJson(text: string): boolean {
+  return text.includes("\\") && /^\s*[{["]/.test(text);
+}

@@ -1,0 +1,433 @@
+// `x-gateway-explain: true` (promise 9.4): what the gateway would do with this call, and why. Nothing is sent, fetched,
+// looked up or exchanged, except for the lists of tools that tool servers keep.
+// docs/api.md describes the answer, field by field.
+import { usd, usdPerToken } from "../../accounting/price.ts";
+import { explainedAccount } from "../../admission/refusal.ts";
+import { effectiveCapability, SYNONYMS } from "../../core/capability.ts";
+import type { ChatRequest } from "../../core/chat.ts";
+import type { StoredCredential } from "../../core/credential.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { Principal } from "../../core/identity.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Policy } from "../../core/policy.ts";
+import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
+import { DIRECT_ROUTE, type Route } from "../../core/route.ts";
+import { targetName } from "../../core/target.ts";
+import type { EncodedRequest } from "../../providers/provider.ts";
+import { answerHeaders } from "../answer/answer-frame.ts";
+import type { Call } from "../call/call.ts";
+import { withClientHeaders } from "../fit/caller-headers.ts";
+import { costEstimate } from "../plan/cost-estimate.ts";
+import { estimateReservation } from "../plan/reservation-estimate.ts";
+import { type Fetch, withStandIns } from "./explained-content.ts";
+import { explainedRequest } from "./explained-request.ts";
+import { DEPRECATED_NAMES, type FittedRequest } from "../fit/fit.ts";
+import { isOn } from "../call/header-switch.ts";
+import type { Prepared, RouteCandidate, RouteStage } from "../plan/stages.ts";
+import { settingOrigins, settingsFor } from "../fit/fit-settings.ts";
+import { masked, maskedCredential, type Masker, namedSecrets, openMasker, secretsOf } from "./masking.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+import { nextTurn } from "../../wire/turn.ts";
+import type { SessionServer, ToolSession } from "../tools/tool-session.ts";
+
+export const EXPLAIN_HEADER = "x-gateway-explain";
+/** The most secrets to hide, because each is searched for in everything that is shown, in every spelling. */
+const MAX_NAMED_SECRETS = 64;
+
+/** Throws `invalid_request` for a value that is neither true nor false. */
+export function asksToExplain(headers: Headers): boolean {
+  return isOn(headers.get("x-gateway-explain"), EXPLAIN_HEADER);
+}
+
+/**
+ * The thread that serves calls makes the explanation, in turns. The bound applies to one request, and to what all of
+ * its targets would receive together.
+ */
+const MAX_EXPLAINED_BYTES = 2_097_152;
+
+/** Throws `invalid_request`, because an explanation repeats what would be sent, once for each target. */
+export function requireExplainable(body: Uint8Array): void {
+  if (body.length > MAX_EXPLAINED_BYTES)
+    throw new GatewayError(
+      "invalid_request",
+      `${EXPLAIN_HEADER} explains requests of at most ${MAX_EXPLAINED_BYTES} bytes; got ${body.length}. Send a shorter conversation: it is routed the same way.`,
+      { param: EXPLAIN_HEADER },
+    );
+}
+
+function requireFewTargets(targets: number, { source }: ChatRequest): void {
+  if (targets > 1 && targets * source.text.length > MAX_EXPLAINED_BYTES)
+    throw new GatewayError(
+      "invalid_request",
+      `${EXPLAIN_HEADER} repeats a request for each of its targets, at most ${MAX_EXPLAINED_BYTES} characters in all; this one has ${source.text.length} for ${targets} targets. Send a shorter conversation: it is routed the same way.`,
+      { param: EXPLAIN_HEADER },
+    );
+}
+
+/** A target to which the call would not be sent, and the reason. */
+interface Passed {
+  readonly refusal: GatewayError;
+  readonly target: string;
+  readonly why: string;
+}
+
+/** What is known of the call at one of its targets. */
+interface Planned {
+  readonly refusal: null;
+  readonly why: string;
+  readonly fitted: FittedRequest;
+  readonly resolved: Resolved;
+  readonly route: Route;
+  readonly principal: Principal;
+  readonly deployed: string | null;
+  readonly encoded: EncodedRequest;
+  readonly fetches: readonly Fetch[];
+}
+
+/**
+ * Returns the explanation as the answer, even when a stream was requested. Throws the last refusal when no target
+ * accepts the request.
+ */
+export async function replyExplained(
+  prepare: (request: ChatRequest) => Prepared,
+  sent: ChatRequest,
+  principal: Principal,
+  http: Headers,
+  call: Call,
+  session: ToolSession | null,
+): Promise<Response> {
+  const candidates = prepare(session?.request ?? sent).stages.flatMap((stage, place) =>
+    stage.candidates
+      .toSorted((a, b) => a.order - b.order || b.weight - a.weight)
+      .map((candidate) => ({ candidate, stage, place })),
+  );
+  requireFewTargets(candidates.length, sent);
+  const planned: (Planned | Passed)[] = [];
+  for (const { candidate, stage, place } of candidates) {
+    await nextTurn();
+    planned.push(plannedAt(candidate, stage, place, principal, call));
+  }
+  const first = planned.find((one) => one.refusal === null);
+  // oxlint-disable-next-line typescript/only-throw-error
+  if (first === undefined) throw planned.at(-1)!.refusal;
+  const secrets = new Set<string>();
+  for (const one of planned) {
+    await nextTurn();
+    if (one.refusal === null) for (const secret of knownSecrets(one, http, call)) secrets.add(secret);
+  }
+  const masker = openMasker(secrets);
+  const explained = await explanation(first, planned, masker, call, session);
+  await nextTurn();
+  const body = JSON.stringify(explained, null, 2);
+  call.recorder.explained();
+  const headers = answerHeaders(call, first.fitted, null, "application/json");
+  call.lifetime.publish();
+  return new Response(body, { headers });
+}
+
+function knownSecrets(
+  { fitted: { request }, resolved }: Planned,
+  http: Headers,
+  { snapshot }: Call,
+): readonly string[] {
+  const stored = [...snapshot.providers.values()].flatMap(({ credentials }) => credentials);
+  const brought = [...request.options.credentials.values()].map((credential) => credential.stored);
+  const named = new Set(namedSecrets([request.extra, request.params as JsonObject, ...request.messages]));
+  if (named.size > MAX_NAMED_SECRETS)
+    throw new GatewayError(
+      "invalid_request",
+      `An explanation can mask at most ${MAX_NAMED_SECRETS} values whose names suggest a secret; got ${named.size}.`,
+      { param: EXPLAIN_HEADER },
+    );
+  const sentAlong = request.options.toolServers.flatMap(({ headers }) =>
+    Object.values(headers).flatMap((value) => value.split(" ")),
+  );
+  return [
+    ...sentAlong,
+    ...[...resolved.credentials, ...brought, ...stored].flatMap(secretsOf),
+    ...(http.get("authorization")?.split(" ") ?? []).slice(1),
+    ...named,
+  ];
+}
+
+function plannedAt(
+  candidate: RouteCandidate,
+  stage: RouteStage,
+  place: number,
+  principal: Principal,
+  call: Call,
+): Planned | Passed {
+  const why = wordsFor(candidate, stage, place);
+  try {
+    candidate.permit();
+    const ready = candidate.ready();
+    const { provider, target } = ready.resolved;
+    const { request, fetches } = withStandIns(ready.fitted.request, provider, target.model);
+    return {
+      refusal: null,
+      why,
+      ...ready,
+      fetches,
+      encoded: provider.encodeRequest(request, withClientHeaders(target, provider, call.clientHeader)),
+      route: candidate.route,
+      deployed: candidate.deployed,
+      principal,
+    };
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    return { refusal: thrown, target: candidate.target.name, why };
+  }
+}
+
+function wordsFor(
+  { route, order, weight }: RouteCandidate,
+  { label, strategy, candidates }: RouteStage,
+  place: number,
+): string {
+  if (route.name === DIRECT_ROUTE && place === 0 && candidates.length === 1)
+    return "The request names this model and no route, so it is the only target.";
+  const before = place === 0 ? "" : "Attempted if all targets before it have failed. ";
+  return candidates.length === 1
+    ? `${before}The only target of ${label}.`
+    : `${before}One of ${candidates.length} targets of ${label}, chosen by ${strategy}: order ${order}, weight ${weight}.`;
+}
+
+async function explanation(
+  planned: Planned,
+  all: readonly (Planned | Passed)[],
+  masker: Masker,
+  call: Call,
+  session: ToolSession | null,
+): Promise<JsonObject> {
+  const {
+    principal,
+    route,
+    fitted: { request },
+  } = planned;
+  const settings = settingsFor(request.options, principal, call.snapshot, route);
+  const origins = settingOrigins(request.options, principal, call.snapshot, route);
+  return {
+    object: "gateway.explanation",
+    x_gateway_trace_id: call.traceId,
+    model: masker.text(request.options.model ?? ""),
+    route: call.record.route,
+    stream: request.params.stream === true,
+    caller: {
+      tenant: principal.tenantId,
+      project: principal.projectId,
+      user: principal.userId,
+      token: principal.tokenId,
+      role: principal.role,
+      permissions: [...principal.permissions].toSorted(),
+    },
+    settings: {
+      drop_params: { value: settings.dropParams, from: origins.dropParams },
+      disable_stop_sequence_limit: { value: settings.disableStopSequenceLimit, from: origins.disableStopSequenceLimit },
+    },
+    targets: await explainedTargets(all, masker, call),
+    ...(session !== null && { tool_servers: session.servers.map((server) => explainedToolServer(server, masker)) }),
+    limits: await explainedLimits(planned, call),
+    policies: (call.policies?.all ?? []).map(explainedPolicy),
+    configuration: call.snapshot.version,
+  };
+}
+
+/** Explains one target after another: together they would be one long piece of work that delays other calls. */
+async function explainedTargets(
+  all: readonly (Planned | Passed)[],
+  masker: Masker,
+  call: Call,
+): Promise<readonly JsonObject[]> {
+  const explained: JsonObject[] = [];
+  for (const [index, one] of all.entries())
+    explained.push(
+      one.refusal === null ? await explainedTarget(one, index + 1, masker, call) : passedOver(one, index + 1),
+    );
+  return explained;
+}
+
+/** The tools are listed, but none is run. */
+function explainedToolServer({ label, isRegistered, failure, tools }: SessionServer, masker: Masker): JsonObject {
+  return {
+    server_label: label,
+    from: isRegistered ? "configuration" : "request",
+    failure,
+    tools: tools.map(({ tool, name, needsApproval }) => ({
+      name: masker.text(tool),
+      function: name,
+      require_approval: needsApproval ? "always" : "never",
+    })),
+  };
+}
+
+/** Returns the limits that apply at the first target, and what a call would reserve. */
+async function explainedLimits(
+  { fitted, resolved, route, deployed }: Planned,
+  call: Call,
+): Promise<readonly JsonObject[]> {
+  const { limited, context } = call;
+  if (limited === null) return [];
+  const { target } = resolved;
+  const reservationEstimate = estimateReservation(fitted, resolved, call);
+  const accounts = limited.accountsAt({
+    route: route.name,
+    provider: target.providerId,
+    model: targetName(target),
+    deployed,
+  });
+  return Promise.all(
+    accounts.map(async (account) =>
+      explainedAccount(account, await context.limits.status(account), reservationEstimate),
+    ),
+  );
+}
+
+/** Shows what the policy is for, but not its rule, which only its author may see. */
+function explainedPolicy({ name, mode, rule, guard, perTarget }: Policy): JsonObject {
+  const on = guard === null ? null : guard.onInput && guard.onOutput ? "both" : guard.onInput ? "input" : "output";
+  return {
+    name,
+    mode,
+    kind: rule === null ? "guard" : "rule",
+    asked: perTarget ? "at each target" : "once",
+    ...(guard !== null && { on, action: guard.action }),
+  };
+}
+
+function passedOver({ refusal, target, why }: Passed, order: number): JsonObject {
+  return { order, target, why, passed_over: { code: refusal.code, message: refusal.message, param: refusal.param } };
+}
+
+async function explainedTarget(planned: Planned, order: number, masker: Masker, call: Call): Promise<JsonObject> {
+  const {
+    encoded,
+    fetches,
+    fitted,
+    resolved: { provider, target, credentials },
+  } = planned;
+  const { request } = fitted;
+  const [first] = credentials;
+  const signing = { ...target, credential: first === undefined ? null : maskedCredential(first) };
+  return {
+    order,
+    target: targetName(target),
+    why: planned.why,
+    provider: { id: target.providerId, family: target.family, label: provider.label },
+    model: target.model,
+    facts: { context_tokens: target.facts.contextTokens, max_output_tokens: target.facts.maxOutputTokens },
+    credentials: credentials.map(explainedCredential),
+    parameters: explainedParameters(planned, encoded.mapped ?? []),
+    content: [...request.blocks].map(([type, path]) => {
+      const { support, note } = effectiveCapability(provider.capabilities, type, target.model);
+      return { type, first_at: path, support, note: note ?? null };
+    }),
+    dropped: fitted.dropped,
+    warnings: fitted.request.warnings,
+    request: await explainedRequest({
+      provider,
+      target: signing,
+      unsigned: encoded.request,
+      masker,
+      nowMs: call.context.clock.now(),
+    }),
+    estimate: estimate(planned, call),
+    address_check:
+      target.guardedField === null
+        ? null
+        : {
+            field: target.guardedField,
+            host: masker.text(new URL(target.baseUrl).host),
+            private_addresses: call.snapshot.allowPrivateAddresses ? "allowed" : "refused",
+            metadata_addresses: "refused",
+          },
+    fetches: fetches.map((one) => ({ ...one, url: masker.url(one.url) })),
+  };
+}
+
+function explainedCredential(stored: StoredCredential): JsonObject {
+  const shown =
+    stored.kind === "key" || stored.kind === "token"
+      ? stored.secret
+      : stored.kind === "aws_keys"
+        ? stored.accessKeyId
+        : null;
+  return {
+    kind: stored.kind,
+    shown: shown === null ? null : masked(shown),
+    from: stored.fromCaller ? "request" : "configuration",
+    weight: stored.weight,
+  };
+}
+
+const SENT_AS: Readonly<Record<string, CommonParameter>> = Object.fromEntries(
+  Object.entries(DEPRECATED_NAMES).map(([name, deprecated]) => [deprecated, name as CommonParameter]),
+);
+
+/** Returns each parameter that was sent, in the caller's order, with its disposition. */
+function explainedParameters(
+  { fitted: { request, dispositions }, resolved: { provider, target } }: Planned,
+  mapped: readonly string[],
+): readonly JsonObject[] {
+  const names = new Set([...request.source.members.keys(), ...Object.keys(dispositions)]);
+  return [...names].flatMap((name) => {
+    // a pass-through field may be called `constructor`
+    const common =
+      (Object.hasOwn(SENT_AS, name) ? SENT_AS[name] : undefined) ??
+      (Object.hasOwn(COMMON, name) ? (name as CommonParameter) : null);
+    const fate =
+      (Object.hasOwn(dispositions, name) ? dispositions[name] : undefined) ??
+      (common === null || isNull(request, name) ? null : NEVER_UNSUPPORTED.has(common) ? "served" : "neutral");
+    if (fate === null) return [];
+    const note = common === null ? undefined : effectiveCapability(provider.capabilities, common, target.model).note;
+    return [
+      {
+        name,
+        fate,
+        note: note ?? null,
+        wire: fate === "mapped" || fate === "emulated" ? placesOf(common, mapped) : [],
+      },
+    ];
+  });
+}
+
+/**
+ * Returns where the encoder put the parameter, under either name where it has two; empty when only the note describes
+ * it.
+ */
+function placesOf(common: CommonParameter | null, mapped: readonly string[]): readonly string[] {
+  const told = (name: string | null | undefined): readonly string[] =>
+    mapped.filter((words) => words.startsWith(`${name} -> `)).map((words) => words.slice(words.indexOf(" -> ") + 4));
+  const own = told(common);
+  return own.length > 0 || common === null ? own : told(SYNONYMS[common]);
+}
+
+/** Whether the field is null, which means "not set". */
+function isNull({ source }: ChatRequest, name: string): boolean {
+  const span = source.members.get(name);
+  return span !== undefined && source.text.slice(span.valueStart, span.valueEnd) === "null";
+}
+
+/** Estimates the prompt and the bound of the answer, at the current price. */
+function estimate({ fitted: { request }, resolved }: Planned, call: Call): JsonObject {
+  const { promptTokens, bound, boundFrom, choices, price, prompt, completion, promptCost, completionCost } =
+    costEstimate(request, resolved, call);
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens_bound: bound,
+    completion_tokens_bound_from: boundFrom,
+    choices,
+    price:
+      price === null
+        ? null
+        : {
+            id: price.id,
+            prompt: prompt === null ? null : usdPerToken(prompt),
+            completion: completion === null ? null : usdPerToken(completion),
+          },
+    cost_usd: {
+      prompt: promptCost === null ? null : usd(promptCost),
+      completion_bound: completionCost === null ? null : usd(completionCost),
+      total_bound: promptCost === null || completionCost === null ? null : usd(promptCost + completionCost),
+    },
+  };
+}

@@ -1,0 +1,98 @@
+// `headers` and `extra_headers` of a request, and the client's own HTTP headers: what a caller may send to the provider
+// (promise 2.10).
+import { GatewayError } from "../../core/errors.ts";
+import { describe, type JsonObject } from "../../core/json.ts";
+import type { Target } from "../../core/target.ts";
+import type { Provider } from "../../providers/provider.ts";
+
+const FORBIDDEN = new Set([
+  "authorization",
+  "proxy-authorization",
+  "api-key",
+  "x-api-key",
+  "openai-organization",
+  "openai-project",
+  "host",
+  "cookie",
+  "set-cookie",
+  "content-length",
+  "content-type",
+  "content-encoding",
+  "accept-encoding",
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authenticate",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "expect",
+  "http2-settings",
+]);
+const FORBIDDEN_PREFIX = /^(x-goog-|x-amz-|x-gateway-|sec-|proxy-)/;
+/** RFC 9110 5.6.2: token. */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+/** Visible ASCII, space and tab, so that no CR, LF or NUL can inject another header. */
+const VALUE = /^[\t\x20-\x7e]*$/;
+const NONE: Readonly<Record<string, string>> = Object.freeze({});
+
+/** Longer than any real list of beta features. */
+const MAX_CLIENT_HEADER = 1024;
+
+/**
+ * Returns the target with those of the client's own HTTP headers that the provider lists; headers of the same name in
+ * the request's body override them.
+ */
+export function withClientHeaders(
+  target: Target,
+  { clientHeaders }: Pick<Provider, "clientHeaders">,
+  headerOf: (name: string) => string | null,
+): Target {
+  if (clientHeaders.length === 0) return target;
+  let listed: Record<string, string> | null = null;
+  for (const name of clientHeaders) {
+    const value = headerOf(name);
+    if (value !== null && value.length <= MAX_CLIENT_HEADER && VALUE.test(value)) (listed ??= {})[name] = value;
+  }
+  return listed === null ? target : { ...target, headers: { ...listed, ...target.headers } };
+}
+
+/**
+ * Returns lower-case names; `extra` overrides `plain`. Throws `invalid_request` or `header_not_allowed` with the path.
+ */
+export function parseCallerHeaders(
+  plain: JsonObject | undefined,
+  extra: JsonObject | undefined,
+): Readonly<Record<string, string>> {
+  if (plain === undefined && extra === undefined) return NONE;
+  return { ...(plain && checkedHeaders("headers", plain)), ...(extra && checkedHeaders("extra_headers", extra)) };
+}
+
+/** Returns the headers of the object at `path` by lower-case name; null means "not set". Throws as above. */
+export function checkedHeaders(path: string, source: JsonObject): Readonly<Record<string, string>> {
+  const headers = new Map<string, string>();
+  for (const [name, value] of Object.entries(source)) {
+    if (value === null || value === undefined) continue;
+    const param = `${path}.${name}`;
+    const lower = name.toLowerCase();
+    if (!NAME.test(name))
+      throw new GatewayError("invalid_request", `${path} contains a name that is not a valid HTTP header name.`, {
+        param,
+      });
+    if (typeof value !== "string")
+      throw new GatewayError("invalid_request", `${param} must be a string; got ${describe(value)}.`, { param });
+    if (!VALUE.test(value))
+      throw new GatewayError("invalid_request", `${param} may contain visible ASCII only, without line breaks.`, {
+        param,
+      });
+    if (FORBIDDEN.has(lower) || FORBIDDEN_PREFIX.test(lower))
+      throw new GatewayError(
+        "header_not_allowed",
+        `${param} cannot be set by a caller; send a credential in api_key.`,
+        { param },
+      );
+    headers.set(lower, value);
+  }
+  return Object.fromEntries(headers);
+}

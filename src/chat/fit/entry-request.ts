@@ -1,0 +1,294 @@
+// Makes the request of one attempt: the client's own request with the parameters of an entry of `fallbacks` or
+// `model_list`, or of a route's target. Each is made from the client's text again, so that nothing of one attempt
+// remains in the next (promises 2.9, 3.4 and 7.3).
+import type { ChatRequest, MemberSpan, RequestFallback, RequestSource } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { Permission } from "../../core/identity.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Route, RouteTarget } from "../../core/route.ts";
+import { splitName } from "../../routing/compile-routes.ts";
+import { withOfferedTools } from "../tools/offered-tools.ts";
+import { STAND_IN } from "../long-bodies/held-conversation.ts";
+import { isEndpointField, parseChatRequest } from "../request/parse.ts";
+import { nextTurn } from "../../wire/turn.ts";
+
+/** The source of such a request: an entry of the client's request, or a fallback of a route. */
+export type Entry = Pick<RequestFallback, "model" | "route" | "params">;
+
+/** Pairs of names for the same thing: setting one of them replaces the other. */
+const SYNONYMS: ReadonlyMap<string, string> = new Map([
+  ["max_tokens", "max_completion_tokens"],
+  ["max_completion_tokens", "max_tokens"],
+  ["tools", "functions"],
+  ["tool_choice", "function_call"],
+]);
+/**
+ * Bounds the characters of all requests of entries together, without the conversation, because each is parsed before
+ * the first is sent.
+ */
+const MAX_ENTRY_TEXT = 16 * 1024 * 1024;
+const made = new WeakMap<ChatRequest, WeakMap<object, ChatRequest>>();
+
+/**
+ * Returns the client's request as `entry` changes it. An entry's parameters override the request's own, and null
+ * removes one. Address and credentials of the request are left out where the entry has its own, or names a model of
+ * another provider. Throws GatewayError of the parser.
+ */
+export function requestForEntry(request: ChatRequest, entry: Entry): ChatRequest {
+  return once(request, entry, () => {
+    const { model, route, params } = entry;
+    const keeps =
+      !Object.keys(params).some(isEndpointField) &&
+      model !== null &&
+      route === null &&
+      providerOf(model) !== null &&
+      providerOf(model) === providerOf(request.options.model);
+    // the requested route continues to serve the call, unless the entry names another
+    const own = {
+      ...request,
+      options: { ...request.options, model, route: route ?? request.options.route, fallbacks: [], modelList: null },
+    };
+    return merged(own, params, keeps);
+  });
+}
+
+/**
+ * Returns the client's request for one target of its route. The target's parameters apply where the request does not
+ * set them; those of an entry of `model_list` override the request. Throws `invalid_request` when the request contains
+ * a credential or an address and does not say for which of several providers.
+ */
+export function requestForTarget(request: ChatRequest, target: RouteTarget, route: Route): ChatRequest {
+  const { brought } = target;
+  if (brought !== undefined) return requestForEntry(request, entryOf(brought));
+  const field = endpointFields(request)[0];
+  if (field === undefined && Object.keys(target.params).length === 0) return request;
+  return once(request, target, () => {
+    const owner = providerOf(request.options.model);
+    if (
+      field !== undefined &&
+      owner === null &&
+      route.targets.some(({ providerId }) => providerId !== target.providerId)
+    )
+      throw new GatewayError(
+        "invalid_request",
+        `The route ${JSON.stringify(route.name)} has targets of several providers, so it is unclear to which one ${field} belongs; name a model of the route as well.`,
+        { param: field },
+      );
+    const added = Object.fromEntries(Object.entries(target.params).filter(([name]) => !says(request, name)));
+    return merged(request, added, owner === null || owner === target.providerId);
+  });
+}
+
+/**
+ * Checks the entries of the request as if each were a request of its own, and adds the permissions that they require.
+ * Throws GatewayError with the path of the entry.
+ */
+export function withCheckedEntries(request: ChatRequest): ChatRequest {
+  const steps = checkedEntries(request);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Does the same as `withCheckedEntries`, but yields to other calls when there is much to parse. */
+export function withEntriesInTurns(request: ChatRequest): ChatRequest | Promise<ChatRequest> {
+  const { fallbacks, modelList } = request.options;
+  const isMuch = textWithoutMessages(request) * (fallbacks.length + (modelList?.length ?? 0)) > MAX_TEXT_IN_TURN;
+  return isMuch ? checkedInTurns(request) : withCheckedEntries(request);
+}
+const MAX_TEXT_IN_TURN = 262_144;
+
+async function checkedInTurns(request: ChatRequest): Promise<ChatRequest> {
+  const steps = checkedEntries(request);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await nextTurn();
+  }
+}
+
+function* checkedEntries(request: ChatRequest): Generator<void, ChatRequest> {
+  const { fallbacks, modelList, needs } = request.options;
+  if (fallbacks.length === 0 && modelList === null) return request;
+  const all = new Map<Permission, string>(needs);
+  const entries = [
+    ...fallbacks.map((one) => ({ path: one.path, entry: one as Entry })),
+    ...(modelList ?? []).map((one) => ({ path: one.path, entry: entryOf(one) })),
+  ];
+  boundRepetition(request, entries.length);
+  for (const { path, entry } of entries) {
+    try {
+      for (const [permission, field] of requestForEntry(request, entry).options.needs)
+        if (!all.has(permission)) all.set(permission, `${path}.${field}`);
+    } catch (thrown) {
+      throw atEntry(thrown, path, entry.params);
+    }
+    yield;
+  }
+  return all.size === needs.size ? request : { ...request, options: { ...request.options, needs: all } };
+}
+
+function textWithoutMessages({ source: { text, members } }: ChatRequest): number {
+  const { valueStart = 0, valueEnd = 0 } = members.get("messages") ?? {};
+  return text.length - (valueEnd - valueStart);
+}
+
+/** Throws `invalid_request`. */
+function boundRepetition(request: ChatRequest, entries: number): void {
+  const { options } = request;
+  if (textWithoutMessages(request) * entries <= MAX_ENTRY_TEXT) return;
+  throw new GatewayError(
+    "invalid_request",
+    `The parameters of the request are too long to be combined with ${entries} entries; send fewer entries or shorter parameters.`,
+    { param: options.modelList === null ? "fallbacks" : "model_list" },
+  );
+}
+
+/** Returns the error of an entry's request with the path of the entry before its own. */
+export function atEntry(thrown: unknown, path: string, params: JsonObject): unknown {
+  if (!(thrown instanceof GatewayError)) return thrown;
+  const { code, message, param, metadata, headers, detail } = thrown;
+  const inside = param !== null && Object.hasOwn(params, /^\w+/.exec(param)?.[0] ?? param) ? `${path}.${param}` : path;
+  const words =
+    param !== null && message.startsWith(`${param} `) && inside !== path ? `${path}.${message}` : `${path}: ${message}`;
+  return new GatewayError(code, words, {
+    param: inside,
+    headers,
+    cause: thrown,
+    ...(metadata && { metadata }),
+    ...(detail !== null && { detail }),
+  });
+}
+
+const listed = new WeakMap<object, Entry>();
+/** Returns the same object each time, so that its request is made once. */
+function entryOf(entry: { readonly model: string; readonly params: JsonObject }): Entry {
+  const known = listed.get(entry);
+  if (known !== undefined) return known;
+  const fresh = { model: entry.model, route: null, params: entry.params };
+  listed.set(entry, fresh);
+  return fresh;
+}
+
+function once(request: ChatRequest, key: object, make: () => ChatRequest): ChatRequest {
+  const known = made.get(request) ?? new WeakMap<object, ChatRequest>();
+  made.set(request, known);
+  const there = known.get(key);
+  if (there !== undefined) return there;
+  const fresh = make();
+  known.set(key, fresh);
+  return fresh;
+}
+
+function providerOf(model: string | null): string | null {
+  return model === null ? null : (splitName(model)?.providerId ?? null);
+}
+
+function says({ params, extra, options }: ChatRequest, name: string): boolean {
+  return (
+    Object.hasOwn(params, name) || Object.hasOwn(extra, name) || (name === "tools" && options.toolServers.length > 0)
+  );
+}
+
+/** Returns the fields of the request that contain an address or a credential; null means "not set". */
+function endpointFields({ source: { text, members }, options }: ChatRequest): readonly string[] {
+  if (options.needs.size === 0) return NONE;
+  let found: string[] | null = null;
+  for (const [name, { valueStart, valueEnd }] of members)
+    if (isEndpointField(name) && text.slice(valueStart, valueEnd) !== "null") (found ??= []).push(name);
+  return found ?? NONE;
+}
+const NONE: readonly string[] = [];
+
+/** Fields that are in `options` already, or do not apply to a single attempt. */
+const KNOWN = ["model", "route", "fallbacks", "model_list"] as const;
+
+const TOOL_FIELDS = ["tools", "functions"] as const;
+
+/** Returns `request` with the parameters of `added`, which override its own; null removes one. */
+function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean): ChatRequest {
+  const left = keepsEndpoint ? NONE : endpointFields(request);
+  const names = Object.keys(added);
+  if (left.length === 0 && names.length === 0) return request;
+  const { whole, short, members } = mergedText(
+    request.source,
+    added,
+    new Set([...KNOWN, ...left, ...names.map((name) => SYNONYMS.get(name) ?? name)]),
+  );
+  const parsed = parseChatRequest(short, null);
+  if (parsed.options.toolServers.length + request.options.toolServers.length > 0) {
+    const name = TOOL_FIELDS.find((one) => Object.hasOwn(added, one));
+    if (name !== undefined)
+      throw new GatewayError(
+        "invalid_request",
+        `${name} cannot be set per target in a call with tool servers; set it in the request itself.`,
+        { param: name },
+      );
+  }
+  const { model, route, fallbacks, modelList, legacyFunctions } = request.options;
+  const isOfConversation = (path: string): boolean => path.startsWith("messages");
+  const fresh: ChatRequest = {
+    ...parsed,
+    messages: request.messages,
+    ...(request.held !== undefined && { held: request.held }),
+    toolImages: request.toolImages,
+    blocks: request.blocks,
+    vendorForms: [
+      ...request.vendorForms.filter(({ path }) => isOfConversation(path)),
+      ...parsed.vendorForms.filter(({ path }) => !isOfConversation(path)),
+    ],
+    options: { ...parsed.options, model, route, fallbacks, modelList, legacyFunctions },
+    source: {
+      text: whole,
+      members,
+      rewritten: request.source.rewritten.has("messages")
+        ? new Set([...parsed.source.rewritten, "messages"])
+        : parsed.source.rewritten,
+    },
+    warnings: [...request.warnings, ...(left.length > 0 ? ["endpoint_not_shared"] : [])],
+  };
+  return request.offered === null
+    ? fresh
+    : withOfferedTools(fresh, { ...request.offered, asked: merged(request.offered.asked, added, keepsEndpoint) });
+}
+
+/**
+ * Returns the text of the merged body, and the same with a placeholder for the conversation, which is parsed already
+ * and may be long.
+ */
+function mergedText(
+  { text, members }: RequestSource,
+  added: JsonObject,
+  gone: ReadonlySet<string>,
+): { readonly whole: string; readonly short: string; readonly members: ReadonlyMap<string, MemberSpan> } {
+  const spans = new Map<string, MemberSpan>();
+  let whole = "{";
+  let short = "{";
+  const put = (name: string, key: string, value: string, standIn = value): void => {
+    const lead = spans.size === 0 ? "" : ",";
+    const keyStart = whole.length + lead.length;
+    whole += `${lead}${key}:${value}`;
+    short += `${lead}${key}:${standIn}`;
+    const valueStart = keyStart + key.length + 1;
+    spans.set(name, { keyStart, valueStart, valueEnd: valueStart + value.length });
+  };
+  for (const [name, { keyStart, valueStart, valueEnd }] of members) {
+    if (Object.hasOwn(added, name)) put(name, JSON.stringify(name), JSON.stringify(added[name]));
+    else if (!gone.has(name))
+      put(
+        name,
+        keyText(text, keyStart, valueStart),
+        text.slice(valueStart, valueEnd),
+        name === "messages" ? STAND_IN : undefined,
+      );
+  }
+  for (const [name, value] of Object.entries(added))
+    if (!members.has(name)) put(name, JSON.stringify(name), JSON.stringify(value));
+  return { whole: `${whole}}`, short: `${short}}`, members: spans };
+}
+
+/** Returns the key as it was written, without the colon and the spaces after it. */
+function keyText(text: string, keyStart: number, valueStart: number): string {
+  return text.slice(keyStart, text.lastIndexOf('"', valueStart - 1) + 1);
+}

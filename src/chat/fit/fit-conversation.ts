@@ -1,0 +1,190 @@
+// Fits a conversation to its target (promise 6.10): members of messages, content parts, tool calls and tools that the
+// provider does not support are left out and reported. It works only on data, the provider's table of members.
+// Unchanged objects keep their identity, so that the caller's own text can be sent.
+import type { ChatRequest, ContentPart, Message, ToolCall } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { ConversationMembers, Members } from "../../providers/conversation-members.ts";
+
+export interface FittedConversation {
+  readonly request: ChatRequest;
+  /**
+   * The members that were left out, each place once and without indexes: `messages[].name`,
+   * `messages[].tool_calls[].extra_content`.
+   */
+  readonly left: readonly string[];
+}
+
+/** Only such names are reported, because the caller chooses the names of members and the report is sent in a header. */
+const PLAIN_NAME = /^[\w.-]{1,64}$/;
+const MAX_NAMES = 32;
+const OTHERS = "messages[].(others)";
+
+/** Collects what is left out. */
+class Left {
+  readonly names = new Set<string>();
+
+  add(place: string, name: string): void {
+    const told = PLAIN_NAME.test(name) ? `${place}.${name}` : OTHERS;
+    this.names.add(this.names.size < MAX_NAMES || this.names.has(told) ? told : OTHERS);
+  }
+}
+
+export function fitConversation(request: ChatRequest, members: ConversationMembers): FittedConversation {
+  const left = new Left();
+  const {
+    params: { tools: offered },
+    held,
+  } = request;
+  // the thread that holds the conversation leaves out the same members before it writes the conversation
+  for (const message of held?.skeleton ?? []) fitMessage(message, members, left);
+  const messages = mapped(request.messages, (message) => fitMessage(message, members, left));
+  const tools = offered === undefined ? offered : mapped(offered, (tool) => fitTool(tool, members, left));
+  const changed = [
+    ...(messages === request.messages ? NOTHING : ["messages"]),
+    ...(tools === offered ? NOTHING : ["tools"]),
+  ];
+  if (changed.length === 0) return { request, left: left.names.size === 0 ? NOTHING : [...left.names] };
+  return {
+    request: {
+      ...request,
+      messages,
+      ...(tools !== undefined && { params: { ...request.params, tools } }),
+      source: { ...request.source, rewritten: new Set([...request.source.rewritten, ...changed]) },
+    },
+    left: [...left.names],
+  };
+}
+const NOTHING: readonly string[] = [];
+
+/** Returns the same list when `change` returns every item unchanged. */
+function mapped<T>(list: readonly T[], change: (item: T) => T): readonly T[] {
+  let changed: T[] | null = null;
+  for (let index = 0; index < list.length; index++) {
+    const item = list[index]!;
+    const other = change(item);
+    if (other !== item) (changed ??= [...list])[index] = other;
+  }
+  return changed ?? list;
+}
+
+function fitMessage(message: Message, members: ConversationMembers, left: Left): Message {
+  const { content, tool_calls: calls } = message;
+  const fitted = fitReasoning(
+    message,
+    fitMembers(message, OF_MESSAGE, members.messages[message.role], members, "messages[]", left),
+    members,
+    left,
+  );
+  const parts = Array.isArray(content)
+    ? mapped(content as readonly ContentPart[], (part) => fitPart(part, members, left))
+    : content;
+  const made =
+    Array.isArray(calls) && fitted["tool_calls"] !== undefined
+      ? mapped(calls as readonly ToolCall[], (call) => fitCall(call, members, left))
+      : calls;
+  if (parts === content && made === calls) return fitted as Message;
+  return {
+    ...fitted,
+    ...(parts !== content && { content: parts }),
+    ...(made !== calls && { tool_calls: made }),
+  } as Message;
+}
+
+const OF_MESSAGE: readonly string[] = ["role", "content"];
+
+/** Removes reasoning that its vendor has not signed, where the provider accepts only signed reasoning. */
+function fitReasoning(
+  message: Message,
+  fitted: JsonObject,
+  { hasSignedReasoning }: ConversationMembers,
+  left: Left,
+): JsonObject {
+  if (hasSignedReasoning === null || message.role !== "assistant") return fitted;
+  const unsigned = REASONING.filter((name) => isSaid(fitted[name]));
+  if (unsigned.length === 0 || isSkeletonSigned(message) || hasSignedReasoning(message)) return fitted;
+  const without: Record<string, Json | undefined> = { ...fitted };
+  for (const name of unsigned) {
+    left.add("messages[]", name);
+    delete without[name];
+  }
+  return without;
+}
+const REASONING = ["reasoning_content", "reasoning_details"] as const;
+
+function isSaid(value: Json | undefined): boolean {
+  return value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
+}
+
+/** Counts the reasoning details of a skeleton as signed, because it has no values. */
+function isSkeletonSigned({ reasoning_details: details, extra_content: extra }: Message): boolean {
+  return (details as unknown) === true || (isObject(extra) && Object.values(extra).includes(true));
+}
+
+function fitPart(part: ContentPart, members: ConversationMembers, left: Left): ContentPart {
+  const { type } = part;
+  const taken = members.parts.get(type);
+  return taken === undefined
+    ? part
+    : (fitMembers(part, ["type", type], taken, members, "messages[].content[]", left) as ContentPart);
+}
+
+function fitCall(call: ToolCall, members: ConversationMembers, left: Left): ToolCall {
+  // where the provider's row allows it, a tool call may have no type or not be an object
+  if (!isObject(call)) return call;
+  const type = (call as Partial<ToolCall>).type ?? "function";
+  const fitted = fitMembers(call, ["id", "type", type], members.calls, members, "messages[].tool_calls[]", left);
+  const { function: called } = call;
+  if (type !== "function" || !isObject(called)) return fitted as ToolCall;
+  const named = fitMembers(called, NO_NAMES, members.functions, members, "messages[].tool_calls[].function", left);
+  return (named === called ? fitted : { ...fitted, function: named }) as ToolCall;
+}
+const NO_NAMES: readonly string[] = [];
+
+/** Tools of a vendor's own type concern only the caller and the vendor. */
+function fitTool(tool: JsonObject, members: ConversationMembers, left: Left): JsonObject {
+  return isObject(tool) && (tool["type"] ?? "function") === "function"
+    ? fitMembers(tool, OF_TOOL, members.tools, members, "tools[]", left)
+    : tool;
+}
+const OF_TOOL: readonly string[] = ["type", "function"];
+
+/** `own` has the members that every object of the kind has. Returns the same object when nothing is left out. */
+function fitMembers(
+  holder: JsonObject,
+  own: readonly string[],
+  taken: Members,
+  { extraContent }: ConversationMembers,
+  place: string,
+  left: Left,
+): JsonObject {
+  let fitted: Record<string, Json | undefined> | null = null;
+  for (const name in holder) {
+    if (own.includes(name)) continue;
+    if (name === "extra_content") {
+      const extra = holder[name];
+      const kept = isObject(extra) ? vendorsOf(extra, extraContent, place, left) : extra;
+      if (kept === extra && isObject(extra)) continue;
+      fitted ??= { ...holder };
+      if (kept !== null && isObject(kept)) fitted[name] = kept;
+      else {
+        if (extra !== null) left.add(place, name);
+        delete fitted[name];
+      }
+    } else if (taken !== "any" && !taken.has(name)) {
+      // null means "not set" (promise 5.2), so that nothing is lost
+      if (holder[name] !== null) left.add(place, name);
+      delete (fitted ??= { ...holder })[name];
+    }
+  }
+  return fitted ?? holder;
+}
+
+/** Returns the data of the vendors that the provider accepts; `null` when there is none. */
+function vendorsOf(extra: JsonObject, taken: readonly string[], place: string, left: Left): JsonObject | null {
+  const vendors = Object.keys(extra);
+  const kept = vendors.filter((vendor) => taken.includes(vendor));
+  if (kept.length === vendors.length) return extra;
+  if (kept.length === 0) return null;
+  for (const vendor of vendors) if (!taken.includes(vendor)) left.add(`${place}.extra_content`, vendor);
+  return Object.fromEntries(kept.map((vendor) => [vendor, extra[vendor]!]));
+}

@@ -1,0 +1,52 @@
+// The settings that decide how a request is fitted: the request's own, then those of route, project, tenant and gateway
+// (promise 6.4).
+import type { CallOptions } from "../../core/chat.ts";
+import type { Principal } from "../../core/identity.ts";
+import type { Route } from "../../core/route.ts";
+import type { ScopeSettings, Snapshot } from "../../core/snapshot.ts";
+import type { FitSettings } from "./fit.ts";
+
+type Switch = "dropParams" | "disableStopSequenceLimit";
+type Scopes = readonly (Pick<ScopeSettings, Switch> | undefined)[];
+const SCOPE_NAMES = ["route", "project", "tenant", "global"] as const;
+
+export function settingsFor(
+  options: CallOptions,
+  principal: Principal,
+  snapshot: Snapshot,
+  route: Route,
+): Omit<FitSettings, "drop"> {
+  const scopes = scopesOf(route, principal, snapshot);
+  const first = (setting: Switch): boolean => scopes[deciding(scopes, setting)]?.[setting] ?? false;
+  return {
+    dropParams: options.dropParams ?? first("dropParams"),
+    disableStopSequenceLimit: first("disableStopSequenceLimit"),
+  };
+}
+
+export type SettingOrigin = "request" | (typeof SCOPE_NAMES)[number] | "default";
+
+/** Returns which scope decided each setting, for an explanation. */
+export function settingOrigins(
+  options: CallOptions,
+  principal: Principal,
+  snapshot: Snapshot,
+  route: Route,
+): Readonly<Record<Switch, SettingOrigin>> {
+  const scopes = scopesOf(route, principal, snapshot);
+  const origin = (setting: Switch): SettingOrigin => SCOPE_NAMES[deciding(scopes, setting)] ?? "default";
+  return {
+    dropParams: options.dropParams === null ? origin("dropParams") : "request",
+    disableStopSequenceLimit: origin("disableStopSequenceLimit"),
+  };
+}
+
+/** Returns the scopes in the order of `SCOPE_NAMES`. */
+function scopesOf(route: Route, principal: Principal, { projectSettings, tenantSettings, settings }: Snapshot): Scopes {
+  return [route, projectSettings.get(principal.projectId), tenantSettings.get(principal.tenantId), settings];
+}
+
+/** Returns the index of the nearest scope that sets it, or -1 when none does. */
+function deciding(scopes: Scopes, setting: Switch): number {
+  return scopes.findIndex((scope) => (scope?.[setting] ?? null) !== null);
+}

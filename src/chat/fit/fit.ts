@@ -1,0 +1,288 @@
+// Fits a request to its target (promises 5.7 and 6.2 to 6.5): what the provider does not support is refused or, where
+// that is allowed, dropped and reported. It works only on data: the provider's capability table, its dialect and its
+// reserved names.
+import { type Capability, capabilityOf, effectiveCapability } from "../../core/capability.ts";
+import type { ChatParams, ChatRequest, Message, RequestSource } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { Principal } from "../../core/identity.ts";
+import { describe, isObject, type Json } from "../../core/json.ts";
+import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
+import type { ParameterDisposition } from "../../core/record.ts";
+import { type Target, targetName } from "../../core/target.ts";
+import type { Provider } from "../../providers/provider.ts";
+import { fitConversation } from "./fit-conversation.ts";
+import { withToolImages } from "../tools/tool-images.ts";
+
+export interface FitSettings {
+  readonly dropParams: boolean;
+  readonly disableStopSequenceLimit: boolean;
+  /** Parameters that the route's target drops from every request; absent when there are none. */
+  readonly drop?: ReadonlySet<CommonParameter>;
+}
+
+export interface FittedRequest {
+  readonly request: ChatRequest;
+  /** Parameters by the names that the caller used, and members of the conversation, such as `messages[].name`. */
+  readonly dropped: readonly string[];
+  readonly dispositions: Readonly<Record<string, ParameterDisposition>>;
+}
+
+const MAX_STOP_SEQUENCES = 4;
+
+/**
+ * Throws `unsupported_parameter`, `unsupported_value`, `unsupported_content_block`, `reserved_parameter`,
+ * `permission_required` or `invalid_request`.
+ */
+export function fitRequest(
+  asked: ChatRequest,
+  provider: Provider,
+  target: Target,
+  settings: FitSettings,
+  principal: Principal,
+): FittedRequest {
+  refuseForeignForms(asked, provider);
+  refuseBlocks(asked, provider, target);
+  guardPassThrough(asked, provider, principal);
+  const limited = withToolImages(
+    withEmptyTold(
+      withPriceWarning(withUnusedSettings(withinStopLimit(asked, settings), provider), principal),
+      provider,
+      target,
+    ),
+    provider,
+    target,
+  );
+  const { request, left } = fitConversation(limited, provider.conversation(target));
+  const { params, dropped, dispositions } = fitParams(request, provider, target, settings);
+  for (const name of left) dispositions[name] = "dropped";
+  if (!provider.sameShape) refuseChoiceOfNothing(params);
+  for (const name of Object.keys(request.extra)) dispositions[name] = "passed";
+  const fitted = params === request.params ? request : { ...request, params };
+  return {
+    request:
+      callsFor(fitted, provider, target.model) > 1
+        ? { ...fitted, warnings: [...fitted.warnings, "n_emulated"] }
+        : fitted,
+    dropped: left.length === 0 ? dropped : [...dropped, ...left],
+    dispositions,
+  };
+}
+
+/**
+ * Returns how many upstream requests are needed: 1, except for several choices from a provider that returns only one
+ * for each request.
+ */
+export function callsFor({ params }: ChatRequest, { capabilities }: Provider, model: string): number {
+  const { n } = params;
+  return n === undefined || n === 1 || capabilityOf(capabilities, "n", model).support !== "emulated" ? 1 : n;
+}
+
+/** Whether the list contains the value. An entry of a dialect's list may end in `*`, which matches any ending. */
+function includes(list: readonly string[], value: string): boolean {
+  return list.some((word) => word === value || (word.endsWith("*") && value.startsWith(word.slice(0, -1))));
+}
+
+function refuseForeignForms(request: ChatRequest, provider: Provider): void {
+  for (const form of request.vendorForms) {
+    const { blocks, tools, toolChoices, messageRules } = provider.dialect;
+    const list = { block: blocks, tool: tools, tool_choice: toolChoices, message_rule: messageRules }[form.kind];
+    if (!includes(list, form.value))
+      throw new GatewayError("invalid_request", `${form.message}.`, { param: form.path });
+  }
+}
+
+function refuseBlocks(request: ChatRequest, provider: Provider, target: Target): void {
+  for (const [type, path] of request.blocks)
+    if (effectiveCapability(provider.capabilities, type, target.model).support === "unsupported")
+      throw new GatewayError(
+        "unsupported_content_block",
+        `${provider.label} cannot take content blocks of type ${type} with the model ${targetName(target)}; content is never dropped.`,
+        { param: path },
+      );
+}
+
+function guardPassThrough(request: ChatRequest, provider: Provider, principal: Principal): void {
+  for (const name of Object.keys(request.extra)) {
+    if (provider.reserved.has(name))
+      throw new GatewayError(
+        "reserved_parameter",
+        `${name} is set by the gateway itself for ${provider.label}; use the common parameter for it.`,
+        { param: name },
+      );
+    if (!provider.privileged.has(name)) continue;
+    if (!principal.permissions.has("byo_endpoint"))
+      throw new GatewayError(
+        "permission_required",
+        `${name} can select further models at ${provider.label} and needs the permission byo_endpoint.`,
+        { param: name },
+      );
+    if (principal.restrictions !== null)
+      throw new GatewayError(
+        "permission_required",
+        `${name} can select further models at ${provider.label}, but this access token is restricted to some models or routes.`,
+        { param: name },
+      );
+  }
+}
+
+function withinStopLimit(request: ChatRequest, settings: FitSettings): ChatRequest {
+  const stop = request.params.stop;
+  if (settings.disableStopSequenceLimit || !Array.isArray(stop) || stop.length <= MAX_STOP_SEQUENCES) return request;
+  return {
+    ...request,
+    params: { ...request.params, stop: stop.slice(0, MAX_STOP_SEQUENCES) as readonly string[] },
+    source: { ...request.source, rewritten: new Set([...request.source.rewritten, "stop"]) },
+    warnings: [...request.warnings, "stop_truncated"],
+  };
+}
+
+/** Reports `api_version` and cloud locations that the provider does not use as warnings instead of refusing them. */
+function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatRequest {
+  const unused = Object.keys(request.options.settings).filter(
+    (field) => !settings.some((setting) => setting.field === field),
+  );
+  return unused.length === 0
+    ? request
+    : { ...request, warnings: [...request.warnings, ...unused.map((field) => `${field}_unused`)] };
+}
+
+/** Adds a warning about empty messages, which the encoder leaves out where the vendor would refuse them. */
+function withEmptyTold(request: ChatRequest, provider: Provider, target: Target): ChatRequest {
+  const leavesOutEmpty = provider.leavesOutEmpty?.(target.model);
+  if (
+    leavesOutEmpty === undefined ||
+    !request.messages.some((message) => leavesOutEmpty.has(message.role) && saysNothing(message))
+  )
+    return request;
+  return { ...request, warnings: [...request.warnings, "empty_messages_left_out"] };
+}
+
+/** Whether the content is empty or has only parts without text, and no other member would be sent to a provider. */
+function saysNothing({
+  content,
+  refusal: refused,
+  tool_calls: calls,
+  reasoning_details: details,
+  reasoning_content: reasoning,
+  ...rest
+}: Message): boolean {
+  if (
+    typeof content === "string"
+      ? content !== ""
+      : (content ?? []).some(
+          (part) =>
+            !((part.type === "text" && part["text"] === "") || (part.type === "refusal" && part["refusal"] === "")),
+        )
+  )
+    return false;
+  return (
+    (refused ?? "") === "" &&
+    (calls ?? []).length === 0 &&
+    (details ?? []).length === 0 &&
+    (reasoning ?? "") === "" &&
+    rest["images"] === undefined &&
+    rest["extra_content"] === undefined
+  );
+}
+
+/** Adds a warning that a price of the caller's own has no effect without the permission to set one (promise 4.8). */
+function withPriceWarning(request: ChatRequest, { permissions }: Principal): ChatRequest {
+  return request.options.ownPrice === null || permissions.has("custom_price")
+    ? request
+    : { ...request, warnings: [...request.warnings, "custom_price_not_counted"] };
+}
+
+function fitParams(
+  request: ChatRequest,
+  provider: Provider,
+  target: Target,
+  settings: FitSettings,
+): {
+  readonly params: ChatParams;
+  readonly dropped: readonly string[];
+  readonly dispositions: Record<string, ParameterDisposition>;
+} {
+  const dispositions: Record<string, ParameterDisposition> = {};
+  const unwanted = new Map<CommonParameter, string>();
+  const unsupported = new Map<CommonParameter, string>();
+  const silent: CommonParameter[] = [];
+  for (const name of Object.keys(request.params) as CommonParameter[]) {
+    const value = request.params[name as keyof ChatParams] as Json;
+    const cell = effectiveCapability(provider.capabilities, name, target.model);
+    const sent = sentName(name, request.source);
+    if (settings.drop?.has(name) === true) {
+      if (sent === null) silent.push(name);
+      else unwanted.set(name, sent);
+    } else if (cell.support !== "unsupported") {
+      if (!isNeutral(name, value)) checkValue(name, value, cell, target);
+      if (sent !== null) dispositions[sent] = cell.support;
+    } else if (NEVER_UNSUPPORTED.has(name)) continue;
+    else if (cell.neutral?.(value, request) === true) {
+      // the only value that the model accepts is passed on as it came
+      if (sent !== null) dispositions[sent] = "native";
+    } else if (isNeutral(name, value) || sent === null) silent.push(name);
+    else unsupported.set(name, sent);
+  }
+  if (unwanted.size === 0 && unsupported.size === 0 && silent.length === 0)
+    return { params: request.params, dropped: [], dispositions };
+  if (unsupported.size > 0 && !settings.dropParams) throw refusal([...unsupported.values()], provider, target);
+  const dropped = [...unwanted.values(), ...unsupported.values()];
+  const params: Record<string, unknown> = { ...request.params };
+  for (const name of [...unwanted.keys(), ...unsupported.keys(), ...silent]) delete params[name];
+  for (const name of dropped) dispositions[name] = "dropped";
+  return { params, dropped, dispositions };
+}
+
+/**
+ * Refuses a choice among no tools, which a translated request cannot express; a provider with OpenAI's own API decides
+ * by itself.
+ */
+function refuseChoiceOfNothing({ tools = [], tool_choice: choice }: ChatParams): void {
+  if (choice === undefined || choice === "none" || choice === "auto" || tools.length > 0) return;
+  throw new GatewayError("invalid_request", "tool_choice asks for a tool call, but tools declares no tool.", {
+    param: "tool_choice",
+  });
+}
+
+export const DEPRECATED_NAMES: Readonly<Partial<Record<CommonParameter, string>>> = {
+  tools: "functions",
+  tool_choice: "function_call",
+};
+
+/** Returns the name under which the caller sent a parameter; `null` when the gateway added it. */
+function sentName(name: CommonParameter, { members, rewritten }: RequestSource): string | null {
+  const deprecated = DEPRECATED_NAMES[name];
+  if (deprecated !== undefined && rewritten.has(name) && members.has(deprecated)) return deprecated;
+  return members.has(name) ? name : null;
+}
+
+function isNeutral(name: CommonParameter, value: Json): boolean {
+  return (COMMON[name] as { readonly neutral?: (value: Json) => boolean }).neutral?.(value) ?? false;
+}
+
+function checkValue(name: CommonParameter, value: Json, cell: Capability, target: Target): void {
+  if (cell.values !== undefined) {
+    const word = isObject(value) ? value["type"] : value;
+    if (typeof word === "string" && !cell.values.includes(word))
+      throw new GatewayError(
+        "unsupported_value",
+        `${name} of ${targetName(target)} takes ${cell.values.map((known) => JSON.stringify(known)).join(", ")}; got ${describe(word)}.`,
+        { param: name },
+      );
+  }
+  if (cell.range !== undefined && typeof value === "number" && (value < cell.range[0] || value > cell.range[1]))
+    throw new GatewayError(
+      "unsupported_value",
+      `${name} of ${targetName(target)} takes ${cell.range[0]} to ${cell.range[1]}; got ${value}.`,
+      { param: name },
+    );
+}
+
+function refusal(names: readonly string[], provider: Provider, target: Target): GatewayError {
+  const several = names.length > 1;
+  return new GatewayError(
+    "unsupported_parameter",
+    `${provider.label} does not support ${names.join(", ")} with the model ${targetName(target)}. Leave ${several ? "them" : "it"} out, or set drop_params to true to drop ${several ? "them" : "it"}.`,
+    { param: names[0]! },
+  );
+}

@@ -1,0 +1,299 @@
+// Applies guards to an answer: to a non-streaming one as a whole, to a stream by a window over each text (promise 3.3).
+// What a client reads as one text has one window: the content of a choice, its reasoning, and the arguments of each
+// tool call. Log probabilities are removed, because they would reveal masked text.
+import { GuardedText, type GuardPolicy, type GuardFinding } from "../../auth/guarded-text.ts";
+import type { ChatChunk, ChunkDelta, ReasoningDetail } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isProtocolWord } from "./protocol-words.ts";
+import { blockedError } from "../call/policy-violation.ts";
+import type { FittedRequest } from "../fit/fit.ts";
+import { type KindOf, type LookedAt, mapTexts, namesAndNumbers, textGuard, type TextGuard } from "./guard-request.ts";
+import { isVendorField } from "../answer/strict-fields.ts";
+import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
+
+function changes(guards: readonly GuardPolicy[]): boolean {
+  return guards.some(({ mode }) => mode === "enforce");
+}
+
+/** Warns the caller that the requested log probabilities will be missing. */
+export function withheldLogprobs(fitted: FittedRequest, guards: readonly GuardPolicy[]): FittedRequest {
+  const { request } = fitted;
+  return request.params.logprobs !== true || !changes(guards)
+    ? fitted
+    : { ...fitted, request: { ...request, warnings: [...request.warnings, "logprobs_withheld"] } };
+}
+
+/** Members with values of the protocol or with opaque bytes of a provider. */
+const NO_TEXT: ReadonlySet<string> = new Set([
+  "id",
+  "object",
+  "type",
+  "role",
+  "index",
+  "signature",
+  "format",
+  "finish_reason",
+  "native_finish_reason",
+  "service_tier",
+  "system_fingerprint",
+  "thought_signature",
+  "encrypted_content",
+]);
+const FILES: ReadonlySet<string> = new Set(["data", "url", "file_id", "file_data"]);
+
+const answerKind: KindOf = (name, owner) => {
+  if (name === "arguments") return "json";
+  // the name of the called function cannot be replaced; any other name is text
+  if (name === "name") return "arguments" in owner ? "fixed" : "words";
+  if (FILES.has(name)) return typeof owner[name] === "string" && isAddress(owner[name]) ? "words" : "file";
+  return NO_TEXT.has(name) ? "skip" : "words";
+};
+
+function isAddress(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:/i.test(text.slice(0, 32)) && !/^data:/i.test(text.slice(0, 8));
+}
+
+/** Returns the number of characters of an answer that guards search. */
+export function charactersOfAnswer(answer: NonStreamingAnswer): number {
+  let characters = 0;
+  mapAnswer(answer, (text) => {
+    characters += text.length;
+    return text;
+  });
+  return characters;
+}
+
+/** Calls the guard with all texts of an answer. */
+export function visitAnswer(answer: NonStreamingAnswer, guard: TextGuard): void {
+  mapAnswer(answer, guard);
+}
+
+/** `ahead` is null if no texts were searched before. Throws `policy_violation`. */
+export function guardedAnswer(
+  answer: NonStreamingAnswer,
+  guards: readonly GuardPolicy[],
+  spoke: GuardFinding,
+  ahead: LookedAt | null,
+): NonStreamingAnswer {
+  try {
+    return answerUnder(guards, answer, spoke, ahead);
+  } catch (thrown) {
+    throw blockedError(thrown);
+  }
+}
+
+/** Does the same as `guardedAnswer`, but throws BlockedText. */
+export function answerUnder(
+  guards: readonly GuardPolicy[],
+  answer: NonStreamingAnswer,
+  spoke: GuardFinding,
+  ahead: LookedAt | null,
+): NonStreamingAnswer {
+  const body = mapAnswer(answer, textGuard(guards, spoke, ahead));
+  if (changes(guards))
+    body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
+  return { ...answer, body };
+}
+
+function mapAnswer(answer: NonStreamingAnswer, guard: TextGuard): Record<string, Json | undefined> {
+  const body: Record<string, Json | undefined> = { ...answer.body };
+  for (const name in body)
+    if (name === "choices")
+      body[name] = (body[name] as readonly JsonObject[]).map((choice) => mapChoice(choice, guard));
+    else if (isVendorField(name, body[name]))
+      body[name] = namesAndNumbers(mapTexts(body[name]!, guard, answerKind, name), guard);
+  return body;
+}
+
+function mapChoice(choice: JsonObject, guard: TextGuard): JsonObject {
+  const mapped = mapTexts(choice, guard, answerKind, "choices") as JsonObject;
+  const { message } = mapped;
+  return isObject(message) ? { ...mapped, message: namesAndNumbers(message, guard) } : mapped;
+}
+
+/** Applies guards to the texts of one stream. All methods throw `policy_violation` when a guard blocks. */
+export class StreamGuard {
+  /** True if log probabilities must be removed from the chunks. */
+  readonly withholdsLogprobs: boolean;
+  readonly #guards: readonly GuardPolicy[];
+  readonly #spoke: GuardFinding;
+  readonly #whole: TextGuard;
+  readonly #texts = new Map<string, GuardedText>();
+  /** The other members of each reasoning block whose text has not ended, by the key of that text. */
+  readonly #details = new Map<string, JsonObject>();
+  readonly #names = new Map<string, string>();
+  #isAbandoned = false;
+
+  constructor(guards: readonly GuardPolicy[], spoke: GuardFinding) {
+    this.#guards = guards;
+    this.#spoke = spoke;
+    this.#whole = textGuard(guards, spoke);
+    this.withholdsLogprobs = changes(guards);
+  }
+
+  /** Takes the next piece of a text and returns what may be sent of the text. */
+  take(key: string, piece: string, isJson = false): string {
+    let text = this.#texts.get(key);
+    if (text === undefined) {
+      text = new GuardedText(this.#guards, this.#spoke, { isJson });
+      this.#texts.set(key, text);
+    }
+    return this.#guarded(() => text.push(piece));
+  }
+
+  /** Stops the search. What guards hold back is then sent unchanged. */
+  abandon(): void {
+    this.#isAbandoned = true;
+  }
+
+  /** Returns the rest of a text, or an empty text if there is none. */
+  end(key: string): string {
+    const text = this.#texts.get(key);
+    if (text === undefined) return "";
+    this.#texts.delete(key);
+    return this.#guarded(() => (this.#isAbandoned ? text.abandon() : text.end()));
+  }
+
+  /**
+   * Returns reasoning blocks with as much of their text as may be sent. A block that has nothing else to send is held
+   * back.
+   */
+  details(choice: number, details: readonly ReasoningDetail[]): readonly JsonObject[] {
+    return details.filter(isObject).flatMap((detail) => {
+      const shown: Record<string, Json | undefined> = { ...detail };
+      let waits = false;
+      const isSigned = !isNothing(detail["signature"]);
+      for (const name of ["text", "summary"] as const) {
+        const text = detail[name];
+        const key = detailKey(choice, detail, name);
+        if (typeof text === "string" && text !== "") {
+          const { text: _text, summary: _summary, signature: _signature, data: _data, ...frame } = detail;
+          this.#details.set(key, frame);
+          shown[name] = this.take(key, text);
+          waits ||= shown[name] === "";
+        }
+        // a signature covers the whole text and ends it
+        if (isSigned && this.#details.delete(key))
+          shown[name] = ((shown[name] as string | null | undefined) ?? "") + this.end(key);
+      }
+      return waits && isNothing(shown["signature"]) && isNothing(shown["data"]) ? [] : [shown];
+    });
+  }
+
+  endedDetails(choice: number): readonly JsonObject[] {
+    return [...this.#details].flatMap(([key, frame]) => {
+      if (!key.startsWith(`${choice} detail `)) return [];
+      const rest = this.end(key);
+      return rest === "" ? [] : [{ ...frame, [key.slice(key.lastIndexOf(" ") + 1)]: rest }];
+    });
+  }
+
+  /**
+   * Returns a delta with as much of its other members as may be sent. Each of their texts may arrive in pieces, and so
+   * each has a window of its own.
+   */
+  others(choice: number, delta: ChunkDelta): ChunkDelta {
+    const shown: Record<string, Json | undefined> = {};
+    for (const name in delta) {
+      if (SPOKEN.has(name)) shown[name] = delta[name];
+      else shown[this.#nameOf(name)] = this.#member(delta[name], `${choice} member `, name);
+    }
+    return shown;
+  }
+
+  /** Returns the name of a member as it may be sent. */
+  #nameOf(name: string): string {
+    let shown = this.#names.get(name);
+    if (shown === undefined) {
+      shown = isProtocolWord(name) ? name : this.#guarded(() => this.#whole(name, "words"));
+      if (this.#names.size < MAX_NAMES) this.#names.set(name, shown);
+    }
+    return shown;
+  }
+
+  #guarded<T>(look: () => T): T {
+    try {
+      return look();
+    } catch (thrown) {
+      throw blockedError(thrown);
+    }
+  }
+
+  /** Returns undefined if nothing of the member may be sent yet. */
+  #member(value: Json | undefined, place: string, name: string): Json | undefined {
+    if (typeof value === "string") {
+      if (value === "" || NO_TEXT.has(name)) return value;
+      const shown = this.take(`${place}${JSON.stringify(name)}\n`, value);
+      return shown === "" ? undefined : shown;
+    }
+    if (!isObject(value)) return this.whole(value, name);
+    const members = Object.entries(value).map(
+      ([inner, member]) =>
+        [this.#nameOf(inner), this.#member(member, `${place}${JSON.stringify(name)}\n`, inner)] as const,
+    );
+    if (members.length > 0 && members.every(([, member]) => member === undefined)) return undefined;
+    return Object.fromEntries(members.filter(([, member]) => member !== undefined));
+  }
+
+  /** Returns the rest of the other members of a choice, as deltas. */
+  endedMembers(choice: number): readonly JsonObject[] {
+    const place = `${choice} member `;
+    return [...this.#texts.keys()]
+      .filter((key) => key.startsWith(place))
+      .flatMap((key) => {
+        const rest = this.end(key);
+        const names = key
+          .slice(place.length, -1)
+          .split("\n")
+          .map((name) => this.#nameOf(JSON.parse(name) as string));
+        return rest === "" ? [] : [nested(names, rest)];
+      });
+  }
+
+  /** Returns a chunk with its vendor's members as they may be sent. */
+  chunk(chunk: ChatChunk): ChatChunk {
+    let shown: Record<string, Json | undefined> | null = null;
+    for (const name in chunk) {
+      if (!isVendorField(name, chunk[name])) continue;
+      const guarded = this.whole(chunk[name], name);
+      if (guarded !== chunk[name]) (shown ??= { ...chunk })[name] = guarded;
+    }
+    return (shown ?? chunk) as ChatChunk;
+  }
+
+  /** Searches the name of a function, which cannot be replaced. */
+  name(text: string): void {
+    this.#guarded(() => this.#whole.fixed!(text));
+  }
+
+  /** Searches a value that arrives in one piece. */
+  whole<T extends Json | undefined>(value: T, name: string): T {
+    if (value === undefined || value === null) return value;
+    return this.#guarded(() => namesAndNumbers(mapTexts(value, this.#whole, answerKind, name), this.#whole) as T);
+  }
+}
+
+/** The most member names of a stream that are remembered, so that each is searched only once. */
+const MAX_NAMES = 1000;
+/** Members of a delta that `others` does not search: the role, and the members that GuardedChunks searches. */
+const SPOKEN: ReadonlySet<string> = new Set([
+  "role",
+  "content",
+  "refusal",
+  "reasoning_content",
+  "reasoning_details",
+  "tool_calls",
+  "function_call",
+]);
+
+function nested([name, ...inner]: readonly string[], text: string): JsonObject {
+  return { [name!]: inner.length === 0 ? text : nested(inner, text) };
+}
+
+function detailKey(choice: number, { index, type }: ReasoningDetail, name: string): string {
+  return `${choice} detail ${index ?? ""} ${type} ${name}`;
+}
+
+function isNothing(value: Json | undefined): boolean {
+  return value === undefined || value === null || value === "";
+}

@@ -1,0 +1,127 @@
+// Searches files in a request. Data that decodes to text is searched as text, whatever its declared type, and data that
+// is declared as text is searched whatever bytes it has. Images, audio and PDF files are not searched.
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { isTextName, isTextType } from "../../core/text-media.ts";
+
+/** https://www.rfc-editor.org/rfc/rfc2397 */
+const DATA_URI = /^data:([^,]{0,200}),/i;
+/** The number of base64 characters by which text is distinguished from binary data. */
+const HEAD = 684;
+const BASE64 = /^[A-Za-z0-9+/_=\r\n-]*$/;
+// the expression is meant to match control characters
+// oxlint-disable-next-line no-control-regex
+const BYTES = /[\x00-\x08\x0e-\x1f\x7f]/;
+
+export interface FileGuard {
+  /** Returns the text after masking. */
+  readonly text: (text: string) => string;
+  /** Searches a text that cannot be replaced, such as an address or the id of a file. */
+  readonly fixed: (text: string) => void;
+}
+
+/**
+ * Returns the file with its text masked, or unchanged if it is not text. `owner` is the object that contains the file,
+ * which may declare its type.
+ */
+export function guardedFile(value: string, owner: JsonObject, guard: FileGuard): string {
+  const head = DATA_URI.exec(value.slice(0, 256));
+  // text with spaces is neither an address nor base64
+  if (head === null && value.includes(" ")) return guard.text(value);
+  if (head === null) {
+    const guarded = BASE64.test(value.slice(0, HEAD)) ? guardedBase64(value, isSaidText(owner), guard) : value;
+    // the id of a file may look like base64
+    if (guarded === value && (value.length < HEAD || !BASE64.test(value.slice(0, HEAD)))) guard.fixed(value);
+    return guarded;
+  }
+  const [before, type] = [head[0], head[1]!];
+  const body = value.slice(before.length);
+  if (/;\s*base64$/i.test(type)) return before + guardedBase64(body, isTextType(type) || isSaidText(owner), guard);
+  const text = percentDecoded(body);
+  const guarded = guard.text(text);
+  return guarded === text ? value : before + encodeURIComponent(guarded);
+}
+
+function isSaidText({ media_type: mediaType, mime_type: mimeType, filename, file }: JsonObject): boolean {
+  return (
+    [mediaType, mimeType].some((type) => typeof type === "string" && isTextType(type)) ||
+    (typeof filename === "string" && isTextName(filename)) ||
+    (isObject(file) && isSaidText(file))
+  );
+}
+
+function guardedBase64(base64: string, isText: boolean, guard: FileGuard): string {
+  if (!isText && textOf(base64.slice(0, HEAD), true) === null) return base64;
+  const found = isText ? readAsText(base64) : textOf(base64, false);
+  if (found === null || found.text === "") return base64;
+  const guarded = guard.text(found.text);
+  const bytes = guarded === found.text ? null : bytesOf(guarded, found.encoding);
+  requireWithoutZeros(bytes ?? Buffer.from(base64, "base64"), guard);
+  return bytes === null ? base64 : bytes.toString("base64");
+}
+
+/**
+ * NUL bytes may be half of the characters in UTF-16, or may hide a text from the search although readers ignore them.
+ * Therefore the text without them must not contain a match either.
+ */
+function requireWithoutZeros(bytes: Buffer, guard: FileGuard): void {
+  if (bytes.includes(0)) guard.fixed(bytes.toString("latin1").replaceAll("\0", ""));
+}
+
+/** In `latin1` each byte is a character, so that bytes that are not valid UTF-8 are preserved. */
+type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "latin1";
+
+interface EncodedText {
+  readonly text: string;
+  readonly encoding: Encoding;
+}
+
+function readAsText(base64: string): EncodedText {
+  const bytes = Buffer.from(base64, "base64");
+  const encoding = encodingOf(bytes);
+  try {
+    return { text: new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes), encoding };
+  } catch {
+    return { text: bytes.toString("latin1"), encoding: "latin1" };
+  }
+}
+
+/** Returns null for binary data. The end of a part may split a character. */
+function textOf(base64: string, isPart: boolean): EncodedText | null {
+  const bytes = Buffer.from(base64, "base64");
+  const encoding = encodingOf(bytes);
+  try {
+    // the byte order mark is kept, so that encoding the text again gives the same bytes
+    const text = new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isPart });
+    return BYTES.test(text) || text.startsWith("%PDF-") ? null : { text, encoding };
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Uses the byte order mark, or else the position of zeros: in UTF-16, the zeros of ASCII letters and digits are all at
+ * even or all at odd positions (https://www.rfc-editor.org/rfc/rfc2781#section-4.3).
+ */
+function encodingOf(bytes: Uint8Array): Exclude<Encoding, "latin1"> {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
+  const zeros = [0, 0];
+  const looked = Math.min(bytes.length, HEAD);
+  for (let index = 0; index < looked; index++) if (bytes[index] === 0) zeros[index % 2]! += 1;
+  if (zeros[0] === 0 && zeros[1]! > 0) return "utf-16le";
+  return zeros[1] === 0 && zeros[0]! > 0 ? "utf-16be" : "utf-8";
+}
+
+function bytesOf(text: string, encoding: Encoding): Buffer {
+  if (encoding === "utf-8" || encoding === "latin1") return Buffer.from(text, encoding);
+  const bytes = Buffer.from(text, "utf16le");
+  return encoding === "utf-16be" ? bytes.swap16() : bytes;
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,114 @@
+// Applies guards to a conversation that this thread holds, while the search runs in a guard thread (promises 3.3, 5.8).
+// This thread packs the texts for the search, determines the findings of each guard, and masks the conversation. None
+// of its text goes to the thread that serves calls.
+import { BlockedText, type GuardPolicy } from "../../auth/guarded-text.ts";
+import { type Matches, receivedGuard, type SentGuard, type Texts } from "../../auth/guard-search.ts";
+import { type PackedTexts, packTexts } from "../../auth/packed-texts.ts";
+import { TooMuchWork, withinWork } from "../../auth/work-meter.ts";
+import { guardedConversation, type LookedAt, type TextGuard, textGuard, UNLOOKED } from "./guard-request.ts";
+import type { HeldRequest } from "../long-bodies/held-conversation.ts";
+import { lookedAt, textsOf } from "./guard-texts.ts";
+import { blockedError } from "../call/policy-violation.ts";
+
+/** A finding of one guard in a conversation. */
+export interface HeldFinding {
+  /** The number of texts that come before it. Findings of several guards are reported in the order of the texts. */
+  readonly at: number;
+  /** Why the guard could not search, or could not mask what it found; null if it could. */
+  readonly failure: string | null;
+  /** True if the guard refuses the call. */
+  readonly blocks: boolean;
+}
+
+/** The most steps to search texts again that a guard has changed; they take about half a second. */
+const STEPS_AGAIN = 50_000_000;
+
+export class HeldLook {
+  readonly #held: HeldRequest;
+  readonly #texts: Texts;
+  #guards: readonly GuardPolicy[] = [];
+  #ahead: LookedAt | null = null;
+
+  /** The masked conversations, by the ids of the policies that masked them. */
+  readonly #masked = new Map<string, HeldRequest>();
+
+  constructor({ request, members }: HeldRequest) {
+    this.#held = { request, members };
+    this.#texts = textsOf((guard) => guardedConversation(request, members, guard));
+  }
+
+  packed(): PackedTexts {
+    return packTexts(this.#texts);
+  }
+
+  /**
+   * Takes the matches, or null if there was no answer in time. Returns the indexes of the guards that have findings.
+   */
+  found(guards: readonly SentGuard[], matches: Matches | null): readonly number[] {
+    this.#guards = guards.map(receivedGuard);
+    this.#ahead = lookedAt(this.#texts, this.#guards, matches);
+    if (matches === null) return this.#guards.map((_guard, place) => place);
+    const speaking = new Set(matches.unlooked);
+    for (let at = 1; at < matches.numbers.length; at += 5) speaking.add(matches.numbers[at]!);
+    return [...speaking].toSorted((one, other) => one - other);
+  }
+
+  /** Returns each finding of a guard once, up to the one for which it refuses the call. */
+  saidBy(place: number): readonly HeldFinding[] {
+    const policy = this.#guards[place]!;
+    const said: HeldFinding[] = [];
+    // a guard that could not search reports that before the first text
+    let at = -1;
+    const speaks = (_policy: GuardPolicy, failure: string | null = null): void => {
+      if (!said.some((one) => one.failure === failure)) said.push({ at, failure, blocks: false });
+    };
+    try {
+      const guard = textGuard([policy], speaks, this.#ahead);
+      const counted: TextGuard = Object.assign(
+        (...look: Parameters<TextGuard>) => {
+          at += 1;
+          return guard(...look);
+        },
+        {
+          fixed(text: string) {
+            at += 1;
+            guard.fixed!(text);
+          },
+          divided(texts: readonly string[]) {
+            at += 1;
+            return guard.divided!(texts);
+          },
+        },
+      );
+      withinWork(STEPS_AGAIN, () => guardedConversation(this.#held.request, this.#held.members, counted));
+    } catch (thrown) {
+      if (thrown instanceof TooMuchWork) {
+        const blocks = policy.mode === "enforce" && policy.guard.onError === "block";
+        return [...said, { at, failure: UNLOOKED, blocks }];
+      }
+      if (!(thrown instanceof BlockedText)) throw thrown;
+      said[said.length - 1] = { at, failure: thrown.failure, blocks: true };
+    }
+    return said;
+  }
+
+  /** Returns the conversation with the matches of these guards masked. Throws `policy_violation`. */
+  masked(ids: readonly string[]): HeldRequest {
+    const key = ids.join("\n");
+    const known = this.#masked.get(key);
+    if (known !== undefined) return known;
+    const { request, members } = this.#held;
+    const guards = this.#guards.filter(({ id }) => ids.includes(id));
+    try {
+      const guard = textGuard(guards, () => {}, this.#ahead);
+      const masked = { request: withinWork(STEPS_AGAIN, () => guardedConversation(request, members, guard)), members };
+      this.#masked.set(key, masked);
+      return masked;
+    } catch (thrown) {
+      if (!(thrown instanceof TooMuchWork)) throw blockedError(thrown);
+      const blocking = guards.find(({ guard }) => guard.onError === "block");
+      if (blocking === undefined) return this.#held;
+      throw blockedError(new BlockedText(blocking, UNLOOKED));
+    }
+  }
+}

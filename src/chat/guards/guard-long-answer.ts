@@ -1,0 +1,56 @@
+// Applies guards to a long non-streaming answer in the thread that holds it (promises 3.3, 5.8): packs its texts for a
+// guard thread, and masks what that thread has found. None of its text goes to the thread that serves calls.
+import { BlockedText, type GuardPolicy } from "../../auth/guarded-text.ts";
+import { type Matches, receivedGuard, type SentGuard, type Texts } from "../../auth/guard-search.ts";
+import { type PackedTexts, packTexts } from "../../auth/packed-texts.ts";
+import { answerUnder, visitAnswer } from "./guard-answer.ts";
+import { lookedAt, textsOf } from "./guard-texts.ts";
+import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
+
+/** A finding of the guard at this place in the list. */
+export interface AnswerFinding {
+  readonly place: number;
+  /** Why the guard could not search, or could not mask what it found; null if it could. */
+  readonly failure: string | null;
+}
+
+export interface AnswerUnderGuards {
+  /** Each finding once, in the order in which they were reported. */
+  readonly spoke: readonly AnswerFinding[];
+  /** The finding for which the answer is withheld; null if the answer may be sent. */
+  readonly blocked: AnswerFinding | null;
+  readonly answer: NonStreamingAnswer;
+}
+
+export class AnswerLook {
+  readonly #answer: NonStreamingAnswer;
+  readonly #guards: readonly GuardPolicy[];
+  readonly #texts: Texts;
+
+  constructor(answer: NonStreamingAnswer, guards: readonly SentGuard[]) {
+    this.#answer = answer;
+    this.#guards = guards.map(receivedGuard);
+    this.#texts = textsOf((guard) => visitAnswer(answer, guard));
+  }
+
+  packed(): PackedTexts {
+    return packTexts(this.#texts);
+  }
+
+  /** `matches` is null if there was no answer in time. */
+  found(matches: Matches | null): AnswerUnderGuards {
+    const spoke: AnswerFinding[] = [];
+    const speaks = (policy: GuardPolicy, failure: string | null = null): void => {
+      const place = this.#guards.indexOf(policy);
+      if (!spoke.some((one) => one.place === place && one.failure === failure)) spoke.push({ place, failure });
+    };
+    try {
+      const answer = answerUnder(this.#guards, this.#answer, speaks, lookedAt(this.#texts, this.#guards, matches));
+      return { spoke, blocked: null, answer };
+    } catch (thrown) {
+      if (!(thrown instanceof BlockedText)) throw thrown;
+      const blocked = { place: this.#guards.indexOf(thrown.policy), failure: thrown.failure };
+      return { spoke, blocked, answer: this.#answer };
+    }
+  }
+}

@@ -1,0 +1,176 @@
+// Decides in which thread guards search texts: small searches run at once in the serving thread, and those that could
+// keep other callers waiting run in a worker thread. Which of the two a text needs is found out by trying: a search
+// that turns out to be long is stopped, and starts anew in a worker thread.
+import { BlockedText, type GuardPolicy, type GuardFinding } from "../../auth/guarded-text.ts";
+import { type Matches, type Texts, workOfGuards } from "../../auth/guard-search.ts";
+import { type PackedTexts, packTexts } from "../../auth/packed-texts.ts";
+import { TooMuchWork, withinWork } from "../../auth/work-meter.ts";
+import type { ChatChunk } from "../../core/chat.ts";
+import { MalformedAnswer } from "../../providers/provider.ts";
+import { parseJson } from "../../wire/json.ts";
+import { nextTurn } from "../../wire/turn.ts";
+import { type LookedAt, type TextGuard, UNLOOKED } from "./guard-request.ts";
+import { lookedAt, textsOf } from "./guard-texts.ts";
+import type { Asker, GuardThreads } from "./guard-threads.ts";
+import { blockedError } from "../call/policy-violation.ts";
+import { charactersOf, GuardedChunks, splitChunk } from "./guarded-chunks.ts";
+
+/** The most steps of the pattern machine that a search may take in the serving thread: some 2 ms. */
+const STEPS_HERE = 150_000;
+/** A search that could take more steps than this is not even begun in the serving thread. */
+const POSSIBLE_STEPS = 30_000_000;
+/** Nor is a search through more characters than this. */
+const LONG_TEXTS = 65_536;
+
+export class Looking {
+  readonly #threads: GuardThreads;
+  readonly #asker: Asker;
+
+  constructor(threads: GuardThreads, asker: Asker) {
+    this.#threads = threads;
+    this.#asker = asker;
+  }
+
+  /**
+   * Returns the result of `work`, which searches texts with guards, or a promise when a worker thread searches them.
+   * `visit` walks over the texts. `work` receives what was found in them, or null when it has to search by itself.
+   */
+  look<T>(
+    guards: readonly GuardPolicy[],
+    characters: number,
+    visit: (guard: TextGuard) => unknown,
+    work: (ahead: LookedAt | null) => T,
+  ): T | Promise<T> {
+    if (characters < LONG_TEXTS && characters * workOfGuards(guards) < POSSIBLE_STEPS && areReady(guards)) {
+      try {
+        return withinWork(STEPS_HERE, () => work(null));
+      } catch (thrown) {
+        if (!(thrown instanceof TooMuchWork)) throw thrown;
+      }
+    }
+    return this.away(guards, visit).then(work);
+  }
+
+  /**
+   * Searches the texts in a worker thread. Other calls get their turns before the texts are gathered and before the
+   * findings are used. Rejects with the reason of the call's signal.
+   */
+  async away(guards: readonly GuardPolicy[], visit: (guard: TextGuard) => unknown): Promise<LookedAt> {
+    await nextTurn();
+    const texts = textsOf(visit);
+    await nextTurn();
+    const matches = await this.search(packTexts(texts), guards);
+    const ahead = lookedAt(texts, guards, matches);
+    await nextTurn();
+    return ahead;
+  }
+
+  /** Returns null when the search did not finish. Rejects with the reason of the call's signal. */
+  search(texts: Texts | PackedTexts, guards: readonly GuardPolicy[]): Promise<Matches | null> {
+    return this.#threads.search(texts, guards, this.#asker);
+  }
+
+  /** Searches the chunks of one stream. */
+  stream(guards: readonly GuardPolicy[], spoke: GuardFinding): StreamUnderGuards {
+    const work = workOfGuards(guards);
+    return work <= MOST_WORK_HERE
+      ? chunksHere(guards, spoke, work)
+      : chunksAway(guards, spoke, this.#threads, this.#asker);
+  }
+}
+
+/**
+ * The most instructions of detectors that one search compiles in the serving thread: some 2 ms, or one long pattern.
+ */
+const MADE_READY = 1000;
+
+/**
+ * Whether all detectors are compiled. Each search compiles a few of the others here, and runs in a worker thread until
+ * all are ready.
+ */
+function areReady(guards: readonly GuardPolicy[]): boolean {
+  let made = 0;
+  for (const { guard } of guards)
+    for (const detector of guard.detectors) {
+      if (detector.isReady) continue;
+      if (made >= MADE_READY) return false;
+      detector.open();
+      made += detector.work;
+    }
+  return true;
+}
+
+/**
+ * The methods return the chunks that may be sent, or a promise when that takes long. They throw `policy_violation`, or
+ * reject with it, when a guard blocks.
+ */
+export interface StreamUnderGuards {
+  take(chunks: readonly ChatChunk[]): readonly ChatChunk[] | Promise<readonly ChatChunk[]>;
+  /** Returns the chunks that were held back until the end. */
+  end(): readonly ChatChunk[] | Promise<readonly ChatChunk[]>;
+  /** The stream is not read further. */
+  close(): void;
+}
+
+/** The most steps for each character, in the worst case, that the guards of a stream may take in the serving thread. */
+const MOST_WORK_HERE = 2000;
+/** The most steps that the chunks of one read may take at once. */
+const STEPS_AT_ONCE = 400_000;
+
+function chunksHere(guards: readonly GuardPolicy[], spoke: GuardFinding, work: number): StreamUnderGuards {
+  const guarded = new GuardedChunks(guards, spoke);
+  const longest = Math.max(1, Math.floor(STEPS_AT_ONCE / Math.max(1, work)));
+  const inTurns = async (chunks: readonly ChatChunk[]): Promise<readonly ChatChunk[]> => {
+    const shown: ChatChunk[] = [];
+    let characters = 0;
+    for (const chunk of chunks)
+      for (const piece of splitChunk(chunk, longest)) {
+        shown.push(guarded.take(piece));
+        characters += charactersOf(piece);
+        if (characters < longest) continue;
+        characters = 0;
+        await new Promise<void>((resume) => setImmediate(resume));
+      }
+    return shown;
+  };
+  return {
+    take(chunks) {
+      let characters = 0;
+      for (const chunk of chunks) characters += charactersOf(chunk);
+      return characters <= longest ? chunks.map((chunk) => guarded.take(chunk)) : inTurns(chunks);
+    },
+    end: () => guarded.end(),
+    close: () => {},
+  };
+}
+
+function chunksAway(
+  guards: readonly GuardPolicy[],
+  spoke: GuardFinding,
+  threads: GuardThreads,
+  asker: Asker,
+): StreamUnderGuards {
+  const stream = threads.open(guards, asker);
+  let isLooking = true;
+  const give = async (chunks: readonly ChatChunk[], isEnd: boolean): Promise<readonly ChatChunk[]> => {
+    if (!isLooking) return chunks;
+    const reply = await stream.take(JSON.stringify(chunks), isEnd);
+    for (const rank of reply?.spoke ?? []) spoke(guards[rank]!);
+    if (reply === null || reply.isOutOfTime) {
+      isLooking = false;
+      for (const policy of guards) passUnlooked(policy, spoke);
+    }
+    if (reply?.blocked != null) throw blockedError(new BlockedText(guards[reply.blocked]!));
+    // the chunks that an ended thread held are lost
+    if (reply === null)
+      throw new MalformedAnswer("The guards' worker thread ended, and the part of the stream that it held is lost.");
+    return parseJson(reply.chunks) as unknown as readonly ChatChunk[];
+  };
+  return { take: (chunks) => give(chunks, false), end: () => give([], true), close: () => stream.close() };
+}
+
+function passUnlooked(policy: GuardPolicy, spoke: GuardFinding): void {
+  spoke(policy, UNLOOKED);
+  if (policy.mode === "enforce" && policy.guard.onError === "block")
+    throw blockedError(new BlockedText(policy, UNLOOKED));
+}

@@ -1,0 +1,49 @@
+// Collects the texts of a request or an answer for a search in another thread, and prepares the matches for the walk
+// that masks them.
+import type { Found, GuardPolicy } from "../../auth/guarded-text.ts";
+import type { Matches, Texts } from "../../auth/guard-search.ts";
+import type { LookedAt, TextGuard } from "./guard-request.ts";
+
+/** Collects each text once. `visit` must call the guard with every text. */
+export function textsOf(visit: (guard: TextGuard) => unknown): Texts {
+  const texts = { words: new Set<string>(), json: new Set<string>() };
+  const noted = (text: string, kind: "words" | "json"): string => {
+    if (text !== "") texts[kind].add(text);
+    return text;
+  };
+  visit(
+    Object.assign(noted, {
+      fixed: (text: string) => void noted(text, "words"),
+      divided(parts: readonly string[]) {
+        noted(parts.join(""), "words");
+        return NOTHING_DIVIDED;
+      },
+    }),
+  );
+  return { words: [...texts.words], json: [...texts.json] };
+}
+const NOTHING_DIVIDED: ReadonlyMap<number, readonly Found[]> = new Map();
+
+/**
+ * Prepares the matches in the texts; null means that the search did not finish. Texts without a match are included, so
+ * that they are not searched again.
+ */
+export function lookedAt(texts: Texts, guards: readonly GuardPolicy[], matches: Matches | null): LookedAt {
+  const { numbers, masks, unlooked } = matches ?? { numbers: [], masks: [], unlooked: guards.keys().toArray() };
+  const found = new Map<number, Found[]>();
+  for (let at = 0; at < numbers.length; at += 5) {
+    const one: Found = {
+      policy: guards[numbers[at + 1]!]!,
+      start: numbers[at + 2]!,
+      end: numbers[at + 3]!,
+      mask: masks[numbers[at + 4]!]!,
+    };
+    const known = found.get(numbers[at]!);
+    if (known === undefined) found.set(numbers[at]!, [one]);
+    else known.push(one);
+  }
+  const words = new Map(texts.words.map((text, index) => [text, found.get(index) ?? NOTHING]));
+  const json = new Map(texts.json.map((text, index) => [text, found.get(texts.words.length + index) ?? NOTHING]));
+  return { words, json, unlooked: new Set(unlooked.map((rank) => guards[rank]!)) };
+}
+const NOTHING: readonly Found[] = [];

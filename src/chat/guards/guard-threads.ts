@@ -1,0 +1,147 @@
+// The guard threads as the serving thread sees them. They search large texts: each search goes to the thread with the
+// fewest waiting searches, has a time limit, and is abandoned when its call is over. If a thread ends, its searches
+// fail, and the next search starts a new thread.
+import { availableParallelism } from "node:os";
+import { type Matches, sentGuard, type Texts } from "../../auth/guard-search.ts";
+import type { GuardPolicy } from "../../auth/guarded-text.ts";
+import type { PackedTexts } from "../../auth/packed-texts.ts";
+import type { CancelSignal } from "../../core/cancellation.ts";
+import { threadFile } from "../../core/thread-file.ts";
+import { MalformedAnswer } from "../../providers/provider.ts";
+import { AskedThread } from "../../wire/asked-thread.ts";
+import type { ChunksReply } from "./guard-worker.ts";
+
+/** For which tenant guards search, and until when. */
+export interface Asker {
+  readonly tenantId: string;
+  /** Aborted when the call is over; null if nothing ends the search early. */
+  readonly signal: CancelSignal | null;
+}
+
+/** A stream whose chunks are searched in a guard thread. */
+export interface ChunksAway {
+  /**
+   * `chunks` is JSON. Resolves to null if the time limit was reached or the thread ended. Rejects with the reason of
+   * the asker's signal.
+   */
+  take(chunks: string, isEnd: boolean): Promise<ChunksReply | null>;
+  close(): void;
+}
+
+export interface GuardThreads {
+  /**
+   * Resolves to null as in ChunksAway. Packed texts are transferred to the thread and cannot be used here afterwards.
+   */
+  search(texts: Texts | PackedTexts, guards: readonly GuardPolicy[], asker: Asker): Promise<Matches | null>;
+  open(guards: readonly GuardPolicy[], asker: Asker): ChunksAway;
+  close(): Promise<void>;
+}
+
+export interface GuardThreadsOptions {
+  readonly threads?: number;
+  /** How long a search may take, including the searches before it. */
+  readonly waitMs?: number;
+  /** Called when a thread has ended by itself, with the reason. */
+  readonly onEnded: (why: string) => void;
+}
+
+/**
+ * More than the working time of one guard (GUARD_CLOCK_MS), because several guards search one after the other and other
+ * calls have their turns.
+ */
+const WAIT_MS = 10_000;
+const MAX_THREADS = 4;
+
+class NoAnswer extends Error {}
+
+/** Starts each thread only at its first search. */
+export function openGuardThreads({
+  threads: count = Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1)),
+  waitMs = WAIT_MS,
+  onEnded,
+}: GuardThreadsOptions): GuardThreads {
+  const ended = (why: string): Error => {
+    onEnded(why);
+    return new NoAnswer(why);
+  };
+  const program = threadFile(import.meta.url, "chat/guards/guard-worker.ts");
+  const threads = Array.from(
+    { length: count },
+    () =>
+      new AskedThread({
+        program,
+        setup: null,
+        ended,
+        failed: ({ kind, message }) => (kind === "malformed" ? new MalformedAnswer(message) : ended(`: ${message}`)),
+      }),
+  );
+  let streams = 0;
+
+  const idlest = (): AskedThread => threads.reduce((best, thread) => (thread.waiting < best.waiting ? thread : best));
+
+  const ask = async <T>(
+    thread: AskedThread,
+    signal: CancelSignal | null,
+    method: string,
+    args: readonly unknown[],
+    transfer: readonly ArrayBuffer[] = [],
+  ): Promise<T | null> => {
+    signal?.throwIfAborted();
+    let question = 0;
+    let over: () => void = () => {};
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const answer = thread.ask<T>(method, args, transfer, (id) => (question = id));
+    const given = new Promise<null>((resolve, reject) => {
+      timer = setTimeout(resolve, waitMs, null);
+      // the signal's reason is passed on unchanged
+      // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+      over = () => reject(signal!.reason);
+      signal?.addEventListener("abort", over);
+    });
+    let isAnswered = false;
+    try {
+      const first = await Promise.race([answer, given]);
+      isAnswered = first !== null;
+      return first;
+    } catch (thrown) {
+      if (thrown instanceof NoAnswer) return null;
+      throw thrown;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", over);
+      if (!isAnswered) {
+        answer.catch(() => {});
+        thread.forget(question);
+        thread.tell("give_up", question);
+      }
+    }
+  };
+
+  return {
+    search: (texts, guards, { tenantId, signal }) =>
+      ask(
+        idlest(),
+        signal,
+        "search",
+        [tenantId, guards.map(sentGuard), texts],
+        "units" in texts ? [texts.units.buffer as ArrayBuffer] : [],
+      ),
+    open(guards, { tenantId, signal }) {
+      const thread = idlest();
+      const key = ++streams;
+      let isOpen = false;
+      return {
+        take(chunks, isEnd) {
+          // the guards go with the first chunks
+          const opening = isOpen ? null : [tenantId, guards.map(sentGuard)];
+          isOpen = true;
+          return ask(thread, signal, "take", [key, chunks, isEnd, opening]);
+        },
+        close: () => thread.tell("drop", key),
+      };
+    },
+    async close() {
+      await Promise.all(threads.map((thread) => thread.close(false)));
+    },
+  };
+}

@@ -1,0 +1,182 @@
+// The guard thread. It searches large requests and answers, and the chunks of streams. Tenants take turns, the
+// working time of a search is limited, and searches that have been abandoned are stopped.
+import { parentPort } from "node:worker_threads";
+import { openTurns } from "../../auth/fair-turns.ts";
+import {
+  type Matches,
+  pieceFor,
+  receivedGuard,
+  search,
+  type SentGuard,
+  type Texts,
+  workOfGuards,
+} from "../../auth/guard-search.ts";
+import type { GuardPolicy } from "../../auth/guarded-text.ts";
+import { type PackedTexts, unpackTexts } from "../../auth/packed-texts.ts";
+import type { ChatChunk } from "../../core/chat.ts";
+import { systemClock } from "../../core/clock.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { MalformedAnswer } from "../../providers/provider.ts";
+import type { ThreadReply, ThreadRequest } from "../../wire/asked-thread.ts";
+import { parseJson } from "../../wire/json.ts";
+import { GuardedChunks, splitChunk } from "./guarded-chunks.ts";
+
+/**
+ * The working time, in milliseconds, of each guard for one request or answer, and of all guards together for one batch
+ * of chunks. The time of other searches does not count.
+ */
+export const GUARD_CLOCK_MS = 2000;
+
+/** The result of a batch of chunks. Guards are given by their index in the list with which the stream was opened. */
+export interface ChunksReply {
+  /** The chunks that may be sent, as JSON. */
+  readonly chunks: string;
+  /** The guards that found something in the chunks. */
+  readonly spoke: readonly number[];
+  /** The guard that ends the stream; null if the stream continues. */
+  readonly blocked: number | null;
+  /** The time limit was reached: the rest of the stream is not searched or, if `blocked` is set, the stream ends. */
+  readonly isOutOfTime: boolean;
+}
+
+interface Stream {
+  readonly tenantId: string;
+  readonly guards: readonly GuardPolicy[];
+  readonly longest: number;
+  guarded: GuardedChunks | null;
+  /** The guards with findings since the last reply. */
+  spoke: Set<number>;
+}
+
+if (parentPort !== null) serve(parentPort);
+
+function serve(port: NonNullable<typeof parentPort>): void {
+  const turns = openTurns(
+    () => systemClock.monotonic(),
+    (resume) => void setImmediate(resume),
+  );
+  const streams = new Map<number, Stream>();
+  /** The functions that stop the searches in flight. */
+  const inFlight = new Map<number, () => void>();
+  const answer = (id: number, result: unknown, transfer: ArrayBuffer[] = []): void => {
+    inFlight.delete(id);
+    port.postMessage({ id, result } satisfies ThreadReply, transfer);
+  };
+  const fail = (id: number, thrown: unknown): void => {
+    inFlight.delete(id);
+    port.postMessage({
+      id,
+      error: {
+        kind: thrown instanceof MalformedAnswer ? "malformed" : null,
+        message: thrown instanceof Error ? thrown.message : String(thrown),
+      },
+    } satisfies ThreadReply);
+  };
+
+  const work = (id: number, stream: Stream, chunks: readonly ChatChunk[], isEnd: boolean): void => {
+    const { tenantId, guards } = stream;
+    const told = (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean): ChunksReply => {
+      const { spoke } = stream;
+      stream.spoke = new Set();
+      return { chunks: JSON.stringify(shown), spoke: [...spoke], blocked, isOutOfTime };
+    };
+    inFlight.set(
+      id,
+      turns.add(
+        tenantId,
+        (spentMs) => guardedBatch(stream, chunks, isEnd, spentMs, told),
+        (reply) => answer(id, reply),
+        (thrown) => {
+          const blocked = guards.findIndex(
+            ({ name }) =>
+              thrown instanceof GatewayError &&
+              thrown.code === "policy_violation" &&
+              thrown.metadata?.["policy"] === name,
+          );
+          if (blocked < 0) fail(id, thrown);
+          else answer(id, told([], blocked, false));
+        },
+      ),
+    );
+  };
+
+  const methods: Readonly<Record<string, (id: number, ...args: never[]) => void>> = {
+    search(id, tenantId: string, guards: readonly SentGuard[], sent: Texts | PackedTexts) {
+      const received = guards.map(receivedGuard);
+      const texts = "units" in sent ? unpackTexts(sent) : sent;
+      inFlight.set(
+        id,
+        turns.add(
+          tenantId,
+          (spentMs) => search(texts, received, GUARD_CLOCK_MS, spentMs),
+          (matches: Matches) => answer(id, matches, [matches.numbers.buffer as ArrayBuffer]),
+          (thrown) => fail(id, thrown),
+        ),
+      );
+    },
+    take(
+      id,
+      key: number,
+      chunks: string,
+      isEnd: boolean,
+      opening: readonly [tenantId: string, guards: readonly SentGuard[]] | null,
+    ) {
+      if (opening !== null) streams.set(key, openedStream(...opening));
+      const stream = streams.get(key);
+      if (stream === undefined) return fail(id, new Error("the stream is not known here"));
+      if (isEnd) streams.delete(key);
+      work(id, stream, parseJson(chunks) as unknown as readonly ChatChunk[], isEnd);
+    },
+    drop(_id, key: number) {
+      streams.delete(key);
+    },
+    give_up(_id, question: number) {
+      inFlight.get(question)?.();
+      inFlight.delete(question);
+    },
+  };
+  port.on("message", ({ id, method, args }: ThreadRequest) => {
+    try {
+      methods[method]!(id, ...(args as never[]));
+    } catch (thrown) {
+      fail(id, thrown);
+    }
+  });
+}
+
+function openedStream(tenantId: string, sent: readonly SentGuard[]): Stream {
+  const guards = sent.map(receivedGuard);
+  const stream: Stream = { tenantId, guards, longest: pieceFor(workOfGuards(guards)), guarded: null, spoke: new Set() };
+  stream.guarded = new GuardedChunks(guards, (policy) => void stream.spoke.add(guards.indexOf(policy)));
+  return stream;
+}
+
+/**
+ * When the time limit is reached, the stream ends if a guard blocks in that case. Otherwise the rest is not searched.
+ */
+function* guardedBatch(
+  stream: Stream,
+  chunks: readonly ChatChunk[],
+  isEnd: boolean,
+  spentMs: () => number,
+  told: (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean) => ChunksReply,
+): Generator<void, ChunksReply> {
+  if (stream.guarded === null) return told(chunks, null, true);
+  const { guarded, guards, longest } = stream;
+  const shown: ChatChunk[] = [];
+  for (const [index, chunk] of chunks.entries()) {
+    for (const piece of splitChunk(chunk, longest)) {
+      shown.push(guarded.take(piece));
+      if (spentMs() < GUARD_CLOCK_MS) {
+        yield;
+        continue;
+      }
+      const blocked = guards.findIndex(({ mode, guard }) => mode === "enforce" && guard.onError === "block");
+      if (blocked >= 0) return told([], blocked, true);
+    }
+    if (spentMs() < GUARD_CLOCK_MS) continue;
+    stream.guarded = null;
+    return told([...shown, ...guarded.abandon(), ...chunks.slice(index + 1)], null, true);
+  }
+  return told(isEnd ? [...shown, ...guarded.end()] : shown, null, false);
+}

@@ -1,0 +1,239 @@
+// A conversation that another thread holds: the facts about it that the serving thread gets, and how the request that
+// the serving thread has prepared is joined with the conversation again (promise 5.8).
+import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
+import { memberFacts } from "../../auth/policy-facts.ts";
+import type {
+  BlockType,
+  ChatRequest,
+  ContentPart,
+  HeldConversation,
+  MemberSpan,
+  Message,
+  RequestSource,
+} from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { parseBoundedJson } from "../../wire/json.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
+import { FIELDS } from "../../core/params.ts";
+import { heldMember, heldPlace } from "../../core/held-member.ts";
+import { skeletonOf } from "./conversation-skeleton.ts";
+import { webAddressIn } from "../attempt/addressed-block.ts";
+import { unansweredCalls } from "../tools/tool-turns.ts";
+
+/** The length of a conversation's beginning, which suffices for a vendor's prompt cache to recognize it. */
+const STICKY_CHARACTERS = 2048;
+/** Replaces the conversation in a text that is parsed without it. */
+export const STAND_IN = '[{"role":"user","content":""}]';
+
+/** Returns the beginning of the first two messages, by which a sticky route recognizes a conversation. */
+export function openingOf(messages: readonly Message[]): string {
+  return JSON.stringify(messages.slice(0, 2).map(beginningOf)).slice(0, STICKY_CHARACTERS);
+}
+
+/** Cuts long texts before they are serialized, because they may have megabytes. */
+function beginningOf(message: Message): JsonObject {
+  const { content } = message;
+  if (typeof content === "string")
+    return content.length <= STICKY_CHARACTERS ? message : { ...message, content: content.slice(0, STICKY_CHARACTERS) };
+  return Array.isArray(content)
+    ? {
+        ...message,
+        content: (content as readonly ContentPart[])
+          .slice(0, STICKY_CHARACTERS)
+          .map((part) =>
+            typeof part["text"] === "string"
+              ? { ...part, text: part["text"].slice(0, STICKY_CHARACTERS) }
+              : { type: part.type },
+          ),
+      }
+    : message;
+}
+
+/** Returns the facts about a conversation that the serving thread gets. */
+export function heldFigures(
+  request: ChatRequest,
+  id: number,
+  members: readonly string[],
+): Omit<HeldConversation, "unanswered"> {
+  const roles: Record<string, number> = {};
+  const parts: Record<string, number> = {};
+  const addressed = new Set<BlockType>();
+  let characters = 0;
+  for (const { role, content } of request.messages) {
+    roles[role] = (roles[role] ?? 0) + 1;
+    if (typeof content === "string") characters += content.length;
+    else
+      for (const part of content ?? []) {
+        parts[part.type] = (parts[part.type] ?? 0) + 1;
+        if (typeof part["text"] === "string") characters += part["text"].length;
+        if (webAddressIn(part) !== null) addressed.add(part.type as BlockType);
+      }
+  }
+  return {
+    id,
+    members,
+    count: request.messages.length,
+    roles,
+    parts,
+    characters,
+    bodyCharacters: request.source.text.length,
+    promptTokens: estimatePrompt(request.messages) + estimateValues(...members.map((name) => request.extra[name])),
+    skeleton: skeletonOf(request.messages),
+    opening: openingOf(request.messages),
+    addressed,
+    memberFacts: members.length === 0 ? null : memberFacts(members.map((name) => request.extra[name] ?? null)),
+  };
+}
+
+/**
+ * Returns the calls that the gateway may have to run before the first round, as JSON. Throws `invalid_request` if they
+ * are too long for the serving thread.
+ */
+export function unansweredText({ messages, options }: ChatRequest, maxCharacters: number): string {
+  if (options.toolServers.length === 0) return "[]";
+  const calls = unansweredCalls(messages);
+  const text = JSON.stringify(calls);
+  if (text.length <= maxCharacters) return text;
+  const path = calls[0]!.path.replace(/\.tool_calls.*$/, ".tool_calls");
+  throw new GatewayError(
+    "invalid_request",
+    `The tool calls without results in ${path} may have at most ${maxCharacters} characters together; got ${text.length}.`,
+    { param: path },
+  );
+}
+
+/** Shorter members stay in the text beside the conversation. */
+const LONG_MEMBER = 16_384;
+
+export interface TextWithoutConversation {
+  readonly text: string;
+  /** The names of other members that were replaced by placeholders. */
+  readonly members: readonly string[];
+}
+
+/**
+ * Returns the text of a request with placeholders for its conversation and for long members that the gateway does not
+ * know. Throws `invalid_request` if it is still too long.
+ */
+export function textWithoutConversation(
+  { text, members }: RequestSource,
+  maxCharacters: number,
+): TextWithoutConversation {
+  const held: string[] = [];
+  let rest = "";
+  let copied = 0;
+  for (const [name, span] of members) {
+    // members are not replaced if `extra_body` is present, because both are merged into one value
+    const isLong = !FIELDS.has(name) && span.valueEnd - span.valueStart >= LONG_MEMBER && !members.has("extra_body");
+    if (name !== "messages" && !isLong) continue;
+    rest += text.slice(copied, span.valueStart) + (isLong ? JSON.stringify(heldMember(held.length)) : STAND_IN);
+    if (isLong) held.push(name);
+    copied = span.valueEnd;
+  }
+  rest += text.slice(copied);
+  if (rest.length <= maxCharacters) return { text: rest, members: held };
+  const [longest] = [...members]
+    .filter(([name]) => name !== "messages" && !held.includes(name))
+    .toSorted(([, one], [, other]) => lengthOf(other) - lengthOf(one));
+  const name = longest?.[0] ?? null;
+  throw new GatewayError(
+    "invalid_request",
+    `The fields other than messages may have at most ${maxCharacters} characters; ${name === null ? "the body" : name} is too long.`,
+    { param: name },
+  );
+}
+
+function lengthOf({ keyStart, valueEnd }: MemberSpan): number {
+  return valueEnd - keyStart;
+}
+
+/**
+ * What the serving thread sends to the thread that holds the conversation: the request as fitted to a target. It is
+ * sent as JSON text, to preserve numbers that a double cannot represent.
+ */
+export interface RequestOutline {
+  readonly params: string;
+  readonly extra: string;
+  /** The messages that follow the conversation, but for those that are inserted. */
+  readonly behind: string;
+  readonly inserted: HeldConversation["inserted"];
+  readonly rest: Omit<ChatRequest, "messages" | "params" | "extra" | "held">;
+}
+
+export function outlineOf({ messages, held, params, extra, ...rest }: ChatRequest): RequestOutline {
+  // encoders need no credentials, no metadata of the caller and no fallbacks, so these are not sent
+  const options = { ...rest.options, metadata: null, credentials: new Map(), fallbacks: [], modelList: null };
+  return {
+    params: JSON.stringify(params),
+    extra: JSON.stringify(extra),
+    behind: JSON.stringify(messages),
+    inserted: held?.inserted,
+    rest: { ...rest, options },
+  };
+}
+
+/**
+ * The parts of a request that are held, with the names of the members that are held beside its conversation. What
+ * guards have replaced is marked as rewritten.
+ */
+export interface HeldRequest {
+  readonly request: ChatRequest;
+  readonly members: readonly string[];
+}
+
+/** Joins an outline with the held parts of its request. */
+export function withConversation(
+  { params, extra, behind, inserted, rest }: RequestOutline,
+  { request: whole, members: held }: HeldRequest,
+): ChatRequest {
+  const { text, members } = rest.source;
+  const spans = new Map<string, MemberSpan>();
+  const rewritten = new Set(rest.source.rewritten);
+  if (whole.source.rewritten.has("messages")) rewritten.add("messages");
+  let joined = "";
+  let copied = 0;
+  for (const [name, { keyStart, valueStart, valueEnd }] of members) {
+    const written = text.slice(valueStart, valueEnd);
+    const own = name === "messages" ? name : held[heldPlaceIn(written) ?? -1];
+    const sent = own === undefined ? undefined : whole.source.members.get(own);
+    joined += text.slice(copied, valueStart);
+    const start = joined.length;
+    joined += sent === undefined ? written : whole.source.text.slice(sent.valueStart, sent.valueEnd);
+    spans.set(name, { keyStart: start - (valueStart - keyStart), valueStart: start, valueEnd: joined.length });
+    copied = valueEnd;
+  }
+  const ownExtra = parseBoundedJson(extra) as Record<string, Json>;
+  for (const name of Object.keys(ownExtra)) {
+    const own = held[heldPlace(ownExtra[name]) ?? -1];
+    if (own === undefined) continue;
+    put(ownExtra, name, whole.extra[own]!);
+    if (whole.source.rewritten.has(own)) rewritten.add(name);
+  }
+  return {
+    ...rest,
+    params: parseBoundedJson(params) as ChatRequest["params"],
+    extra: ownExtra,
+    messages: behind === "[]" ? whole.messages : joinedMessages(whole.messages, behind, inserted),
+    source: { text: joined + text.slice(copied), members: spans, rewritten },
+  };
+}
+
+function joinedMessages(
+  conversation: readonly Message[],
+  behind: string,
+  inserted: HeldConversation["inserted"],
+): readonly Message[] {
+  const added = parseBoundedJson(behind) as readonly Message[];
+  const { at, count } = inserted ?? { at: conversation.length, count: 0 };
+  return [...conversation.slice(0, at), ...added.slice(0, count), ...conversation.slice(at), ...added.slice(count)];
+}
+
+/** Returns the placeholder's index in a value of a JSON text, or null. */
+function heldPlaceIn(written: string): number | null {
+  return written.startsWith('"held ') && written.length < 100 ? heldPlace(JSON.parse(written) as Json) : null;
+}
+
+/** Sets a member, even one that is named `__proto__`. */
+function put(members: Record<string, Json>, name: string, value: Json): void {
+  Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
+}

@@ -1,0 +1,59 @@
+// The thread of long bodies, as the thread that serves calls sees it (promise 5.8). It does one piece of work at a time
+// and takes those of different tenants in turn. Its work is described in long-requests.ts and long-answers.ts.
+import { GatewayError } from "../../core/errors.ts";
+import { isObject } from "../../core/json.ts";
+import { threadFile } from "../../core/thread-file.ts";
+import { AskedThread } from "../../wire/asked-thread.ts";
+import { openTenantTurns } from "../../wire/tenant-turns.ts";
+import { type Thrown, thrownAgain } from "./thrown-elsewhere.ts";
+
+/**
+ * A body of at least this size is long. Shorter ones are read and written in the thread that serves calls, which takes
+ * well under 50 ms whatever they contain.
+ */
+export const LONG_BODY_BYTES = 524_288;
+
+export interface LongBodyThread {
+  /** Transfers the given memory once it is the tenant's turn. Throws what the other thread threw. */
+  ask<T extends object | string>(
+    tenantId: string,
+    method: string,
+    question: unknown,
+    transfer?: readonly ArrayBuffer[],
+  ): Promise<T>;
+  tell(method: string, question: unknown): void;
+  close(): Promise<void>;
+}
+
+const FAILED = "The gateway failed while it handled this request.";
+
+export function openLongBodyThread(): LongBodyThread {
+  const thread = new AskedThread({
+    program: threadFile(import.meta.url, "chat/long-bodies/long-body-worker.ts"),
+    setup: null,
+    ended: (why) => new GatewayError("internal_error", FAILED, { detail: `the thread of long bodies ended${why}` }),
+    failed: ({ message }) => new GatewayError("internal_error", FAILED, { detail: message }),
+  });
+  const turns = openTenantTurns();
+  return {
+    async ask<T extends object | string>(
+      tenantId: string,
+      method: string,
+      question: unknown,
+      transfer: readonly ArrayBuffer[] = [],
+    ) {
+      const result = await turns.run(tenantId, () =>
+        thread.ask<T | { readonly thrown: Thrown }>(method, [question], transfer),
+      );
+      if (isObject(result) && isObject(result["thrown"])) throw thrownAgain(result["thrown"] as unknown as Thrown);
+      return result as T;
+    },
+    tell: (method, question) => thread.tell(method, question),
+    close: () => thread.close(false),
+  };
+}
+
+/** Returns bytes that can be transferred; those that are part of a larger piece of memory are copied. */
+export function ownMemory(bytes: Uint8Array): Uint8Array {
+  return bytes.length === bytes.buffer.byteLength ? bytes : bytes.slice();
+}

@@ -1,0 +1,254 @@
+// The thread of long bodies (promise 5.8). It parses a long request, holds it, reports its properties, and writes it
+// for each target. It also reads a provider's non-streaming answer and writes the client's, and it reads long requests
+// to the sandbox. It returns bytes and figures, never the parsed value.
+import { parentPort } from "node:worker_threads";
+import type { Matches, SentGuard } from "../../auth/guard-search.ts";
+import type { PackedTexts } from "../../auth/packed-texts.ts";
+import type { BodyBounds } from "../../core/body-bounds.ts";
+import type { ChatRequest, HeldConversation, VendorForm } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { Target } from "../../core/target.ts";
+import type { EncodedRequest } from "../../providers/provider.ts";
+import { providers } from "../../providers/registry.ts";
+import { readingOf } from "../../providers/sandbox/reading.ts";
+import type { ThreadReply, ThreadRequest } from "../../wire/asked-thread.ts";
+import { utf8Of } from "../../wire/body-bytes.ts";
+import { type Fetched, type Place, placesToFetch, withContent } from "../attempt/content-places.ts";
+import { cutWithMargin, type Fitting } from "../content/content-size.ts";
+import { fitConversation } from "../fit/fit-conversation.ts";
+import { type HeldFinding, HeldLook } from "../guards/guard-held.ts";
+import {
+  heldFigures,
+  unansweredText,
+  type HeldRequest,
+  type RequestOutline,
+  textWithoutConversation,
+  withConversation,
+} from "./held-conversation.ts";
+import type { PackedJson } from "./long-texts.ts";
+import { parseChatRequest } from "../request/parse.ts";
+import { bodyText } from "../call/read-body.ts";
+import { thrownAs } from "./thrown-elsewhere.ts";
+import { withToolImages } from "../tools/tool-images.ts";
+import {
+  type AnswerFoundQuestion,
+  type AnswerBody,
+  type AnswerQuestion,
+  type AnswerWithBody,
+  checkedAnswer,
+  type CheckedAnswer,
+  type DecodeQuestion,
+  GatheredAnswers,
+  type GatheredAnswer,
+  type GatherQuestion,
+  packedAnswer,
+  writtenAnswer,
+  type WrittenUnderGuards,
+} from "./written-answer.ts";
+
+export interface OpenQuestion {
+  readonly conversation: number;
+  readonly bytes: Uint8Array;
+  readonly bounds: BodyBounds;
+  /** Bounds the body without the conversation. */
+  readonly maxOutlineCharacters: number;
+}
+
+/** The properties of a long request. */
+export interface Opened {
+  /** The body with a placeholder for the conversation. */
+  readonly outline: string;
+  readonly held: Omit<HeldConversation, "unanswered">;
+  /** As in HeldConversation; JSON in which numbers that a double cannot represent keep their digits. */
+  readonly unanswered: string;
+  readonly blocks: ChatRequest["blocks"];
+  /** The forms in the conversation that only some vendors accept. */
+  readonly vendorForms: readonly VendorForm[];
+  readonly toolImages: ReadonlySet<number>;
+  readonly legacyFunctions: boolean;
+  readonly isRewritten: boolean;
+}
+
+/** Passes on what guards have found in the texts of a conversation. */
+export interface FoundQuestion {
+  readonly conversation: number;
+  readonly guards: readonly SentGuard[];
+  /** `null` when the search did not come to an end. */
+  readonly matches: Matches | null;
+}
+
+export interface SaidQuestion {
+  readonly conversation: number;
+  /** The index of the guard in the list of FoundQuestion. */
+  readonly place: number;
+}
+
+/** Asks which files have to be fetched for a model. */
+export interface PlacesQuestion {
+  readonly conversation: number;
+  readonly family: string;
+  readonly model: string;
+}
+
+export interface FillQuestion {
+  readonly conversation: number;
+  /** The id by which later questions refer to these files. */
+  readonly fill: number;
+  readonly places: readonly Place[];
+  readonly fetched: readonly Fetched[];
+}
+
+/** Asks for the part of a conversation that the project keeps. */
+export interface CutQuestion {
+  readonly conversation: number;
+  readonly characters: number;
+}
+
+export interface CutMessages extends Omit<Fitting, "kept"> {
+  /** JSON in which numbers that a double cannot represent keep their digits. */
+  readonly kept: string;
+}
+
+export interface EncodeQuestion {
+  readonly conversation: number;
+  readonly outline: RequestOutline;
+  /** Ids of the guards that mask what they have found. */
+  readonly masks: readonly string[];
+  /** The files that replace addresses; `null` when there are none. */
+  readonly fill: number | null;
+  readonly target: Target;
+  readonly nowMs: number;
+}
+
+interface Held extends HeldRequest {
+  /** `null` when no guard searches it. */
+  look: HeldLook | null;
+  /** The files of each attempt that needs some. */
+  readonly fills: Map<number, Pick<FillQuestion, "places" | "fetched">>;
+}
+/** Allows for an attempt and its hedge, and for earlier ones that may still be in flight. */
+const MAX_FILLS = 4;
+
+const held = new Map<number, Held>();
+const gathered = new GatheredAnswers();
+
+function open({ conversation, bytes, bounds, maxOutlineCharacters }: OpenQuestion): Opened {
+  const request = parseChatRequest(bodyText(bytes), bounds);
+  const outline = textWithoutConversation(request.source, maxOutlineCharacters);
+  held.set(conversation, { request, members: outline.members, look: null, fills: new Map() });
+  return {
+    outline: outline.text,
+    held: heldFigures(request, conversation, outline.members),
+    unanswered: unansweredText(request, maxOutlineCharacters),
+    blocks: request.blocks,
+    vendorForms: request.vendorForms.filter(({ path }) => path.startsWith("messages")),
+    toolImages: request.toolImages,
+    legacyFunctions: request.options.legacyFunctions,
+    isRewritten: request.source.rewritten.has("messages"),
+  };
+}
+
+async function encode({ conversation, outline, masks, fill, target, nowMs }: EncodeQuestion): Promise<EncodedRequest> {
+  const provider = providers.get(target.family)!;
+  const one = heldOf(conversation);
+  const guarded = masks.length === 0 ? one : one.look!.masked(masks);
+  const joined = withToolImages(withConversation(outline, guarded), provider, target);
+  const { request: fitted } = fitConversation(joined, provider.conversation(target));
+  const files = fill === null ? undefined : one.fills.get(fill)!;
+  const request = files === undefined ? fitted : withContent(fitted, files.places, files.fetched);
+  const encoded = provider.encodeRequest(request, target);
+  const signed = await provider.sign(encoded.request, target.credential, { nowMs, settings: target.settings });
+  return { ...encoded, request: { ...signed, body: "", bytes: new TextEncoder().encode(signed.body) } };
+}
+
+function takeFiles({ conversation, fill: name, places, fetched }: FillQuestion): void {
+  const { fills } = heldOf(conversation);
+  fills.set(name, { places, fetched });
+  for (const known of fills.keys()) if (fills.size > MAX_FILLS) fills.delete(known);
+}
+
+/** Returns the places in the conversation as the model receives it. */
+function placesIn({ conversation, family, model }: PlacesQuestion): readonly Place[] {
+  const provider = providers.get(family)!;
+  return placesToFetch(withToolImages(heldOf(conversation).request, provider, { model }), provider, model);
+}
+
+function cut({ conversation, characters }: CutQuestion): CutMessages {
+  const { kept, ...fitting } = cutWithMargin(heldOf(conversation).request.messages, characters);
+  return { ...fitting, kept: JSON.stringify(kept) };
+}
+
+function texts(conversation: number): PackedTexts {
+  const one = heldOf(conversation);
+  one.look = new HeldLook(one);
+  return one.look.packed();
+}
+
+function found({ conversation, guards, matches }: FoundQuestion): readonly number[] {
+  return heldOf(conversation).look!.found(guards, matches);
+}
+
+function said({ conversation, place }: SaidQuestion): readonly HeldFinding[] {
+  return heldOf(conversation).look!.saidBy(place);
+}
+
+function heldOf(conversation: number): Held {
+  const one = held.get(conversation);
+  if (one === undefined)
+    throw new GatewayError("internal_error", "The gateway failed while it handled this request.", {
+      detail: "the thread of long requests does not hold this conversation",
+    });
+  return one;
+}
+
+const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
+  open,
+  encode,
+  places: placesIn,
+  fill: takeFiles,
+  cut,
+  texts,
+  found,
+  said,
+  release: (conversation: number) => held.delete(conversation),
+  read: (body: Uint8Array) => readingOf(utf8Of(body)),
+  check: (question: DecodeQuestion) => checkedAnswer(question, providers.get(question.family)!),
+  decode: (question: DecodeQuestion) => packedAnswer(question, providers.get(question.family)!),
+  write: (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
+  gather: (question: GatherQuestion) => gathered.gather(question, providers.get(question.family)!),
+  write_gathered: (question: AnswerFoundQuestion) => gathered.written(question),
+  release_gathered: (id: number) => gathered.release(id),
+};
+
+/** Returns the bytes that are transferred instead of copied. */
+function bytesIn(method: string, result: unknown): Uint8Array | undefined {
+  if (method === "encode") return (result as Partial<EncodedRequest>).request?.bytes;
+  if (method === "texts") return (result as Partial<PackedTexts>).units;
+  if (method === "check") return (result as Partial<CheckedAnswer>).bytes;
+  if (method === "decode") return (result as Partial<PackedJson>).texts?.units;
+  if (method === "gather") return (result as Partial<GatheredAnswer>).texts?.units;
+  if (method === "write_gathered") return bytesOf((result as Partial<WrittenUnderGuards>).body);
+  return method === "write" ? bytesOf((result as Partial<AnswerWithBody>).body) : undefined;
+}
+
+function bytesOf(body: AnswerBody | null | undefined): Uint8Array | undefined {
+  if (body === null || body === undefined) return undefined;
+  return "packed" in body ? body.packed.texts.units : body.bytes;
+}
+
+async function answer({ id, method, args: [question] }: ThreadRequest): Promise<void> {
+  let result: unknown;
+  try {
+    result = await METHODS[method]!(question as never);
+  } catch (thrown) {
+    result = { thrown: thrownAs(thrown) };
+  }
+  if (id === 0) return;
+  const bytes = bytesIn(method, result);
+  parentPort!.postMessage(
+    { id, result } satisfies ThreadReply,
+    bytes === undefined ? [] : [bytes.buffer as ArrayBuffer],
+  );
+}
+
+parentPort!.on("message", (request: ThreadRequest) => void answer(request));

@@ -1,0 +1,195 @@
+// Long requests, as the thread that serves calls sees them (promise 5.8). The body is handed unparsed to another
+// thread, which returns a request without its conversation, and later the bytes for each target.
+import { type Matches, sentGuard } from "../../auth/guard-search.ts";
+import type { GuardPolicy } from "../../auth/guarded-text.ts";
+import type { PackedTexts } from "../../auth/packed-texts.ts";
+import type { BodyBounds } from "../../core/body-bounds.ts";
+import type { ChatRequest, UnansweredCall } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { Json } from "../../core/json.ts";
+import type { Target } from "../../core/target.ts";
+import type { EncodedRequest, Provider } from "../../providers/provider.ts";
+import type { Fetched, Place } from "../attempt/content-places.ts";
+import type { HeldFinding } from "../guards/guard-held.ts";
+import { outlineOf } from "./held-conversation.ts";
+import { type LongBodyThread, ownMemory } from "./long-body-thread.ts";
+import type {
+  CutMessages,
+  CutQuestion,
+  EncodeQuestion,
+  FillQuestion,
+  FoundQuestion,
+  Opened,
+  OpenQuestion,
+  PlacesQuestion,
+  SaidQuestion,
+} from "./long-body-worker.ts";
+import { parseChatRequest } from "../request/parse.ts";
+import { parseBoundedJson } from "../../wire/json.ts";
+import type { Fitting } from "../content/content-size.ts";
+
+/** Bounds the part of a long request beside its conversation, because that part is parsed in the serving thread. */
+export const MAX_OUTLINE_CHARACTERS = 1_048_576;
+/**
+ * Bounds the bytes of all long requests together. A request beyond this bound, or beyond the one for its tenant, is
+ * refused at once.
+ */
+const MAX_HELD_BYTES = 1024 * 1_048_576;
+const MAX_TENANTS_BYTES = MAX_HELD_BYTES / 2;
+
+export interface LongRequests {
+  /**
+   * Returns the request without its conversation, which has to be released in the end. Throws what the parser throws,
+   * or `gateway_overloaded`.
+   */
+  open(bytes: Uint8Array, bounds: BodyBounds, tenantId: string): Promise<ChatRequest>;
+  /**
+   * Returns what guards found in the conversation and in the members that are held with it, in the order in which the
+   * serving thread would have found it. `search` receives the texts as memory that the serving thread only passes on,
+   * and returns null when the guards did not finish in time.
+   */
+  look(
+    request: ChatRequest,
+    guards: readonly GuardPolicy[],
+    search: (texts: PackedTexts) => Promise<Matches | null>,
+  ): Promise<readonly GuardSaid[]>;
+  /**
+   * Returns the places in the conversation with addresses of files that the model accepts only as bytes. Throws as
+   * `placesToFetch` does.
+   */
+  places(request: ChatRequest, provider: Provider, model: string): Promise<readonly Place[]>;
+  /** Returns the request with the files at their places. Their bytes are transferred, and are empty afterwards. */
+  fill(request: ChatRequest, places: readonly Place[], fetched: readonly Fetched[]): Promise<ChatRequest>;
+  /**
+   * Returns the last messages that fit into this many characters and the margin of redaction, without their files
+   * (content-size.ts).
+   */
+  lastThatFit(request: ChatRequest, characters: number): Promise<Fitting>;
+  /** Returns the request as it is sent to the target, signed. Throws what the encoder throws. */
+  encode(request: ChatRequest, target: Target, nowMs: number): Promise<EncodedRequest>;
+  release(request: ChatRequest): void;
+}
+
+export interface GuardSaid extends HeldFinding {
+  readonly policy: GuardPolicy;
+}
+
+export function openLongRequests(thread: LongBodyThread): LongRequests {
+  const held = new Map<number, { readonly bytes: number; readonly tenantId: string }>();
+  let last = 0;
+
+  const ask = <T extends object | string>(
+    id: number,
+    method: string,
+    question: unknown,
+    transfer: readonly ArrayBuffer[] = [],
+  ): Promise<T> => thread.ask<T>(held.get(id)?.tenantId ?? "", method, question, transfer);
+  const release = (id: number): void => {
+    if (held.delete(id)) thread.tell("release", id);
+  };
+
+  return {
+    async open(bytes, bounds, tenantId) {
+      let [all, own] = [bytes.length, bytes.length];
+      for (const one of held.values()) {
+        all += one.bytes;
+        if (one.tenantId === tenantId) own += one.bytes;
+      }
+      if (all > MAX_HELD_BYTES || own > MAX_TENANTS_BYTES)
+        throw new GatewayError(
+          "gateway_overloaded",
+          "Too many long requests are in flight, of all tenants together or of this one.",
+          { headers: { "retry-after": "1" } },
+        );
+      const id = ++last;
+      held.set(id, { bytes: bytes.length, tenantId });
+      try {
+        const question: OpenQuestion = {
+          conversation: id,
+          bytes,
+          bounds,
+          maxOutlineCharacters: MAX_OUTLINE_CHARACTERS,
+        };
+        return withoutConversation(await ask<Opened>(id, "open", question, [bytes.buffer as ArrayBuffer]));
+      } catch (thrown) {
+        release(id);
+        throw thrown;
+      }
+    },
+    encode: (request, target, nowMs) =>
+      ask<EncodedRequest>(request.held!.id, "encode", {
+        conversation: request.held!.id,
+        outline: outlineOf(request),
+        masks: request.held!.masks ?? [],
+        fill: request.held!.fill ?? null,
+        target,
+        nowMs,
+      } satisfies EncodeQuestion),
+    async look(request, guards, search) {
+      const { id } = request.held!;
+      const matches = await search(await ask<PackedTexts>(id, "texts", id));
+      const places = await ask<readonly number[]>(
+        id,
+        "found",
+        { conversation: id, guards: guards.map(sentGuard), matches } satisfies FoundQuestion,
+        matches === null ? [] : [matches.numbers.buffer as ArrayBuffer],
+      );
+      const all: GuardSaid[] = [];
+      // each place means a walk over the conversation, and takes a turn of the tenant
+      for (const place of places) {
+        const said = await ask<readonly HeldFinding[]>(id, "said", { conversation: id, place } satisfies SaidQuestion);
+        for (const one of said) all.push({ ...one, policy: guards[place]! });
+      }
+      // the findings of one search are in the order of the guards
+      return all.toSorted((one, other) => one.at - other.at);
+    },
+    places: ({ held: of }, { id: family }, model) =>
+      ask<readonly Place[]>(of!.id, "places", { conversation: of!.id, family, model } satisfies PlacesQuestion),
+    async fill(request, places, fetched) {
+      const own = fetched.map(({ mediaType, bytes }) => ({ mediaType, bytes: ownMemory(bytes) }));
+      const { id } = request.held!;
+      const fill = ++last;
+      await ask(
+        id,
+        "fill",
+        { conversation: id, fill, places, fetched: own } satisfies FillQuestion,
+        own.map(({ bytes }) => bytes.buffer as ArrayBuffer),
+      );
+      return { ...request, held: { ...request.held!, fill } };
+    },
+    async lastThatFit({ held: of }, characters) {
+      const { kept, ...fitting } = await ask<CutMessages>(of!.id, "cut", {
+        conversation: of!.id,
+        characters,
+      } satisfies CutQuestion);
+      return { ...fitting, kept: parseBoundedJson(kept) as readonly Json[] };
+    },
+    release: (request) => {
+      if (request.held !== undefined) release(request.held.id);
+    },
+  };
+}
+
+/** Returns the request that the serving thread works with. The other thread has validated the whole body. */
+function withoutConversation({
+  outline,
+  held,
+  unanswered,
+  blocks,
+  vendorForms,
+  toolImages,
+  legacyFunctions,
+  isRewritten,
+}: Opened): ChatRequest {
+  const rest = parseChatRequest(outline, null);
+  return {
+    ...rest,
+    messages: [],
+    held: { ...held, unanswered: parseBoundedJson(unanswered) as unknown as readonly UnansweredCall[] },
+    blocks,
+    vendorForms: [...vendorForms, ...rest.vendorForms.filter(({ path }) => !path.startsWith("messages"))],
+    toolImages,
+    options: { ...rest.options, legacyFunctions },
+    source: isRewritten ? { ...rest.source, rewritten: new Set([...rest.source.rewritten, "messages"]) } : rest.source,
+  };
+}

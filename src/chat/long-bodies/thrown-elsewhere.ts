@@ -1,0 +1,39 @@
+// Turns an error of one thread into data, from which another thread creates and throws the same error.
+import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { MalformedAnswer, StreamError, type UpstreamFailure } from "../../providers/provider.ts";
+import { MAX_WORDS } from "../attempt/upstream-errors.ts";
+
+interface Told {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly param: string | null;
+  readonly metadata: JsonObject | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly detail: string | null;
+}
+
+/**
+ * `failure` is an error that the provider reports in a response with a success status. `malformed` says what is wrong
+ * with the provider's answer.
+ */
+export type Thrown = { readonly error: Told } | { readonly failure: UpstreamFailure } | { readonly malformed: string };
+
+export function thrownAs(thrown: unknown): Thrown {
+  if (thrown instanceof StreamError)
+    return { failure: { ...thrown.failure, message: thrown.failure.message.slice(0, MAX_WORDS) } };
+  if (thrown instanceof MalformedAnswer) return { malformed: thrown.message };
+  const { code, message, param, metadata, headers, detail } = asGatewayError(thrown);
+  return { error: { code, message, param, metadata, headers, detail } };
+}
+
+export function thrownAgain(thrown: Thrown): Error {
+  if ("failure" in thrown) return new StreamError(thrown.failure);
+  if ("malformed" in thrown) return new MalformedAnswer(thrown.malformed);
+  const { code, message, metadata, detail, ...more } = thrown.error;
+  return new GatewayError(code, message, {
+    ...more,
+    ...(metadata && { metadata }),
+    ...(detail !== null && { detail }),
+  });
+}

@@ -1,0 +1,182 @@
+// The engine of promise 7: it carries out the steps of the plan, and continues until an attempt has answered or nothing
+// is left to attempt. The caller passes in the work of an attempt: a non-streaming answer, or a stream up to its first
+// content.
+import { LATE, within } from "../../core/timeout.ts";
+import { asGatewayError, GatewayError } from "../../core/errors.ts";
+import { attemptSummary } from "../../core/record.ts";
+import type { Hedge, Route } from "../../core/route.ts";
+import { createPlan, type Failure, type Plan } from "../../routing/plan.ts";
+import { failureAfter, Failures } from "../../routing/verdict.ts";
+import type { Call } from "../call/call.ts";
+import type { Prepared, RouteCandidate } from "./stages.ts";
+import { pause } from "../call/pause.ts";
+import {
+  type Answered,
+  AttemptRun,
+  type AttemptWork,
+  endOf,
+  readyAt,
+  type Refused,
+  reserve,
+} from "../attempt/run-attempt.ts";
+
+/** Throws the error of the last attempt, with all of them in `metadata.attempts`, or the signal's reason. */
+export async function complete<T>(prepared: Prepared, call: Call, work: AttemptWork<T>): Promise<Answered<T>> {
+  const { clock, routing } = call.context;
+  const plan = createPlan<RouteCandidate>({ ...prepared, health: routing.health, random: () => routing.random() });
+  const failures = new Failures<unknown>();
+  let failure: Failure | null = null;
+  let serving: Route | null = null;
+  let empty: Answered<T> | null = null;
+  for (;;) {
+    const step = plan.next(failure, clock.monotonic(), call.deadline.leftMs());
+    if (step.kind === "give_up") {
+      if (empty !== null) return empty;
+      throw finalError(failures.told, step.why === "deadline", call);
+    }
+    if (step.waitMs > 0) await call.clock.waiting(pause(step.waitMs, call.signal));
+    const { candidate } = step;
+    serving = served(candidate, serving, call);
+    const { hedge } = serving;
+    const run = new AttemptRun(candidate, call, work);
+    try {
+      const result = await (hedge === null ? run.result : hedged(run, candidate, hedge, plan, call, work));
+      if (result.kind === "refused") {
+        // after a wait for a place, the call may be over
+        call.signal.throwIfAborted();
+        if (result.reason !== null) failures.add(result.reason, result.reason.code, false);
+        failure = { kind: "refused", retryAfterMs: null };
+        continue;
+      }
+      if (empty !== null) abandon(empty, work);
+      if (!work.isEmpty(result.answer)) return result;
+      empty = result;
+      // the attempt has ended, and its place is released for the next one
+      result.attempt.settle("success");
+      failure = { kind: "retryable", retryAfterMs: null };
+    } catch (thrown) {
+      if (empty !== null) abandon(empty, work);
+      empty = null;
+      // the reason that ended the whole call is what its client receives
+      if (call.signal.aborted) throw withAttempts(thrown, call);
+      failures.add(thrown, asGatewayError(thrown).code, true);
+      failure = failureAfter(endOf(thrown, call, run.endingRequest));
+    }
+  }
+}
+
+/**
+ * Returns the route that serves the call from this step on. A route that takes over the call has its own time bound and
+ * its own share of hedges.
+ */
+function served({ route }: RouteCandidate, before: Route | null, call: Call): Route {
+  const { clock, routing } = call.context;
+  if (before?.name === route.name) return route;
+  if (before !== null) call.deadline.boundByNextRoute(route.timeouts.totalMs);
+  if (route.hedge !== null) routing.hedging.called(route.name, clock.monotonic());
+  return route;
+}
+
+/**
+ * Discards an empty answer that is followed by another attempt. The upstream answered, so that its health is good; the
+ * record states why there was another attempt.
+ */
+function abandon<T>({ answer, attempt }: Answered<T>, { discard }: AttemptWork<T>): void {
+  for (const request of attempt.requests) request.failed("upstream_incomplete");
+  discard(answer);
+}
+
+/**
+ * Starts a second attempt when the first content is late. The attempt with the first content wins, and the other one is
+ * ended. Rejects with the failure of the first attempt.
+ */
+async function hedged<T>(
+  first: AttemptRun<T>,
+  candidate: RouteCandidate,
+  hedge: Hedge,
+  plan: Plan<RouteCandidate>,
+  call: Call,
+  work: AttemptWork<T>,
+): Promise<Answered<T> | Refused> {
+  const {
+    clock,
+    routing: { hedging },
+  } = call.context;
+  const delayMs = hedging.delayMs(hedge, candidate.key);
+  if (delayMs === null || !(await isLate(first.result, delayMs)) || first.hasContent) return first.result;
+  const step = plan.second(clock.monotonic(), ({ upstream }) =>
+    hedging.take(candidate.route.name, hedge, upstream, clock.monotonic()),
+  );
+  if (step === null) return first.result;
+  const second = new AttemptRun(step.candidate, call, work);
+  const winner = await Promise.any([answerOf(first), answerOf(second)]).catch(() => null);
+  if (winner === null) return first.result;
+  const loser = winner.run === first ? second : first;
+  loser.supersede();
+  void release(loser, work);
+  return winner.answered;
+}
+
+/** Rejects when the attempt yields no answer. */
+async function answerOf<T>(
+  run: AttemptRun<T>,
+): Promise<{ readonly run: AttemptRun<T>; readonly answered: Answered<T> }> {
+  const answered = await run.result;
+  if (answered.kind === "refused") throw answered.reason ?? new Error("the target was not called");
+  return { run, answered };
+}
+
+/** Releases an answer that arrived although its attempt was superseded. */
+async function release<T>(loser: AttemptRun<T>, { discard }: AttemptWork<T>): Promise<void> {
+  const late = await loser.result.catch(() => null);
+  if (late?.kind !== "answered") return;
+  discard(late.answer);
+  late.attempt.settle("cancelled");
+}
+
+/** Whether the attempt is still in flight after this time. */
+async function isLate(attempt: Promise<unknown>, delayMs: number): Promise<boolean> {
+  const over = attempt.then(
+    () => null,
+    () => null,
+  );
+  return (await within(over, delayMs)) === LATE;
+}
+
+/**
+ * Reserves what a first attempt may use, for work that precedes it: a call that is refused has no effects (promise
+ * 4.3), and one that has effects is in the ledger. Throws the last refusal, or `ledger_unavailable`.
+ */
+export async function admitAhead({ stages }: Prepared, call: Call): Promise<void> {
+  let refusal: GatewayError | null = null;
+  for (const candidate of stages.flatMap(({ candidates }) => candidates)) {
+    const ready = readyAt(candidate, call);
+    const reserved = ready.kind === "refused" ? ready.reason : await reserve(candidate, ready.ready, call);
+    if (ready.kind === "refused" || reserved instanceof GatewayError) {
+      refusal = (reserved as GatewayError | null) ?? refusal;
+      continue;
+    }
+    call.lifetime.admitted();
+    reserved?.begun();
+    // the call keeps the reservation until it is over
+    reserved?.end();
+    return;
+  }
+  if (refusal !== null) throw withAttempts(refusal, call);
+}
+
+function finalError(last: unknown, outOfTime: boolean, call: Call): unknown {
+  if (last !== null) return withAttempts(last, call);
+  return outOfTime
+    ? call.deadline.error()
+    : new GatewayError("no_target_available", "No target of the route is available now; try again shortly.", {
+        headers: { "retry-after": "1" },
+      });
+}
+
+/** Adds every attempt to the failure of a call (promise 7.6). */
+export function withAttempts(thrown: unknown, { record: { attempts } }: Call): unknown {
+  return thrown instanceof GatewayError && attempts.length > 0
+    ? thrown.withMetadata({ attempts: attempts.map(attemptSummary) })
+    : thrown;
+}

@@ -1,0 +1,500 @@
+// The stages of a call, in the form that the plan needs: the targets of its route or its one model, then its own
+// fallbacks, then those of its route. Each candidate has the route that serves it, and everything that depends on a
+// route (limits, policies, settings, retries, timeouts, the record, the answer) is read from there.
+import { requireEnabled } from "../../auth/enabled-models.ts";
+import { requireTarget } from "../../auth/token-restrictions.ts";
+import type { GuardPolicy } from "../../auth/guarded-text.ts";
+import type { ChatRequest } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { PolicyTarget } from "../../core/policy.ts";
+import type { PolicyOutcome } from "../../core/record.ts";
+import type { Principal } from "../../core/identity.ts";
+import {
+  DEFAULT_RETRIES,
+  DIRECT_ROUTE,
+  directRoute,
+  type Route,
+  type RouteTarget,
+  type Sticky,
+} from "../../core/route.ts";
+import { fingerprint } from "../../credentials/fingerprint.ts";
+import { compileFallback } from "../../routing/compile-routes.ts";
+import type { Candidate, Stage } from "../../routing/plan.ts";
+import { contextWindowFallback, resolveRoute, splitModel } from "../../routing/resolve-route.ts";
+import type { Call } from "../call/call.ts";
+import type { CallDeadline } from "../call/call-deadline.ts";
+import type { CallRecorder } from "../call/call-recorder.ts";
+import type { PricedCall } from "./call-price.ts";
+import type { ChatContext } from "../call/context.ts";
+import { comparableCost } from "./cost-estimate.ts";
+import { atEntry, type Entry, requestForEntry, requestForTarget } from "../fit/entry-request.ts";
+import type { CallPolicies } from "../call/call-policies.ts";
+import { fitRequest, type FitSettings, type FittedRequest } from "../fit/fit.ts";
+import { settingsFor } from "../fit/fit-settings.ts";
+import { withheldLogprobs } from "../guards/guard-answer.ts";
+import { openingOf } from "../long-bodies/held-conversation.ts";
+import { requireNoHeaders } from "../fit/narrowed-headers.ts";
+import { type Resolved, targetFor } from "./resolve-target.ts";
+
+/** What would be sent to a target. It is made when it is first needed, and only once. */
+export interface ReadyTarget {
+  /** The target without its credential. */
+  readonly resolved: Resolved;
+  readonly fitted: FittedRequest;
+  /** The guards that search the answer. */
+  readonly outputGuards: readonly GuardPolicy[];
+}
+
+export interface RouteCandidate extends Candidate {
+  /** The route that serves the candidate, whose rules apply. */
+  readonly route: Route;
+  readonly serving: Serving;
+  readonly target: RouteTarget;
+  /**
+   * The name, as the budget has it, of the target to which a budget redirects calls; `null` for a target that was
+   * requested.
+   */
+  readonly insteadOf: string | null;
+  /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
+  readonly deployed: string | null;
+  /** Whether the candidate was passed over before, because no budget had redirected the call to it yet. */
+  readonly isAgain: boolean;
+  /** Throws GatewayError where this caller may not call this target (promise 3.4). */
+  permit(): void;
+  /** The outcomes of policies for this target so far. */
+  spoken(): readonly PolicyOutcome[];
+  /**
+   * Returns the client's own request in the form that this target accepts. Throws GatewayError where it cannot accept
+   * it.
+   */
+  ready(): ReadyTarget;
+}
+
+export type RouteStage = Stage<RouteCandidate>;
+
+export interface Prepared {
+  readonly stages: readonly RouteStage[];
+  readonly contextLeg: (candidate: RouteCandidate) => RouteStage | null;
+  readonly contentPolicyLegs: (candidate: RouteCandidate) => readonly RouteStage[];
+  /** The route of the first stage. */
+  readonly route: Route;
+}
+
+/** The parts of a call that matter for its stages. */
+export type PlannedCall = PricedCall &
+  Pick<Call, "policies"> & {
+    readonly context: Pick<ChatContext, "providers">;
+    readonly deadline: Pick<CallDeadline, "boundByRoute">;
+    readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
+  };
+
+/** What all stages of one call have in common. */
+interface Preparing {
+  readonly sent: ChatRequest;
+  readonly principal: Principal;
+  readonly http: Headers;
+  readonly call: PlannedCall;
+  /**
+   * The routes that have taken over the call. No route does so twice, because that would bring nothing new, and a chain
+   * of routes may be a loop.
+   */
+  readonly entered: Set<string>;
+}
+
+/** How a target became a candidate. */
+interface Origin {
+  /** Parameters of the entries that led here; empty when there are none. */
+  readonly variant: string;
+  /**
+   * Whether the configuration of a route names the target. The route then covers it for a token that is restricted to
+   * routes.
+   */
+  readonly covered: boolean;
+  readonly insteadOf: string | null;
+  readonly isAgain: boolean;
+}
+
+/**
+ * A route that serves the call, from the beginning or after it took the call over. Its name and its rules apply to
+ * everything that the call reaches through it (promise 1.5).
+ */
+interface Serving {
+  readonly route: Route;
+  /** The request as it came to the route. */
+  readonly request: ChatRequest;
+  readonly origin: Origin;
+  contextLeg(target: RouteTarget): RouteStage | null;
+  /** Returns the same list each time. */
+  contentPolicyLegs(): readonly RouteStage[];
+}
+
+/**
+ * Throws `invalid_request`, `permission_required`, `route_not_found`, `model_not_found` or `model_not_in_route`; for a
+ * direct call, also the errors for what its one target does not accept.
+ */
+export function prepare(
+  sent: ChatRequest,
+  principal: Principal,
+  http: Headers,
+  call: PlannedCall,
+  degradeTo: readonly string[] = [],
+): Prepared {
+  requireNoHeaders(sent, principal.restrictions);
+  const { route, asked } = resolveRoute(sent.options, call.snapshot, principal);
+  const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]) };
+  const serving = servingOf(preparing, route, sent, {
+    variant: "",
+    covered: principal.restrictions?.coversRoute(route.name) === true,
+    insteadOf: null,
+    isAgain: false,
+  });
+  call.deadline.boundByRoute(route.timeouts.totalMs);
+  const stages = routeLegs(
+    preparing,
+    serving,
+    asked,
+    route.name === DIRECT_ROUTE ? (route.targets.length > 1 ? "model_list" : "direct") : `route ${route.name}`,
+  );
+  const [first] = stages[0]!.candidates;
+  call.recorder.targeted(first!.target, route.name);
+  // a call that names its target fails at once when that target does not accept the request
+  if ((asked !== null || route.targets.length === 1) && isPermitted(first!))
+    call.recorder.fitted(first!.ready().fitted);
+  for (const model of sent.options.contextWindowFallbacks.values())
+    splitModel(model, call.snapshot, "context_window_fallback_dict");
+  // the route does not cover what a request itself names
+  for (const fallback of sent.options.fallbacks)
+    stages.push(
+      ...atPath(fallback.path, fallback, () =>
+        entryLegs(preparing, serving, fallback, { ...serving.origin, covered: false }),
+      ),
+    );
+  stages.push(...routeFallbacks(preparing, serving));
+  if (principal.restrictions !== null) requireSomePermitted(stages);
+  for (const name of degradeTo) stages.push(...insteadLegs(preparing, serving, name, false));
+  // the budget that refuses one of them may redirect to one that was passed over
+  for (const name of degradeTo.slice(0, -1)) stages.push(...insteadLegs(preparing, serving, name, true));
+  return {
+    stages,
+    route,
+    contextLeg: ({ serving: own, target }) => own.contextLeg(target),
+    contentPolicyLegs: ({ serving: own }) => own.contentPolicyLegs(),
+  };
+}
+
+function servingOf(preparing: Preparing, route: Route, request: ChatRequest, origin: Origin): Serving {
+  let policyLegs: readonly RouteStage[] | null = null;
+  const serving: Serving = {
+    route,
+    request,
+    origin,
+    contextLeg: (target) => contextLeg(preparing, serving, target),
+    contentPolicyLegs: () =>
+      (policyLegs ??= route.contentPolicyFallbacks.flatMap((fallback) =>
+        entryLegs({ ...preparing, entered: new Set([route.name]) }, serving, fallback, origin),
+      )),
+  };
+  return serving;
+}
+
+/** Yields all stages that a call may reach, including those of its fallback lists. */
+export function* everyLeg(prepared: Prepared): Generator<RouteStage> {
+  yield* prepared.stages;
+  for (const { candidates } of prepared.stages)
+    for (const candidate of candidates) {
+      yield* prepared.contentPolicyLegs(candidate);
+      const stage = prepared.contextLeg(candidate);
+      if (stage !== null) yield stage;
+    }
+}
+
+/**
+ * Returns the stages to which a budget redirects calls. A name that does not exist is left out, because the caller is
+ * not at fault.
+ */
+function insteadLegs(preparing: Preparing, serving: Serving, name: string, isAgain: boolean): readonly RouteStage[] {
+  try {
+    return entryLegs({ ...preparing, entered: new Set() }, serving, compileFallback(name), {
+      ...serving.origin,
+      insteadOf: name,
+      isAgain,
+    });
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return [];
+    throw thrown;
+  }
+}
+
+/** Throws the last refusal when no target is permitted, whatever the health of the targets is. */
+function requireSomePermitted(stages: readonly RouteStage[]): void {
+  const candidates = stages.flatMap((stage) => stage.candidates);
+  if (!candidates.some(isPermitted)) candidates.at(-1)!.permit();
+}
+
+function isPermitted(candidate: RouteCandidate): boolean {
+  try {
+    candidate.permit();
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return false;
+    throw thrown;
+  }
+}
+
+function atPath<T>(path: string, { params }: Entry, make: () => T): T {
+  try {
+    return make();
+  } catch (thrown) {
+    throw atEntry(thrown, path, params);
+  }
+}
+
+/**
+ * A target that was requested in addition to the route is attempted first, and the others only as its fallbacks
+ * (promise 1.2).
+ */
+function routeLegs(preparing: Preparing, serving: Serving, asked: RouteTarget | null, label: string): RouteStage[] {
+  const { route, request, origin } = serving;
+  const group = {};
+  const stage = (targets: readonly RouteTarget[]): RouteStage =>
+    legOf(preparing, serving, { request, origin, route, targets, label, group });
+  if (asked === null) return [stage(route.targets)];
+  const others = route.targets.filter((target) => target !== asked);
+  return [stage([asked]), ...(others.length === 0 ? [] : [stage(others)])];
+}
+
+function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteStage[] {
+  const { route, origin } = serving;
+  // a route that the token may not name has no fallbacks, whatever they would be
+  if (
+    route.fallbacks.length === 0 ||
+    !(origin.covered || preparing.principal.restrictions?.permitsRoute(route.name) !== false)
+  )
+    return [];
+  return route.fallbacks.flatMap((fallback) => entryLegs(preparing, serving, fallback, origin));
+}
+
+/**
+ * A fallback is either one model, which the same route continues to serve, or another route, which takes the call over.
+ */
+function entryLegs(preparing: Preparing, serving: Serving, entry: Entry, from: Origin): RouteStage[] {
+  const {
+    call: { snapshot },
+    principal,
+  } = preparing;
+  const request = requestForEntry(serving.request, entry);
+  const { route, asked } = resolveRoute(
+    { route: entry.route, model: entry.model, modelList: null },
+    snapshot,
+    principal,
+  );
+  const origin: Origin =
+    Object.keys(entry.params).length === 0 ? from : { ...from, variant: from.variant + JSON.stringify(entry.params) };
+  if (route.name !== DIRECT_ROUTE || entry.route !== null)
+    return handedOver(preparing, servingOf(preparing, route, request, coveredBy(route, origin, principal)), asked);
+  return [
+    legOf(preparing, serving, {
+      request,
+      origin,
+      route: alone(serving.route, route.targets[0]!),
+      targets: route.targets,
+      label: route.targets[0]!.name,
+      group: {},
+    }),
+  ];
+}
+
+/** Returns the stages of a route that takes the call over, followed by its own fallbacks. */
+function handedOver(preparing: Preparing, serving: Serving, asked: RouteTarget | null): RouteStage[] {
+  const {
+    route,
+    origin: { variant, covered },
+  } = serving;
+  if (route.name === DIRECT_ROUTE) return routeLegs(preparing, serving, asked, route.targets[0]!.name);
+  const place = variant === "" && !covered ? route.name : `${route.name} ${covered ? "covered" : ""} ${variant}`;
+  if (preparing.entered.has(place)) return [];
+  preparing.entered.add(place);
+  return [...routeLegs(preparing, serving, asked, `route ${route.name}`), ...routeFallbacks(preparing, serving)];
+}
+
+function coveredBy({ name }: Route, origin: Origin, { restrictions }: Principal): Origin {
+  return !origin.covered && restrictions?.coversRoute(name) === true ? { ...origin, covered: true } : origin;
+}
+
+/** Returns the rules of a route for a target that is not its own. */
+function alone(route: Route, target: RouteTarget): Route {
+  return { ...route, strategy: "priority", targets: [target], sticky: null };
+}
+
+function contextLeg(preparing: Preparing, serving: Serving, target: RouteTarget): RouteStage | null {
+  const { route, request, origin } = serving;
+  const asked = contextWindowFallback(preparing.sent.options.contextWindowFallbacks, target);
+  const model = asked ?? contextWindowFallback(route.contextWindowFallbacks, target);
+  if (model === null) return null;
+  const [longer] = directRoute(splitModel(model, preparing.call.snapshot, "context_window_fallback_dict")).targets;
+  return legOf(preparing, serving, {
+    request: requestForEntry(request, entryOf(model)),
+    // the caller's own map names models just as a request does
+    origin: asked === null ? origin : { ...origin, covered: false },
+    route: alone(route, longer!),
+    targets: [longer!],
+    label: longer!.name,
+    group: {},
+  });
+}
+
+function entryOf(model: string): Entry {
+  return { model, route: null, params: {} };
+}
+
+interface LegParts {
+  readonly request: ChatRequest;
+  readonly origin: Origin;
+  readonly route: Route;
+  readonly targets: readonly RouteTarget[];
+  readonly label: string;
+  readonly group: object;
+}
+
+function legOf(
+  preparing: Preparing,
+  serving: Serving,
+  { request, origin, route, targets, label, group }: LegParts,
+): RouteStage {
+  const { sent, http } = preparing;
+  return {
+    label,
+    group,
+    strategy: route.strategy,
+    candidates: targets.map((target) => candidateOf(preparing, serving, origin, request, route, target)),
+    breaker: route.breaker,
+    onExhausted: route.onExhausted,
+    retries: request.options.numRetries ?? route.retries ?? DEFAULT_RETRIES,
+    stickyKey: route.sticky === null ? null : stickyKey(route.sticky, sent, http),
+  };
+}
+
+function candidateOf(
+  { principal, call }: Preparing,
+  serving: Serving,
+  { variant, covered, insteadOf, isAgain }: Origin,
+  request: ChatRequest,
+  route: Route,
+  target: RouteTarget,
+): RouteCandidate {
+  let ready: ReadyTarget | null = null;
+  const { policies } = call;
+  const place: PolicyTarget = { provider: target.providerId, model: target.model, route: route.name };
+  let judged: ReturnType<CallPolicies["at"]> | null = null;
+  const deployment = deploymentOf(request, target);
+  const deployed = deployment === null ? null : `${target.providerId}:${deployment}`;
+  const permit = (): void => {
+    requireEnabled(call.snapshot, principal, target.name);
+    requireTarget(principal.restrictions, route, target, covered);
+    if (deployed !== null) {
+      requireEnabled(call.snapshot, principal, deployed);
+      requireTarget(principal.restrictions, route, { name: deployed }, false);
+    }
+    if (policies === null) return;
+    judged ??= judgedAt(policies, place, deployment, requestForTarget(request, target, route));
+    if (judged.refusal !== null) throw judged.refusal;
+  };
+  const prepared = (): ReadyTarget => {
+    if (ready !== null) return ready;
+    const asked = requestForTarget(request, target, route);
+    const own = policies === null ? asked : policies.input(asked, place);
+    const outputGuards = policies === null ? NO_GUARDS : policies.output(place);
+    const resolved = targetFor(target.providerId, target.model, own.options, call.snapshot, call.context.providers);
+    const fitted = fitRequest(
+      own,
+      resolved.provider,
+      resolved.target,
+      settingsAt(target, settingsFor(own.options, principal, call.snapshot, route)),
+      principal,
+    );
+    ready = { resolved, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
+    return ready;
+  };
+  return {
+    key: healthKey(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner),
+    // a target that was refused when it was requested may run when a budget redirects the call to it
+    variant: insteadOf === null ? variant : `${isAgain ? "again" : "instead"} ${variant}`,
+    upstream: target.providerId,
+    weight: target.weight,
+    order: target.order,
+    costNanoUsd: route.strategy === "least_cost" ? costOf(prepared, call) : null,
+    serving,
+    route,
+    target,
+    insteadOf,
+    deployed,
+    isAgain,
+    permit,
+    spoken: () => judged?.outcomes ?? NO_TOUCHES,
+    ready: prepared,
+  };
+}
+
+function settingsAt({ drop }: RouteTarget, settings: FitSettings): FitSettings {
+  return drop === undefined ? settings : { ...settings, drop };
+}
+
+/**
+ * Returns the deployment that the request calls instead of the model (promise 1.7). Both are checked, because a
+ * provider without deployments calls the model.
+ */
+function deploymentOf({ params }: ChatRequest, { brought, model }: RouteTarget): string | null {
+  const named = brought?.params["deployment_id"] ?? params.deployment_id;
+  return typeof named === "string" && named !== model ? named : null;
+}
+
+function judgedAt(
+  policies: CallPolicies,
+  place: PolicyTarget,
+  deployment: string | null,
+  request: ChatRequest,
+): ReturnType<CallPolicies["at"]> {
+  const judged = policies.at(place, request);
+  if (deployment === null || judged.refusal !== null) return judged;
+  const deployed = policies.at({ ...place, model: deployment }, request);
+  return deployed.refusal === null ? judged : deployed;
+}
+
+const NO_GUARDS: readonly GuardPolicy[] = [];
+const NO_TOUCHES: readonly PolicyOutcome[] = [];
+
+/**
+ * Credentials and addresses that a caller sends have their own health: a wrong key or an unreachable address of one
+ * caller says nothing about the operator's.
+ */
+function healthKey(
+  target: RouteTarget,
+  request: ChatRequest,
+  route: Route,
+  { tokenId }: Principal,
+  owner: string | undefined,
+): string {
+  const { baseUrl, credentials } = (target.brought === undefined ? request : requestForTarget(request, target, route))
+    .options;
+  if (target.brought === undefined && baseUrl === null && credentials.size === 0)
+    return owner === undefined ? target.name : `${target.name} of ${owner}`;
+  // two keys of one account are two targets, because one of them may have reached its limit
+  const keys = [...credentials.values()].map(({ stored }) => ` with ${fingerprint(stored).slice(0, 12)}`);
+  return `${target.name} of ${tokenId}${baseUrl === null ? "" : ` at ${baseUrl}`}${keys.join("")}`;
+}
+
+/** Returns null for a target that does not accept the request, because its cost is unknown. */
+function costOf(ready: () => ReadyTarget, call: PricedCall): number | null {
+  try {
+    const { fitted, resolved } = ready();
+    return comparableCost(fitted.request, resolved, call);
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return null;
+    throw thrown;
+  }
+}
+
+function stickyKey(sticky: Sticky, { params, messages, held }: ChatRequest, http: Headers): string | null {
+  if (sticky.by === "user") return params.user ?? params.safety_identifier ?? null;
+  return sticky.by === "header" ? http.get(sticky.name) : (held?.opening ?? openingOf(messages));
+}

@@ -1,0 +1,94 @@
+// The bounds of a chat request's body (promise 5.8): those of its JSON, which are checked before a value is created,
+// and those of the names in it.
+import type { BodyBounds } from "../../core/body-bounds.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { FIELDS } from "../../core/params.ts";
+import type { JsonBounds } from "../../wire/json-scan.ts";
+
+const made = new WeakMap<BodyBounds, JsonBounds>();
+
+export function jsonBounds(bounds: BodyBounds): JsonBounds {
+  const known = made.get(bounds);
+  if (known !== undefined) return known;
+  const { maxValues, maxLevels, maxMessages, maxTools, maxItems, maxNameCharacters, maxNumberDigits } = bounds;
+  const messages = { own: maxMessages, inside: maxItems };
+  const tools = { own: maxTools, inside: maxItems };
+  const ofField = { own: maxItems, inside: maxItems };
+  const passed = { own: Number.POSITIVE_INFINITY, inside: Number.POSITIVE_INFINITY };
+  const fresh: JsonBounds = {
+    maxDepth: maxLevels,
+    maxValues,
+    maxMembers: maxItems,
+    maxDigits: maxNumberDigits,
+    maxName: maxNameCharacters,
+    maxItems: (member) =>
+      member === "messages"
+        ? messages
+        : member === "tools" || member === "functions"
+          ? tools
+          : FIELDS.has(member)
+            ? ofField
+            : passed,
+  };
+  made.set(bounds, fresh);
+  return fresh;
+}
+
+/** `path` is the path of the member that is too large; empty for the whole body. */
+export function beyondBound(message: string, path: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param: path === "" ? null : path });
+}
+
+/** Fields that contain the name of something. */
+const NAMES = [
+  "model",
+  "route",
+  "tenant_id",
+  "project_id",
+  "deployment_id",
+  "reasoning_effort",
+  "verbosity",
+  "service_tier",
+  "hf_model_name",
+  "tool_choice",
+  "function_call",
+] as const;
+
+/**
+ * Throws `invalid_request` with the path of the first name that is too long. The parser reports values of the wrong
+ * type.
+ */
+export function requireShortNames(body: JsonObject, { maxNameCharacters: max }: BodyBounds): void {
+  for (const name of NAMES) requireShort(body[name], name, max);
+  const { modalities, fallbacks, model_list: list, context_window_fallback_dict: models } = body;
+  each(modalities, (one, index) => requireShort(one, `modalities[${index}]`, max));
+  each(fallbacks, (one, index) => {
+    const path = `fallbacks[${index}]`;
+    requireShort(one, path, max);
+    if (isObject(one)) for (const name of ["model", "route"]) requireShort(one[name], `${path}.${name}`, max);
+  });
+  each(list, (one, index) => {
+    if (!isObject(one)) return;
+    requireShort(one["model_name"], `model_list[${index}].model_name`, max);
+    if (isObject(one["params"])) requireShort(one["params"]["model"], `model_list[${index}].params.model`, max);
+  });
+  if (isObject(models)) {
+    for (const [from, to] of Object.entries(models)) {
+      const path = `context_window_fallback_dict.${from.slice(0, max)}`;
+      requireShort(from, path, max);
+      requireShort(to, path, max);
+    }
+  }
+}
+
+function each(value: Json | undefined, look: (item: Json, index: number) => void): void {
+  if (Array.isArray(value)) (value as readonly Json[]).forEach(look);
+}
+
+function requireShort(value: Json | undefined, path: string, max: number): void {
+  if (typeof value === "string" && value.length > max)
+    throw new GatewayError("invalid_request", `${path} may have at most ${max} characters; got ${value.length}.`, {
+      param: path,
+    });
+}

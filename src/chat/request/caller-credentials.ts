@@ -1,0 +1,121 @@
+// Credentials and provider settings that a request contains (they require `byo_endpoint`): `api_key`, `aws_*`,
+// `vertex_*`, `api_version`. resolve.ts decides which of them the target's provider accepts.
+import type { CallerSettings } from "../../core/chat.ts";
+import { type CredentialForm, googleServiceAccount, type StoredCredential } from "../../core/credential.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { invalid } from "../../core/params.ts";
+import { ADDRESS_WORD } from "../../core/target.ts";
+import { API_KEY } from "../../providers/credential-settings.ts";
+
+const SETTING_FIELDS = ["api_version", "aws_region_name", "vertex_project", "vertex_location"] as const;
+const FROM_CALLER = { weight: 1, fromCaller: true } as const;
+const NONE: ReadonlyMap<CredentialForm, CallerCredential> = new Map();
+const NO_SETTINGS: CallerSettings = {};
+
+export interface CallerCredential {
+  readonly stored: StoredCredential;
+  /** The field of the request that contained the credential, for errors. */
+  readonly field: string;
+}
+
+type Fields = Readonly<Record<string, Json>>;
+
+/** Returns at most one credential of each form. Throws `invalid_request` with the field. */
+export function parseCallerCredentials(fields: Fields): ReadonlyMap<CredentialForm, CallerCredential> {
+  const [key, aws, google] = [callerKey(fields), awsPair(fields), googleAccess(fields)];
+  if (key === null && aws === null && google === null) return NONE;
+  const found = new Map<CredentialForm, CallerCredential>();
+  if (key !== null) found.set("key", key);
+  if (aws !== null) found.set("aws", aws);
+  if (google !== null) found.set("google", google);
+  return found;
+}
+
+/**
+ * Checks the settings, so that a request cannot change an address through them (promise 1.8). Throws `invalid_request`
+ * with the field.
+ */
+export function parseCallerSettings(fields: Fields): CallerSettings {
+  let settings: Record<string, string> | null = null;
+  for (const name of SETTING_FIELDS) {
+    const value = fields[name];
+    if (value === undefined) continue;
+    if (typeof value !== "string" || !ADDRESS_WORD.test(value))
+      throw invalid(name, "1 to 128 letters, digits, dots, underscores or dashes", value);
+    (settings ??= {})[name] = value;
+  }
+  return settings ?? NO_SETTINGS;
+}
+
+function visible(fields: Fields, name: string): string | null {
+  const value = fields[name];
+  if (value === undefined) return null;
+  if (typeof value !== "string" || !API_KEY.test(value))
+    throw new GatewayError(
+      "invalid_request",
+      `${name} must be at most 16384 visible ASCII characters without spaces and line breaks.`,
+      { param: name },
+    );
+  return value;
+}
+
+function callerKey(fields: Fields): CallerCredential | null {
+  const secret = visible(fields, "api_key");
+  return secret === null ? null : { stored: { kind: "key", secret, ...FROM_CALLER }, field: "api_key" };
+}
+
+function awsPair(fields: Fields): CallerCredential | null {
+  const accessKeyId = visible(fields, "aws_access_key_id");
+  const secretAccessKey = visible(fields, "aws_secret_access_key");
+  const sessionToken = visible(fields, "aws_session_token");
+  if (accessKeyId === null && secretAccessKey === null && sessionToken === null) return null;
+  for (const [name, value] of [
+    ["aws_access_key_id", accessKeyId],
+    ["aws_secret_access_key", secretAccessKey],
+  ] as const)
+    if (value === null || value === "")
+      throw new GatewayError(
+        "invalid_request",
+        `${name} is missing: send both aws_access_key_id and aws_secret_access_key, and aws_session_token if they are temporary.`,
+        { param: name },
+      );
+  return {
+    stored: {
+      kind: "aws_keys",
+      accessKeyId: accessKeyId!,
+      secretAccessKey: secretAccessKey!,
+      sessionToken: sessionToken || null,
+      ...FROM_CALLER,
+    },
+    field: "aws_access_key_id",
+  };
+}
+
+function googleAccess(fields: Fields): CallerCredential | null {
+  const token = visible(fields, "vertex_access_token");
+  const account = fields["vertex_credentials"];
+  if (token !== null && account !== undefined)
+    throw new GatewayError(
+      "invalid_request",
+      "vertex_access_token and vertex_credentials cannot be sent together; send one of them.",
+      { param: "vertex_credentials" },
+    );
+  if (token !== null) return { stored: { kind: "token", secret: token, ...FROM_CALLER }, field: "vertex_access_token" };
+  if (account === undefined) return null;
+  const file = typeof account === "string" ? parsedJson(account) : account;
+  const parsed = isObject(file)
+    ? googleServiceAccount(file)
+    : 'the JSON of a service account\'s key file, with the type "service_account"';
+  if (typeof parsed === "string")
+    throw new GatewayError("invalid_request", `vertex_credentials must be ${parsed}.`, { param: "vertex_credentials" });
+  return { stored: { ...parsed, ...FROM_CALLER }, field: "vertex_credentials" };
+}
+
+function parsedJson(text: string): JsonObject | null {
+  try {
+    return JSON.parse(text) as JsonObject;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,272 @@
+// Parses the text of a body to a ChatRequest: every field is in exactly one class (promise 6.1), and is checked by the
+// table of the common set and the rules of promise 5. fit.ts checks what depends on the target, such as what its vendor
+// understands.
+import { rateOfToken } from "../../accounting/price.ts";
+import type { AskedToolServer, CallOptions, ChatParams, ChatRequest } from "../../core/chat.ts";
+import { type BodyBounds, LEAST_BODY_BOUNDS } from "../../core/body-bounds.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { Permission } from "../../core/identity.ts";
+import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
+import { COMMON, FIELDS, GATEWAY } from "../../core/params.ts";
+import { parseJsonObject } from "../../wire/json.ts";
+import { JsonError } from "../../wire/json-error.ts";
+import { beyondBound, requireShortNames, jsonBounds } from "./bounded-body.ts";
+import { parseCallerCredentials, parseCallerSettings } from "./caller-credentials.ts";
+import { parseCallerHeaders } from "../fit/caller-headers.ts";
+import { withToolsForFunctions } from "./legacy-functions.ts";
+import { isToolServer, parseToolServers } from "../tools/parse-mcp.ts";
+import { parseMessages } from "./parse-messages.ts";
+import { parseRouting } from "./parse-routing.ts";
+import { parseResponseFormat, parseToolChoice, parseTools } from "./parse-tools.ts";
+
+/** Gateway fields of a request that require the permission `byo_endpoint` (promise 2.4). */
+const BYO_FIELDS = [
+  "base_url",
+  "api_base",
+  "api_key",
+  "api_version",
+  "deployment_id",
+  "model_list",
+  "headers",
+  "extra_headers",
+  "aws_region_name",
+  "aws_access_key_id",
+  "aws_secret_access_key",
+  "aws_session_token",
+  "vertex_project",
+  "vertex_location",
+  "vertex_credentials",
+  "vertex_access_token",
+] as const;
+const BYO_PREFIX = /^(aws|vertex)_/;
+/** Whether a field of a request contains an address or a credential, or belongs to one. */
+export function isEndpointField(name: string): boolean {
+  return BYO_PREFIX.test(name) || (name !== "model_list" && (BYO_FIELDS as readonly string[]).includes(name));
+}
+/** The two names of one bound. */
+const BOUNDS = ["max_tokens", "max_completion_tokens"] as const;
+
+/**
+ * Throws GatewayError `invalid_json`, `invalid_request` and similar errors with the path in `param`. `bounds` is null
+ * when the text consists of parts that were checked before.
+ */
+export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST_BODY_BOUNDS): ChatRequest {
+  const { value: body, members } = parseBody(text, bounds);
+  if (bounds !== null) requireShortNames(body, bounds);
+  const fields = classify(body);
+  const legacy = withToolsForFunctions(fields.common, fields.gateway);
+  const toolServers = parseToolServers((legacy.params["tools"] as readonly Json[] | undefined) ?? []);
+  const params = checkParams(legacy.params, toolServers);
+  const conversation = parseMessages(fields.gateway["messages"], legacy.active, toolServers.length > 0);
+  const forms = [...conversation.vendorForms];
+  // the errors name positions in the text, so that tool servers are not removed here but skipped
+  if (legacy.params["tools"] !== undefined) parseTools(legacy.params["tools"] as readonly JsonObject[], forms);
+  if (params.tool_choice !== undefined) parseToolChoice(params.tool_choice, toolServers, forms);
+  if (params.response_format !== undefined) parseResponseFormat(params.response_format, forms);
+  const extra = mergeExtraBody(fields.extra, fields.gateway["extra_body"], body);
+  return {
+    messages: conversation.messages,
+    params,
+    extra,
+    options: readOptions(fields.gateway, fields.common, extra, toolServers, legacy.active || conversation.legacy),
+    blocks: conversation.blocks,
+    vendorForms: forms,
+    offered: null,
+    toolImages: conversation.toolImages,
+    source: {
+      text,
+      members,
+      rewritten: rewrittenMembers(body, params, [
+        ...legacy.rewritten,
+        ...(toolServers.length > 0 ? ["tools"] : []),
+        ...(conversation.rewritten ? ["messages"] : []),
+      ]),
+    },
+    warnings: [],
+  };
+}
+
+/**
+ * Returns the members whose text differs from what the request holds: those of `known`, and those that null and -1
+ * affect.
+ */
+function rewrittenMembers(body: JsonObject, params: ChatParams, known: readonly string[]): ReadonlySet<string> {
+  const names = new Set(known);
+  for (const name of BOUNDS) if (body[name] !== undefined && body[name] !== params[name]) names.add(name);
+  if (body["function_call"] === null) names.add("function_call");
+  return names;
+}
+
+function parseBody(text: string, bounds: BodyBounds | null) {
+  try {
+    return parseJsonObject(text, bounds === null ? {} : jsonBounds(bounds));
+  } catch (thrown) {
+    if (thrown instanceof JsonError && thrown.beyond !== null) throw beyondBound(thrown.message, thrown.beyond);
+    if (thrown instanceof JsonError)
+      throw new GatewayError("invalid_json", `The body is not a JSON object: ${thrown.message}`);
+    throw thrown;
+  }
+}
+
+interface Classified {
+  readonly gateway: Readonly<Record<string, Json>>;
+  readonly common: Readonly<Record<string, Json>>;
+  readonly extra: JsonObject;
+}
+
+/**
+ * Puts each field into its class and checks it. null means "not set" (promise 5.2), except in fields that are passed
+ * through untouched.
+ */
+function classify(body: JsonObject): Classified {
+  const gateway: Record<string, Json> = {};
+  const common: Record<string, Json> = {};
+  const extra: Record<string, Json> = {};
+  for (const name of Object.keys(body)) {
+    const sent = body[name]!;
+    const field = FIELDS.get(name);
+    if (field === undefined) {
+      putOwn(extra, name, sent);
+      continue;
+    }
+    if (sent === null) continue;
+    // some languages print 0.7 as 0.69999999999999996, which is the same double; only a seed may need more digits
+    const value = isRawNumber(sent) && field !== COMMON.seed ? Number(sent.rawJSON) : sent;
+    field.check(value, name);
+    (field.class === "common" ? common : gateway)[name] = value;
+  }
+  return { gateway, common, extra };
+}
+
+/** Checks and applies the rules that connect parameters (promises 5.3 and 5.5). */
+function checkParams(common: Readonly<Record<string, Json>>, toolServers: readonly AskedToolServer[]): ChatParams {
+  const params: Record<string, Json> = { ...common };
+  for (const name of BOUNDS) if (params[name] === -1) delete params[name];
+  const { max_tokens: bound, max_completion_tokens: completionBound } = params;
+  if (bound !== undefined && completionBound !== undefined && bound !== completionBound)
+    throw new GatewayError(
+      "invalid_request",
+      "max_tokens and max_completion_tokens have different values but the same meaning; send one of them.",
+      { param: "max_tokens" },
+    );
+  const either = bound ?? completionBound;
+  if (either !== undefined) params["max_tokens"] = params["max_completion_tokens"] = either;
+  if (params["stream_options"] !== undefined && params["stream"] !== true)
+    throw new GatewayError("invalid_request", "stream_options may be set only when stream is true.", {
+      param: "stream_options",
+    });
+  if (params["top_logprobs"] !== undefined && params["logprobs"] !== true)
+    throw new GatewayError("invalid_request", "top_logprobs may be set only when logprobs is true.", {
+      param: "top_logprobs",
+    });
+  if (toolServers.length > 0) {
+    if (typeof params["n"] === "number" && params["n"] > 1)
+      throw new GatewayError(
+        "invalid_request",
+        "n must be 1 in a call with tool servers, because each choice would call tools differently.",
+        { param: "n" },
+      );
+    const functions = (params["tools"] as readonly Json[]).filter((tool) => !isToolServer(tool));
+    if (functions.length > 0) params["tools"] = functions;
+    else delete params["tools"];
+  }
+  return params;
+}
+
+function readOptions(
+  gateway: Readonly<Record<string, Json>>,
+  common: Readonly<Record<string, Json>>,
+  extra: JsonObject,
+  toolServers: readonly AskedToolServer[],
+  legacyFunctions: boolean,
+): CallOptions {
+  const text = (name: string): string | null => (gateway[name] as string | undefined) ?? null;
+  const baseUrl = text("base_url");
+  const apiBase = text("api_base");
+  if (baseUrl !== null && apiBase !== null && baseUrl !== apiBase)
+    throw new GatewayError(
+      "invalid_request",
+      "base_url and api_base have different values but the same meaning; send one of them.",
+      {
+        param: "base_url",
+      },
+    );
+  const timeout = gateway["timeout"] as number | undefined;
+  return {
+    tenantId: text("tenant_id"),
+    projectId: text("project_id"),
+    route: text("route"),
+    model: text("model"),
+    timeoutMs: timeout === undefined ? null : timeout * 1000,
+    metadata: (gateway["metadata"] as JsonObject | undefined) ?? null,
+    dropParams: (gateway["drop_params"] as boolean | undefined) ?? null,
+    headers: parseCallerHeaders(
+      gateway["headers"] as JsonObject | undefined,
+      gateway["extra_headers"] as JsonObject | undefined,
+    ),
+    baseUrl: baseUrl ?? apiBase,
+    baseUrlField: baseUrl === null && apiBase !== null ? "api_base" : "base_url",
+    credentials: parseCallerCredentials(gateway),
+    settings: parseCallerSettings(gateway),
+    ownPrice: parseOwnPrice(gateway),
+    ...parseRouting(gateway),
+    legacyFunctions,
+    toolServers,
+    maxToolRounds: (gateway["max_tool_rounds"] as number | undefined) ?? null,
+    needs: neededPermissions(gateway, common, extra, toolServers),
+  };
+}
+
+function parseOwnPrice({
+  input_cost_per_token: prompt,
+  output_cost_per_token: completion,
+}: Readonly<Record<string, Json>>): CallOptions["ownPrice"] {
+  if (prompt === undefined && completion === undefined) return null;
+  return {
+    prompt: typeof prompt === "number" ? rateOfToken(prompt) : null,
+    completion: typeof completion === "number" ? rateOfToken(completion) : null,
+  };
+}
+
+function neededPermissions(
+  gateway: Readonly<Record<string, Json>>,
+  common: Readonly<Record<string, Json>>,
+  extra: JsonObject,
+  toolServers: readonly AskedToolServer[],
+): ReadonlyMap<Permission, string> {
+  const first =
+    BYO_FIELDS.find((name) => gateway[name] !== undefined || common[name] !== undefined) ??
+    Object.keys(extra).find((name) => BYO_PREFIX.test(name)) ??
+    broughtField(toolServers);
+  return first === undefined ? NO_NEEDS : new Map([["byo_endpoint", first]]);
+}
+
+function broughtField(toolServers: readonly AskedToolServer[]): string | undefined {
+  const bringing = toolServers.find(({ url, headers }) => url !== null || Object.keys(headers).length > 0);
+  return bringing && `${bringing.path}.${bringing.url === null ? "headers" : "server_url"}`;
+}
+const NO_NEEDS: ReadonlyMap<Permission, string> = new Map();
+
+/**
+ * `extra_body` joins the pass-through fields; objects that exist already are merged key by key. It cannot set fields
+ * that the gateway acts on, nor parameters that the request sets.
+ */
+function mergeExtraBody(extra: JsonObject, explicit: Json | undefined, body: JsonObject): JsonObject {
+  if (!isObject(explicit)) return extra;
+  for (const name of Object.keys(explicit)) {
+    const taken =
+      Object.hasOwn(GATEWAY, name) || (Object.hasOwn(COMMON, name) && body[name] !== undefined && body[name] !== null);
+    if (taken)
+      throw new GatewayError(
+        "reserved_parameter",
+        `extra_body.${name} would overwrite a field of the request; send it as ${name} instead.`,
+        { param: `extra_body.${name}` },
+      );
+  }
+  return mergeObjects(extra, explicit, (_path, _there, added) => added);
+}
+
+/** Works for a member called `__proto__` as well, which an assignment would treat as the prototype. */
+function putOwn(members: Record<string, Json>, name: string, value: Json): void {
+  Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
+}

@@ -1,0 +1,64 @@
+// JSON values with long texts (promise 5.8), by chance: what one thread packs, the other unpacks unchanged, and what is written in turns is what JSON.stringify writes.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { jsonInTurns, packJson, unpackJson } from "../../../src/chat/long-bodies/long-texts.ts";
+import { parseJson } from "../../../src/wire/json.ts";
+
+/** Repeated, some of these are long, and some are longer than what is written in one turn. */
+const text = fc
+  .tuple(
+    fc.array(fc.constantFrom("a", '"', "\\", "\n", "é", "🍵", "\ud83c", "\udf75", "\u2028", "word "), { maxLength: 6 }),
+    fc.constantFrom(1, 1, 300, 5000, 150_000),
+  )
+  .map(([pieces, times]) => JSON.stringify(pieces.join("").repeat(times)));
+const name = fc.constantFrom('"a"', '"b"', '"0"', '"__proto__"', '"constructor"', '"é"');
+/** JSON, in which numbers keep all of their digits. */
+const { value } = fc.letrec<{ value: string }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    { weight: 3, arbitrary: text },
+    fc.constantFrom("null", "true", "0", "-1.5", "12345678901234567890", "1e400", "1.10"),
+    fc.array(tie("value"), { maxLength: 5 }).map((items) => `[${items.join(",")}]`),
+    fc
+      .uniqueArray(fc.tuple(name, tie("value")), { maxLength: 5, selector: ([key]) => key })
+      .map((members) => `{${members.map(([key, member]) => `${key}:${member}`).join(",")}}`),
+  ),
+}));
+
+describe("a value with long texts", () => {
+  test("[d5.8] is packed in one thread and unpacked in another without a change", async () => {
+    await fc.assert(
+      fc.asyncProperty(value, async (json) => {
+        const given = parseJson(json);
+        const unpacked = await unpackJson(structuredClone(packJson(given)));
+        expect(unpacked).toEqual(given);
+        expect(JSON.stringify(unpacked) === JSON.stringify(given)).toBe(true);
+      }),
+      { numRuns: 300 },
+    );
+  }, 60_000);
+
+  test("[d5.8] is written in turns as in one", async () => {
+    await fc.assert(
+      fc.asyncProperty(value, async (json) => {
+        const given = parseJson(json);
+        expect(Buffer.from(JSON.stringify(given)).equals(await jsonInTurns(given))).toBe(true);
+      }),
+      { numRuns: 300 },
+    );
+  }, 60_000);
+
+  test("[d5.8] brings no long text in its outline, and lets others have their turns while it is written", async () => {
+    const long = "word ".repeat(1_000_000);
+    expect(packJson({ a: [long, { b: long }], c: "short" }).outline.length).toBeLessThan(200);
+    let turns = 0;
+    let isWritten = false;
+    const writing = jsonInTurns({ a: long }).then(() => (isWritten = true));
+    while (!isWritten) {
+      await new Promise((resume) => setImmediate(resume));
+      turns++;
+    }
+    await writing;
+    expect(turns).toBeGreaterThan(9);
+  });
+});
