@@ -198,7 +198,7 @@ async function judge(world: World, clients: Clients): Promise<readonly string[]>
   );
   for (const [msg, of] of lines) {
     if (of.length > MOST_LINES_OF_A_KIND) faults.push(`the log says ${of.length} times: ${msg}`);
-    if (msg === "a fault outside of any call") faults.push(`${msg}: ${of[0]}`);
+    if (msg === "unexpected error outside of any call") faults.push(`${msg}: ${of[0]}`);
   }
   say([...lines].map(([msg, of]) => `${of.length} x ${msg.split("\n")[0]}`).join("; "));
   return faults;

@@ -127,7 +127,7 @@ export async function openGateway(
   const onFault = (fault: unknown): void =>
     log.error(
       { error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) },
-      "a fault outside of any call",
+      "unexpected error outside of any call",
     );
   const closing = openClosing(onFault);
   closing.add(() => log.close());

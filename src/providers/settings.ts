@@ -78,8 +78,8 @@ const modelSchema = z.union([
     .strictObject({
       id: modelId.meta({ title: "Id", description: "The model's name at the provider." }),
       name: z.string().min(1).max(256).optional().meta({ title: "Name", description: "Name for display." }),
-      context_length: tokens("Most tokens of prompt and completion together."),
-      max_completion_tokens: tokens("Most tokens of a completion."),
+      context_length: tokens("Maximum number of tokens of prompt and completion together."),
+      max_completion_tokens: tokens("Maximum number of tokens of a completion."),
       pricing: z
         .strictObject({ prompt: price("Price of a prompt token."), completion: price("Price of a completion token.") })
         .optional()

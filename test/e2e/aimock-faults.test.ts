@@ -1,5 +1,5 @@
 // The faults of @copilotkit/aimock, at each of the vendors that it plays, through the running gateway, plain and streamed. `drop` is a 500, `malformed` a 200
-// that is no JSON and no stream, `disconnect` a connection that is destroyed before the head; `truncateAfterChunks` and `disconnectAfterMs` destroy it in the
+// that is not JSON and no stream, `disconnect` a connection that is destroyed before the head; `truncateAfterChunks` and `disconnectAfterMs` destroy it in the
 // middle of a stream and do nothing to a plain answer. Where the cut comes together with the first content, which is the network's to decide, the answer is 502,
 // else the stream ends with the error event. A streamed call of Gemini's and of Ollama's is one event, with nothing in it to cut. Errors of Bedrock's are in
 // Anthropic's form, those of Azure, Cohere and Ollama in OpenAI's: not the vendors' own, but status and words tell them.

@@ -247,7 +247,7 @@ describe("errors", () => {
       StreamError,
     );
   });
-  test("an event that is no JSON is a malformed answer", () => {
+  test("an event that is not JSON is a malformed answer", () => {
     const decoder = bedrock.openStream(CLAUDE);
     expect(() => decoder.push({ event: "contentBlockDelta", data: "{" })).toThrow(MalformedAnswer);
     expect(decoder.push({ event: "aNewEvent", data: "{" })).toEqual([]);

@@ -244,7 +244,7 @@ describe("single parameters", () => {
     expect(JSON.parse(encoded.request.body)).toMatchObject({ tools: [tools[1]], tool_choice: "required" });
     expect(encoded.mapped).toEqual([
       "tool_choice -> tools",
-      "tool_choice -> a named function: that tool alone, and required",
+      "tool_choice -> for a named function, only that tool is sent, with required",
     ]);
     expect(wireBody(provider("llamacpp"), { tools, tool_choice: "auto" })).toMatchObject({
       tools,

@@ -59,7 +59,7 @@ describe("words of errors", () => {
     "in an address": { error: { message: `GET https://provider.test/v1?key=${encodeURIComponent(KEY)} failed` } },
     "in JSON in its message": { error: { message: `upstream said {"key":"${KEY.replaceAll("/", "\\/")}"}` } },
     "cut off where we stop reading": { error: { message: `${"x".repeat(1975)}${KEY} and more` } },
-    "cut off in a text that is no JSON": `odd ${"x".repeat(300 - 24)}${KEY}`,
+    "cut off in a text that is not JSON": `odd ${"x".repeat(300 - 24)}${KEY}`,
   };
   for (const family of Object.keys(bodies))
     for (const [where, body] of Object.entries(spellings))

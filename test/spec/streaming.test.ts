@@ -251,7 +251,7 @@ describe("a failure in mid-stream", () => {
       "upstream_overloaded",
     ],
     ["a silence over the bound", new UpstreamFault("timeout", "paused"), "upstream_timeout"],
-    ["an event that is no JSON", "data: {broken\n\n", "upstream_invalid_response"],
+    ["an event that is not JSON", "data: {broken\n\n", "upstream_invalid_response"],
     ["a page of HTML", "data: <html></html>\n\n", "upstream_invalid_response"],
     ["an event over the bound", `data: ${"x".repeat(5000)}\n\n`, "upstream_invalid_response"],
     [

@@ -23,7 +23,7 @@ const native = (note: string): Capability => ({ ...NATIVE, note });
  */
 export const TOP_P_DEFAULT_ONLY: Capability = {
   ...UNSUPPORTED,
-  note: "this model takes its default only, which is anything from 0.99 on",
+  note: "only the default, which is anything from 0.99 on",
   neutral: (value) => typeof value === "number" && value >= 0.99,
 };
 
@@ -31,10 +31,10 @@ export const TOP_P_DEFAULT_ONLY: Capability = {
 function generationCells(facts: ModelFacts) {
   return {
     temperature: facts.sampling
-      ? { ...native("0 to 1; not together with thinking, and from Claude 4.5 on not beside top_p"), range: [0, 1] }
+      ? { ...native("0 to 1; cannot be combined with thinking, nor, from Claude 4.5 on, with top_p"), range: [0, 1] }
       : defaultOnly(1),
     top_p: facts.sampling
-      ? native("not together with thinking, and from Claude 4.5 on not beside temperature")
+      ? native("cannot be combined with thinking, nor, from Claude 4.5 on, with temperature")
       : TOP_P_DEFAULT_ONLY,
     tool_choice: facts.forcedTools
       ? mapped("required -> any, a function -> tool")
@@ -45,7 +45,7 @@ function generationCells(facts: ModelFacts) {
 }
 
 function responseFormat(facts: ModelFacts): Capability {
-  if (!facts.jsonSchema) return emulated("a forced tool call, whose input is the content");
+  if (!facts.jsonSchema) return emulated("a forced tool call, whose arguments become the content");
   const schema =
     "json_schema is output_config.format; without strict, a schema outside the vendor's subset is a forced tool call";
   return facts.forcedTools
@@ -80,45 +80,45 @@ export function messagesCapabilities(
 
 /** The cells that are the same for all generations. */
 const COMMON_CELLS = {
-  n: unsupported("one answer a call"),
+  n: unsupported("one choice per request"),
   stream: native("stream"),
-  stream_options: emulated("the usage is always in the stream; the gateway makes the last chunk of it"),
-  stop: mapped("stop_sequences; white space alone is refused by the vendor"),
-  max_tokens: native("sent always: the model's own bound if the caller gave none"),
-  max_completion_tokens: mapped("max_tokens, which counts thinking too"),
-  presence_penalty: unsupported("no counterpart"),
-  frequency_penalty: unsupported("no counterpart"),
-  logit_bias: unsupported("no counterpart"),
-  user: mapped("metadata.user_id; an opaque id, no name or address"),
-  safety_identifier: mapped("metadata.user_id, before user"),
-  seed: unsupported("no counterpart"),
-  tools: mapped("name, description, input_schema, strict; the vendor's own tool types as they are"),
-  parallel_tool_calls: mapped("the contrary of tool_choice.disable_parallel_tool_use"),
-  logprobs: unsupported("no counterpart"),
-  top_logprobs: unsupported("no counterpart"),
-  verbosity: unsupported("no counterpart"),
-  modalities: unsupported("text out only"),
-  audio: unsupported("text out only"),
-  prediction: unsupported("no counterpart"),
+  stream_options: emulated("the usage is always in the stream; the gateway builds the last chunk from it"),
+  stop: mapped("stop_sequences; the vendor refuses sequences of white space only"),
+  max_tokens: native("always sent; the default is the model's own limit"),
+  max_completion_tokens: mapped("max_tokens, thinking included"),
+  presence_penalty: unsupported("no equivalent"),
+  frequency_penalty: unsupported("no equivalent"),
+  logit_bias: unsupported("no equivalent"),
+  user: mapped("metadata.user_id; send an opaque id, not a name or address"),
+  safety_identifier: mapped("metadata.user_id; takes precedence over user"),
+  seed: unsupported("no equivalent"),
+  tools: mapped("name, description, input_schema, strict; the vendor's own tool types unchanged"),
+  parallel_tool_calls: mapped("the opposite of tool_choice.disable_parallel_tool_use"),
+  logprobs: unsupported("no equivalent"),
+  top_logprobs: unsupported("no equivalent"),
+  verbosity: unsupported("no equivalent"),
+  modalities: unsupported("text output only"),
+  audio: unsupported("text output only"),
+  prediction: unsupported("no equivalent"),
   service_tier: { ...mapped("default -> standard_only"), values: ["auto", "default", "standard_only"] },
-  store: unsupported("no counterpart"),
-  prompt_cache_key: unsupported("prompts are cached by cache_control on parts, messages, tools or the request"),
-  web_search_options: mapped("the tool web_search_20250305; search_context_size has no counterpart but medium"),
-  deployment_id: unsupported("for Azure only"),
-  initial_prompt_value: unsupported("for completion targets only"),
-  roles: unsupported("for completion targets only"),
-  final_prompt_value: unsupported("for completion targets only"),
-  bos_token: unsupported("for completion targets only"),
-  eos_token: unsupported("for completion targets only"),
-  hf_model_name: unsupported("for completion targets only"),
-  text: native("empty parts are left out"),
-  image_url: mapped("an address as source url, a data URI as source base64; detail has no counterpart"),
-  input_audio: unsupported("no audio in"),
-  video_url: unsupported("no video in"),
+  store: unsupported("no equivalent"),
+  prompt_cache_key: unsupported("use cache_control on parts, messages, tools or the request"),
+  web_search_options: mapped("the tool web_search_20250305; search_context_size must be medium"),
+  deployment_id: unsupported("Azure only"),
+  initial_prompt_value: unsupported("only for raw prompt endpoints"),
+  roles: unsupported("only for raw prompt endpoints"),
+  final_prompt_value: unsupported("only for raw prompt endpoints"),
+  bos_token: unsupported("only for raw prompt endpoints"),
+  eos_token: unsupported("only for raw prompt endpoints"),
+  hf_model_name: unsupported("only for raw prompt endpoints"),
+  text: native("empty parts are not sent"),
+  image_url: mapped("a URL is sent as source url, a data URI as source base64; detail has no equivalent"),
+  input_audio: unsupported("no audio input"),
+  video_url: unsupported("no video input"),
   file: mapped(
-    "document: file_data as base64 or text with the filename as title, file_id as an uploaded file or an address",
+    "document: file_data as base64 or text, with the filename as title; file_id as an uploaded file or a URL",
   ),
-  document: mapped("document; text in base64 is decoded, because only PDF may come so"),
+  document: mapped("document; base64 text is decoded, because the vendor accepts only PDF in base64"),
 } as const satisfies Partial<CapabilityCells>;
 
 export const capabilities: CapabilityTable = {

@@ -18,7 +18,7 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
   if (!Array.isArray(content)) {
     if (answer["type"] === "error" || isObject(answer["error"]))
       throw new StreamError(classifyError({ status: 200, body }));
-    throw new MalformedAnswer("The provider's answer holds no list of content blocks.");
+    throw new MalformedAnswer("The provider's answer has no list of content blocks.");
   }
   const { answerTool } = readMemo(context.memo);
   const blocks = content.filter(isObject);

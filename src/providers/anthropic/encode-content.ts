@@ -49,7 +49,7 @@ function encodePart(part: ContentPart, path: string): JsonObject | null {
       if (BLOCKS_AS_THEY_ARE.includes(part.type)) return part;
       throw new GatewayError(
         "unsupported_content_block",
-        `${path}: this provider takes no content block of type ${JSON.stringify(part.type)}.`,
+        `${path}: this provider does not support content blocks of type ${JSON.stringify(part.type)}.`,
         { param: path },
       );
   }

@@ -87,7 +87,7 @@ function encodeSystem(message: Message, path: string): string | readonly JsonObj
   if (stranger !== -1)
     throw new GatewayError(
       "unsupported_content_block",
-      `${path}: a ${message.role} message of this provider holds text alone; got ${JSON.stringify(content[stranger]!["type"])}.`,
+      `${path}: a ${message.role} message can contain only text for this provider; got ${JSON.stringify(content[stranger]!["type"])}.`,
       { param: `${path}.content` },
     );
   return content;

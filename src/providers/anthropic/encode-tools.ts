@@ -52,7 +52,7 @@ function webSearch(options: JsonObject | undefined): readonly JsonObject[] {
   if (size !== undefined && size !== null && size !== "medium")
     throw new GatewayError(
       "unsupported_value",
-      `web_search_options.search_context_size has no counterpart at this provider; leave it out or send "medium".`,
+      `web_search_options.search_context_size is not supported by this provider; omit it or send "medium".`,
       { param: "web_search_options.search_context_size" },
     );
   const place = isObject(location) ? location["approximate"] : undefined;

@@ -26,7 +26,7 @@ export const anthropic: Provider = {
       name: "api_version",
       variables: [],
       field: "api_version",
-      meaning: `The header anthropic-version; ${API_VERSION} unless set.`,
+      meaning: `The header anthropic-version. The default is ${API_VERSION}.`,
     },
   ],
   facts: (model) => ({ maxOutputTokens: factsOf(model).maxOutputTokens }),

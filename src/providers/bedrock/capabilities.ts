@@ -24,62 +24,64 @@ function familyCells(facts: FamilyFacts) {
     temperature:
       claude === null || claude.sampling ? { ...mapped("inferenceConfig.temperature"), range: [0, 1] } : defaultOnly(1),
     top_p: claude === null || claude.sampling ? mapped("inferenceConfig.topP") : TOP_P_DEFAULT_ONLY,
-    stop: here(facts.stop, mapped("inferenceConfig.stopSequences"), "this family is reported to refuse stopSequences"),
+    stop: here(
+      facts.stop,
+      mapped("inferenceConfig.stopSequences"),
+      "this model family is reported to refuse stopSequences",
+    ),
     tools: here(
       facts.tools,
       mapped(
-        `toolConfig.tools[].toolSpec; cache_control is a cachePoint behind the tool; strict ${facts.jsonSchema ? "goes along" : "is for models with structured output, and is not sent to this one"}`,
+        `toolConfig.tools[].toolSpec; cache_control becomes a cachePoint after the tool; strict ${facts.jsonSchema ? "is sent" : "is not sent, because this model has no structured output"}`,
       ),
-      "this model takes no tools",
+      "no tools on this model",
     ),
     tool_choice: toolChoice(facts),
     parallel_tool_calls: here(
       claude !== null && facts.tools,
       mapped("false -> additionalModelRequestFields.tool_choice.disable_parallel_tool_use"),
-      "only Claude has a word for it",
+      "Claude models only",
     ),
     response_format: responseFormat(facts),
     reasoning_effort: reasoningEffort(facts),
     text: mapped(
       facts.system
-        ? "text; empty parts are left out"
-        : "text; this model has no system prompt: it stands at the start of the first user turn",
+        ? "text; empty parts are not sent"
+        : "text; this model has no system prompt, so it is put at the start of the first user turn",
     ),
     image_url: here(
       facts.images,
-      mapped(
-        "image: png, jpeg, gif, webp, as bytes (the gateway fetches addresses) or s3://; `detail` has no counterpart",
-      ),
-      "no pictures in",
+      mapped("image: png, jpeg, gif, webp, as bytes (the gateway fetches URLs) or s3://; detail has no equivalent"),
+      "no image input",
     ),
-    input_audio: here(facts.audio, mapped("audio, as bytes"), "no audio in"),
-    video_url: here(facts.video, mapped("video, as bytes (the gateway fetches addresses) or s3://"), "no video in"),
+    input_audio: here(facts.audio, mapped("audio, as bytes"), "no audio input"),
+    video_url: here(facts.video, mapped("video, as bytes (the gateway fetches URLs) or s3://"), "no video input"),
     file: here(
       facts.documents,
       mapped(
-        "document: pdf, csv, doc, docx, xls, xlsx, html, txt, md, as bytes (the gateway fetches addresses) or s3://, named after the file",
+        "document: pdf, csv, doc, docx, xls, xlsx, html, txt, md, as bytes (the gateway fetches URLs) or s3://, named after the file",
       ),
-      "no documents in",
+      "no document input",
     ),
     document: here(
       facts.documents,
-      mapped("document, with title as its name, context and citations"),
-      "no documents in",
+      mapped("document, whose name is the title, with context and citations"),
+      "no document input",
     ),
   } as const satisfies Record<string, Capability>;
 }
 
 function toolChoice({ tools, toolChoice: choice }: FamilyFacts): Capability {
-  if (!tools) return unsupported("this model takes no tools");
-  const none = "none leaves the tools out, which a conversation with calls does not allow";
+  if (!tools) return unsupported("no tools on this model");
+  const none = "for none, the tools are not sent, which is refused if the conversation has tool calls";
   if (choice === "all") return mapped(`toolConfig.toolChoice: required -> any, a function -> tool; ${none}`);
   if (choice === "any")
     return {
-      ...mapped(`toolConfig.toolChoice: required -> any; this model cannot be made to call one tool; ${none}`),
+      ...mapped(`toolConfig.toolChoice: required -> any; naming a function is not supported; ${none}`),
       values: ["none", "auto", "required", "any"],
     };
   return {
-    ...mapped(`toolConfig.toolChoice; this model cannot be made to call a tool; ${none}`),
+    ...mapped(`toolConfig.toolChoice; tool calls cannot be forced; ${none}`),
     values: ["none", "auto"],
   };
 }
@@ -92,8 +94,8 @@ function responseFormat({ jsonSchema, tools, toolChoice: choice }: FamilyFacts):
     );
   if (jsonSchema) return { ...mapped("json_schema is outputConfig.textFormat"), values: ["text", "json_schema"] };
   return forcing
-    ? emulated("a forced tool call, whose input is the content")
-    : unsupported("this model has no structured output and cannot be made to call a tool");
+    ? emulated("a forced tool call, whose arguments become the content")
+    : unsupported("this model has no structured output, and tool calls cannot be forced");
 }
 
 function reasoningEffort({ reasoning, claude }: FamilyFacts): Capability {
@@ -104,7 +106,7 @@ function reasoningEffort({ reasoning, claude }: FamilyFacts): Capability {
       );
       const note =
         claude?.thinking === "budget"
-          ? "thinking.budget_tokens, below the bound on the answer"
+          ? "thinking.budget_tokens, less than the output limit"
           : "thinking.type adaptive and output_config.effort";
       return { ...mapped(`additionalModelRequestFields: ${note}`), values: words };
     }
@@ -118,11 +120,9 @@ function reasoningEffort({ reasoning, claude }: FamilyFacts): Capability {
     case "qwen":
       return { ...mapped("additionalModelRequestFields.reasoning_config"), values: ["low", "high"] };
     case "always":
-      return unsupported("this model always reasons, and has no word for how much");
+      return unsupported("this model always reasons, and the effort cannot be set");
     case "unknown":
-      return unsupported(
-        "each family has a field of its own, and the name tells no family; additionalModelRequestFields passes any",
-      );
+      return unsupported("each model family has its own field; use additionalModelRequestFields");
     default:
       return unsupported("this model has no field for it");
   }
@@ -133,39 +133,39 @@ const bound = mapped("inferenceConfig.maxTokens");
 export const capabilities: CapabilityTable = {
   cells: {
     ...familyCells(UNKNOWN_FAMILY),
-    n: unsupported("one answer a call"),
-    stream: mapped("converse-stream in place of converse"),
-    stream_options: emulated("the usage is always in the stream; the gateway makes the last chunk of it"),
+    n: unsupported("one choice per request"),
+    stream: mapped("converse-stream instead of converse"),
+    stream_options: emulated("the usage is always in the stream; the gateway builds the last chunk from it"),
     max_tokens: bound,
     max_completion_tokens: bound,
-    presence_penalty: unsupported("no counterpart"),
-    frequency_penalty: unsupported("no counterpart"),
-    logit_bias: unsupported("no counterpart"),
-    user: unsupported("requestMetadata, which may be passed through, is for the account's own logs"),
-    safety_identifier: unsupported("requestMetadata, which may be passed through, is for the account's own logs"),
-    seed: unsupported("no counterpart"),
-    logprobs: unsupported("no counterpart"),
-    top_logprobs: unsupported("no counterpart"),
-    verbosity: unsupported("no counterpart"),
-    modalities: unsupported("text out only"),
-    audio: unsupported("text out only"),
-    prediction: unsupported("no counterpart"),
+    presence_penalty: unsupported("no equivalent"),
+    frequency_penalty: unsupported("no equivalent"),
+    logit_bias: unsupported("no equivalent"),
+    user: unsupported("no equivalent; the pass-through field requestMetadata is for your account's own logs"),
+    safety_identifier: unsupported(
+      "no equivalent; the pass-through field requestMetadata is for your account's own logs",
+    ),
+    seed: unsupported("no equivalent"),
+    logprobs: unsupported("no equivalent"),
+    top_logprobs: unsupported("no equivalent"),
+    verbosity: unsupported("no equivalent"),
+    modalities: unsupported("text output only"),
+    audio: unsupported("text output only"),
+    prediction: unsupported("no equivalent"),
     service_tier: {
-      ...mapped("serviceTier.type; auto sends none"),
+      ...mapped("serviceTier.type; auto is not sent"),
       values: ["auto", "default", "priority", "flex", "reserved"],
     },
-    store: unsupported("no counterpart"),
-    prompt_cache_key: unsupported(
-      "prompts are cached by cache_control on parts, messages and tools, which becomes a cachePoint",
-    ),
-    web_search_options: unsupported("no counterpart; Nova 2 has the tool type systemTool"),
-    deployment_id: unsupported("for Azure only"),
-    initial_prompt_value: unsupported("for completion targets only"),
-    roles: unsupported("for completion targets only"),
-    final_prompt_value: unsupported("for completion targets only"),
-    bos_token: unsupported("for completion targets only"),
-    eos_token: unsupported("for completion targets only"),
-    hf_model_name: unsupported("for completion targets only"),
+    store: unsupported("no equivalent"),
+    prompt_cache_key: unsupported("use cache_control on parts, messages and tools, which becomes a cachePoint"),
+    web_search_options: unsupported("no equivalent; Nova 2 has the tool type systemTool"),
+    deployment_id: unsupported("Azure only"),
+    initial_prompt_value: unsupported("only for raw prompt endpoints"),
+    roles: unsupported("only for raw prompt endpoints"),
+    final_prompt_value: unsupported("only for raw prompt endpoints"),
+    bos_token: unsupported("only for raw prompt endpoints"),
+    eos_token: unsupported("only for raw prompt endpoints"),
+    hf_model_name: unsupported("only for raw prompt endpoints"),
   },
   exceptions: FAMILIES.map(({ models, facts }): CapabilityException => ({ models, cells: familyCells(facts) })),
   verified: {

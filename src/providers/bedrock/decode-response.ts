@@ -21,7 +21,7 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
   if (!Array.isArray(content)) {
     if (output === undefined && ["message", "Message", "__type", "error"].some((name) => answer[name] !== undefined))
       throw new StreamError(classifyError({ status: 200, body }));
-    throw new MalformedAnswer("The provider's answer holds no list of content blocks.");
+    throw new MalformedAnswer("The provider's answer has no list of content blocks.");
   }
   const { answerTool } = readMemo(context.memo);
   const blocks = content.filter(isObject);

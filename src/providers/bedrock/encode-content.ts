@@ -53,7 +53,7 @@ function encodePart(part: ContentPart, path: string, naming: DocumentNaming): Js
         return { [part.type]: part[part.type] };
       throw new GatewayError(
         "unsupported_content_block",
-        `${path}: this provider takes no content block of type ${JSON.stringify(part.type)} in this form.`,
+        `${path}: this provider does not support content blocks of type ${JSON.stringify(part.type)} in this form.`,
         { param: path },
       );
   }
@@ -121,7 +121,7 @@ function encodeDocument(part: ContentPart, path: string, naming: DocumentNaming)
   if (media === null)
     throw new GatewayError(
       "unsupported_content_block",
-      `${path}: this provider takes no document with a source of type ${JSON.stringify(type)} in this form.`,
+      `${path}: this provider does not support this form of document with a source of type ${JSON.stringify(type)}.`,
       { param: path },
     );
   return mediaBlock(media, labelOf(part, null, media.mediaType, naming), path);

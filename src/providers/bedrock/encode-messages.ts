@@ -80,7 +80,7 @@ function encodeSystem(message: Message, path: string, naming: DocumentNaming): J
   if (stranger !== undefined)
     throw new GatewayError(
       "unsupported_content_block",
-      `${path}: a ${message.role} message of this provider holds text alone; got ${JSON.stringify(stranger)}.`,
+      `${path}: a ${message.role} message can contain only text for this provider; got ${JSON.stringify(stranger)}.`,
       { param: `${path}.content` },
     );
   return blocks;

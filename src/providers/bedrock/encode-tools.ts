@@ -64,7 +64,7 @@ function withoutTools(json: JsonOutput, usesTools: boolean, facts: FamilyFacts):
   if (usesTools)
     throw new GatewayError(
       "unsupported_value",
-      'tool_choice "none" leaves the tools out, and this provider takes a conversation with calls and results only beside tools; leave tool_choice out.',
+      'tool_choice "none" means that no tools are sent, but this provider requires tools if the conversation has tool calls and results; omit tool_choice.',
       { param: "tool_choice" },
     );
   return { modelFields: {}, answerTool: null };

@@ -90,11 +90,9 @@ export function readAddress(address: string): Media | null {
 export function requireBytes(address: string, path: string): Media {
   const media = readAddress(address);
   if (media === null)
-    throw new GatewayError(
-      "unsupported_content_block",
-      `${path}: this provider takes bytes and objects in S3, no other addresses.`,
-      { param: path },
-    );
+    throw new GatewayError("unsupported_content_block", `${path}: this provider accepts bytes and S3 URLs only.`, {
+      param: path,
+    });
   return media;
 }
 

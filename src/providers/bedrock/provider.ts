@@ -39,7 +39,7 @@ export const bedrock: Provider = {
       name: "region",
       variables: ["AWS_REGION", "AWS_DEFAULT_REGION"],
       field: "aws_region_name",
-      meaning: "AWS region, in the address and in signatures.",
+      meaning: "AWS region, used in the URL and in signatures.",
     },
   ],
   framing: "aws-event-stream",

@@ -5,57 +5,62 @@ import { BEFORE_R7B, NOT_THINKING, TEXT_ONLY, WITHOUT_TOOLS } from "./models.ts"
 
 const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 const native = (note: string): Capability => ({ ...NATIVE, note });
-const recorded = unsupported("the API has no field for it; the gateway keeps it in its record");
-const completionOnly = unsupported("for completion targets only");
-const noCounterpart = unsupported("no counterpart");
+const recorded = unsupported("the API has no field for it; it is only recorded by the gateway");
+const completionOnly = unsupported("only for raw prompt endpoints");
+const noCounterpart = unsupported("no equivalent");
 
 export const capabilities: CapabilityTable = {
   cells: {
     text: native("text blocks"),
-    image_url: native("an address or a data URI, with detail; vision models only"),
-    input_audio: unsupported("no audio in"),
-    video_url: unsupported("no video in"),
-    file: unsupported("no files; send text as a document"),
+    image_url: native("a URL or a data URI, with detail; vision models only"),
+    input_audio: unsupported("no audio input"),
+    video_url: unsupported("no video input"),
+    file: unsupported("no file input; send text as a document"),
     document: mapped(
-      "text of a user's message as documents[].data.text with its title, which the answer may cite; in a tool's result a document block; PDF is refused",
+      "in a user message, the text is sent as documents[].data.text with its title, which the answer may cite; in a tool result, as a document block; PDF is refused",
     ),
     temperature: { ...native("0 to 1; the provider's default is 0.3"), range: [0, 1] },
-    top_p: { ...mapped("p, 0.01 to 0.99; 1 means not set, and the provider's default is 0.75"), range: [0.01, 0.99] },
-    n: unsupported("one answer a call"),
+    top_p: {
+      ...mapped("p, 0.01 to 0.99; 1 means not set, for which the vendor's default is 0.75"),
+      range: [0.01, 0.99],
+    },
+    n: unsupported("one choice per request"),
     stream: native("stream"),
-    stream_options: emulated("the usage is always at the end of the stream; the gateway makes the last chunk of it"),
+    stream_options: emulated("the usage is always at the end of the stream; the gateway builds the last chunk from it"),
     stop: mapped("stop_sequences, at most 5"),
-    max_tokens: native("thinking counts"),
-    max_completion_tokens: mapped("max_tokens; thinking counts"),
+    max_tokens: native("includes thinking"),
+    max_completion_tokens: mapped("max_tokens, thinking included"),
     presence_penalty: { ...native("0 to 1"), range: [0, 1] },
     frequency_penalty: { ...native("0 to 1"), range: [0, 1] },
     logit_bias: noCounterpart,
     user: recorded,
     safety_identifier: recorded,
     response_format: mapped(
-      "type json_object, with the schema as `json_schema`, and as `schema` for older servers; name and strict have no counterpart; the provider refuses it beside tools or documents",
+      "type json_object, with the schema as json_schema, and as schema for older servers; name and strict have no equivalent; the provider refuses it beside tools or documents",
     ),
-    seed: { ...native("not below 0"), range: [0, 2 ** 64] },
-    tools: mapped("as they are; strict on any function becomes strict_tools, which holds for all of them"),
-    tool_choice: mapped("required -> REQUIRED, none -> NONE, a function -> that tool alone and REQUIRED"),
+    seed: { ...native("0 or more"), range: [0, 2 ** 64] },
+    tools: mapped("sent unchanged; strict on any function becomes strict_tools, which applies to all of them"),
+    tool_choice: mapped("required -> REQUIRED, none -> NONE, a function -> only that tool, with REQUIRED"),
     parallel_tool_calls: unsupported("the API cannot forbid parallel calls"),
-    logprobs: mapped("one entry for each piece of text; the log probability of a piece of several tokens is their sum"),
+    logprobs: mapped(
+      "one entry for each piece of text; the log probability of a piece is the sum of those of its tokens",
+    ),
     top_logprobs: noCounterpart,
     reasoning_effort: {
       ...mapped(
-        "thinking: none -> disabled; minimal and low -> token_budget 1,024, medium -> 8,192, high -> enabled without a bound",
+        "thinking: none -> disabled; minimal and low -> token_budget 1,024, medium -> 8,192, high -> enabled without a limit",
       ),
       values: ["none", "minimal", "low", "medium", "high"],
     },
     verbosity: noCounterpart,
-    modalities: unsupported("text out only"),
-    audio: unsupported("text out only"),
+    modalities: unsupported("text output only"),
+    audio: unsupported("text output only"),
     prediction: noCounterpart,
-    service_tier: unsupported("no tiers; the pass-through field priority orders requests"),
+    service_tier: unsupported("no equivalent; use the pass-through field priority"),
     store: noCounterpart,
-    prompt_cache_key: unsupported("prompts are cached without being asked"),
+    prompt_cache_key: unsupported("prompts are cached automatically"),
     web_search_options: noCounterpart,
-    deployment_id: unsupported("for Azure only"),
+    deployment_id: unsupported("Azure only"),
     initial_prompt_value: completionOnly,
     roles: completionOnly,
     final_prompt_value: completionOnly,
@@ -75,13 +80,13 @@ export const capabilities: CapabilityTable = {
       models: BEFORE_R7B,
       cells: {
         tool_choice: {
-          ...emulated("none: no tools are sent; models before Command R7B cannot be forced to call one"),
+          ...emulated("for none, the tools are not sent; models before Command R7B cannot be forced to call one"),
           values: ["none", "auto"],
         },
       },
     },
     { models: NOT_THINKING, cells: { reasoning_effort: unsupported("this model does not think") } },
-    { models: TEXT_ONLY, cells: { image_url: unsupported("this model takes text only") } },
+    { models: TEXT_ONLY, cells: { image_url: unsupported("text only on this model") } },
   ],
   verified: { source: "https://docs.cohere.com/reference/chat", date: "2026-11-20" },
 };

@@ -18,7 +18,7 @@ export function decodeResponse(body: string): ChatAnswer {
   if (!isObject(message)) {
     if (typeof message === "string" || typeof reason === "string" || (answer["error"] ?? null) !== null)
       failAnswer(answer, body);
-    throw new MalformedAnswer("The provider's answer holds no message.");
+    throw new MalformedAnswer("The provider's answer has no message.");
   }
   const logprobs = logprobsOf(answer["logprobs"]);
   return {
@@ -42,8 +42,8 @@ function failAnswer(answer: JsonObject, body: string): never {
 
 /** Reads the JSON object of a response or of an event. */
 export function readObject(text: string): JsonObject {
-  const value = parseSentJson(text, ({ message }) => `The provider sent something that is no JSON: ${message}`);
-  if (!isObject(value)) throw new MalformedAnswer("The provider sent JSON that is no object.");
+  const value = parseSentJson(text, ({ message }) => `The provider sent something that is not JSON: ${message}`);
+  if (!isObject(value)) throw new MalformedAnswer("The provider sent JSON that is not an object.");
   return value;
 }
 

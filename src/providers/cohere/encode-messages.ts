@@ -58,7 +58,7 @@ function textPart(part: ContentPart, path: string): JsonObject {
   if (part.type === "refusal") return { type: "text", text: part["refusal"] };
   throw new GatewayError(
     "unsupported_content_block",
-    `${path}: this provider takes no content block of type ${JSON.stringify(part.type)} in a message of this role.`,
+    `${path}: this provider does not support content blocks of type ${JSON.stringify(part.type)} in a message of this role.`,
     { param: path },
   );
 }

@@ -11,7 +11,7 @@ import {
   SPEECH_MODELS,
 } from "./models.ts";
 
-const servedHere = { ...UNSUPPORTED, note: "the API has no field for it; the gateway keeps it in its record" };
+const servedHere = { ...UNSUPPORTED, note: "the API has no field for it; it is only recorded by the gateway" };
 const noTools = { tools: UNSUPPORTED, tool_choice: UNSUPPORTED };
 const effort = mapped(
   "generationConfig.thinkingConfig: thinkingLevel, or thinkingBudget 1,024, 1,024, 8,192 and 24,576 on Gemini 2.5; thoughts are included",
@@ -22,7 +22,7 @@ export const MODEL_EXCEPTIONS: readonly CapabilityException[] = [
   { models: GEMMA_1_TO_3, cells: { ...noTools, response_format: UNSUPPORTED, web_search_options: UNSUPPORTED } },
   {
     models: SPEECH_MODELS,
-    cells: { ...noTools, audio: mapped("speechConfig's prebuilt voice; format pcm16 (24 kHz) only") },
+    cells: { ...noTools, audio: mapped("a prebuilt voice in speechConfig; the format must be pcm16 (24 kHz)") },
   },
   { models: IMAGE_MODELS, cells: noTools },
   { models: NO_THINKING, cells: { reasoning_effort: UNSUPPORTED } },
@@ -37,29 +37,29 @@ export const capabilities: CapabilityTable = {
   cells: {
     text: mapped("parts[].text"),
     image_url: mapped(
-      "inlineData for data URIs; fileData for http(s), gs:// and Files API addresses, fetched by Google; `detail` has no counterpart",
+      "inlineData for data URIs; fileData for http(s), gs:// and Files API URLs, fetched by Google; detail has no equivalent",
     ),
     input_audio: mapped("inlineData; wav, mp3, aiff, aac, ogg, flac"),
-    video_url: mapped("fileData for YouTube, http(s), gs:// and Files API addresses; inlineData for data URIs"),
-    file: mapped("inlineData for file_data; fileData for a file_id that is an address or files/..."),
+    video_url: mapped("fileData for YouTube, http(s), gs:// and Files API URLs; inlineData for data URIs"),
+    file: mapped("inlineData for file_data; fileData for a file_id that is a URL or files/..."),
     document: mapped("inlineData for base64, text for text, fileData for url"),
     temperature: mapped("generationConfig.temperature"),
     top_p: mapped("generationConfig.topP"),
     n: mapped("generationConfig.candidateCount"),
     stream: mapped("streamGenerateContent?alt=sse"),
-    stream_options: mapped("every event carries the usage"),
+    stream_options: mapped("every event reports the usage"),
     stop: mapped("generationConfig.stopSequences, at most 5"),
-    max_tokens: mapped("generationConfig.maxOutputTokens; thinking counts"),
-    max_completion_tokens: mapped("generationConfig.maxOutputTokens; thinking counts"),
+    max_tokens: mapped("generationConfig.maxOutputTokens, thinking included"),
+    max_completion_tokens: mapped("generationConfig.maxOutputTokens, thinking included"),
     presence_penalty: mapped("generationConfig.presencePenalty, below 2; some models refuse it"),
     frequency_penalty: mapped("generationConfig.frequencyPenalty, below 2; some models refuse it"),
     logit_bias: UNSUPPORTED,
     user: servedHere,
     safety_identifier: servedHere,
     response_format: mapped(
-      "generationConfig.responseMimeType with responseJsonSchema; before Gemini 3 not beside tools",
+      "generationConfig.responseMimeType with responseJsonSchema; before Gemini 3, cannot be combined with tools",
     ),
-    seed: mapped("generationConfig.seed, a 32 bit integer"),
+    seed: mapped("generationConfig.seed, a 32-bit integer"),
     tools: mapped("tools[].functionDeclarations"),
     tool_choice: mapped("toolConfig.functionCallingConfig: AUTO, NONE, ANY with allowedFunctionNames"),
     parallel_tool_calls: { ...UNSUPPORTED, note: "the API cannot forbid parallel calls" },
@@ -67,7 +67,7 @@ export const capabilities: CapabilityTable = {
     top_logprobs: mapped("generationConfig.logprobs"),
     reasoning_effort: { ...effort, values: ["minimal", "low", "medium", "high"] },
     verbosity: UNSUPPORTED,
-    modalities: mapped("generationConfig.responseModalities; picture and speech models only for other than text"),
+    modalities: mapped("generationConfig.responseModalities; anything but text requires an image or speech model"),
     audio: UNSUPPORTED,
     prediction: UNSUPPORTED,
     service_tier: {
@@ -75,7 +75,10 @@ export const capabilities: CapabilityTable = {
       values: ["auto", "default", "flex", "priority"],
     },
     store: UNSUPPORTED,
-    prompt_cache_key: { ...UNSUPPORTED, note: "caching is implicit, or by the pass-through field cachedContent" },
+    prompt_cache_key: {
+      ...UNSUPPORTED,
+      note: "caching is automatic, or set with the pass-through field cachedContent",
+    },
     web_search_options: mapped("tools[].googleSearch"),
     deployment_id: UNSUPPORTED,
     initial_prompt_value: UNSUPPORTED,
@@ -90,9 +93,9 @@ export const capabilities: CapabilityTable = {
       models: GEMINI_2_0,
       cells: {
         image_url: mapped(
-          "inlineData; this model reads no http(s) address, so the gateway fetches it; `detail` has no counterpart",
+          "inlineData; this model cannot read http(s) URLs, so the gateway fetches them; detail has no equivalent",
         ),
-        document: mapped("inlineData for base64, text for text; an address is fetched by the gateway"),
+        document: mapped("inlineData for base64, text for text; the gateway fetches URLs"),
       },
     },
     ...MODEL_EXCEPTIONS,

@@ -11,9 +11,9 @@ import { parseSentJson } from "../sent-json.ts";
  * for a text that is not a response.
  */
 export function readFrame(text: string): JsonObject {
-  const value = parseSentJson(text, ({ message }) => `The provider sent something that is no JSON: ${message}`);
+  const value = parseSentJson(text, ({ message }) => `The provider sent something that is not JSON: ${message}`);
   const frame = Array.isArray(value) && value.length === 1 ? (value[0] as Json) : value;
-  if (!isObject(frame)) throw new MalformedAnswer("The provider sent JSON that is no generateContent response.");
+  if (!isObject(frame)) throw new MalformedAnswer("The provider sent JSON that is not a generateContent response.");
   if (frame["error"] !== undefined && frame["error"] !== null)
     throw new StreamError(classifyError({ status: statusOfError(frame) ?? 200, body: text }));
   return frame;

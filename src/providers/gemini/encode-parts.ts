@@ -98,7 +98,7 @@ export function encodePart(block: ContentPart, path: string, platform: GeminiPla
     default:
       throw new GatewayError(
         "unsupported_content_block",
-        `${path} is of type ${JSON.stringify(block.type)}, which this provider cannot take.`,
+        `${path} is of type ${JSON.stringify(block.type)}, which this provider does not support.`,
         { param: `${path}.type` },
       );
   }
@@ -154,7 +154,7 @@ function mediaPart(
   if (mimeType === null && demandsMediaType)
     throw new GatewayError(
       "invalid_request",
-      `${path}: this provider has to be told the media type of an address that does not end in one; send it beside the address (${type.field}).`,
+      `${path}: this provider needs the media type of a URL that has no known file extension; send it beside the URL (${type.field}).`,
       { param: path },
     );
   return { fileData: { ...(mimeType !== null && { mimeType }), fileUri } };

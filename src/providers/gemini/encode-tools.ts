@@ -95,7 +95,7 @@ function searchTool(options: JsonObject): JsonObject {
     const param = `web_search_options.${other}`;
     throw new GatewayError(
       "unsupported_value",
-      `${param} has no counterpart at this provider, whose search takes no settings; leave it out.`,
+      `${param} is not supported by this provider, whose search has no settings; omit it.`,
       { param },
     );
   }

@@ -58,7 +58,7 @@ export const gemini: Provider = {
   settings: [
     {
       ...API_VERSION,
-      meaning: `Version of the API, in the address; ${DEFAULT_VERSION} unless the base URL ends in one.`,
+      meaning: `Version of the API, which is part of the URL. The default is ${DEFAULT_VERSION}, unless the base URL ends in a version.`,
     },
   ],
   inlines: (model) => (GEMINI_2_0.test(model) ? FETCHED_FOR_GEMINI_2_0 : PLAIN_PROVIDER.inlines()),

@@ -200,7 +200,7 @@ function withAllOf(schema: JsonObject, path: string): JsonObject {
 function refused(path: string, what: string): GatewayError {
   return new GatewayError(
     "unsupported_value",
-    `${path}: this model takes schemas in the OpenAPI 3.0 subset, which has no place for ${what}.`,
+    `${path}: this model accepts schemas only in the OpenAPI 3.0 subset, which does not support ${what}.`,
     { param: path },
   );
 }

@@ -5,9 +5,9 @@ import { NATIVE, UNSUPPORTED, emulated, mapped, type Capability, type Capability
 const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 const native = (note: string): Capability => ({ ...NATIVE, note });
 const option = (name: string, more = ""): Capability => mapped(`options.${name}${more}`);
-const recorded = unsupported("the API has no field for it; the gateway keeps it in its record");
-const completionOnly = unsupported("for completion targets only");
-const noCounterpart = unsupported("no counterpart");
+const recorded = unsupported("the API has no field for it; it is only recorded by the gateway");
+const completionOnly = unsupported("only for raw prompt endpoints");
+const noCounterpart = unsupported("no equivalent");
 
 /**
  * The thinking of these models has levels and cannot be switched off: https://docs.ollama.com/capabilities/thinking
@@ -17,46 +17,49 @@ const GPT_OSS = /(?:^|\/)gpt-oss/i;
 export const capabilities: CapabilityTable = {
   cells: {
     text: mapped(
-      "one text a message; several parts are joined by a blank line, as the server joins messages of one role",
+      "one text per message; several parts are joined by a blank line, as the server joins messages of one role",
     ),
-    image_url: mapped("images[] as base64; the gateway fetches addresses; detail has no counterpart"),
-    input_audio: mapped("images[] as base64, as the server's own /v1 does; models with audio only"),
-    video_url: unsupported("no video in"),
-    file: unsupported("no files; send text as a document"),
-    document: emulated("its title and text stand in the message; PDF is refused"),
+    image_url: mapped("images[] as base64; the gateway fetches URLs; detail has no equivalent"),
+    input_audio: mapped("images[] as base64, as on the server's own /v1; audio models only"),
+    video_url: unsupported("no video input"),
+    file: unsupported("no file input; send text as a document"),
+    document: emulated("its title and text become part of the message; PDF is refused"),
     temperature: option("temperature"),
     top_p: option("top_p"),
-    n: emulated("as many calls side by side, each with the prompt of its own; the usage is their sum"),
-    stream: native("sent always, because the server streams unless it is told not to"),
-    stream_options: emulated("the last line has the counts; the gateway makes the last chunk of them"),
+    n: emulated("the gateway sends n requests in parallel, each with the whole prompt; the usage is their sum"),
+    stream: native("always sent, because the server's default is to stream"),
+    stream_options: emulated("the last line has the usage; the gateway builds the last chunk from it"),
     stop: option("stop"),
-    max_tokens: option("num_predict", "; thinking counts"),
-    max_completion_tokens: option("num_predict", "; thinking counts"),
+    max_tokens: option("num_predict", ", thinking included"),
+    max_completion_tokens: option("num_predict", ", thinking included"),
     presence_penalty: option("presence_penalty"),
     frequency_penalty: option("frequency_penalty"),
     logit_bias: noCounterpart,
     user: recorded,
     safety_identifier: recorded,
-    response_format: mapped("format: json, or the schema; name and strict have no counterpart"),
+    response_format: mapped("format: json, or the schema; name and strict have no equivalent"),
     seed: option("seed"),
-    tools: native("the server reads name, description and the simple keywords of the schema; strict is without effect"),
-    tool_choice: { ...emulated("none: no tools are sent; a call cannot be forced"), values: ["none", "auto"] },
+    tools: native("the server reads name, description and the simple keywords of the schema; strict has no effect"),
+    tool_choice: {
+      ...emulated("for none, the tools are not sent; tool calls cannot be forced"),
+      values: ["none", "auto"],
+    },
     parallel_tool_calls: unsupported("the API cannot forbid parallel calls"),
-    logprobs: native("recent servers"),
-    top_logprobs: native("recent servers"),
+    logprobs: native("recent servers only"),
+    top_logprobs: native("recent servers only"),
     reasoning_effort: {
-      ...mapped("think: none -> false; minimal -> low, xhigh -> max; models that do not think refuse it"),
+      ...mapped("think: none -> false, minimal -> low, xhigh -> max; refused by models that do not think"),
       values: ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
     },
     verbosity: noCounterpart,
-    modalities: unsupported("text out only"),
-    audio: unsupported("text out only"),
+    modalities: unsupported("text output only"),
+    audio: unsupported("text output only"),
     prediction: noCounterpart,
     service_tier: noCounterpart,
     store: noCounterpart,
-    prompt_cache_key: unsupported("prompts are cached without being asked"),
-    web_search_options: unsupported("another API of Ollama's cloud"),
-    deployment_id: unsupported("for Azure only"),
+    prompt_cache_key: unsupported("prompts are cached automatically"),
+    web_search_options: unsupported("a separate API of Ollama's cloud"),
+    deployment_id: unsupported("Azure only"),
     initial_prompt_value: completionOnly,
     roles: completionOnly,
     final_prompt_value: completionOnly,
@@ -69,7 +72,7 @@ export const capabilities: CapabilityTable = {
       models: GPT_OSS,
       cells: {
         reasoning_effort: {
-          ...mapped("think: minimal -> low; this model's thinking cannot be switched off"),
+          ...mapped("think: minimal -> low; thinking cannot be turned off on this model"),
           values: ["minimal", "low", "medium", "high"],
         },
       },

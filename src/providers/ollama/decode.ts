@@ -15,7 +15,7 @@ const NOTHING: readonly ChatChunk[] = [];
 export function decodeResponse(body: string): ChatAnswer {
   const answer = readLine(body);
   const { message } = answer;
-  if (!isObject(message)) throw new MalformedAnswer("The provider's answer holds no message.");
+  if (!isObject(message)) throw new MalformedAnswer("The provider's answer has no message.");
   const created = createdOf(answer);
   const logprobs = logprobsOf(answer);
   return {
@@ -77,8 +77,8 @@ class LineStream implements StreamDecoder {
 }
 
 function readLine(text: string): JsonObject {
-  const value = parseSentJson(text, ({ message }) => `The provider sent something that is no JSON: ${message}`);
-  if (!isObject(value)) throw new MalformedAnswer("The provider sent JSON that is no object.");
+  const value = parseSentJson(text, ({ message }) => `The provider sent something that is not JSON: ${message}`);
+  if (!isObject(value)) throw new MalformedAnswer("The provider sent JSON that is not an object.");
   if ((value["error"] ?? null) !== null) throw new StreamError(classifyError({ status: 200, body: text }));
   return value;
 }

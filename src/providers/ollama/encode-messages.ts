@@ -79,7 +79,7 @@ function putPart(part: ContentPart, path: string, texts: string[], images: strin
     default:
       throw new GatewayError(
         "unsupported_content_block",
-        `${path}: this provider takes no content block of type ${JSON.stringify(part.type)}.`,
+        `${path}: this provider does not support content blocks of type ${JSON.stringify(part.type)}.`,
         { param: path },
       );
   }
@@ -92,7 +92,7 @@ function base64Of(url: string, path: string): string {
   if (head === undefined)
     throw new GatewayError(
       "unsupported_content_block",
-      `${path}.image_url.url: this provider takes pictures as bytes; send a data URI.`,
+      `${path}.image_url.url: this provider accepts images only as bytes; send a data URI.`,
       { param: `${path}.image_url.url` },
     );
   const data = url.slice(head.length);

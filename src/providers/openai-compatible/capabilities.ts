@@ -13,7 +13,7 @@ import {
 import type { OpenAICompatibleRow, RowDifferences } from "./row.ts";
 
 /** These parameters act on raw prompts, and `deployment_id` acts on Azure's addresses (promises 1.7, 6.7). */
-const COMPLETION_ONLY: Capability = { support: "unsupported", note: "for completion-style targets" };
+const COMPLETION_ONLY: Capability = { support: "unsupported", note: "only for raw prompt endpoints" };
 
 const BASE: CapabilityCells = {
   temperature: NATIVE,

@@ -31,7 +31,7 @@ export function decodeResponse(row: AnswerRow, words: FinishWords, errors: Error
   else if (!Array.isArray(choices)) throw new MalformedAnswer("The provider's answer has no choices.");
   else
     for (const choice of choices as readonly Json[]) {
-      if (!isObject(choice)) throw new MalformedAnswer("The provider's answer has a choice that is no object.");
+      if (!isObject(choice)) throw new MalformedAnswer("The provider's answer has a choice that is not an object.");
       patchChoice(choice, row, words, errors, body);
     }
   patchUsage(loose, row);

@@ -17,14 +17,14 @@ export const VENDOR_CHOICES: readonly string[] = ["any", "tool", "custom", "allo
 /** For schemas that accept only a list. */
 export const stopAsList: ParameterRewrite = {
   support: "mapped",
-  note: "stop as an array",
+  note: "sent as an array",
   write: (stop) => (typeof stop === "string" ? { stop: [stop] } : null),
 };
 
 /** For servers whose JSON mode always requires a schema. */
 export const jsonObjectAsSchema: ParameterRewrite = {
   support: "emulated",
-  note: "json_object goes as a json_schema that takes any object",
+  note: "json_object is sent as a json_schema that accepts any object",
   write: (format) =>
     isObject(format) && format["type"] === "json_object"
       ? { response_format: { type: "json_schema", json_schema: { name: "object", schema: { type: "object" } } } }
@@ -33,7 +33,7 @@ export const jsonObjectAsSchema: ParameterRewrite = {
 
 /** OpenAI's `file` part accepts a data URL: https://platform.openai.com/docs/guides/pdf-files */
 export const documentAsFile: BlockRewrite = {
-  note: "a file block with file_data; plain text a text block",
+  note: "sent as a file block with file_data; plain text as a text block",
   write: (part, path) => {
     const source = sourceOf(part);
     if (source["type"] === "text") return textPart(source, path);
@@ -49,7 +49,7 @@ export const documentAsFile: BlockRewrite = {
 
 /** For vendors without files: only documents that are already text are accepted. */
 export const textDocument: BlockRewrite = {
-  note: "plain text documents only, as a text block",
+  note: "plain text documents only, sent as text blocks",
   write: (part, path) => {
     const source = sourceOf(part);
     if (source["type"] !== "text") throw unsupportedSource(source, path, '"text"');
@@ -92,7 +92,7 @@ function extensionOf(mediaType: string): string {
  */
 export const toolChoiceByOffer: ParameterRewrite = {
   support: "emulated",
-  note: "auto is left out, none leaves the tools out",
+  note: "auto is not sent; for none, the tools are not sent",
   write: (choice) => (choice === "auto" ? {} : choice === "none" ? { tools: null } : null),
 };
 export const CHOICE_BY_OFFER = { support: "emulated", note: toolChoiceByOffer.note, values: ["auto", "none"] } as const;
@@ -100,7 +100,7 @@ export const CHOICE_BY_OFFER = { support: "emulated", note: toolChoiceByOffer.no
 /** For vendors whose choice is only a string: only the named tool is offered, and a call is required. */
 export const namedToolAlone: ParameterRewrite = {
   support: "emulated",
-  note: "a named function: that tool alone, and required",
+  note: "for a named function, only that tool is sent, with required",
   write: (choice, params) => {
     const named = isObject(choice) && isObject(choice["function"]) ? choice["function"]["name"] : undefined;
     const tools = (params.tools ?? []).filter(
@@ -113,20 +113,20 @@ export const namedToolAlone: ParameterRewrite = {
 /** For models that can only switch thinking on or off: `thinking` of Z.ai, Moonshot and Baidu. */
 export const thinkingSwitch: ParameterRewrite = {
   support: "mapped",
-  note: "thinking: disabled for none, enabled for all else",
+  note: "thinking: disabled for none, otherwise enabled",
   write: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "enabled" } }),
 };
 
 /** The same switch under the name `enable_thinking`, for Qwen and the servers that host it. */
 export const enableThinking: ParameterRewrite = {
   support: "mapped",
-  note: "enable_thinking: false for none, true for all else",
+  note: "enable_thinking: false for none, otherwise true",
   write: (effort) => ({ enable_thinking: effort !== "none" }),
 };
 
 /** Sends audio as a data URL in a block type of its own: SiliconFlow, Friendli. */
 export const audioAsUrl: BlockRewrite = {
-  note: "an audio_url block with a data URL",
+  note: "sent as an audio_url block with a data URL",
   write: (part) => {
     const audio = isObject(part["input_audio"]) ? part["input_audio"] : {};
     return {

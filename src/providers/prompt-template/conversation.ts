@@ -29,7 +29,7 @@ export function refuseCalls(message: Message, index: number): void {
 export function unsayable(param: string, what: string): GatewayError {
   return new GatewayError(
     "unsupported_value",
-    `The prompt of a completion target is plain text, which has no form for ${what}; send it to a chat target.`,
+    `This model takes a raw prompt of plain text, which cannot represent ${what}; use a chat model.`,
     { param },
   );
 }

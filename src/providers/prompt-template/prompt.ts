@@ -63,7 +63,7 @@ function familyFor({ hf_model_name: hubName }: ChatParams, model: string): Promp
   const known = [...PROMPT_FAMILIES, PLAIN_FAMILY].map(({ name }) => name).join(", ");
   throw new GatewayError(
     "unsupported_value",
-    `hf_model_name is ${describe(hubName)}, of which no prompt template is bundled; nothing is fetched. The families are ${known}: send a model's name or one of these words, or roles to say the form yourself.`,
+    `hf_model_name is ${describe(hubName)}, for which there is no built-in prompt template, and templates are not fetched. Send the name of a model of one of these families, one of these words, or your own template in roles: ${known}.`,
     { param: "hf_model_name" },
   );
 }

@@ -2,17 +2,17 @@
 import { type Capability, type CapabilityCells, emulated, mapped, UNSUPPORTED } from "../../core/capability.ts";
 import type { CommonParameter } from "../../core/params.ts";
 
-const IN_PROMPT: Capability = mapped("in the prompt, see prompt-templates.md");
-const TEMPLATE: Capability = mapped("picks the bundled template of the prompt, see prompt-templates.md");
-const NO_TOOLS: Capability = { support: "unsupported", note: "a raw prompt has no tools" };
+const IN_PROMPT: Capability = mapped("part of the prompt; see prompt-templates.md");
+const TEMPLATE: Capability = mapped("selects the built-in prompt template; see prompt-templates.md");
+const NO_TOOLS: Capability = { support: "unsupported", note: "raw prompts have no tools" };
 
 /** For endpoints that return one answer per call. */
 export const AS_MANY_CALLS: Capability = emulated(
-  "as many calls side by side, each with the prompt of its own; the usage is their sum",
+  "the gateway sends n requests in parallel, each with the whole prompt; the usage is their sum",
 );
 
 /** `stop` is mapped and never native, because a prompt in the plain form adds the mark of the next speaker. */
-export const STOP_NOTE = "with the plain form of the prompt the next speaker's mark is added where there is room";
+export const STOP_NOTE = "the plain prompt template adds the next speaker's marker if there is room";
 
 export const PROMPT_CELLS: Pick<CapabilityCells, (typeof PROMPT_FEATURES)[number]> = {
   initial_prompt_value: IN_PROMPT,

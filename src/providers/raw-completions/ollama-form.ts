@@ -20,7 +20,7 @@ const CELLS: CapabilityCells = {
   top_p: mapped("options.top_p"),
   n: AS_MANY_CALLS,
   stream: NATIVE,
-  stream_options: emulated("figures come with the last line"),
+  stream_options: emulated("the last line reports the usage"),
   stop: mapped(`options.stop; ${STOP_NOTE}`),
   max_tokens: mapped("options.num_predict"),
   max_completion_tokens: mapped("options.num_predict"),

@@ -17,7 +17,7 @@ const CELLS: CapabilityCells = {
   top_p: NATIVE,
   n: NATIVE,
   stream: NATIVE,
-  stream_options: emulated("usage is asked for on every stream"),
+  stream_options: emulated("usage is requested on every stream"),
   stop: mapped(`as an array; ${STOP_NOTE}`),
   max_tokens: NATIVE,
   max_completion_tokens: mapped("max_tokens"),
@@ -27,7 +27,7 @@ const CELLS: CapabilityCells = {
   user: NATIVE,
   response_format: UNSUPPORTED,
   seed: NATIVE,
-  logprobs: mapped("logprobs as a number"),
+  logprobs: mapped("sent as logprobs with a number"),
   top_logprobs: mapped("logprobs"),
   text: NATIVE,
 };

@@ -64,7 +64,9 @@ function capabilityTable({ form, lacks = [], cells = {}, jsonOutput, verified }:
   const json =
     jsonOutput === undefined
       ? {}
-      : { response_format: jsonOutput === "response_format" ? NATIVE : mapped("json_schema, the schema alone") };
+      : {
+          response_format: jsonOutput === "response_format" ? NATIVE : mapped("only the schema of json_schema is sent"),
+        };
   return {
     cells: { ...form.cells, ...json, ...lacking, ...cells },
     exceptions: [],

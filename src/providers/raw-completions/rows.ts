@@ -22,7 +22,7 @@ const openai: CompletionRow = {
     source: "https://developers.openai.com/api/reference/go/resources/completions/methods/create",
     date: DATE,
   },
-  cells: { stop: { support: "mapped", note: "as an array of up to 4" } },
+  cells: { stop: { support: "mapped", note: "sent as an array, up to 4" } },
 };
 
 /** At most 4K tokens: https://api-docs.deepseek.com/guides/fim_completion */
@@ -101,7 +101,7 @@ const llamacpp: CompletionRow = {
   keyVariables: [],
   verified: { source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/server-common.cpp", date: DATE },
   lacks: ["user"],
-  cells: { n: { support: "native", note: "recent servers, with as many parallel slots" } },
+  cells: { n: { support: "native", note: "recent servers only; requires as many parallel slots" } },
   jsonOutput: "json_schema",
   fewestLogprobs: 1,
 };

@@ -17,11 +17,11 @@ import { stopTrimmer, withoutStop } from "./stop-text.ts";
 const CELLS: CapabilityCells = {
   ...NEVER_IN_PROMPTS,
   ...PROMPT_CELLS,
-  temperature: mapped("parameters.temperature; 0 as do_sample false"),
-  top_p: mapped("parameters.top_p; 1 is left out, which the server refuses"),
+  temperature: mapped("parameters.temperature; 0 is sent as do_sample false"),
+  top_p: mapped("parameters.top_p; 1 is not sent, because the server refuses it"),
   n: AS_MANY_CALLS,
-  stream: mapped("another address, or stream"),
-  stream_options: emulated("figures come with the last event"),
+  stream: mapped("a different address, or stream"),
+  stream_options: emulated("the last event reports the usage"),
   stop: mapped(`parameters.stop; ${STOP_NOTE}`),
   max_tokens: mapped("parameters.max_new_tokens"),
   max_completion_tokens: mapped("parameters.max_new_tokens"),
@@ -59,8 +59,8 @@ const base = {
 } as const satisfies Partial<CompletionForm>;
 const RESERVED_INSIDE = {
   "parameters.max_new_tokens": "max_completion_tokens",
-  "parameters.return_full_text": "no parameter, as the prompt is never repeated",
-  "parameters.details": "no parameter, as details are always asked for",
+  "parameters.return_full_text": "not sent, because the prompt is never repeated",
+  "parameters.details": "not sent, because details are always requested",
 };
 
 const decoders = ({ words, errors }: AnswerWords): ReturnType<CompletionForm["decoders"]> => ({

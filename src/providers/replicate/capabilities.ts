@@ -17,7 +17,7 @@ const CELLS: CapabilityCells = {
   top_p: mapped("input.top_p"),
   n: AS_MANY_CALLS,
   stream: NATIVE,
-  stream_options: emulated("the stream has no figures: they are estimated"),
+  stream_options: emulated("streams do not report usage; it is estimated"),
   stop: mapped("input.stop_sequences, joined by commas"),
   max_tokens: mapped("input.max_tokens, or max_new_tokens by model"),
   max_completion_tokens: mapped("input.max_tokens, or max_new_tokens by model"),

@@ -105,7 +105,7 @@ function joinedStops(stop: ChatParams["stop"]): string | undefined {
   if (words?.some((word) => word.includes(",")) === true)
     throw new GatewayError(
       "unsupported_value",
-      "Replicate takes stop sequences as one text with commas between them: none may have a comma in it.",
+      "Replicate takes stop sequences as one comma-separated string, so a sequence must not contain a comma.",
       { param: "stop" },
     );
   return words?.join(",");

@@ -63,7 +63,7 @@ function streamAddress({ urls }: JsonObject, baseUrl: string): string | null {
   if (typeof given !== "string") return null;
   const url = URL.parse(given);
   if (url === null || !STREAM_PATH.test(url.pathname) || url.pathname.includes(".."))
-    throw new MalformedAnswer("The provider's prediction has a stream at no valid address.");
+    throw new MalformedAnswer("The provider's prediction has an invalid stream URL.");
   if (baseUrl !== OWN_BASE) return baseUrl + url.pathname;
   return `https://${STREAM_HOSTS.find((host) => host === url.host) ?? STREAM_HOSTS[0]!}${url.pathname}`;
 }
@@ -73,7 +73,7 @@ function predictionOf(body: string): JsonObject {
   const parsed = parseAnswer(body);
   if (!isObject(parsed) || typeof parsed["status"] !== "string") {
     if (errors.saysError(parsed)) throw new StreamError(errors.classifyParsed(200, parsed, body));
-    throw new MalformedAnswer("The provider's answer is no prediction.");
+    throw new MalformedAnswer("The provider's answer is not a prediction.");
   }
   return parsed;
 }

@@ -32,7 +32,7 @@ const container = openAICompatibleProvider({
       name: "region",
       variables: ["AWS_REGION", "AWS_DEFAULT_REGION"],
       field: "aws_region_name",
-      meaning: "AWS region, in the address and in signatures.",
+      meaning: "AWS region, used in the URL and in signatures.",
     },
   ],
   path: "/endpoints/{model}/invocations",

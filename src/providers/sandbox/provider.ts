@@ -26,18 +26,18 @@ export interface BuiltInModel {
 
 /** The sandbox's models. The numbers in their names may be replaced by others. */
 export const SANDBOX_MODELS: readonly BuiltInModel[] = [
-  { id: "echo", name: "Echo: says the last user message" },
+  { id: "echo", name: "Echo: repeats the last user message" },
   {
     id: "assistant",
-    name: "Assistant: calls the first offered function, answers in JSON where that is asked for, else echoes",
+    name: "Assistant: calls the first function, answers in JSON if requested, otherwise echoes",
   },
   { id: "words-500", name: "Words: that many words" },
-  { id: "tools", name: "Tools: calls the first offered function" },
-  { id: "json", name: "JSON: an object, or one that fits the schema" },
+  { id: "tools", name: "Tools: calls the first function" },
+  { id: "json", name: "JSON: an object, or one that matches the schema" },
   { id: "slow-2000", name: "Slow: waits that many milliseconds, then echoes" },
   { id: "fail-429", name: "Fails with that status", fails: true },
   { id: "fail-500", name: "Fails with that status", fails: true },
-  { id: "stall", name: "Stall: begins and then says nothing more", fails: true },
-  { id: "cut", name: "Cut: drops the connection in the middle", fails: true },
-  { id: "garbage", name: "Garbage: answers something that is no answer", fails: true },
+  { id: "stall", name: "Stall: begins to answer, then sends nothing more", fails: true },
+  { id: "cut", name: "Cut: drops the connection in the middle of the answer", fails: true },
+  { id: "garbage", name: "Garbage: sends something that is not a valid answer", fails: true },
 ];

@@ -51,7 +51,7 @@ function refusalOf({ model, stop }: SandboxRequest): SandboxRefusal | null {
   if (Array.isArray(stop) && stop.length > MAX_STOPS)
     return {
       status: 400,
-      message: `stop may hold at most ${MAX_STOPS} sequences; there are ${stop.length}.`,
+      message: `stop may have at most ${MAX_STOPS} sequences; got ${stop.length}.`,
       type,
       param: "stop",
       code: null,

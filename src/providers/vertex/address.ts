@@ -23,7 +23,7 @@ const LOCATION = {
   field: "vertex_location",
   default: GLOBAL,
   meaning:
-    "Google Cloud location that serves the call, such as europe-west4; `global` unless set, as in Google's own client.",
+    "Google Cloud location that serves the call, such as europe-west4. The default is `global`, as in Google's own client.",
 } as const satisfies ProviderSetting;
 
 export const SETTINGS: readonly ProviderSetting[] = [
@@ -32,7 +32,7 @@ export const SETTINGS: readonly ProviderSetting[] = [
   {
     ...API_VERSION,
     meaning:
-      "Version of the API, in the address; unless the base URL ends in one v1beta1 for Gemini models, as in Google's own client, and v1 for others.",
+      "Version of the API, which is part of the URL. The default is the version that the base URL ends in, otherwise v1beta1 for Gemini models, as in Google's own client, and v1 for others.",
   },
 ];
 

@@ -102,17 +102,17 @@ export const claudeModels: ModelsOfOneForm & { readonly capabilities: Pick<Capab
     capabilities: {
       cells: {
         ...cells,
-        image_url: mapped("source base64; an address is fetched by the gateway; detail has no counterpart"),
+        image_url: mapped("source base64; the gateway fetches URLs; detail has no equivalent"),
         file: mapped(
-          "document: bytes as base64 or text with the filename as title; an address is fetched by the gateway; no ids of uploaded files",
+          "document: bytes as base64 or text, with the filename as title; the gateway fetches URLs; ids of uploaded files are not supported",
         ),
         document: mapped(
-          "document; text in base64 is decoded, because only PDF may come so; an address is fetched by the gateway",
+          "document; base64 text is decoded, because the vendor accepts only PDF in base64; the gateway fetches URLs",
         ),
         tools: mapped(
-          "name, description, input_schema; strict, which an organization has to allow by a policy; the vendor's own tool types as they are",
+          "name, description, input_schema; strict, which an organization must allow by a policy; the vendor's own tool types unchanged",
         ),
-        service_tier: { ...UNSUPPORTED, note: "capacity is bought at Google Cloud, and no request chooses it" },
+        service_tier: { ...UNSUPPORTED, note: "capacity is bought at Google Cloud and cannot be chosen per request" },
       },
       exceptions,
     },

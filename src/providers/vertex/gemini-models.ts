@@ -87,16 +87,16 @@ export const geminiModels: ModelsOfOneForm & { readonly capabilities: Pick<Capab
       cells: {
         ...geminiCapabilities.cells,
         image_url: mapped(
-          "inlineData for data URIs; fileData for gs:// and http(s), fetched by Google, which obeys robots.txt; `detail` has no counterpart",
+          "inlineData for data URIs; fileData for gs:// and http(s), fetched by Google, which obeys robots.txt; detail has no equivalent",
         ),
-        video_url: mapped("fileData for gs://, YouTube and http(s) addresses; inlineData for data URIs"),
+        video_url: mapped("fileData for gs://, YouTube and http(s) URLs; inlineData for data URIs"),
         file: mapped(
-          "inlineData for file_data; fileData for a file_id that is a gs:// or http(s) address, whose media type must be known",
+          "inlineData for file_data; fileData for a file_id that is a gs:// or http(s) URL, which must have a known media type",
         ),
-        document: mapped("inlineData for base64, text for text, fileData for url, whose media type must be known"),
+        document: mapped("inlineData for base64, text for text, fileData for url, which must have a known media type"),
         user: {
           ...geminiCapabilities.cells.user,
-          note: "the API has no field for it; the gateway keeps it in its record. Labels for billing are the pass-through field labels",
+          note: "the API has no field for it; it is only recorded by the gateway. For billing labels use the pass-through field labels",
         },
         service_tier: {
           ...mapped(`the header ${VERTEX.serviceTier.name}: default is standard, auto is not sent`),

@@ -47,7 +47,7 @@ function azureModel(target: Target, request: ChatRequest): JsonObject {
 
 const deployment: ParameterRewrite = {
   support: "mapped",
-  note: "in the address with a dated api_version, else as model",
+  note: "part of the path if api_version is a date, otherwise sent as model",
   write: () => ({}),
 };
 
@@ -69,14 +69,14 @@ export const azure: OpenAICompatibleRow = {
     {
       name: "resource",
       variables: ["AZURE_OPENAI_RESOURCE", "AZURE_RESOURCE_NAME"],
-      meaning: "Name of the resource, in the address.",
+      meaning: "Name of the resource, which is part of the URL.",
     },
     {
       name: "api_version",
       variables: ["AZURE_API_VERSION", "OPENAI_API_VERSION"],
       field: "api_version",
       meaning:
-        "A date such as 2024-10-21 calls the deployment in the address; `v1`, `preview` or none call /openai/v1.",
+        "With a date such as 2024-10-21, the deployment is called by its URL; with `v1`, `preview` or no value, /openai/v1 is called.",
     },
   ],
   verified: {
@@ -91,8 +91,8 @@ export const azure: OpenAICompatibleRow = {
   requestIds: ["apim-request-id", "x-request-id"],
   cells: {
     ...openai.cells,
-    reasoning_effort: { support: "native", note: "not with old api_versions" },
-    max_completion_tokens: { support: "native", note: "not with api_versions before 2024-09" },
+    reasoning_effort: { support: "native", note: "not with older api_versions" },
+    max_completion_tokens: { support: "native", note: "requires an api_version from 2024-09 on" },
   },
   rewrites: { deployment_id: deployment },
   // It names an address and may hold a key:
@@ -148,12 +148,12 @@ export const azureAi: OpenAICompatibleRow = {
   keyVariables: ["AZURE_AI_API_KEY", "AZURE_INFERENCE_CREDENTIAL"],
   credentials: ["key", "entra"],
   settings: [
-    { name: "resource", variables: ["AZURE_AI_RESOURCE"], meaning: "Name of the resource, in the address." },
+    { name: "resource", variables: ["AZURE_AI_RESOURCE"], meaning: "Name of the resource, which is part of the URL." },
     {
       name: "api_version",
       variables: ["AZURE_AI_API_VERSION"],
       field: "api_version",
-      meaning: `Version of addresses that do not end in /openai/v1; ${AZURE_AI_VERSION} unless set.`,
+      meaning: `Version of the API for URLs that do not end in /openai/v1. The default is ${AZURE_AI_VERSION}.`,
     },
   ],
   verified: {
@@ -169,7 +169,7 @@ export const azureAi: OpenAICompatibleRow = {
   cells: Object.fromEntries(
     BEYOND_MODELS.map((name) => [
       name,
-      { support: "native", note: "by model; beyond the common schema of /models" } as const,
+      { support: "native", note: "depends on the model; not part of the common schema of /models" } as const,
     ]),
   ),
   rewrites: { stop: stopAsList },

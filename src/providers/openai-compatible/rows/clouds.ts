@@ -22,7 +22,11 @@ const cloudflare: OpenAICompatibleRow = {
   baseUrl: "https://api.cloudflare.com/client/v4/accounts/{account_id}/ai/v1",
   keyVariables: ["CLOUDFLARE_API_TOKEN", "CLOUDFLARE_API_KEY"],
   settings: [
-    { name: "account_id", variables: ["CLOUDFLARE_ACCOUNT_ID"], meaning: "Id of the account, in the address." },
+    {
+      name: "account_id",
+      variables: ["CLOUDFLARE_ACCOUNT_ID"],
+      meaning: "Id of the account, which is part of the URL.",
+    },
   ],
   verified: { source: "https://github.com/cloudflare/workerd", date: "2026-11-20" },
   conversation: likeVllm("https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/", {
@@ -31,7 +35,7 @@ const cloudflare: OpenAICompatibleRow = {
   lacks: ["verbosity", "prompt_cache_key", "safety_identifier", "video_url", "document"],
   cells: {
     ...noted(
-      "newer models: GLM, Kimi, Nemotron 3, Gemma 4",
+      "newer models only: GLM, Kimi, Nemotron 3, Gemma 4",
       "n",
       "prediction",
       "service_tier",
@@ -42,10 +46,10 @@ const cloudflare: OpenAICompatibleRow = {
       "input_audio",
       "file",
     ),
-    response_format: { support: "native", note: "models of the JSON mode list only" },
+    response_format: { support: "native", note: "only models in the vendor's JSON mode list" },
     reasoning_effort: { support: "native", note: "by model: low, medium, high" },
-    image_url: { support: "native", note: "vision models; base64 data" },
-    max_tokens: { support: "native", note: "a small default, so that answers without it are short" },
+    image_url: { support: "native", note: "vision models only; base64 data" },
+    max_tokens: { support: "native", note: "the default is small, so set it for long answers" },
   },
   developerRole: "system",
   errors: [
@@ -101,7 +105,7 @@ const heroku: OpenAICompatibleRow = {
     temperature: { support: "native", note: "0 to 1", range: [0, 1] },
     modalities: { support: "native", note: "text only" },
     parallel_tool_calls: { support: "native", note: "ignored by Nova models" },
-    response_format: { support: "native", note: "partial" },
+    response_format: { support: "native", note: "supported in part" },
   },
   rewrites: { stop: stopAsList },
   developerRole: "system",
@@ -140,8 +144,8 @@ const digitalocean: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    reasoning_effort: { support: "native", note: "for Anthropic models a share of max_completion_tokens" },
-    max_completion_tokens: { support: "native", note: "256 or more; max_tokens has no such bound" },
+    reasoning_effort: { support: "native", note: "for Anthropic models, a share of max_completion_tokens" },
+    max_completion_tokens: { support: "native", note: "256 or more; max_tokens has no such minimum" },
     response_format: { support: "native", note: "not in the vendor's description" },
     image_url: { support: "native", note: "not in the vendor's description" },
   },
@@ -174,8 +178,8 @@ const scaleway: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    reasoning_effort: { support: "native", note: "by model" },
-    input_audio: { support: "native", note: "voxtral models" },
+    reasoning_effort: { support: "native", note: "depends on the model" },
+    input_audio: { support: "native", note: "Voxtral models only" },
   },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
@@ -192,7 +196,7 @@ const ovhcloud: OpenAICompatibleRow = {
     "https://docs.ovhcloud.com/en/guides/public-cloud/ai-machine-learning/ai-endpoints-getting-started",
   ),
   lacks: [...OPENAI_ONLY, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
-  cells: { reasoning_effort: { support: "native", note: "by model" } },
+  cells: { reasoning_effort: { support: "native", note: "depends on the model" } },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
 };
@@ -203,7 +207,7 @@ const ovhcloud: OpenAICompatibleRow = {
  */
 const snowflakeEffort: ParameterRewrite = {
   support: "mapped",
-  note: "reasoning with an effort",
+  note: "reasoning, with an effort",
   write: (effort) => ({ reasoning: { effort } }),
 };
 
@@ -217,7 +221,8 @@ const snowflake: OpenAICompatibleRow = {
     {
       name: "account",
       variables: ["SNOWFLAKE_ACCOUNT", "SNOWFLAKE_ACCOUNT_ID"],
-      meaning: "Identifier of the account, `organization-account`, with dashes for underscores, in the address.",
+      meaning:
+        "Identifier of the account, `organization-account`, with dashes instead of underscores; it is part of the URL.",
     },
   ],
   verified: { source: "https://docs.snowflake.com/user-guide/snowflake-cortex/open_ai_sdk", date: "2026-11-20" },
@@ -230,14 +235,14 @@ const snowflake: OpenAICompatibleRow = {
     tools: ["cache_control"],
   },
   lacks: ["modalities", "audio", "web_search_options", "store", "input_audio", "video_url", "file", "document"],
-  cells: { image_url: { support: "native", note: "data, on Claude and OpenAI models" } },
+  cells: { image_url: { support: "native", note: "base64 data, on Claude and OpenAI models" } },
   inlines: ["image_url"],
   renames: { max_tokens: "max_completion_tokens" },
   models: [
     {
       models: /claude/,
       rewrites: { reasoning_effort: snowflakeEffort },
-      cells: { response_format: { support: "native", note: "no json_object", values: ["json_schema"] } },
+      cells: { response_format: { support: "native", note: "json_object is not supported", values: ["json_schema"] } },
     },
     {
       models: /llama|mistral|mixtral|deepseek|arctic/,
@@ -272,10 +277,14 @@ const WATSONX_VERSION = "2024-10-08";
 /** A choice that is a string is sent in a field of its own, and a named function in the common field. */
 const watsonxToolChoice: ParameterRewrite = {
   support: "mapped",
-  note: "a word goes as tool_choice_option",
+  note: "none, auto and required are sent as tool_choice_option",
   write: (choice) => (typeof choice === "string" ? { tool_choice_option: choice } : null),
 };
-const watsonxStream: ParameterRewrite = { support: "mapped", note: "the address /text/chat_stream", write: () => ({}) };
+const watsonxStream: ParameterRewrite = {
+  support: "mapped",
+  note: "a different path: /text/chat_stream",
+  write: () => ({}),
+};
 
 const watsonx: OpenAICompatibleRow = {
   id: "watsonx",
@@ -291,19 +300,23 @@ const watsonx: OpenAICompatibleRow = {
       name: "region",
       variables: ["WATSONX_REGION"],
       default: "us-south",
-      meaning: "Region of the service, in the address.",
+      meaning: "Region of the service, which is part of the URL.",
     },
-    { name: "project_id", variables: ["WATSONX_PROJECT_ID"], meaning: "Project that is charged; goes before a space." },
+    {
+      name: "project_id",
+      variables: ["WATSONX_PROJECT_ID"],
+      meaning: "Project that is charged. It takes precedence over a space.",
+    },
     {
       name: "space_id",
       variables: ["WATSONX_SPACE_ID", "WATSONX_DEPLOYMENT_SPACE_ID"],
-      meaning: "Deployment space that is charged, in place of a project.",
+      meaning: "Deployment space that is charged, instead of a project.",
     },
     {
       name: "api_version",
       variables: ["WATSONX_API_VERSION"],
       field: "api_version",
-      meaning: `Version of the API, as a date; ${WATSONX_VERSION} unless set.`,
+      meaning: `Version of the API, as a date. The default is ${WATSONX_VERSION}.`,
     },
   ],
   verified: { source: "https://github.com/IBM/watsonx-ai-node-sdk", date: "2026-11-20" },
@@ -350,15 +363,15 @@ const bedrockMantle: OpenAICompatibleRow = {
       name: "region",
       variables: ["AWS_REGION", "AWS_DEFAULT_REGION", "BEDROCK_MANTLE_REGION"],
       field: "aws_region_name",
-      meaning: "Region, in the address.",
+      meaning: "Region, which is part of the URL.",
     },
   ],
   lacks: ["modalities", "audio", "web_search_options", "video_url", "file", "document"],
   cells: {
     reasoning_effort: { support: "native", note: "gpt-oss: low, medium, high" },
     service_tier: { support: "native", note: "default, priority, flex, reserved" },
-    image_url: { support: "native", note: "by model" },
-    input_audio: { support: "native", note: "audio models" },
+    image_url: { support: "native", note: "depends on the model" },
+    input_audio: { support: "native", note: "audio models only" },
   },
   // The model belongs to another path, or only to the Responses API:
   // https://docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html
@@ -380,11 +393,11 @@ const oci: OpenAICompatibleRow = {
   conversation: likeOpenAI("https://docs.oracle.com/en-us/iaas/Content/generative-ai/chat-completions-api.htm", {
     assistant: ["reasoning_content"],
   }),
-  settings: [{ name: "region", variables: ["OCI_REGION"], meaning: "Region, in the address; the key's own." }],
+  settings: [{ name: "region", variables: ["OCI_REGION"], meaning: "Region of the key, which is part of the URL." }],
   lacks: ["modalities", "audio", "web_search_options", "video_url", "file", "document"],
   cells: {
-    image_url: { support: "native", note: "by model" },
-    reasoning_effort: { support: "native", note: "by model" },
+    image_url: { support: "native", note: "depends on the model" },
+    reasoning_effort: { support: "native", note: "depends on the model" },
   },
 };
 
@@ -427,8 +440,8 @@ const copilot: OpenAICompatibleRow = {
   ],
   cells: {
     image_url: { support: "native", note: "base64 data" },
-    response_format: { support: "native", note: "json_schema with GPT models" },
-    tool_choice: { support: "native", note: "required is not documented, and was obeyed" },
+    response_format: { support: "native", note: "json_schema on GPT models" },
+    tool_choice: { support: "native", note: "required is not documented, but works" },
   },
   reasoningField: "reasoning_text",
   reasoningBack: "reasoning_text",

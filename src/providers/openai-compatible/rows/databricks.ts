@@ -27,7 +27,7 @@ function databricksThinking(effort: Json, { max_tokens, max_completion_tokens }:
 }
 const databricksEffort: ParameterRewrite = {
   support: "mapped",
-  note: "thinking with a budget of tokens",
+  note: "thinking, with a token budget",
   write: databricksThinking,
 };
 
@@ -81,7 +81,7 @@ export const databricks: OpenAICompatibleRow = {
   lacks: [...OPENAI_ONLY, "stream_options", "prediction", "prompt_cache_key", "file", "document"],
   cells: {
     tools: { support: "native", note: "at most 32 functions" },
-    service_tier: { support: "native", note: "priority, by model" },
+    service_tier: { support: "native", note: "priority, depending on the model" },
   },
   renames: { max_completion_tokens: "max_tokens" },
   models: [
@@ -97,7 +97,7 @@ export const databricks: OpenAICompatibleRow = {
       lacks: ["n", "reasoning_effort"],
       cells: {
         temperature: { support: "native", range: [0, 1] },
-        response_format: { support: "native", note: "no json_object", values: ["json_schema"] },
+        response_format: { support: "native", note: "json_object is not supported", values: ["json_schema"] },
       },
     },
   ],

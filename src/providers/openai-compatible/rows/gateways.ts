@@ -9,7 +9,7 @@ import { OPENAI_ONLY } from "./hosts.ts";
 
 /** `file_data` may be an address: https://openrouter.ai/docs/features/multimodal/pdfs */
 const openrouterFile: BlockRewrite = {
-  note: "an address in file_id goes in file_data",
+  note: "a URL in file_id is sent in file_data",
   write: (part) => {
     const { file } = part;
     if (!isObject(file) || typeof file["file_id"] !== "string" || !ADDRESS.test(file["file_id"])) return part;
@@ -56,9 +56,9 @@ const huggingface: OpenAICompatibleRow = {
   conversation: openTable("https://huggingface.co/docs/inference-providers/tasks/chat-completion"),
   lacks: [...OPENAI_ONLY, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: {
-    n: { support: "native", note: "most providers give one" },
-    reasoning_effort: { support: "native", note: "none to xhigh; by model and provider" },
-    logit_bias: { support: "native", note: "by provider" },
+    n: { support: "native", note: "most providers return one choice" },
+    reasoning_effort: { support: "native", note: "none to xhigh, depending on model and provider" },
+    logit_bias: { support: "native", note: "depends on the provider" },
   },
   // Several of the providers behind this service know only this name.
   renames: { max_completion_tokens: "max_tokens" },
@@ -74,7 +74,7 @@ const huggingface: OpenAICompatibleRow = {
  */
 const vercelEffort: ParameterRewrite = {
   support: "mapped",
-  note: "reasoning with an effort",
+  note: "reasoning, with an effort",
   write: (effort) => ({ reasoning: { effort } }),
 };
 
@@ -83,7 +83,7 @@ const vercelEffort: ParameterRewrite = {
  * https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/chat-completions
  */
 const vercelFile: BlockRewrite = {
-  note: "file_data as data and media_type; no file_id",
+  note: "file_data is sent as data and media_type; file_id is not supported",
   write: (part, path) => {
     const file = isObject(part["file"]) ? part["file"] : {};
     const { file_data: given, ...rest } = file;
@@ -92,14 +92,14 @@ const vercelFile: BlockRewrite = {
     if (data === undefined)
       throw new GatewayError(
         "unsupported_value",
-        `The gateway at the other end keeps no files: ${path}.file must have file_data.`,
+        `The gateway at the other end does not store files; send the file in ${path}.file.file_data.`,
         { param: `${path}.file` },
       );
     return { ...part, file: { ...rest, data, media_type: mediaType || "application/pdf" } };
   },
 };
 const vercelDocument: BlockRewrite = {
-  note: "a file block with data and media_type; plain text a text block",
+  note: "sent as a file block with data and media_type; plain text as a text block",
   write: (part, path) => {
     const source = sourceOf(part);
     if (source["type"] === "text") return textPart(source, path);
@@ -128,8 +128,8 @@ const vercel: OpenAICompatibleRow = {
   }),
   lacks: ["audio", "web_search_options", "input_audio", "video_url"],
   cells: {
-    n: { support: "native", note: "by target" },
-    modalities: { support: "native", note: "models that make images" },
+    n: { support: "native", note: "depends on the target" },
+    modalities: { support: "native", note: "models that generate images" },
   },
   rewrites: { reasoning_effort: vercelEffort },
   blocks: { file: vercelFile, document: vercelDocument },

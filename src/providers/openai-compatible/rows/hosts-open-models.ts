@@ -19,7 +19,7 @@ const doubleword: OpenAICompatibleRow = {
   keyVariables: ["DOUBLEWORD_API_KEY"],
   conversation: likeVllm("https://docs.doubleword.ai", { assistant: ["reasoning_details"] }),
   lacks: ["modalities", "audio", "store", "web_search_options"],
-  cells: { reasoning_effort: { support: "native", note: "words by model" } },
+  cells: { reasoning_effort: { support: "native", note: "the accepted values depend on the model" } },
   developerRole: "system",
 };
 
@@ -28,7 +28,7 @@ const doubleword: OpenAICompatibleRow = {
  */
 const veniceSearch: ParameterRewrite = {
   support: "mapped",
-  note: "venice_parameters.enable_web_search: on, unless venice_parameters is sent",
+  note: "venice_parameters.enable_web_search: on, unless the request has venice_parameters",
   write: (options) => (isObject(options) ? { venice_parameters: { enable_web_search: "on" } } : null),
 };
 
@@ -47,9 +47,9 @@ const venice: OpenAICompatibleRow = {
   }),
   lacks: ["logit_bias", "prediction", "service_tier", "modalities", "audio", "safety_identifier", "file", "document"],
   cells: {
-    user: { support: "native", note: "accepted without effect" },
-    store: { support: "native", note: "accepted without effect" },
-    logprobs: { support: "native", note: "some models" },
+    user: { support: "native", note: "accepted, but has no effect" },
+    store: { support: "native", note: "accepted, but has no effect" },
+    logprobs: { support: "native", note: "some models only" },
     reasoning_effort: { support: "native", note: "none to max" },
   },
   rewrites: { web_search_options: veniceSearch },
@@ -70,11 +70,11 @@ const chutes: OpenAICompatibleRow = {
   conversation: likeVllm("https://github.com/chutesai/chutes"),
   lacks: OPENAI_ONLY,
   cells: {
-    tools: { support: "native", note: "by model; not in the vendor's list" },
+    tools: { support: "native", note: "depends on the model; not in the vendor's list" },
     n: { support: "native", note: "not in the vendor's list" },
-    reasoning_effort: { support: "native", note: "by model; not in the vendor's list" },
-    response_format: { support: "native", note: "by model" },
-    image_url: { support: "native", note: "by model" },
+    reasoning_effort: { support: "native", note: "depends on the model; not in the vendor's list" },
+    response_format: { support: "native", note: "depends on the model" },
+    image_url: { support: "native", note: "depends on the model" },
   },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
@@ -115,8 +115,8 @@ const featherless: OpenAICompatibleRow = {
   conversation: likeVllm("https://featherless.ai/docs/completions"),
   lacks: [...OPENAI_ONLY, ...LOGPROBS, "n", "logit_bias", "user", "parallel_tool_calls"],
   cells: {
-    tools: { support: "native", note: "by model family" },
-    image_url: { support: "native", note: "by model" },
+    tools: { support: "native", note: "depends on the model family" },
+    image_url: { support: "native", note: "depends on the model" },
     response_format: { support: "native", note: "not documented" },
   },
   renames: { max_completion_tokens: "max_tokens" },
@@ -132,7 +132,7 @@ const friendli: OpenAICompatibleRow = {
   verified: { source: "https://github.com/friendliai/friendli-client", date: "2026-11-20" },
   conversation: likeVllm("https://github.com/friendliai/friendli-client"),
   lacks: [...OPENAI_ONLY, "user", "file", "document"],
-  cells: { reasoning_effort: { support: "native", note: "minimal to ultracode, by model" } },
+  cells: { reasoning_effort: { support: "native", note: "minimal to ultracode, depending on the model" } },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList },
   blocks: { input_audio: audioAsUrl },
@@ -150,11 +150,14 @@ const baseten: OpenAICompatibleRow = {
   conversation: likeVllm("https://docs.baseten.co/reference/inference-api/chat-completions"),
   lacks: [...OPENAI_ONLY, "n", "input_audio", "document"],
   cells: {
-    max_tokens: { support: "native", note: "cut down without an error where it does not fit" },
-    reasoning_effort: { support: "native", note: "by model; others have chat_template_args.enable_thinking" },
+    max_tokens: { support: "native", note: "reduced without an error if it does not fit" },
+    reasoning_effort: {
+      support: "native",
+      note: "depends on the model; others use chat_template_args.enable_thinking",
+    },
     stop: { support: "native", note: "up to 32" },
-    image_url: { support: "native", note: "by model" },
-    file: { support: "native", note: "by model" },
+    image_url: { support: "native", note: "depends on the model" },
+    file: { support: "native", note: "depends on the model" },
   },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
@@ -207,7 +210,7 @@ const hyperbolic: OpenAICompatibleRow = {
   keyVariables: ["HYPERBOLIC_API_KEY"],
   conversation: likeVllm("https://docs.hyperbolic.ai/inference/text-apis"),
   lacks: [...OPENAI_ONLY, "input_audio", "video_url", "file", "document"],
-  cells: { image_url: { support: "native", note: "base64 data only: addresses are fetched by the gateway" } },
+  cells: { image_url: { support: "native", note: "base64 data only; the gateway fetches URLs" } },
   inlines: ["image_url"],
   developerRole: "system",
 };
@@ -220,7 +223,7 @@ const nscale: OpenAICompatibleRow = {
   keyVariables: ["NSCALE_SERVICE_TOKEN", "NSCALE_API_KEY"],
   conversation: likeVllm("https://docs.nscale.com"),
   lacks: OPENAI_ONLY,
-  cells: { tools: { support: "native", note: "by model" } },
+  cells: { tools: { support: "native", note: "depends on the model" } },
   developerRole: "system",
 };
 

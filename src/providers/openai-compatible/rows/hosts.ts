@@ -65,12 +65,12 @@ const groq: OpenAICompatibleRow = {
  */
 const togetherLogprobs: ParameterRewrite = {
   support: "mapped",
-  note: "logprobs is the number of top_logprobs",
+  note: "sent as logprobs with the number of top_logprobs",
   write: (logprobs, params) => (logprobs === true ? { logprobs: Math.max(1, params.top_logprobs ?? 1) } : {}),
 };
 const togetherTopLogprobs: ParameterRewrite = {
   support: "mapped",
-  note: "the number in logprobs",
+  note: "the number is sent in logprobs",
   write: (count) => ({ logprobs: Math.max(1, Number(count)) }),
 };
 
@@ -101,7 +101,7 @@ const together: OpenAICompatibleRow = {
   ],
   cells: {
     input_audio: { support: "native", note: "wav only" },
-    temperature: { support: "native", note: "documented from 0 to 1" },
+    temperature: { support: "native", note: "documented as 0 to 1" },
   },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList, logprobs: togetherLogprobs, top_logprobs: togetherTopLogprobs },
@@ -115,7 +115,7 @@ const together: OpenAICompatibleRow = {
  * https://docs.fireworks.ai/api-reference/post-chatcompletions
  */
 const fireworksDocument: BlockRewrite = {
-  note: "an image_url block with #transform=inline; plain text a text block",
+  note: "sent as an image_url block with #transform=inline; plain text as a text block",
   write: (part, path) => {
     const source = sourceOf(part);
     if (source["type"] === "text") return textPart(source, path);
@@ -140,9 +140,9 @@ const fireworks: OpenAICompatibleRow = {
   cells: {
     max_tokens: {
       support: "native",
-      note: "lowered to what is left of the context unless context_length_exceeded_behavior is error",
+      note: "reduced to what is left of the context unless context_length_exceeded_behavior is error",
     },
-    service_tier: { support: "native", note: "only priority acts" },
+    service_tier: { support: "native", note: "only priority has an effect" },
   },
   blocks: { document: fireworksDocument },
   dialect: { toolChoices: ["any"] },
@@ -202,7 +202,7 @@ const cerebras: OpenAICompatibleRow = {
 
 /** Audio has a block type of its own: https://github.com/sambanova/sambanova-python */
 const sambanovaAudio: BlockRewrite = {
-  note: "an audio_content block",
+  note: "sent as an audio_content block",
   write: (part) =>
     isObject(part["input_audio"])
       ? { type: "audio_content", audio_content: { content: part["input_audio"]["data"] } }
@@ -224,9 +224,9 @@ const sambanova: OpenAICompatibleRow = {
   },
   lacks: [...OPENAI_ONLY, "user", "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: {
-    presence_penalty: { support: "native", note: "accepted without effect" },
-    frequency_penalty: { support: "native", note: "accepted without effect" },
-    image_url: { support: "native", note: "base64 data only: addresses are fetched by the gateway" },
+    presence_penalty: { support: "native", note: "accepted, but has no effect" },
+    frequency_penalty: { support: "native", note: "accepted, but has no effect" },
+    image_url: { support: "native", note: "base64 data only; the gateway fetches URLs" },
   },
   blocks: { input_audio: sambanovaAudio },
   inlines: ["image_url"],
@@ -259,7 +259,10 @@ const nvidia: OpenAICompatibleRow = {
     "input_audio",
     "video_url",
   ],
-  cells: { tools: { support: "native", note: "by model" }, response_format: { support: "native", note: "by model" } },
+  cells: {
+    tools: { support: "native", note: "depends on the model" },
+    response_format: { support: "native", note: "depends on the model" },
+  },
   renames: { max_completion_tokens: "max_tokens" },
   models: [
     { models: /mistral|mixtral/i, lacks: ["stream_options"], textAsString: true },
@@ -303,8 +306,12 @@ const deepinfra: OpenAICompatibleRow = {
   }),
   lacks: [...OPENAI_ONLY, "logit_bias", "parallel_tool_calls", "prediction"],
   cells: {
-    tool_choice: { support: "native", note: "a word, no named function", values: ["none", "auto", "required"] },
-    service_tier: { support: "native", note: "priority, on tagged models" },
+    tool_choice: {
+      support: "native",
+      note: "naming a function is not supported",
+      values: ["none", "auto", "required"],
+    },
+    service_tier: { support: "native", note: "priority, on models that are tagged for it" },
   },
   renames: { max_completion_tokens: "max_tokens" },
   privileged: ["webhook"],

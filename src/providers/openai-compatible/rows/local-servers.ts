@@ -10,7 +10,7 @@ import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
  */
 const llamacppNamedTool: ParameterRewrite = {
   support: "emulated",
-  note: "a named function: that tool alone, and required",
+  note: "for a named function, only that tool is sent, with required",
   write: (choice, params) => {
     const named = isObject(choice) && isObject(choice["function"]) ? choice["function"]["name"] : undefined;
     const tools = (params.tools ?? []).filter(
@@ -45,8 +45,8 @@ const llamacpp: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    parallel_tool_calls: { support: "native", note: "false unless asked for" },
-    n: { support: "native", note: "needs as many parallel slots" },
+    parallel_tool_calls: { support: "native", note: "the default is false" },
+    n: { support: "native", note: "requires as many parallel slots" },
   },
   rewrites: { tool_choice: llamacppNamedTool },
   dialect: { blocks: ["input_video"] },
@@ -64,8 +64,8 @@ const vllm: OpenAICompatibleRow = {
   conversation: openTable("https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"),
   lacks: ["modalities", "audio", "prediction", "web_search_options", "safety_identifier", "store", "file", "document"],
   cells: {
-    tool_choice: { support: "native", note: "auto needs --enable-auto-tool-choice" },
-    service_tier: { support: "native", note: "without effect" },
+    tool_choice: { support: "native", note: "auto requires --enable-auto-tool-choice" },
+    service_tier: { support: "native", note: "accepted, but has no effect" },
   },
   dialect: { blocks: ["*"] },
 };
@@ -95,7 +95,13 @@ const lmstudio: OpenAICompatibleRow = {
     "file",
     "document",
   ],
-  cells: { tool_choice: { support: "native", note: "no named function", values: ["none", "auto", "required"] } },
+  cells: {
+    tool_choice: {
+      support: "native",
+      note: "naming a function is not supported",
+      values: ["none", "auto", "required"],
+    },
+  },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { response_format: jsonObjectAsSchema },
   privileged: ["draft_model"],
@@ -125,9 +131,9 @@ const sglang: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    tools: { support: "native", note: "needs --tool-call-parser" },
-    reasoning_effort: { support: "native", note: "by the model's template" },
-    user: { support: "native", note: "without effect" },
+    tools: { support: "native", note: "requires --tool-call-parser" },
+    reasoning_effort: { support: "native", note: "depends on the model's template" },
+    user: { support: "native", note: "accepted, but has no effect" },
   },
   dialect: { blocks: ["audio_url"] },
 };
@@ -174,8 +180,8 @@ const mistralrs: OpenAICompatibleRow = {
       note: "none or off, low, medium, high, xhigh",
       values: ["none", "off", "low", "medium", "high", "xhigh"],
     },
-    web_search_options: { support: "native", note: "a server that was started with search" },
-    file: { support: "native", note: "file_id of its own, or file_data" },
+    web_search_options: { support: "native", note: "only on servers started with search" },
+    file: { support: "native", note: "file_id of a file uploaded to the vendor, or file_data" },
   },
   rewrites: { response_format: jsonObjectAsSchema },
   dialect: { blocks: ["audio_url"], toolChoices: ["allowed_tools"] },
@@ -211,9 +217,9 @@ const xinference: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    tools: { support: "native", note: "some model families" },
-    service_tier: { support: "native", note: "without effect" },
-    logprobs: { support: "native", note: "by engine" },
+    tools: { support: "native", note: "some model families only" },
+    service_tier: { support: "native", note: "accepted, but has no effect" },
+    logprobs: { support: "native", note: "depends on the engine" },
   },
   rewrites: {
     reasoning_effort: {
@@ -249,9 +255,9 @@ const localai: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    tools: { support: "native", note: "by backend" },
-    response_format: { support: "native", note: "llama.cpp backend" },
-    reasoning_effort: { support: "native", note: "by backend" },
+    tools: { support: "native", note: "depends on the backend" },
+    response_format: { support: "native", note: "llama.cpp backend only" },
+    reasoning_effort: { support: "native", note: "depends on the backend" },
   },
   dialect: { blocks: ["audio_url"] },
 };
@@ -262,7 +268,7 @@ const localai: OpenAICompatibleRow = {
  */
 const tgiNamedTool: ParameterRewrite = {
   support: "mapped",
-  note: "a named function without its type",
+  note: "a named function is sent without its type",
   write: (choice) =>
     isObject(choice) && isObject(choice["function"]) ? { tool_choice: { function: choice["function"] } } : null,
 };

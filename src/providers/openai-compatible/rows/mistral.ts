@@ -14,7 +14,7 @@ import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row
  * https://docs.mistral.ai/capabilities/document_ai/document_qna
  */
 const file: BlockRewrite = {
-  note: "a document_url block, or a file block with file_id",
+  note: "sent as a document_url block, or as a file block with file_id",
   write: (part) => {
     if (part["file"] === undefined) return part;
     const { file_id: id, file_data: data, filename } = isObject(part["file"]) ? part["file"] : {};
@@ -33,7 +33,7 @@ const file: BlockRewrite = {
   },
 };
 const document: BlockRewrite = {
-  note: "a document_url block; plain text a text block",
+  note: "sent as a document_url block; plain text as a text block",
   write: (part, path) => {
     const source = sourceOf(part);
     if (source["type"] === "text") return textPart(source, path);
@@ -49,7 +49,7 @@ const document: BlockRewrite = {
 /** Mistral refuses an empty list of tools with 422. */
 const toolsUnlessEmpty: ParameterRewrite = {
   support: "mapped",
-  note: "an empty list is left out",
+  note: "an empty list is not sent",
   write: (tools) => (Array.isArray(tools) && tools.length === 0 ? {} : null),
 };
 
@@ -110,7 +110,7 @@ export const mistral: OpenAICompatibleRow = {
     "video_url",
   ],
   cells: {
-    tools: { support: "native", note: "an empty list is left out" },
+    tools: { support: "native", note: "an empty list is not sent" },
     reasoning_effort: { support: "native", note: "none, high; on models that list it", values: ["none", "high"] },
   },
   renames: { max_completion_tokens: "max_tokens", seed: "random_seed" },

@@ -43,7 +43,7 @@ const MOONSHOT_SAMPLING: NonNullable<OpenAICompatibleRow["cells"]> = {
  */
 const MOONSHOT_TEMPERATURE: Capability = {
   support: "unsupported",
-  note: "the fixed value only: 1, or 0.6 with thinking disabled",
+  note: "only the fixed value: 1, or 0.6 with thinking disabled",
   neutral: (value, { params, extra }) =>
     value ===
     (params.reasoning_effort === "none" || (isObject(extra["thinking"]) && extra["thinking"]["type"] === "disabled")
@@ -88,7 +88,7 @@ const moonshot: OpenAICompatibleRow = {
     temperature: MOONSHOT_TEMPERATURE,
     reasoning_effort: {
       support: "native",
-      note: "low, high, max; not beside thinking",
+      note: "low, high, max; cannot be combined with thinking",
       values: ["low", "high", "max"],
     },
     parallel_tool_calls: { support: "native", note: "not in the vendor's schema" },
@@ -99,7 +99,7 @@ const moonshot: OpenAICompatibleRow = {
       cells: {
         tool_choice: {
           support: "native",
-          note: "a named function only with thinking disabled",
+          note: "naming a function requires thinking to be disabled",
           values: ["none", "auto", "function"],
         },
       },
@@ -121,7 +121,7 @@ const moonshot: OpenAICompatibleRow = {
 /** The vendor accepts 6 to 128 characters: https://docs.z.ai/api-reference/llm/chat-completion */
 const zaiUserId: ParameterRewrite = {
   support: "mapped",
-  note: "user_id, where it has 6 to 128 characters",
+  note: "user_id, if it has 6 to 128 characters",
   write: (user) => (typeof user === "string" && user.length >= 6 && user.length <= 128 ? { user_id: user } : {}),
 };
 
@@ -140,7 +140,7 @@ const ZAI_ERRORS: readonly ErrorRule[] = [
 /** The vendor accepts reasoning_effort without any documented effect. It is still sent, in case the vendor uses it. */
 const zaiThinking: ParameterRewrite = {
   support: "mapped",
-  note: "thinking: disabled for none, enabled for all else; the word goes along",
+  note: "thinking: disabled for none, otherwise enabled; reasoning_effort is sent as well",
   write: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "enabled" }, reasoning_effort: effort }),
 };
 
@@ -150,7 +150,11 @@ const ZAI_REASONING: readonly ModelDifferences[] = [
   {
     models: /^glm-5\.3/,
     cells: {
-      reasoning_effort: { support: "native", note: "low, high, max; always thinks", values: ["low", "high", "max"] },
+      reasoning_effort: {
+        support: "native",
+        note: "low, high, max; the model always thinks",
+        values: ["low", "high", "max"],
+      },
     },
   },
 ];
@@ -167,8 +171,8 @@ const zai: OpenAICompatibleRow = {
   cells: {
     temperature: { support: "native", range: [0, 1] },
     top_p: { support: "native", range: [0.01, 1] },
-    tool_choice: { support: "native", note: "documented: auto only; a named function was obeyed" },
-    response_format: { support: "native", note: "no json_schema", values: ["text", "json_object"] },
+    tool_choice: { support: "native", note: "only auto is documented; naming a function works as well" },
+    response_format: { support: "native", note: "json_schema is not supported", values: ["text", "json_object"] },
   },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { user: zaiUserId },
@@ -187,7 +191,7 @@ const zai: OpenAICompatibleRow = {
 
 /** Omni models require a data URL: https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions */
 const dashscopeAudio: BlockRewrite = {
-  note: "the data as a data URL",
+  note: "the data is sent as a data URL",
   write: (part) => {
     const { input_audio: audio } = part;
     if (!isObject(audio) || typeof audio["data"] !== "string" || /^(data:|https?:)/i.test(audio["data"])) return part;
@@ -241,14 +245,14 @@ const dashscope: OpenAICompatibleRow = {
   ],
   cells: {
     n: { support: "native", note: "1 to 4; 1 with tools", range: [1, 4] },
-    top_logprobs: { support: "native", note: "by model", range: [0, 5] },
-    ...noted("Omni models", "modalities", "audio"),
-    ...noted("by model", "logprobs"),
+    top_logprobs: { support: "native", note: "depends on the model", range: [0, 5] },
+    ...noted("Omni models only", "modalities", "audio"),
+    ...noted("depends on the model", "logprobs"),
     ...noted("not in the vendor's list", "max_completion_tokens", "logit_bias", "user", "service_tier"),
-    response_format: { support: "native", note: "json_schema on newer models; not while thinking" },
+    response_format: { support: "native", note: "json_schema on newer models, but not while thinking" },
     tool_choice: {
       support: "native",
-      note: "required is not in the vendor's list; models that think cannot be forced",
+      note: "required is not in the vendor's list; models that think cannot be forced to call a tool",
     },
   },
   blocks: { input_audio: dashscopeAudio, document: textDocument },
@@ -262,7 +266,7 @@ const dashscope: OpenAICompatibleRow = {
 /** Thinking is either adaptive or off: https://platform.minimax.io/docs/api-reference/text-chat-openai */
 const minimaxThinking: ParameterRewrite = {
   support: "mapped",
-  note: "thinking: disabled for none, adaptive for all else",
+  note: "thinking: disabled for none, otherwise adaptive",
   write: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "adaptive" } }),
 };
 
@@ -330,8 +334,8 @@ const minimax: OpenAICompatibleRow = {
   cells: {
     tool_choice: CHOICE_BY_OFFER,
     service_tier: { support: "native", note: "standard, priority" },
-    image_url: { support: "native", note: "M3" },
-    video_url: { support: "native", note: "M3" },
+    image_url: { support: "native", note: "only MiniMax M3" },
+    video_url: { support: "native", note: "only MiniMax M3" },
   },
   rewrites: { reasoning_effort: minimaxThinking, tool_choice: toolChoiceByOffer },
   models: [{ models: /^minimax-(m[12]|text)/i, lacks: ["reasoning_effort"] }],
@@ -381,7 +385,7 @@ const volcengine: OpenAICompatibleRow = {
   cells: {
     service_tier: { support: "native", note: "auto, default" },
     reasoning_effort: { support: "native", note: "minimal to high", values: ["minimal", "low", "medium", "high"] },
-    max_completion_tokens: { support: "native", note: "counts reasoning; never beside max_tokens" },
+    max_completion_tokens: { support: "native", note: "includes reasoning; cannot be combined with max_tokens" },
   },
   blocks: { document: textDocument },
   developerRole: "system",
@@ -415,9 +419,12 @@ const qianfan: OpenAICompatibleRow = {
   },
   lacks: [...OPENAI_ONLY, "input_audio", "file"],
   cells: {
-    max_tokens: { support: "native", note: "bounds the answer without its reasoning" },
-    max_completion_tokens: { support: "native", note: "bounds answer and reasoning" },
-    reasoning_effort: { support: "native", note: "high, max, by model; others have thinking or enable_thinking" },
+    max_tokens: { support: "native", note: "limits the answer, not the reasoning" },
+    max_completion_tokens: { support: "native", note: "limits answer and reasoning together" },
+    reasoning_effort: {
+      support: "native",
+      note: "high, max, depending on the model; others use thinking or enable_thinking",
+    },
     logprobs: { support: "native", note: "not documented" },
     logit_bias: { support: "native", note: "not documented" },
     n: { support: "native", note: "not documented" },
@@ -458,12 +465,12 @@ const hunyuan: OpenAICompatibleRow = {
     seed: { support: "native", note: "1 to 10000", range: [1, 10_000] },
     tool_choice: {
       support: "native",
-      note: "no named function; custom forces a call",
+      note: "naming a function is not supported; custom forces a call",
       values: ["none", "auto", "custom"],
     },
   },
   renames: { max_completion_tokens: "max_tokens" },
-  rewrites: { stop: { ...stopAsList, note: "stop as an array; what matched stays in the answer" } },
+  rewrites: { stop: { ...stopAsList, note: "sent as an array; the matching text stays in the answer" } },
   blocks: { document: textDocument },
   dialect: { blocks: ["file_url"], toolChoices: ["custom"] },
   developerRole: "system",
@@ -498,11 +505,11 @@ const stepfun: OpenAICompatibleRow = {
   ],
   cells: {
     frequency_penalty: { support: "native", note: "0 to 1", range: [0, 1] },
-    n: { support: "native", note: "up to 5 advised" },
-    response_format: { support: "native", note: "json_schema not documented" },
+    n: { support: "native", note: "the vendor advises at most 5" },
+    response_format: { support: "native", note: "json_schema is not documented" },
     reasoning_effort: { support: "native", note: "low, medium, high", values: ["low", "medium", "high"] },
     tool_choice: { support: "native", note: "not documented" },
-    video_url: { support: "native", note: "mp4 by address" },
+    video_url: { support: "native", note: "mp4, by URL" },
   },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
@@ -533,13 +540,13 @@ const siliconflow: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    max_tokens: { support: "native", note: "without the reasoning" },
+    max_tokens: { support: "native", note: "does not include the reasoning" },
     reasoning_effort: {
       support: "native",
-      note: "high, max, by model; others have enable_thinking and thinking_budget",
+      note: "high, max, depending on the model; others use enable_thinking and thinking_budget",
     },
-    user: { support: "native", note: "accepted, not documented" },
-    tool_choice: { support: "native", note: "accepted, not documented" },
+    user: { support: "native", note: "accepted, but not documented" },
+    tool_choice: { support: "native", note: "accepted, but not documented" },
   },
   renames: { max_completion_tokens: "max_tokens" },
   blocks: { input_audio: audioAsUrl },

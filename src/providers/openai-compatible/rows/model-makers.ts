@@ -36,13 +36,13 @@ const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
   {
     models: /^(ft:)?o[134](-|:|$)|^(ft:)?gpt-5(-mini|-nano|-codex|-pro)?(-\d|:|$)/,
     lacks: SAMPLING,
-    cells: { temperature: defaultOnly(1, "the default 1 only: the model reasons") },
+    cells: { temperature: defaultOnly(1, "only the default, 1, because the model reasons") },
     renames: { max_tokens: "max_completion_tokens" },
   },
   {
     models: /^(ft:)?gpt-5\.\d/,
     renames: { max_tokens: "max_completion_tokens" },
-    cells: { temperature: { support: "native", note: "other than 1 only with reasoning_effort none" } },
+    cells: { temperature: { support: "native", note: "values other than 1 require reasoning_effort none" } },
   },
 ];
 
@@ -70,7 +70,7 @@ export const openai: OpenAICompatibleRow = {
     input_audio: { support: "native", note: "audio models only; wav or mp3" },
     file: {
       support: "native",
-      note: "file_id, or filename and file_data as a data URL; an address is fetched by the gateway",
+      note: "file_id, or filename and file_data as a data URL; the gateway fetches URLs",
     },
   },
   inlines: ["file", "document"],
@@ -87,7 +87,7 @@ export const openai: OpenAICompatibleRow = {
  */
 const deepseekUserId: ParameterRewrite = {
   support: "mapped",
-  note: "user_id, where it has letters, digits, - and _ only",
+  note: "user_id, if it has only letters, digits, - and _",
   write: (user) => (typeof user === "string" && /^[A-Za-z0-9_-]{1,512}$/.test(user) ? { user_id: user } : {}),
 };
 
@@ -121,9 +121,9 @@ const deepseek: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    response_format: { support: "native", note: "no json_schema", values: ["text", "json_object"] },
-    tool_choice: { support: "native", note: "required and a named function only with thinking disabled" },
-    temperature: { support: "native", note: "without effect while thinking" },
+    response_format: { support: "native", note: "json_schema is not supported", values: ["text", "json_object"] },
+    tool_choice: { support: "native", note: "required and naming a function require thinking to be disabled" },
+    temperature: { support: "native", note: "has no effect while thinking" },
   },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { user: deepseekUserId },
@@ -136,7 +136,7 @@ const deepseek: OpenAICompatibleRow = {
 
 /** A file is an id or an address: https://docs.x.ai/developers/rest-api-reference/inference/chat */
 const xaiFile: BlockRewrite = {
-  note: "an address in file_id goes as url",
+  note: "a URL in file_id is sent as url",
   write: (part) => {
     const { file } = part;
     if (!isObject(file) || typeof file["file_id"] !== "string" || !ADDRESS.test(file["file_id"])) return part;
@@ -187,7 +187,7 @@ const xai: OpenAICompatibleRow = {
 
 /** A PDF is sent as an address or as bare base64: https://docs.perplexity.ai/docs/sonar/openai-compatibility */
 const perplexityFile: BlockRewrite = {
-  note: "a file_url block",
+  note: "sent as a file_url block",
   write: (part, path) => {
     const file = isObject(part["file"]) ? part["file"] : {};
     const { file_data: data, file_id: id, filename } = file;
@@ -197,13 +197,13 @@ const perplexityFile: BlockRewrite = {
     if (typeof id === "string" && ADDRESS.test(id)) return { type: "file_url", file_url: { url: id }, ...name };
     throw new GatewayError(
       "unsupported_value",
-      `perplexity keeps no files: ${path}.file.file_id must be an address, or the file stand in file_data.`,
+      `perplexity does not store files: ${path}.file.file_id must be a URL, or send the file in file_data.`,
       { param: `${path}.file` },
     );
   },
 };
 const perplexityDocument: BlockRewrite = {
-  note: "a file_url block; plain text a text block",
+  note: "sent as a file_url block; plain text as a text block",
   write: (part, path) => {
     const source = sourceOf(part);
     if (source["type"] === "text") return textPart(source, path);
@@ -279,8 +279,8 @@ const ai21: OpenAICompatibleRow = {
   ],
   cells: {
     max_tokens: { support: "native", note: "at most 4096" },
-    response_format: { support: "native", note: "no json_schema", values: ["text", "json_object"] },
-    tools: { support: "native", note: "not on streams" },
+    response_format: { support: "native", note: "json_schema is not supported", values: ["text", "json_object"] },
+    tools: { support: "native", note: "not on streamed answers" },
     tool_choice: CHOICE_BY_OFFER,
   },
   renames: { max_completion_tokens: "max_tokens" },
@@ -334,8 +334,11 @@ const upstage: OpenAICompatibleRow = {
   conversation: likeOpenAI("https://console.upstage.ai/docs/capabilities/generate/chat"),
   lacks: [...OPENAI_ONLY, "image_url", "input_audio", "video_url", "file"],
   cells: {
-    reasoning_effort: { support: "native", note: "solar-pro2: high alone thinks; solar-pro3: low is off" },
-    response_format: { support: "native", note: "json_schema also beside tools" },
+    reasoning_effort: {
+      support: "native",
+      note: "solar-pro2 thinks only on high; on solar-pro3, low turns thinking off",
+    },
+    response_format: { support: "native", note: "json_schema can be combined with tools" },
   },
   blocks: { document: textDocument },
   developerRole: "system",
@@ -375,7 +378,7 @@ const writer: OpenAICompatibleRow = {
     "file",
   ],
   cells: {
-    image_url: { support: "native", note: "palmyra-x5" },
+    image_url: { support: "native", note: "palmyra-x5 only" },
     response_format: { support: "native", note: "json_schema from palmyra-x4 on" },
   },
   renames: { max_completion_tokens: "max_tokens" },
@@ -395,7 +398,10 @@ const reka: OpenAICompatibleRow = {
   keyVariables: ["REKA_API_KEY"],
   conversation: { source: "https://docs.reka.ai/chat/overview" },
   lacks: [...OPENAI_ONLY, ...LOGPROBS, "n", "logit_bias", "user", "response_format", "parallel_tool_calls", "file"],
-  cells: { tools: { support: "native", note: "Reka Flash" }, video_url: { support: "native", note: "short" } },
+  cells: {
+    tools: { support: "native", note: "Reka Flash only" },
+    video_url: { support: "native", note: "short videos only" },
+  },
   renames: { max_completion_tokens: "max_tokens" },
   blocks: { document: textDocument },
   developerRole: "system",
@@ -411,7 +417,7 @@ const morph: OpenAICompatibleRow = {
   keyVariables: ["MORPH_API_KEY"],
   conversation: { source: "https://docs.morphllm.com/api-reference/endpoint/apply" },
   lacks: [...OPENAI_ONLY, ...BEYOND_TEXT, "tools", "tool_choice", "parallel_tool_calls", "reasoning_effort"],
-  cells: { temperature: { support: "native", note: "0 advised" } },
+  cells: { temperature: { support: "native", note: "the vendor advises 0" } },
   textAsString: true,
   developerRole: "system",
 };
@@ -424,7 +430,7 @@ const v0: OpenAICompatibleRow = {
   keyVariables: ["V0_API_KEY"],
   conversation: { source: "https://v0.app/docs/v0-model-api" },
   lacks: [...OPENAI_ONLY, "reasoning_effort", "input_audio", "video_url", "file"],
-  cells: { image_url: { support: "native", note: "base64 data only: addresses are fetched by the gateway" } },
+  cells: { image_url: { support: "native", note: "base64 data only; the gateway fetches URLs" } },
   inlines: ["image_url"],
   blocks: { document: textDocument },
   developerRole: "system",
