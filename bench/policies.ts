@@ -67,7 +67,7 @@ function asked(policies: PolicySet): void {
     clientIp: () => "",
     now: () => 0,
     outcomes: [],
-    looking: null,
+    scheduler: null,
   });
   void call.admit();
   call.at(place, sent);

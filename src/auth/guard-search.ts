@@ -36,7 +36,7 @@ export function receivedGuard({ id, name, mode, action, mask, onError, sources }
 
 /** Plain texts in `words` and JSON texts in `json`, without duplicates. */
 export interface Texts {
-  readonly words: readonly string[];
+  readonly longTexts: readonly string[];
   readonly json: readonly string[];
 }
 
@@ -96,7 +96,7 @@ export function* search(
   const masks = new Map<string, number>();
   const unlooked: number[] = [];
   const all = [
-    ...texts.words.map((text) => ({ text, isJson: false })),
+    ...texts.longTexts.map((text) => ({ text, isJson: false })),
     ...texts.json.map((text) => ({ text, isJson: true })),
   ];
   for (const [rank, policy] of guards.entries()) {

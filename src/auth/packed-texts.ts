@@ -10,7 +10,7 @@ export interface PackedTexts {
   readonly words: number;
 }
 
-export function packTexts({ words, json }: Texts): PackedTexts {
+export function packTexts({ longTexts: words, json }: Texts): PackedTexts {
   const texts = [...words, ...json];
   const lengths = Uint32Array.from(texts, (text) => text.length);
   const units = Buffer.from(new ArrayBuffer(lengths.reduce((sum, length) => sum + length * 2, 0)));
@@ -23,5 +23,5 @@ export function unpackTexts({ units, lengths, words }: PackedTexts): Texts {
   const bytes = Buffer.from(units.buffer, units.byteOffset, units.byteLength);
   let at = 0;
   const texts = Array.from(lengths, (length) => bytes.toString("utf16le", at, (at += length * 2)));
-  return { words: texts.slice(0, words), json: texts.slice(words) };
+  return { longTexts: texts.slice(0, words), json: texts.slice(words) };
 }

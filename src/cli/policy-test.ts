@@ -238,7 +238,7 @@ function spokenBy(
           clientIp: () => sample.client_ip,
           now: () => (sample.now === undefined ? systemClock.now() : Date.parse(sample.now)),
           outcomes,
-          looking: null,
+          scheduler: null,
         }),
       );
     } catch (thrown) {
@@ -270,7 +270,7 @@ function spokenBy(
         targets.length === 0
           ? [policy as GuardPolicy]
           : [...new Set(targets.flatMap((target) => policies.output(target)))];
-      policies.guarded(() => guardText(answer, guards, policies.guardSpoke));
+      policies.guarded(() => guardText(answer, guards, policies.recordFinding));
     });
   return spoke;
 }

@@ -82,12 +82,12 @@ export interface PlanInput<T extends Candidate> {
   /**
    * The stage that is attempted first after `context_length` for the candidate that failed; `null` when there is none.
    */
-  contextLeg(candidate: T): Stage<T> | null;
+  contextWindowStage(candidate: T): Stage<T> | null;
   /**
    * The stages that are attempted first, in order, after `content_policy`: the list of the candidate's route. The same
    * object is returned each time.
    */
-  contentPolicyLegs(candidate: T): readonly Stage<T>[];
+  contentPolicyStages(candidate: T): readonly Stage<T>[];
   readonly health: Health;
   /** Returns a number of at least 0 and below 1. */
   readonly random: () => number;
@@ -202,11 +202,11 @@ function after<T extends Candidate>(
   if (REQUEST_FAULTS.has(failure.kind) && ++state.requestFaults >= MAX_REQUEST_FAULTS) return giveUp(state, "final");
   switch (failure.kind) {
     case "context_length":
-      planContextLeg(state, failed);
+      planContextWindowStage(state, failed);
       break;
     case "content_policy":
       leaveGroup(state, failed.stage.group);
-      planPolicyLegs(state, failed);
+      planContentPolicyStages(state, failed);
       break;
     case "request_fault":
       leaveGroup(state, failed.stage.group);
@@ -229,13 +229,13 @@ function giveUp<T extends Candidate>(state: State<T>, why: "exhausted" | "final"
 }
 
 /** The stage of the map comes before the rest of the stage in which the conversation was too long. */
-function planContextLeg<T extends Candidate>(state: State<T>, failed: Tally<T>): void {
-  const stage = state.input.contextLeg(failed.candidate);
+function planContextWindowStage<T extends Candidate>(state: State<T>, failed: Tally<T>): void {
+  const stage = state.input.contextWindowStage(failed.candidate);
   if (stage !== null) planFirst(state, [stage], "context window fallback");
 }
 
-function planPolicyLegs<T extends Candidate>(state: State<T>, failed: Tally<T>): void {
-  const list = state.input.contentPolicyLegs(failed.candidate);
+function planContentPolicyStages<T extends Candidate>(state: State<T>, failed: Tally<T>): void {
+  const list = state.input.contentPolicyStages(failed.candidate);
   if (state.policyLists.has(list)) return;
   state.policyLists.add(list);
   planFirst(state, list, "content policy fallback");

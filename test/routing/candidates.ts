@@ -31,8 +31,8 @@ export function stage(
 export function planOf(stages: readonly Stage<Candidate>[], more: Partial<PlanInput<Candidate>> = {}): Plan<Candidate> {
   return createPlan({
     stages,
-    contextLeg: () => null,
-    contentPolicyLegs: () => NO_LEGS,
+    contextWindowStage: () => null,
+    contentPolicyStages: () => NO_LEGS,
     health: openHealth(),
     random: () => 0.5,
     ...more,

@@ -168,8 +168,8 @@ export function run(world: World): {
   const health = healthOf(world.targets);
   const plan = createPlan<Candidate>({
     stages,
-    contextLeg: ({ key }) => contextLegs.get(key) ?? null,
-    contentPolicyLegs: () => policyLegs,
+    contextWindowStage: ({ key }) => contextLegs.get(key) ?? null,
+    contentPolicyStages: () => policyLegs,
     health,
     random: chanceOf(world.chance),
   });

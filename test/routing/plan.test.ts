@@ -198,8 +198,8 @@ describe("the lists of their own", () => {
     stage(["milder"], { label: "milder:model", retries: 0 }),
   ];
   const lists = {
-    contextLeg: ({ key }: Candidate) => ({ a: big, big: stage(["a"]) })[key] ?? null,
-    contentPolicyLegs: () => policyLegs,
+    contextWindowStage: ({ key }: Candidate) => ({ a: big, big: stage(["a"]) })[key] ?? null,
+    contentPolicyStages: () => policyLegs,
   };
 
   test("[d7.3] for a context length: what the map names, then the further targets, then the fallbacks", () => {
@@ -235,7 +235,7 @@ describe("the lists of their own", () => {
       stepsOf(
         planOf([stage(["a"]), stage(["c"])], {
           ...lists,
-          contextLeg: () => ({ ...big, onExhausted: "error" }),
+          contextWindowStage: () => ({ ...big, onExhausted: "error" }),
           health,
         }),
         [failed("context_length"), failed("final")],
@@ -382,8 +382,8 @@ describe("the words", () => {
   });
   test("name the list that a target came from", () => {
     const lists = {
-      contextLeg: () => stage(["big"], { label: "big:model" }),
-      contentPolicyLegs: () => [stage(["mild"], { label: "mild:model" })],
+      contextWindowStage: () => stage(["big"], { label: "big:model" }),
+      contentPolicyStages: () => [stage(["mild"], { label: "mild:model" })],
     };
     for (const [kind, why] of [
       ["context_length", "context window fallback: big:model"],

@@ -6,7 +6,7 @@ import { redactedValues } from "../../src/chat/content/content-redaction.ts";
 import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import { type LongRequests, openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
-import { Looking } from "../../src/chat/guards/guard-scheduler.ts";
+import { GuardScheduler } from "../../src/chat/guards/guard-scheduler.ts";
 import { describe, expect, test } from "bun:test";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
@@ -474,7 +474,7 @@ describe("what is kept", () => {
         },
       ],
     ];
-    const looking = new Looking(openGuardThreads({ onEnded: () => {} }), { tenantId: "acme", signal: null });
+    const looking = new GuardScheduler(openGuardThreads({ onEnded: () => {} }), { tenantId: "acme", signal: null });
     for (const [index, content] of hostile.entries()) {
       const keeper = new ContentRecorder(
         rulesOf({ enabled: true }).get("default")!,

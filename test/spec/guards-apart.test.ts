@@ -6,7 +6,7 @@ import { openTurns } from "../../src/auth/fair-turns.ts";
 import { guardText, type GuardPolicy } from "../../src/auth/guarded-text.ts";
 import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { guardedMessages, textGuard } from "../../src/chat/guards/guard-request.ts";
-import { Looking, type StreamUnderGuards } from "../../src/chat/guards/guard-scheduler.ts";
+import { GuardScheduler, type StreamUnderGuards } from "../../src/chat/guards/guard-scheduler.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import type { ChatChunk, Message } from "../../src/core/chat.ts";
@@ -85,7 +85,7 @@ describe("one caller's guards and the others", () => {
     const left = new Cancellation();
     const guards = policiesOf(...Array.from({ length: 40 }, (_, index) => slow({ name: `slow${index}` })));
     const look = (signal: Cancellation | null): Promise<unknown> =>
-      threads.search({ words: [LETTERS.repeat(4)], json: [] }, guards, { tenantId: "acme", signal });
+      threads.search({ longTexts: [LETTERS.repeat(4)], json: [] }, guards, { tenantId: "acme", signal });
     const lookers = Array.from({ length: 5 }, () =>
       look(left).then(
         () => "looked",
@@ -93,7 +93,7 @@ describe("one caller's guards and the others", () => {
       ),
     );
     const before = threads.search(
-      { words: ["ada@mail.example"], json: [] },
+      { longTexts: ["ada@mail.example"], json: [] },
       policiesOf({ name: "mail", guard: { classes: ["email"], action: "mask" } }),
       { tenantId: "acme", signal: null },
     );
@@ -102,7 +102,7 @@ describe("one caller's guards and the others", () => {
     left.abort(new GatewayError("client_closed", "The client left."));
     for (const reason of await Promise.all(lookers)) expect((reason as GatewayError).code).toBe("client_closed");
     expect(
-      await threads.search({ words: ["x"], json: [] }, guards.slice(0, 1), { tenantId: "acme", signal: null }),
+      await threads.search({ longTexts: ["x"], json: [] }, guards.slice(0, 1), { tenantId: "acme", signal: null }),
     ).toMatchObject({ unlooked: [] });
   }, 30_000);
 
@@ -264,7 +264,7 @@ describe("what is found there is what is found here", () => {
     "1",
   );
   const text = fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(""));
-  const looking = new Looking(threads, { tenantId: "acme", signal: null });
+  const looking = new GuardScheduler(threads, { tenantId: "acme", signal: null });
 
   test("long patterns are made ready a few with each look, which goes to a thread until all of them are", async () => {
     // texts that no other test has: a pattern is made ready once in a process
@@ -273,7 +273,7 @@ describe("what is found there is what is found here", () => {
     const ready = (): number => guard[0]!.guard.detectors.filter(({ isReady }) => isReady).length;
     const outcomes: [isPromise: boolean, ready: number][] = [];
     for (let look = 0; look < 6; look++) {
-      const looked = looking.look(
+      const looked = looking.search(
         guard,
         1,
         (visit) => visit("x", "words"),
@@ -315,7 +315,7 @@ describe("what is found there is what is found here", () => {
             messages,
             textGuard(guards, ({ name }) => heard[0]!.push(name)),
           );
-          const ahead = await looking.away(guards, (guard) => guardedMessages(messages, guard));
+          const ahead = await looking.searchInThread(guards, (guard) => guardedMessages(messages, guard));
           const away = guardedMessages(
             messages,
             textGuard(guards, ({ name }) => heard[1]!.push(name), ahead),

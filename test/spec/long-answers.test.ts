@@ -190,9 +190,9 @@ describe("a long answer", () => {
     const released: unknown[] = [];
     const watched = openLongAnswers({
       ...thread,
-      tell(method, question) {
+      send(method, question) {
         released.push([method, question]);
-        thread.tell(method, question);
+        thread.send(method, question);
       },
     });
     const fails: StubOptions = {

@@ -148,8 +148,8 @@ function tooLarge(place: Place): GatewayError {
   );
 }
 
-function unavailable({ path }: Place, words: string, detail?: string): GatewayError {
-  return new GatewayError("content_unavailable", `The content at ${path} ${words}.`, {
+function unavailable({ path }: Place, problem: string, detail?: string): GatewayError {
+  return new GatewayError("content_unavailable", `The content at ${path} ${problem}.`, {
     param: path,
     ...(detail !== undefined && { detail }),
   });

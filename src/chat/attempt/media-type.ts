@@ -51,8 +51,8 @@ export function mediaTypeOf(bytes: Uint8Array, contentType: string | null, addre
   const start = Buffer.from(bytes.subarray(0, 16)).toString("latin1");
   const signed = SIGNATURES.find(([, offset, signature]) => start.startsWith(signature, offset));
   if (signed !== undefined) return signed[0];
-  const said = (contentType ?? "").split(";")[0]!.trim().toLowerCase();
-  if (!VAGUE.has(said)) return said;
+  const declared = (contentType ?? "").split(";")[0]!.trim().toLowerCase();
+  if (!VAGUE.has(declared)) return declared;
   const extension = /\.([a-z0-9]{1,5})$/i.exec(new URL(address).pathname)?.[1];
   return extension === undefined ? null : (EXTENSIONS[extension.toLowerCase()] ?? null);
 }

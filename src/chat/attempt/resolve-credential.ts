@@ -7,10 +7,10 @@ import type { Resolved } from "../plan/resolve-target.ts";
 /** Throws GatewayError `upstream_authentication` or `credential_rejected`, or the signal's reason. */
 export function resolveCredential(resolved: Resolved, call: Call): Resolved | Promise<Resolved> {
   if (resolved.credentials.length === 0) return resolved;
-  const lent = call.context.credentials.resolve(resolved.credentials, lendContext(resolved, call));
-  return lent instanceof Promise
-    ? call.clock.waiting(lent).then((credential) => withCredential(resolved, credential))
-    : withCredential(resolved, lent);
+  const resolving = call.context.credentials.resolve(resolved.credentials, resolveContext(resolved, call));
+  return resolving instanceof Promise
+    ? call.clock.waiting(resolving).then((credential) => withCredential(resolved, credential))
+    : withCredential(resolved, resolving);
 }
 
 /** Reports that the provider refused the credential, which is then avoided for a while. */
@@ -20,10 +20,10 @@ export function reportRefused(
   call: Call,
 ): void {
   if (target.credential !== null)
-    call.context.credentials.refused(target.credential, reason, lendContext({ target, provider }, call));
+    call.context.credentials.refused(target.credential, reason, resolveContext({ target, provider }, call));
 }
 
-function lendContext({ target, provider }: Pick<Resolved, "target" | "provider">, call: Call): ResolveContext {
+function resolveContext({ target, provider }: Pick<Resolved, "target" | "provider">, call: Call): ResolveContext {
   return { providerId: target.providerId, label: provider.label, signal: call.signal };
 }
 

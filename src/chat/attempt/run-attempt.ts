@@ -252,7 +252,10 @@ export function readyAt(
   call: Call,
 ): { readonly kind: "ready"; readonly ready: ReadyTarget } | Refused {
   // the target to which a budget redirects is only for calls that the budget redirects
-  if (candidate.insteadOf !== null && call.limited?.isSentTo(candidate.insteadOf, candidate.isAgain) !== true)
+  if (
+    candidate.redirectedTo !== null &&
+    call.limited?.isSentTo(candidate.redirectedTo, candidate.isSecondPass) !== true
+  )
     return { kind: "refused", reason: null };
   try {
     candidate.permit();
@@ -260,9 +263,9 @@ export function readyAt(
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     // where a budget redirects a call and the caller or the request is refused, the budget's own error is returned
-    return { kind: "refused", reason: candidate.insteadOf === null ? thrown : null };
+    return { kind: "refused", reason: candidate.redirectedTo === null ? thrown : null };
   } finally {
-    call.policies?.note(candidate.spoken());
+    call.policies?.note(candidate.policyOutcomes());
   }
 }
 
@@ -280,7 +283,7 @@ export function reserve(
 
 function reserveUnder(
   limited: LimitedCall,
-  { route, target, insteadOf, deployed }: RouteCandidate,
+  { route, target, redirectedTo: insteadOf, deployed }: RouteCandidate,
   { fitted, resolved }: ReadyTarget,
   call: Call,
 ): Admitted | GatewayError | Promise<Admitted | GatewayError> {

@@ -39,7 +39,7 @@ const MAX_MESSAGE = 2000;
  * The most characters of a provider's message that are searched for secrets, which takes about a millisecond. Less of
  * it is reported.
  */
-export const MAX_WORDS = 16 * 1024;
+export const MAX_SEARCHED_CHARACTERS = 16 * 1024;
 const MAX_FIELD = 200;
 
 export interface FailureContext {
@@ -66,12 +66,12 @@ export function failureError(failure: UpstreamFailure, context: FailureContext):
       { detail: redacted(failure.message, context.target) },
     );
   }
-  const words = redacted(failure.message, context.target).slice(0, MAX_MESSAGE);
-  if (code === "rate_limit_exceeded") return rateLimited(words, retryAfter, failure, context.target);
+  const reported = redacted(failure.message, context.target).slice(0, MAX_MESSAGE);
+  if (code === "rate_limit_exceeded") return rateLimited(reported, retryAfter, failure, context.target);
   const message =
-    code === "context_length_exceeded" && !/maximum context length/i.test(words)
-      ? `The conversation exceeds the model's maximum context length. ${words}`
-      : words;
+    code === "context_length_exceeded" && !/maximum context length/i.test(reported)
+      ? `The conversation exceeds the model's maximum context length. ${reported}`
+      : reported;
   return new GatewayError(code, message, {
     ...(code === "upstream_invalid_request" && { param: namedField(failure, context.target) }),
     ...(code === "upstream_overloaded" && { headers: formatRetryAfter(retryAfter) }),
@@ -82,12 +82,12 @@ function callerCode(failure: UpstreamFailure, status: number | null): ErrorCode 
   return failure.class === "quota" && status === 402 ? "payment_required" : CALLER_CODES[failure.class];
 }
 
-function rateLimited(words: string, retryAfterMs: number, failure: UpstreamFailure, target: Target): GatewayError {
+function rateLimited(reported: string, retryAfterMs: number, failure: UpstreamFailure, target: Target): GatewayError {
   const headers = formatRetryAfter(retryAfterMs);
-  const told = /(try again|retry) (in|after) \d/i.test(words)
-    ? words
-    : `${words.replace(/[.\s]*$/, "")}. Please try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
-  return new GatewayError("rate_limit_exceeded", told, { headers, param: namedField(failure, target) });
+  const message = /(try again|retry) (in|after) \d/i.test(reported)
+    ? reported
+    : `${reported.replace(/[.\s]*$/, "")}. Please try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
+  return new GatewayError("rate_limit_exceeded", message, { headers, param: namedField(failure, target) });
 }
 
 const FAULT_CODES: Readonly<Record<UpstreamFaultKind, ErrorCode>> = {
@@ -97,7 +97,7 @@ const FAULT_CODES: Readonly<Record<UpstreamFaultKind, ErrorCode>> = {
   cut: "upstream_incomplete",
   too_large: "upstream_invalid_response",
 };
-const FAULT_WORDS: Readonly<Record<UpstreamFaultKind, string>> = {
+const FAULT_MESSAGES: Readonly<Record<UpstreamFaultKind, string>> = {
   connection: "could not be reached",
   timeout: "did not answer in time",
   malformed: "did not answer as its protocol requires",
@@ -114,7 +114,7 @@ export function attemptError(thrown: unknown, context: FailureContext): unknown 
     const clock = thrown.kind === "timeout" ? ` (${redacted(thrown.message, context.target)})` : "";
     return new GatewayError(
       FAULT_CODES[thrown.kind],
-      `${context.provider.label} ${FAULT_WORDS[thrown.kind]}${clock}.`,
+      `${context.provider.label} ${FAULT_MESSAGES[thrown.kind]}${clock}.`,
       { detail: thrown.message, cause: thrown },
     );
   }
@@ -130,8 +130,8 @@ function namedField({ param }: UpstreamFailure, target: Target): string | null {
  * or the caller.
  */
 export function redacted(text: string, target: Target): string {
-  const words = text.length > MAX_WORDS ? text.slice(0, MAX_WORDS) : text;
-  let clean = target.credential === null ? words : withoutSecrets(words, secretsOf(target.credential));
+  const searched = text.length > MAX_SEARCHED_CHARACTERS ? text.slice(0, MAX_SEARCHED_CHARACTERS) : text;
+  let clean = target.credential === null ? searched : withoutSecrets(searched, secretsOf(target.credential));
   const { host, hostname } = new URL(target.baseUrl);
   if (/[.:]/.test(host)) clean = clean.replaceAll(host, "[host]");
   if (hostname.includes(".")) clean = clean.replaceAll(hostname, "[host]");

@@ -123,7 +123,7 @@ async function sendChecked(
 ): Promise<UpstreamResponse> {
   const response = await call.clock.waiting(send(request, attempt, call, recorder));
   const isSuccess = response.status >= 200 && response.status <= 299;
-  const isFirst = recorder.responded(response.status, toldRequestId(response, attempt.resolved));
+  const isFirst = recorder.responded(response.status, reportedRequestId(response, attempt.resolved));
   // a request that follows up an accepted one does not change that
   if (isFirst) attempt.meter.accepted(recorder, isSuccess);
   if (!isSuccess) throw await refusal(response, attempt, call, recorder);
@@ -131,7 +131,7 @@ async function sendChecked(
 }
 
 /** Returns the provider's own id of the request; `null` for a value that is not a plain token or contains a key. */
-function toldRequestId(response: UpstreamResponse, { provider, target }: Resolved): string | null {
+function reportedRequestId(response: UpstreamResponse, { provider, target }: Resolved): string | null {
   for (const name of provider.requestIds) {
     const id = response.header(name);
     if (id !== null && id !== undefined) return REQUEST_ID.test(id) && redacted(id, target) === id ? id : null;
@@ -213,7 +213,7 @@ async function refusal(
   const body = await call.clock.waiting(response.body.text(MAX_ERROR_BYTES)).catch(() => "");
   signal.throwIfAborted();
   const failure = provider.classifyError({ status: response.status, body });
-  setAsideRefused(failure, { provider, target }, call);
+  reportRefusedCredential(failure, { provider, target }, call);
   recorder.refused(
     failure.nativeCode === null ? null : redacted(failure.nativeCode, target).slice(0, MAX_NATIVE_CODE),
     context.retryAfterMs ?? failure.retryAfterMs ?? null,
@@ -221,7 +221,7 @@ async function refusal(
   return failureError(failure, context);
 }
 
-function setAsideRefused(
+function reportRefusedCredential(
   { class: reason }: UpstreamFailure,
   resolved: Pick<Resolved, "target" | "provider">,
   call: Call,
@@ -248,7 +248,7 @@ export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt
   if (thrown instanceof StreamError) {
     // the provider's own error before anything was generated counts as a refusal, whatever the head of its response was
     if (!meter.hasUsage(recorder)) meter.accepted(recorder, false);
-    setAsideRefused(thrown.failure, resolved, call);
+    reportRefusedCredential(thrown.failure, resolved, call);
     recorder.retryAfter(thrown.failure.retryAfterMs ?? null);
   }
   const error = attemptError(thrown, { ...resolved, retryAfterMs: null, status: null });

@@ -12,7 +12,7 @@ import type { CallClock } from "./call-clock.ts";
 const CLIENT_LIMIT_MARGIN_MS = 5000;
 
 /** What decides when a call has to be over, in milliseconds. */
-export interface AskedTime {
+export interface RequestedTimeouts {
   /** `timeout` of the request; `null` when it sets none. */
   readonly requestMs: number | null;
   /** The limit of the client library, from a header; `null` when there is none. */
@@ -41,7 +41,7 @@ export class CallDeadline {
   }
 
   /** Starts the timer, which counts from the arrival of the request. */
-  start({ requestMs, clientMs, defaultMs }: AskedTime): void {
+  start({ requestMs, clientMs, defaultMs }: RequestedTimeouts): void {
     const ownMs = requestMs ?? (clientMs === null ? null : Math.min(withMargin(clientMs), defaultMs));
     this.#isSetByClient = ownMs !== null;
     this.#isBoundByRoutes = requestMs === null;

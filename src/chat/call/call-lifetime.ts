@@ -137,12 +137,12 @@ export class CallLifetime {
   }
 
   /** Prepares the content after the answer, which does not wait for it; the end of the process does. Never rejects. */
-  async #publishWithContent(keeper: ContentRecorder): Promise<void> {
+  async #publishWithContent(contentRecorder: ContentRecorder): Promise<void> {
     const { record } = this.#recorder;
     await nextTurn();
     let content: CallContent | null = null;
     try {
-      content = await keeper.content(record.startedAtMs);
+      content = await contentRecorder.content(record.startedAtMs);
     } catch (fault) {
       this.#context.onContentLost?.(record.traceId, fault);
     }

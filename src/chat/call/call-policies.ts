@@ -14,15 +14,15 @@ import { blockedError, violation } from "./policy-violation.ts";
 import {
   guardedMessages,
   guardedRequest,
-  type LookedAt,
+  type PriorMatches,
   type TextGuard,
   textGuard,
-  UNLOOKED,
+  UNSEARCHED,
   UNREPLACEABLE,
 } from "../guards/guard-request.ts";
-import type { AnswerToLookAt } from "../long-bodies/long-answers.ts";
-import type { GuardSaid, LongRequests } from "../long-bodies/long-requests.ts";
-import type { Looking, StreamUnderGuards } from "../guards/guard-scheduler.ts";
+import type { AnswerToSearch } from "../long-bodies/long-answers.ts";
+import type { HeldGuardFinding, LongRequests } from "../long-bodies/long-requests.ts";
+import type { GuardScheduler, StreamUnderGuards } from "../guards/guard-scheduler.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
 import type { AnswerBody } from "../long-bodies/written-answer.ts";
 
@@ -35,7 +35,7 @@ export interface PolicyCall {
   /** Collects the outcomes of the policies. */
   readonly outcomes: PolicyOutcome[];
   /** `null` when guards search in this thread, however long it takes. */
-  readonly looking: Looking | null;
+  readonly scheduler: GuardScheduler | null;
   /** Absent when no other thread holds the conversation. */
   readonly longRequests?: LongRequests | null;
 }
@@ -53,9 +53,9 @@ export class CallPolicies {
   readonly #requests = new Map<ChatRequest, RequestFacts>();
   readonly #guarded = new Map<ChatRequest, Map<string, ChatRequest>>();
   /** What was found in advance; `null` when nothing was searched in advance. */
-  #ahead: LookedAt | null = null;
+  #prior: PriorMatches | null = null;
   /** Outcomes for a conversation that another thread holds. */
-  #saidOfHeld: readonly GuardSaid[] = [];
+  #heldFindings: readonly HeldGuardFinding[] = [];
 
   constructor(policies: ProjectPolicies, call: PolicyCall) {
     this.#policies = policies;
@@ -81,28 +81,28 @@ export class CallPolicies {
     this.rules();
     const guards = this.#guardsAnywhere();
     if (guards.length === 0) return;
-    return sent.held === undefined ? this.#admitLooked(guards) : this.#admitHeld(sent, guards);
+    return sent.held === undefined ? this.#admitConversation(guards) : this.#admitHeld(sent, guards);
   }
 
   /**
    * A held conversation is searched before the rest of the request, just as a conversation is before its parameters.
    */
   async #admitHeld(sent: ChatRequest, guards: readonly GuardPolicy[]): Promise<void> {
-    const { looking, longRequests } = this.#call;
-    this.#saidOfHeld = await longRequests!.look(sent, guards, (texts) => looking!.search(texts, guards));
-    await this.#admitLooked(guards);
+    const { scheduler, longRequests } = this.#call;
+    this.#heldFindings = await longRequests!.search(sent, guards, (texts) => scheduler!.searchTexts(texts, guards));
+    await this.#admitConversation(guards);
   }
 
-  #admitLooked(guards: readonly GuardPolicy[]): void | Promise<void> {
+  #admitConversation(guards: readonly GuardPolicy[]): void | Promise<void> {
     const { sent } = this.#call;
-    return this.#look(
+    return this.#search(
       guards,
       sent.source.text.length,
       (guard) => guardedRequest(sent, guard),
-      (ahead) => {
-        this.#ahead = ahead;
+      (prior) => {
+        this.#prior = prior;
         // guards that apply only to some targets take as much work there
-        if (ahead === null && guards.some(({ perTarget }) => perTarget))
+        if (prior === null && guards.some(({ perTarget }) => perTarget))
           guardedRequest(
             sent,
             textGuard(guards.map(inAudit), () => {}),
@@ -119,44 +119,44 @@ export class CallPolicies {
     if (refusal !== null) throw refusal;
   }
 
-  #look<T>(
+  #search<T>(
     guards: readonly GuardPolicy[],
     characters: number,
     visit: (guard: TextGuard) => unknown,
-    work: (ahead: LookedAt | null) => T,
+    work: (prior: PriorMatches | null) => T,
   ): T | Promise<T> {
-    const { looking } = this.#call;
-    return looking === null ? work(null) : looking.look(guards, characters, visit, work);
+    const { scheduler } = this.#call;
+    return scheduler === null ? work(null) : scheduler.search(guards, characters, visit, work);
   }
 
   /** Searches what a round adds to the conversation in advance, where that takes long. */
-  async lookAhead(messages: readonly Message[]): Promise<void> {
+  async searchInAdvance(messages: readonly Message[]): Promise<void> {
     const guards = this.#guardsAnywhere();
-    const { looking } = this.#call;
-    if (guards.length === 0 || looking === null) return;
-    const looked = looking.look(
+    const { scheduler } = this.#call;
+    if (guards.length === 0 || scheduler === null) return;
+    const looked = scheduler.search(
       guards,
       charactersOf(messages),
       (guard) => guardedMessages(messages, guard),
-      (ahead) => {
-        if (ahead === null)
+      (prior) => {
+        if (prior === null)
           guardedMessages(
             messages,
             textGuard(guards.map(inAudit), () => {}),
           );
-        return ahead;
+        return prior;
       },
     );
     const found = looked instanceof Promise ? await looked : looked;
     if (found === null) return;
-    const before = this.#ahead;
-    this.#ahead =
+    const before = this.#prior;
+    this.#prior =
       before === null
         ? found
         : {
             words: new Map([...before.words, ...found.words]),
             json: new Map([...before.json, ...found.json]),
-            unlooked: new Set([...before.unlooked, ...found.unlooked]),
+            unsearched: new Set([...before.unsearched, ...found.unsearched]),
           };
   }
 
@@ -198,9 +198,9 @@ export class CallPolicies {
    */
   #masksOfHeld(guards: readonly GuardPolicy[]): readonly string[] {
     const masks: string[] = [];
-    for (const { policy, failure, blocks } of this.#saidOfHeld) {
+    for (const { policy, failure, blocks } of this.#heldFindings) {
       if (!guards.includes(policy)) continue;
-      this.guardSpoke(policy, failure ?? undefined);
+      this.recordFinding(policy, failure ?? undefined);
       if (blocks) throw new BlockedText(policy, failure);
       if (policy.mode === "enforce" && failure === null) masks.push(policy.id);
     }
@@ -209,15 +209,15 @@ export class CallPolicies {
 
   /** A search that takes too long where nothing can be awaited counts as a search that failed. Throws BlockedText. */
   #bounded(guards: readonly GuardPolicy[], request: ChatRequest): ChatRequest {
-    const look = (): ChatRequest => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead));
-    if (this.#call.looking === null) return look();
+    const search = (): ChatRequest => guardedRequest(request, textGuard(guards, this.recordFinding, this.#prior));
+    if (this.#call.scheduler === null) return search();
     try {
-      return withinWork(STEPS_AT_TARGET, look);
+      return withinWork(STEPS_AT_TARGET, search);
     } catch (thrown) {
       if (!(thrown instanceof TooMuchWork)) throw thrown;
       for (const policy of guards) {
-        this.guardSpoke(policy, UNLOOKED);
-        if (policy.mode === "enforce" && policy.guard.onError === "block") throw new BlockedText(policy, UNLOOKED);
+        this.recordFinding(policy, UNSEARCHED);
+        if (policy.mode === "enforce" && policy.guard.onError === "block") throw new BlockedText(policy, UNSEARCHED);
       }
       return request;
     }
@@ -230,11 +230,11 @@ export class CallPolicies {
   untrusted(messages: readonly Message[]): readonly Message[] | Promise<readonly Message[]> {
     const guards = this.#guards(this.#policies.inputGuards, null);
     if (guards.length === 0) return messages;
-    return this.#look(
+    return this.#search(
       guards,
       charactersOf(messages),
       (guard) => guardedMessages(messages, guard),
-      (ahead) => this.guarded(() => guardedMessages(messages, textGuard(guards, this.guardSpoke, ahead))),
+      (prior) => this.guarded(() => guardedMessages(messages, textGuard(guards, this.recordFinding, prior))),
     );
   }
 
@@ -247,21 +247,21 @@ export class CallPolicies {
       this.#concerns(policy, null),
     ) as readonly GuardPolicy[];
     if (guards.length === 0) return message;
-    const spoke = ({ name, mode }: GuardPolicy, failure?: string): void =>
+    const onFinding = ({ name, mode }: GuardPolicy, failure?: string): void =>
       this.note([
         failure !== undefined
           ? { name, effect: "failed", why: failure }
           : { name, effect: mode === "audit" ? "would_deny" : "masked" },
       ]);
-    const look = (ahead: LookedAt | null): Message => {
+    const search = (prior: PriorMatches | null): Message => {
       try {
-        return guardedMessages([message], textGuard(guards, spoke, ahead))[0]!;
+        return guardedMessages([message], textGuard(guards, onFinding, prior))[0]!;
       } catch (thrown) {
         if (thrown instanceof BlockedText) return { ...message, content: WITHHELD };
         throw thrown;
       }
     };
-    return this.#look(guards, charactersOf([message]), (guard) => guardedMessages([message], guard), look);
+    return this.#search(guards, charactersOf([message]), (guard) => guardedMessages([message], guard), search);
   }
 
   /** Returns the guards that search the answer of a target. */
@@ -276,7 +276,7 @@ export class CallPolicies {
       if (!record.some(({ name, effect }) => name === outcome.name && effect === outcome.effect)) record.push(outcome);
   };
 
-  readonly guardSpoke = ({ name, mode, guard }: GuardPolicy, failure?: string): void => {
+  readonly recordFinding = ({ name, mode, guard }: GuardPolicy, failure?: string): void => {
     if (failure !== undefined)
       this.note([
         { name, effect: "failed", why: failure },
@@ -288,9 +288,9 @@ export class CallPolicies {
   };
 
   /** Throws `policy_violation` where a guard blocks. */
-  guarded<T>(look: () => T): T {
+  guarded<T>(search: () => T): T {
     try {
-      return look();
+      return search();
     } catch (thrown) {
       throw blockedError(thrown);
     }
@@ -305,25 +305,25 @@ export class CallPolicies {
     guards: readonly GuardPolicy[],
     isLong: boolean,
   ): NonStreamingAnswer | Promise<NonStreamingAnswer> {
-    return this.#look(
+    return this.#search(
       guards,
       isLong ? Number.POSITIVE_INFINITY : charactersOfAnswer(answer),
       (guard) => visitAnswer(answer, guard),
-      (ahead) => guardedAnswer(answer, guards, this.guardSpoke, ahead),
+      (prior) => guardedAnswer(answer, guards, this.recordFinding, prior),
     );
   }
 
   /** Searches a non-streaming answer that another thread holds. Throws `policy_violation`. */
-  async answeredThere(answer: AnswerToLookAt, guards: readonly GuardPolicy[]): Promise<AnswerBody> {
-    const { spoke, blocked, body } = await answer.under((texts) => this.#call.looking!.search(texts, guards));
-    for (const { place, failure } of spoke) this.guardSpoke(guards[place]!, failure ?? undefined);
+  async answeredThere(answer: AnswerToSearch, guards: readonly GuardPolicy[]): Promise<AnswerBody> {
+    const { findings, blocked, body } = await answer.under((texts) => this.#call.scheduler!.searchTexts(texts, guards));
+    for (const { place, failure } of findings) this.recordFinding(guards[place]!, failure ?? undefined);
     if (blocked !== null) throw blockedError(new BlockedText(guards[blocked.place]!, blocked.failure));
     return body!;
   }
 
   /** Searches the chunks of a stream. */
   stream(guards: readonly GuardPolicy[]): StreamUnderGuards {
-    return this.#call.looking!.stream(guards, this.guardSpoke);
+    return this.#call.scheduler!.stream(guards, this.recordFinding);
   }
 
   #guards(guards: readonly Policy[], target: PolicyTarget | null): readonly GuardPolicy[] {

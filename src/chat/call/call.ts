@@ -18,7 +18,7 @@ import type { CallRecorder } from "./call-recorder.ts";
 import { ContentRecorder, isSampled } from "../content/content-recorder.ts";
 import type { ChatContext } from "./context.ts";
 import type { FittedRequest } from "../fit/fit.ts";
-import { Looking } from "../guards/guard-scheduler.ts";
+import { GuardScheduler } from "../guards/guard-scheduler.ts";
 import type { ReceivedCall } from "./received-call.ts";
 
 /** What the headers of the request ask for. */
@@ -110,7 +110,7 @@ export class Call {
       clientIp: () => clientIp() ?? "",
       now: () => this.record.startedAtMs,
       outcomes,
-      looking: new Looking(guards, { tenantId, signal: this.signal }),
+      scheduler: new GuardScheduler(guards, { tenantId, signal: this.signal }),
       longRequests,
     });
   }
@@ -122,8 +122,8 @@ export class Call {
     const { guards, longRequests } = this.context;
     const policies = this.snapshot.policies.of(tenantId, projectId);
     // the content is prepared after the end of the call, whose signal does not matter any more
-    const looking = new Looking(guards, { tenantId, signal: null });
-    return new ContentRecorder(rules, policies, sent, looking, longRequests);
+    const scheduler = new GuardScheduler(guards, { tenantId, signal: null });
+    return new ContentRecorder(rules, policies, sent, scheduler, longRequests);
   }
 
   /** Returns one of the client's own HTTP headers, by lower-case name. */

@@ -20,7 +20,7 @@ import {
 } from "./content-size.ts";
 import { textGuard, type TextGuard } from "../guards/guard-request.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
-import type { Looking } from "../guards/guard-scheduler.ts";
+import type { GuardScheduler } from "../guards/guard-scheduler.ts";
 
 /** All gateways decide alike, because the decision depends only on the random trace id. */
 export function isSampled(traceId: string, sample: number): boolean {
@@ -38,7 +38,7 @@ export class ContentRecorder {
   readonly #rules: ContentRules;
   readonly #guards: readonly GuardPolicy[];
   readonly #request: ChatRequest;
-  readonly #looking: Looking;
+  readonly #scheduler: GuardScheduler;
   readonly #longRequests: LongRequests | null;
   readonly #answers = new Map<number, Answering>();
   #rounds: readonly Message[] = [];
@@ -51,10 +51,10 @@ export class ContentRecorder {
     rules: ContentRules,
     policies: ProjectPolicies | null,
     request: ChatRequest,
-    looking: Looking,
+    scheduler: GuardScheduler,
     longRequests: LongRequests | null = null,
   ) {
-    this.#looking = looking;
+    this.#scheduler = scheduler;
     this.#longRequests = longRequests;
     this.#rules = rules;
     this.#guards = maskingGuards(rules, policies);
@@ -86,11 +86,11 @@ export class ContentRecorder {
     }
   }
 
-  #takeRounds(told: Json | undefined): void {
-    if (isObject(told) && Array.isArray(told["replay"])) this.#rounds = told["replay"];
+  #takeRounds(rounds: Json | undefined): void {
+    if (isObject(rounds) && Array.isArray(rounds["replay"])) this.#rounds = rounds["replay"];
   }
 
-  #take(choice: JsonObject, said: Json | undefined): void {
+  #take(choice: JsonObject, message: Json | undefined): void {
     const index = typeof choice["index"] === "number" ? choice["index"] : 0;
     let answer = this.#answers.get(index);
     if (answer === undefined)
@@ -99,15 +99,15 @@ export class ContentRecorder {
         (answer = { texts: { content: "", reasoning_content: "", refusal: "" }, calls: [], finish: null }),
       );
     if (typeof choice["finish_reason"] === "string") answer.finish = choice["finish_reason"] as FinishReason;
-    if (!isObject(said)) return;
+    if (!isObject(message)) return;
     for (const name of ["content", "reasoning_content", "refusal"] as const) {
-      const text = said[name];
+      const text = message[name];
       if (typeof text === "string") answer.texts[name] = this.#fit(answer.texts[name], text);
     }
-    listOf(said["tool_calls"]).forEach((call, position) =>
+    listOf(message["tool_calls"]).forEach((call, position) =>
       this.#takeCall(answer.calls, call, typeof call["index"] === "number" ? call["index"] : position),
     );
-    if (isObject(said["function_call"])) this.#takeCall(answer.calls, { function: said["function_call"] }, 0);
+    if (isObject(message["function_call"])) this.#takeCall(answer.calls, { function: message["function_call"] }, 0);
   }
 
   #takeCall(calls: ToolCall[], { id, type, function: called, ...rest }: JsonObject, index: number): void {
@@ -158,12 +158,12 @@ export class ContentRecorder {
     const { maxCharacters, retentionMs, isStored } = this.#rules;
     const half = Math.floor(maxCharacters / 2);
     const answersRoom: Room = { left: half, isCut: false };
-    const said = await this.#redacted(
+    const message = await this.#redacted(
       [...this.#answers.values()].map(({ texts, calls }) =>
         withoutFiles({ ...texts, tool_calls: calls.filter((call) => call !== undefined) as unknown as Json }),
       ),
     );
-    const answers = said.map((answer) => withoutMargin(answer, answersRoom) as JsonObject);
+    const answers = message.map((answer) => withoutMargin(answer, answersRoom) as JsonObject);
     const room: Room = { left: maxCharacters - half + answersRoom.left, isCut: false };
     const { held, params } = this.#request;
     const rounds = await this.#fitting(listHere(this.#rounds), room);
@@ -177,7 +177,9 @@ export class ContentRecorder {
       messages: messages.kept as readonly unknown[] as readonly Message[],
       tools: tools.kept as readonly JsonObject[],
       rounds: rounds.kept as readonly unknown[] as readonly Message[],
-      answers: [...this.#answers].map(([index, { finish }], position) => saidAnswer(index, answers[position]!, finish)),
+      answers: [...this.#answers].map(([index, { finish }], position) =>
+        keptAnswerOf(index, answers[position]!, finish),
+      ),
       leftOut:
         isAnswerCut || [rounds, messages, tools].some(({ isCut, leftOut }) => isCut || leftOut > 0)
           ? { messages: rounds.leftOut + messages.leftOut, tools: tools.leftOut, isAnswerCut }
@@ -206,8 +208,8 @@ export class ContentRecorder {
       return text;
     });
     // what could not be searched in time is not kept, because these guards block in that case
-    return await this.#looking.look(this.#guards, characters, visit, (ahead) =>
-      visit(textGuard(this.#guards, () => {}, ahead)),
+    return await this.#scheduler.search(this.#guards, characters, visit, (prior) =>
+      visit(textGuard(this.#guards, () => {}, prior)),
     );
   }
 }
@@ -233,7 +235,7 @@ function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-function saidAnswer(
+function keptAnswerOf(
   index: number,
   { content, reasoning_content: reasoning, refusal, tool_calls: toolCalls }: JsonObject,
   finishReason: FinishReason | null,

@@ -76,7 +76,7 @@ function fitted(value: Json, room: Room, form: Form, name = "", owner: JsonObjec
   if (Array.isArray(value)) {
     const kept: Json[] = [];
     for (const one of value as readonly Json[]) {
-      if (!hasTaken(room, MEMBER_SIZE)) break;
+      if (!takeRoom(room, MEMBER_SIZE)) break;
       kept.push(fitted(one, room, form, name, owner));
     }
     return kept;
@@ -86,7 +86,7 @@ function fitted(value: Json, room: Room, form: Form, name = "", owner: JsonObjec
   for (const key in value) {
     const member = value[key];
     if (member === undefined) continue;
-    if (!hasTaken(room, key.length + MEMBER_SIZE)) break;
+    if (!takeRoom(room, key.length + MEMBER_SIZE)) break;
     kept.push([key, fitted(member, room, form, key, value)]);
   }
   // the role and the type are kept even of what is cut
@@ -96,14 +96,14 @@ function fitted(value: Json, room: Room, form: Form, name = "", owner: JsonObjec
 
 function fittedText(text: string, room: Room): string {
   const isFirst = !room.isCut;
-  if (hasTaken(room, text.length)) return text;
+  if (takeRoom(room, text.length)) return text;
   if (!isFirst) return "";
   const fitting = text.slice(0, room.left).replace(/[\uD800-\uDBFF]$/, "");
   room.left = 0;
   return `${fitting}…`;
 }
 
-function hasTaken(room: Room, characters: number): boolean {
+function takeRoom(room: Room, characters: number): boolean {
   room.isCut ||= characters > room.left;
   if (!room.isCut) room.left -= characters;
   return !room.isCut;

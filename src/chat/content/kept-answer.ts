@@ -23,24 +23,24 @@ export function keptAnswer(body: JsonObject, room: number): JsonObject {
       },
     }),
   });
-  const message = (said: JsonObject): JsonObject => ({
+  const message = (given: JsonObject): JsonObject => ({
     ...Object.fromEntries(
-      TEXTS.flatMap((name) => (typeof said[name] === "string" ? [[name, fit(said[name])] as const] : [])),
+      TEXTS.flatMap((name) => (typeof given[name] === "string" ? [[name, fit(given[name])] as const] : [])),
     ),
-    ...(Array.isArray(said["tool_calls"]) && {
-      tool_calls: (said["tool_calls"] as readonly Json[])
+    ...(Array.isArray(given["tool_calls"]) && {
+      tool_calls: (given["tool_calls"] as readonly Json[])
         .filter(isObject)
         .slice(0, MAX_KEPT_CALLS + 1)
         .map(call),
     }),
-    ...(isObject(said["function_call"]) && {
-      function_call: call({ function: said["function_call"] })["function"]!,
+    ...(isObject(given["function_call"]) && {
+      function_call: call({ function: given["function_call"] })["function"]!,
     }),
   });
-  const choices = (body["choices"] as readonly JsonObject[]).map(({ index, finish_reason, message: said }) => ({
+  const choices = (body["choices"] as readonly JsonObject[]).map(({ index, finish_reason, message: given }) => ({
     index,
     finish_reason,
-    message: isObject(said) ? message(said) : {},
+    message: isObject(given) ? message(given) : {},
   }));
   return { choices };
 }

@@ -139,11 +139,11 @@ function knownSecrets(
       `An explanation can mask at most ${MAX_NAMED_SECRETS} values whose names suggest a secret; got ${named.size}.`,
       { param: EXPLAIN_HEADER },
     );
-  const sentAlong = request.options.toolServers.flatMap(({ headers }) =>
+  const serverHeaders = request.options.toolServers.flatMap(({ headers }) =>
     Object.values(headers).flatMap((value) => value.split(" ")),
   );
   return [
-    ...sentAlong,
+    ...serverHeaders,
     ...[...resolved.credentials, ...brought, ...stored].flatMap(secretsOf),
     ...(http.get("authorization")?.split(" ") ?? []).slice(1),
     ...named,
@@ -157,7 +157,7 @@ function plannedAt(
   principal: Principal,
   call: Call,
 ): Planned | Passed {
-  const why = wordsFor(candidate, stage, place);
+  const why = reasonFor(candidate, stage, place);
   try {
     candidate.permit();
     const ready = candidate.ready();
@@ -179,7 +179,7 @@ function plannedAt(
   }
 }
 
-function wordsFor(
+function reasonFor(
   { route, order, weight }: RouteCandidate,
   { label, strategy, candidates }: RouteStage,
   place: number,
@@ -374,17 +374,17 @@ function explainedParameters(
     const common =
       (Object.hasOwn(SENT_AS, name) ? SENT_AS[name] : undefined) ??
       (Object.hasOwn(COMMON, name) ? (name as CommonParameter) : null);
-    const fate =
+    const disposition =
       (Object.hasOwn(dispositions, name) ? dispositions[name] : undefined) ??
       (common === null || isNull(request, name) ? null : NEVER_UNSUPPORTED.has(common) ? "served" : "neutral");
-    if (fate === null) return [];
+    if (disposition === null) return [];
     const note = common === null ? undefined : effectiveCapability(provider.capabilities, common, target.model).note;
     return [
       {
         name,
-        fate,
+        fate: disposition,
         note: note ?? null,
-        wire: fate === "mapped" || fate === "emulated" ? placesOf(common, mapped) : [],
+        wire: disposition === "mapped" || disposition === "emulated" ? placesOf(common, mapped) : [],
       },
     ];
   });
@@ -395,10 +395,12 @@ function explainedParameters(
  * it.
  */
 function placesOf(common: CommonParameter | null, mapped: readonly string[]): readonly string[] {
-  const told = (name: string | null | undefined): readonly string[] =>
-    mapped.filter((words) => words.startsWith(`${name} -> `)).map((words) => words.slice(words.indexOf(" -> ") + 4));
-  const own = told(common);
-  return own.length > 0 || common === null ? own : told(SYNONYMS[common]);
+  const placesUnder = (name: string | null | undefined): readonly string[] =>
+    mapped
+      .filter((mapping) => mapping.startsWith(`${name} -> `))
+      .map((mapping) => mapping.slice(mapping.indexOf(" -> ") + 4));
+  const own = placesUnder(common);
+  return own.length > 0 || common === null ? own : placesUnder(SYNONYMS[common]);
 }
 
 /** Whether the field is null, which means "not set". */

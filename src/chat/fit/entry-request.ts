@@ -74,7 +74,7 @@ export function requestForTarget(request: ChatRequest, target: RouteTarget, rout
         `The route ${JSON.stringify(route.name)} has targets of several providers, so it is unclear to which one ${field} belongs; name a model of the route as well.`,
         { param: field },
       );
-    const added = Object.fromEntries(Object.entries(target.params).filter(([name]) => !says(request, name)));
+    const added = Object.fromEntries(Object.entries(target.params).filter(([name]) => !isSet(request, name)));
     return merged(request, added, owner === null || owner === target.providerId);
   });
 }
@@ -150,9 +150,9 @@ export function atEntry(thrown: unknown, path: string, params: JsonObject): unkn
   if (!(thrown instanceof GatewayError)) return thrown;
   const { code, message, param, metadata, headers, detail } = thrown;
   const inside = param !== null && Object.hasOwn(params, /^\w+/.exec(param)?.[0] ?? param) ? `${path}.${param}` : path;
-  const words =
+  const text =
     param !== null && message.startsWith(`${param} `) && inside !== path ? `${path}.${message}` : `${path}: ${message}`;
-  return new GatewayError(code, words, {
+  return new GatewayError(code, text, {
     param: inside,
     headers,
     cause: thrown,
@@ -185,7 +185,7 @@ function providerOf(model: string | null): string | null {
   return model === null ? null : (splitName(model)?.providerId ?? null);
 }
 
-function says({ params, extra, options }: ChatRequest, name: string): boolean {
+function isSet({ params, extra, options }: ChatRequest, name: string): boolean {
   return (
     Object.hasOwn(params, name) || Object.hasOwn(extra, name) || (name === "tools" && options.toolServers.length > 0)
   );

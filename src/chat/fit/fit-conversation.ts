@@ -24,8 +24,8 @@ class Left {
   readonly names = new Set<string>();
 
   add(place: string, name: string): void {
-    const told = PLAIN_NAME.test(name) ? `${place}.${name}` : OTHERS;
-    this.names.add(this.names.size < MAX_NAMES || this.names.has(told) ? told : OTHERS);
+    const member = PLAIN_NAME.test(name) ? `${place}.${name}` : OTHERS;
+    this.names.add(this.names.size < MAX_NAMES || this.names.has(member) ? member : OTHERS);
   }
 }
 
@@ -100,7 +100,7 @@ function fitReasoning(
   left: Left,
 ): JsonObject {
   if (hasSignedReasoning === null || message.role !== "assistant") return fitted;
-  const unsigned = REASONING.filter((name) => isSaid(fitted[name]));
+  const unsigned = REASONING.filter((name) => isGiven(fitted[name]));
   if (unsigned.length === 0 || isSkeletonSigned(message) || hasSignedReasoning(message)) return fitted;
   const without: Record<string, Json | undefined> = { ...fitted };
   for (const name of unsigned) {
@@ -111,7 +111,7 @@ function fitReasoning(
 }
 const REASONING = ["reasoning_content", "reasoning_details"] as const;
 
-function isSaid(value: Json | undefined): boolean {
+function isGiven(value: Json | undefined): boolean {
   return value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
 }
 
@@ -122,10 +122,10 @@ function isSkeletonSigned({ reasoning_details: details, extra_content: extra }: 
 
 function fitPart(part: ContentPart, members: ConversationMembers, left: Left): ContentPart {
   const { type } = part;
-  const taken = members.parts.get(type);
-  return taken === undefined
+  const accepted = members.parts.get(type);
+  return accepted === undefined
     ? part
-    : (fitMembers(part, ["type", type], taken, members, "messages[].content[]", left) as ContentPart);
+    : (fitMembers(part, ["type", type], accepted, members, "messages[].content[]", left) as ContentPart);
 }
 
 function fitCall(call: ToolCall, members: ConversationMembers, left: Left): ToolCall {
@@ -152,7 +152,7 @@ const OF_TOOL: readonly string[] = ["type", "function"];
 function fitMembers(
   holder: JsonObject,
   own: readonly string[],
-  taken: Members,
+  accepted: Members,
   { extraContent }: ConversationMembers,
   place: string,
   left: Left,
@@ -170,7 +170,7 @@ function fitMembers(
         if (extra !== null) left.add(place, name);
         delete fitted[name];
       }
-    } else if (taken !== "any" && !taken.has(name)) {
+    } else if (accepted !== "any" && !accepted.has(name)) {
       // null means "not set" (promise 5.2), so that nothing is lost
       if (holder[name] !== null) left.add(place, name);
       delete (fitted ??= { ...holder })[name];
@@ -180,11 +180,11 @@ function fitMembers(
 }
 
 /** Returns the data of the vendors that the provider accepts; `null` when there is none. */
-function vendorsOf(extra: JsonObject, taken: readonly string[], place: string, left: Left): JsonObject | null {
+function vendorsOf(extra: JsonObject, accepted: readonly string[], place: string, left: Left): JsonObject | null {
   const vendors = Object.keys(extra);
-  const kept = vendors.filter((vendor) => taken.includes(vendor));
+  const kept = vendors.filter((vendor) => accepted.includes(vendor));
   if (kept.length === vendors.length) return extra;
   if (kept.length === 0) return null;
-  for (const vendor of vendors) if (!taken.includes(vendor)) left.add(`${place}.extra_content`, vendor);
+  for (const vendor of vendors) if (!accepted.includes(vendor)) left.add(`${place}.extra_content`, vendor);
   return Object.fromEntries(kept.map((vendor) => [vendor, extra[vendor]!]));
 }

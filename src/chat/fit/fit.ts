@@ -34,18 +34,18 @@ const MAX_STOP_SEQUENCES = 4;
  * `permission_required` or `invalid_request`.
  */
 export function fitRequest(
-  asked: ChatRequest,
+  original: ChatRequest,
   provider: Provider,
   target: Target,
   settings: FitSettings,
   principal: Principal,
 ): FittedRequest {
-  refuseForeignForms(asked, provider);
-  refuseBlocks(asked, provider, target);
-  guardPassThrough(asked, provider, principal);
+  refuseForeignForms(original, provider);
+  refuseBlocks(original, provider, target);
+  guardPassThrough(original, provider, principal);
   const limited = withToolImages(
-    withEmptyTold(
-      withPriceWarning(withUnusedSettings(withinStopLimit(asked, settings), provider), principal),
+    withEmptyMessagesWarning(
+      withPriceWarning(withUnusedSettings(withinStopLimit(original, settings), provider), principal),
       provider,
       target,
     ),
@@ -147,18 +147,18 @@ function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatR
 }
 
 /** Adds a warning about empty messages, which the encoder leaves out where the vendor would refuse them. */
-function withEmptyTold(request: ChatRequest, provider: Provider, target: Target): ChatRequest {
+function withEmptyMessagesWarning(request: ChatRequest, provider: Provider, target: Target): ChatRequest {
   const leavesOutEmpty = provider.leavesOutEmpty?.(target.model);
   if (
     leavesOutEmpty === undefined ||
-    !request.messages.some((message) => leavesOutEmpty.has(message.role) && saysNothing(message))
+    !request.messages.some((message) => leavesOutEmpty.has(message.role) && isEmptyMessage(message))
   )
     return request;
   return { ...request, warnings: [...request.warnings, "empty_messages_left_out"] };
 }
 
 /** Whether the content is empty or has only parts without text, and no other member would be sent to a provider. */
-function saysNothing({
+function isEmptyMessage({
   content,
   refusal: refused,
   tool_calls: calls,

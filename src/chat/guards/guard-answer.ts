@@ -7,7 +7,14 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { isProtocolWord } from "./protocol-words.ts";
 import { blockedError } from "../call/policy-violation.ts";
 import type { FittedRequest } from "../fit/fit.ts";
-import { type KindOf, type LookedAt, mapTexts, namesAndNumbers, textGuard, type TextGuard } from "./guard-request.ts";
+import {
+  type KindOf,
+  type PriorMatches,
+  mapTexts,
+  namesAndNumbers,
+  textGuard,
+  type TextGuard,
+} from "./guard-request.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
 
@@ -68,15 +75,15 @@ export function visitAnswer(answer: NonStreamingAnswer, guard: TextGuard): void 
   mapAnswer(answer, guard);
 }
 
-/** `ahead` is null if no texts were searched before. Throws `policy_violation`. */
+/** `prior` is null if no texts were searched before. Throws `policy_violation`. */
 export function guardedAnswer(
   answer: NonStreamingAnswer,
   guards: readonly GuardPolicy[],
-  spoke: GuardFinding,
-  ahead: LookedAt | null,
+  onFinding: GuardFinding,
+  prior: PriorMatches | null,
 ): NonStreamingAnswer {
   try {
-    return answerUnder(guards, answer, spoke, ahead);
+    return answerUnder(guards, answer, onFinding, prior);
   } catch (thrown) {
     throw blockedError(thrown);
   }
@@ -86,10 +93,10 @@ export function guardedAnswer(
 export function answerUnder(
   guards: readonly GuardPolicy[],
   answer: NonStreamingAnswer,
-  spoke: GuardFinding,
-  ahead: LookedAt | null,
+  onFinding: GuardFinding,
+  prior: PriorMatches | null,
 ): NonStreamingAnswer {
-  const body = mapAnswer(answer, textGuard(guards, spoke, ahead));
+  const body = mapAnswer(answer, textGuard(guards, onFinding, prior));
   if (changes(guards))
     body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
   return { ...answer, body };
@@ -116,7 +123,7 @@ export class StreamGuard {
   /** True if log probabilities must be removed from the chunks. */
   readonly withholdsLogprobs: boolean;
   readonly #guards: readonly GuardPolicy[];
-  readonly #spoke: GuardFinding;
+  readonly #onFinding: GuardFinding;
   readonly #whole: TextGuard;
   readonly #texts = new Map<string, GuardedText>();
   /** The other members of each reasoning block whose text has not ended, by the key of that text. */
@@ -124,10 +131,10 @@ export class StreamGuard {
   readonly #names = new Map<string, string>();
   #isAbandoned = false;
 
-  constructor(guards: readonly GuardPolicy[], spoke: GuardFinding) {
+  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding) {
     this.#guards = guards;
-    this.#spoke = spoke;
-    this.#whole = textGuard(guards, spoke);
+    this.#onFinding = onFinding;
+    this.#whole = textGuard(guards, onFinding);
     this.withholdsLogprobs = changes(guards);
   }
 
@@ -135,7 +142,7 @@ export class StreamGuard {
   take(key: string, piece: string, isJson = false): string {
     let text = this.#texts.get(key);
     if (text === undefined) {
-      text = new GuardedText(this.#guards, this.#spoke, { isJson });
+      text = new GuardedText(this.#guards, this.#onFinding, { isJson });
       this.#texts.set(key, text);
     }
     return this.#guarded(() => text.push(piece));
@@ -211,9 +218,9 @@ export class StreamGuard {
     return shown;
   }
 
-  #guarded<T>(look: () => T): T {
+  #guarded<T>(search: () => T): T {
     try {
-      return look();
+      return search();
     } catch (thrown) {
       throw blockedError(thrown);
     }

@@ -28,24 +28,24 @@ export function guardedFile(value: string, owner: JsonObject, guard: FileGuard):
   // text with spaces is neither an address nor base64
   if (head === null && value.includes(" ")) return guard.text(value);
   if (head === null) {
-    const guarded = BASE64.test(value.slice(0, HEAD)) ? guardedBase64(value, isSaidText(owner), guard) : value;
+    const guarded = BASE64.test(value.slice(0, HEAD)) ? guardedBase64(value, isDeclaredText(owner), guard) : value;
     // the id of a file may look like base64
     if (guarded === value && (value.length < HEAD || !BASE64.test(value.slice(0, HEAD)))) guard.fixed(value);
     return guarded;
   }
   const [before, type] = [head[0], head[1]!];
   const body = value.slice(before.length);
-  if (/;\s*base64$/i.test(type)) return before + guardedBase64(body, isTextType(type) || isSaidText(owner), guard);
+  if (/;\s*base64$/i.test(type)) return before + guardedBase64(body, isTextType(type) || isDeclaredText(owner), guard);
   const text = percentDecoded(body);
   const guarded = guard.text(text);
   return guarded === text ? value : before + encodeURIComponent(guarded);
 }
 
-function isSaidText({ media_type: mediaType, mime_type: mimeType, filename, file }: JsonObject): boolean {
+function isDeclaredText({ media_type: mediaType, mime_type: mimeType, filename, file }: JsonObject): boolean {
   return (
     [mediaType, mimeType].some((type) => typeof type === "string" && isTextType(type)) ||
     (typeof filename === "string" && isTextName(filename)) ||
-    (isObject(file) && isSaidText(file))
+    (isObject(file) && isDeclaredText(file))
   );
 }
 
@@ -106,8 +106,8 @@ function encodingOf(bytes: Uint8Array): Exclude<Encoding, "latin1"> {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
   const zeros = [0, 0];
-  const looked = Math.min(bytes.length, HEAD);
-  for (let index = 0; index < looked; index++) if (bytes[index] === 0) zeros[index % 2]! += 1;
+  const searched = Math.min(bytes.length, HEAD);
+  for (let index = 0; index < searched; index++) if (bytes[index] === 0) zeros[index % 2]! += 1;
   if (zeros[0] === 0 && zeros[1]! > 0) return "utf-16le";
   return zeros[1] === 0 && zeros[0]! > 0 ? "utf-16be" : "utf-8";
 }

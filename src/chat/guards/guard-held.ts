@@ -5,9 +5,9 @@ import { BlockedText, type GuardPolicy } from "../../auth/guarded-text.ts";
 import { type Matches, receivedGuard, type SentGuard, type Texts } from "../../auth/guard-search.ts";
 import { type PackedTexts, packTexts } from "../../auth/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../../auth/work-meter.ts";
-import { guardedConversation, type LookedAt, type TextGuard, textGuard, UNLOOKED } from "./guard-request.ts";
+import { guardedConversation, type PriorMatches, type TextGuard, textGuard, UNSEARCHED } from "./guard-request.ts";
 import type { HeldRequest } from "../long-bodies/held-conversation.ts";
-import { lookedAt, textsOf } from "./guard-texts.ts";
+import { priorMatches, textsOf } from "./guard-texts.ts";
 import { blockedError } from "../call/policy-violation.ts";
 
 /** A finding of one guard in a conversation. */
@@ -23,11 +23,11 @@ export interface HeldFinding {
 /** The most steps to search texts again that a guard has changed; they take about half a second. */
 const STEPS_AGAIN = 50_000_000;
 
-export class HeldLook {
+export class HeldGuardSearch {
   readonly #held: HeldRequest;
   readonly #texts: Texts;
   #guards: readonly GuardPolicy[] = [];
-  #ahead: LookedAt | null = null;
+  #prior: PriorMatches | null = null;
 
   /** The masked conversations, by the ids of the policies that masked them. */
   readonly #masked = new Map<string, HeldRequest>();
@@ -46,7 +46,7 @@ export class HeldLook {
    */
   found(guards: readonly SentGuard[], matches: Matches | null): readonly number[] {
     this.#guards = guards.map(receivedGuard);
-    this.#ahead = lookedAt(this.#texts, this.#guards, matches);
+    this.#prior = priorMatches(this.#texts, this.#guards, matches);
     if (matches === null) return this.#guards.map((_guard, place) => place);
     const speaking = new Set(matches.unlooked);
     for (let at = 1; at < matches.numbers.length; at += 5) speaking.add(matches.numbers[at]!);
@@ -54,20 +54,20 @@ export class HeldLook {
   }
 
   /** Returns each finding of a guard once, up to the one for which it refuses the call. */
-  saidBy(place: number): readonly HeldFinding[] {
+  findingsOf(place: number): readonly HeldFinding[] {
     const policy = this.#guards[place]!;
-    const said: HeldFinding[] = [];
+    const findings: HeldFinding[] = [];
     // a guard that could not search reports that before the first text
     let at = -1;
-    const speaks = (_policy: GuardPolicy, failure: string | null = null): void => {
-      if (!said.some((one) => one.failure === failure)) said.push({ at, failure, blocks: false });
+    const onFinding = (_policy: GuardPolicy, failure: string | null = null): void => {
+      if (!findings.some((one) => one.failure === failure)) findings.push({ at, failure, blocks: false });
     };
     try {
-      const guard = textGuard([policy], speaks, this.#ahead);
+      const guard = textGuard([policy], onFinding, this.#prior);
       const counted: TextGuard = Object.assign(
-        (...look: Parameters<TextGuard>) => {
+        (...search: Parameters<TextGuard>) => {
           at += 1;
-          return guard(...look);
+          return guard(...search);
         },
         {
           fixed(text: string) {
@@ -84,12 +84,12 @@ export class HeldLook {
     } catch (thrown) {
       if (thrown instanceof TooMuchWork) {
         const blocks = policy.mode === "enforce" && policy.guard.onError === "block";
-        return [...said, { at, failure: UNLOOKED, blocks }];
+        return [...findings, { at, failure: UNSEARCHED, blocks }];
       }
       if (!(thrown instanceof BlockedText)) throw thrown;
-      said[said.length - 1] = { at, failure: thrown.failure, blocks: true };
+      findings[findings.length - 1] = { at, failure: thrown.failure, blocks: true };
     }
-    return said;
+    return findings;
   }
 
   /** Returns the conversation with the matches of these guards masked. Throws `policy_violation`. */
@@ -100,7 +100,7 @@ export class HeldLook {
     const { request, members } = this.#held;
     const guards = this.#guards.filter(({ id }) => ids.includes(id));
     try {
-      const guard = textGuard(guards, () => {}, this.#ahead);
+      const guard = textGuard(guards, () => {}, this.#prior);
       const masked = { request: withinWork(STEPS_AGAIN, () => guardedConversation(request, members, guard)), members };
       this.#masked.set(key, masked);
       return masked;
@@ -108,7 +108,7 @@ export class HeldLook {
       if (!(thrown instanceof TooMuchWork)) throw blockedError(thrown);
       const blocking = guards.find(({ guard }) => guard.onError === "block");
       if (blocking === undefined) return this.#held;
-      throw blockedError(new BlockedText(blocking, UNLOOKED));
+      throw blockedError(new BlockedText(blocking, UNSEARCHED));
     }
   }
 }

@@ -4,7 +4,7 @@ import { BlockedText, type GuardPolicy } from "../../auth/guarded-text.ts";
 import { type Matches, receivedGuard, type SentGuard, type Texts } from "../../auth/guard-search.ts";
 import { type PackedTexts, packTexts } from "../../auth/packed-texts.ts";
 import { answerUnder, visitAnswer } from "./guard-answer.ts";
-import { lookedAt, textsOf } from "./guard-texts.ts";
+import { priorMatches, textsOf } from "./guard-texts.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
 
 /** A finding of the guard at this place in the list. */
@@ -16,13 +16,13 @@ export interface AnswerFinding {
 
 export interface AnswerUnderGuards {
   /** Each finding once, in the order in which they were reported. */
-  readonly spoke: readonly AnswerFinding[];
+  readonly findings: readonly AnswerFinding[];
   /** The finding for which the answer is withheld; null if the answer may be sent. */
   readonly blocked: AnswerFinding | null;
   readonly answer: NonStreamingAnswer;
 }
 
-export class AnswerLook {
+export class AnswerGuardSearch {
   readonly #answer: NonStreamingAnswer;
   readonly #guards: readonly GuardPolicy[];
   readonly #texts: Texts;
@@ -39,18 +39,23 @@ export class AnswerLook {
 
   /** `matches` is null if there was no answer in time. */
   found(matches: Matches | null): AnswerUnderGuards {
-    const spoke: AnswerFinding[] = [];
-    const speaks = (policy: GuardPolicy, failure: string | null = null): void => {
+    const findings: AnswerFinding[] = [];
+    const onFinding = (policy: GuardPolicy, failure: string | null = null): void => {
       const place = this.#guards.indexOf(policy);
-      if (!spoke.some((one) => one.place === place && one.failure === failure)) spoke.push({ place, failure });
+      if (!findings.some((one) => one.place === place && one.failure === failure)) findings.push({ place, failure });
     };
     try {
-      const answer = answerUnder(this.#guards, this.#answer, speaks, lookedAt(this.#texts, this.#guards, matches));
-      return { spoke, blocked: null, answer };
+      const answer = answerUnder(
+        this.#guards,
+        this.#answer,
+        onFinding,
+        priorMatches(this.#texts, this.#guards, matches),
+      );
+      return { findings, blocked: null, answer };
     } catch (thrown) {
       if (!(thrown instanceof BlockedText)) throw thrown;
       const blocked = { place: this.#guards.indexOf(thrown.policy), failure: thrown.failure };
-      return { spoke, blocked, answer: this.#answer };
+      return { findings, blocked, answer: this.#answer };
     }
   }
 }

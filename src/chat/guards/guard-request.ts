@@ -125,42 +125,42 @@ export interface TextGuard {
 const AS_JSON: GuardedTextOptions = { isJson: true };
 
 /** Matches that were found in advance, by kind and text. */
-export interface LookedAt extends Readonly<Record<"words" | "json", ReadonlyMap<string, readonly Found[]>>> {
+export interface PriorMatches extends Readonly<Record<"words" | "json", ReadonlyMap<string, readonly Found[]>>> {
   /** The guards whose search did not finish, although they may have found something. */
-  readonly unlooked: ReadonlySet<GuardPolicy>;
+  readonly unsearched: ReadonlySet<GuardPolicy>;
 }
 
 /** Throws BlockedText if a guard did not finish its search in advance, and blocks in that case. */
 export function textGuard(
   guards: readonly GuardPolicy[],
-  spoke: GuardFinding,
-  ahead: LookedAt | null = null,
+  onFinding: GuardFinding,
+  prior: PriorMatches | null = null,
 ): TextGuard {
-  if (ahead !== null && ahead.unlooked.size > 0) requireLooked(guards, spoke, ahead);
+  if (prior !== null && prior.unsearched.size > 0) requireSearched(guards, onFinding, prior);
   const guard = (text: string, kind: "words" | "json", across?: readonly Found[]): string => {
     if (text === "") return text;
     const options = kind === "json" ? AS_JSON : undefined;
-    const found = ahead?.[kind].get(text);
+    const found = prior?.[kind].get(text);
     if (across !== undefined) {
       const all = [...across, ...(found ?? searchText(text, guards, options))];
       // findings are reported in the order of the guards
       const inTurn = all.toSorted((one, other) => guards.indexOf(one.policy) - guards.indexOf(other.policy));
-      return guardFound(text, inTurn, guards, spoke, options);
+      return guardFound(text, inTurn, guards, onFinding, options);
     }
     return found === undefined
-      ? guardText(text, guards, spoke, options)
-      : guardFound(text, found, guards, spoke, options);
+      ? guardText(text, guards, onFinding, options)
+      : guardFound(text, found, guards, onFinding, options);
   };
   const hasPatterns = guards.some(({ guard: { detectors } }) => detectors.some(({ folds }) => !folds));
   return Object.assign(guard, {
-    divided: (texts: readonly string[]) => dividedBetween(texts, guards, ahead),
+    divided: (texts: readonly string[]) => dividedBetween(texts, guards, prior),
     fixed(text: string) {
       // built-in detectors never match a short word of letters
       if (text === "" || (!hasPatterns && /^[A-Za-z_]{1,20}$/.test(text))) return;
-      for (const { policy } of ahead?.words.get(text) ?? searchText(text, guards)) {
+      for (const { policy } of prior?.words.get(text) ?? searchText(text, guards)) {
         if (!guards.includes(policy)) continue;
         const isMask = policy.guard.action === "mask";
-        spoke(policy, isMask && policy.mode === "enforce" ? UNREPLACEABLE : undefined);
+        onFinding(policy, isMask && policy.mode === "enforce" ? UNREPLACEABLE : undefined);
         if (policy.mode === "enforce") throw new BlockedText(policy, isMask ? UNREPLACEABLE : null);
       }
     },
@@ -179,7 +179,7 @@ interface Place {
 function dividedBetween(
   texts: readonly string[],
   guards: readonly GuardPolicy[],
-  ahead: LookedAt | null,
+  prior: PriorMatches | null,
 ): ReadonlyMap<number, readonly Found[]> {
   const joined = texts.join("");
   let end = 0;
@@ -191,7 +191,7 @@ function dividedBetween(
     if (!own.has(index))
       own.set(
         index,
-        (ahead?.words.get(text) ?? searchText(text, guards)).map((found) => ({
+        (prior?.words.get(text) ?? searchText(text, guards)).map((found) => ({
           ...found,
           start: found.start + start,
           end: found.end + start,
@@ -199,7 +199,7 @@ function dividedBetween(
       );
     return own.get(index)!;
   };
-  for (const found of ahead?.words.get(joined) ?? searchText(joined, guards)) {
+  for (const found of prior?.words.get(joined) ?? searchText(joined, guards)) {
     const first = placeAt(places, found.start);
     const last = placeAt(places, found.end - 1);
     if (first === last || !guards.includes(found.policy)) continue;
@@ -261,14 +261,18 @@ export function mapMessage(message: Json, guard: TextGuard, kindOf: KindOf): Jso
 }
 
 /** Why a guard could not search a text. */
-export const UNLOOKED = "the guard could not check the text within its time limit";
+export const UNSEARCHED = "the guard could not check the text within its time limit";
 
 /** Throws BlockedText for a guard that could not search and blocks in that case. */
-function requireLooked(guards: readonly GuardPolicy[], spoke: GuardFinding, { unlooked }: LookedAt): void {
+function requireSearched(
+  guards: readonly GuardPolicy[],
+  onFinding: GuardFinding,
+  { unsearched: unlooked }: PriorMatches,
+): void {
   for (const policy of guards) {
     if (!unlooked.has(policy)) continue;
-    spoke(policy, UNLOOKED);
-    if (policy.mode === "enforce" && policy.guard.onError === "block") throw new BlockedText(policy, UNLOOKED);
+    onFinding(policy, UNSEARCHED);
+    if (policy.mode === "enforce" && policy.guard.onError === "block") throw new BlockedText(policy, UNSEARCHED);
   }
 }
 

@@ -9,9 +9,9 @@ import type { ChatChunk } from "../../core/chat.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { parseJson } from "../../wire/json.ts";
 import { nextTurn } from "../../wire/turn.ts";
-import { type LookedAt, type TextGuard, UNLOOKED } from "./guard-request.ts";
-import { lookedAt, textsOf } from "./guard-texts.ts";
-import type { Asker, GuardThreads } from "./guard-threads.ts";
+import { type PriorMatches, type TextGuard, UNSEARCHED } from "./guard-request.ts";
+import { priorMatches, textsOf } from "./guard-texts.ts";
+import type { SearchContext, GuardThreads } from "./guard-threads.ts";
 import { blockedError } from "../call/policy-violation.ts";
 import { charactersOf, GuardedChunks, splitChunk } from "./guarded-chunks.ts";
 
@@ -22,24 +22,24 @@ const POSSIBLE_STEPS = 30_000_000;
 /** Nor is a search through more characters than this. */
 const LONG_TEXTS = 65_536;
 
-export class Looking {
+export class GuardScheduler {
   readonly #threads: GuardThreads;
-  readonly #asker: Asker;
+  readonly #asker: SearchContext;
 
-  constructor(threads: GuardThreads, asker: Asker) {
+  constructor(threads: GuardThreads, context: SearchContext) {
     this.#threads = threads;
-    this.#asker = asker;
+    this.#asker = context;
   }
 
   /**
    * Returns the result of `work`, which searches texts with guards, or a promise when a worker thread searches them.
    * `visit` walks over the texts. `work` receives what was found in them, or null when it has to search by itself.
    */
-  look<T>(
+  search<T>(
     guards: readonly GuardPolicy[],
     characters: number,
     visit: (guard: TextGuard) => unknown,
-    work: (ahead: LookedAt | null) => T,
+    work: (prior: PriorMatches | null) => T,
   ): T | Promise<T> {
     if (characters < LONG_TEXTS && characters * workOfGuards(guards) < POSSIBLE_STEPS && areReady(guards)) {
       try {
@@ -48,34 +48,34 @@ export class Looking {
         if (!(thrown instanceof TooMuchWork)) throw thrown;
       }
     }
-    return this.away(guards, visit).then(work);
+    return this.searchInThread(guards, visit).then(work);
   }
 
   /**
    * Searches the texts in a worker thread. Other calls get their turns before the texts are gathered and before the
    * findings are used. Rejects with the reason of the call's signal.
    */
-  async away(guards: readonly GuardPolicy[], visit: (guard: TextGuard) => unknown): Promise<LookedAt> {
+  async searchInThread(guards: readonly GuardPolicy[], visit: (guard: TextGuard) => unknown): Promise<PriorMatches> {
     await nextTurn();
     const texts = textsOf(visit);
     await nextTurn();
-    const matches = await this.search(packTexts(texts), guards);
-    const ahead = lookedAt(texts, guards, matches);
+    const matches = await this.searchTexts(packTexts(texts), guards);
+    const prior = priorMatches(texts, guards, matches);
     await nextTurn();
-    return ahead;
+    return prior;
   }
 
   /** Returns null when the search did not finish. Rejects with the reason of the call's signal. */
-  search(texts: Texts | PackedTexts, guards: readonly GuardPolicy[]): Promise<Matches | null> {
+  searchTexts(texts: Texts | PackedTexts, guards: readonly GuardPolicy[]): Promise<Matches | null> {
     return this.#threads.search(texts, guards, this.#asker);
   }
 
   /** Searches the chunks of one stream. */
-  stream(guards: readonly GuardPolicy[], spoke: GuardFinding): StreamUnderGuards {
+  stream(guards: readonly GuardPolicy[], onFinding: GuardFinding): StreamUnderGuards {
     const work = workOfGuards(guards);
     return work <= MOST_WORK_HERE
-      ? chunksHere(guards, spoke, work)
-      : chunksAway(guards, spoke, this.#threads, this.#asker);
+      ? openStreamHere(guards, onFinding, work)
+      : openStreamInThread(guards, onFinding, this.#threads, this.#asker);
   }
 }
 
@@ -117,8 +117,8 @@ const MOST_WORK_HERE = 2000;
 /** The most steps that the chunks of one read may take at once. */
 const STEPS_AT_ONCE = 400_000;
 
-function chunksHere(guards: readonly GuardPolicy[], spoke: GuardFinding, work: number): StreamUnderGuards {
-  const guarded = new GuardedChunks(guards, spoke);
+function openStreamHere(guards: readonly GuardPolicy[], onFinding: GuardFinding, work: number): StreamUnderGuards {
+  const guarded = new GuardedChunks(guards, onFinding);
   const longest = Math.max(1, Math.floor(STEPS_AT_ONCE / Math.max(1, work)));
   const inTurns = async (chunks: readonly ChatChunk[]): Promise<readonly ChatChunk[]> => {
     const shown: ChatChunk[] = [];
@@ -144,21 +144,21 @@ function chunksHere(guards: readonly GuardPolicy[], spoke: GuardFinding, work: n
   };
 }
 
-function chunksAway(
+function openStreamInThread(
   guards: readonly GuardPolicy[],
-  spoke: GuardFinding,
+  onFinding: GuardFinding,
   threads: GuardThreads,
-  asker: Asker,
+  context: SearchContext,
 ): StreamUnderGuards {
-  const stream = threads.open(guards, asker);
-  let isLooking = true;
+  const stream = threads.open(guards, context);
+  let isSearching = true;
   const give = async (chunks: readonly ChatChunk[], isEnd: boolean): Promise<readonly ChatChunk[]> => {
-    if (!isLooking) return chunks;
+    if (!isSearching) return chunks;
     const reply = await stream.take(JSON.stringify(chunks), isEnd);
-    for (const rank of reply?.spoke ?? []) spoke(guards[rank]!);
+    for (const rank of reply?.foundBy ?? []) onFinding(guards[rank]!);
     if (reply === null || reply.isOutOfTime) {
-      isLooking = false;
-      for (const policy of guards) passUnlooked(policy, spoke);
+      isSearching = false;
+      for (const policy of guards) passUnsearched(policy, onFinding);
     }
     if (reply?.blocked != null) throw blockedError(new BlockedText(guards[reply.blocked]!));
     // the chunks that an ended thread held are lost
@@ -169,8 +169,8 @@ function chunksAway(
   return { take: (chunks) => give(chunks, false), end: () => give([], true), close: () => stream.close() };
 }
 
-function passUnlooked(policy: GuardPolicy, spoke: GuardFinding): void {
-  spoke(policy, UNLOOKED);
+function passUnsearched(policy: GuardPolicy, onFinding: GuardFinding): void {
+  onFinding(policy, UNSEARCHED);
   if (policy.mode === "enforce" && policy.guard.onError === "block")
-    throw blockedError(new BlockedText(policy, UNLOOKED));
+    throw blockedError(new BlockedText(policy, UNSEARCHED));
 }

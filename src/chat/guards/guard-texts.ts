@@ -2,7 +2,7 @@
 // that masks them.
 import type { Found, GuardPolicy } from "../../auth/guarded-text.ts";
 import type { Matches, Texts } from "../../auth/guard-search.ts";
-import type { LookedAt, TextGuard } from "./guard-request.ts";
+import type { PriorMatches, TextGuard } from "./guard-request.ts";
 
 /** Collects each text once. `visit` must call the guard with every text. */
 export function textsOf(visit: (guard: TextGuard) => unknown): Texts {
@@ -20,7 +20,7 @@ export function textsOf(visit: (guard: TextGuard) => unknown): Texts {
       },
     }),
   );
-  return { words: [...texts.words], json: [...texts.json] };
+  return { longTexts: [...texts.words], json: [...texts.json] };
 }
 const NOTHING_DIVIDED: ReadonlyMap<number, readonly Found[]> = new Map();
 
@@ -28,7 +28,7 @@ const NOTHING_DIVIDED: ReadonlyMap<number, readonly Found[]> = new Map();
  * Prepares the matches in the texts; null means that the search did not finish. Texts without a match are included, so
  * that they are not searched again.
  */
-export function lookedAt(texts: Texts, guards: readonly GuardPolicy[], matches: Matches | null): LookedAt {
+export function priorMatches(texts: Texts, guards: readonly GuardPolicy[], matches: Matches | null): PriorMatches {
   const { numbers, masks, unlooked } = matches ?? { numbers: [], masks: [], unlooked: guards.keys().toArray() };
   const found = new Map<number, Found[]>();
   for (let at = 0; at < numbers.length; at += 5) {
@@ -42,8 +42,8 @@ export function lookedAt(texts: Texts, guards: readonly GuardPolicy[], matches: 
     if (known === undefined) found.set(numbers[at]!, [one]);
     else known.push(one);
   }
-  const words = new Map(texts.words.map((text, index) => [text, found.get(index) ?? NOTHING]));
-  const json = new Map(texts.json.map((text, index) => [text, found.get(texts.words.length + index) ?? NOTHING]));
-  return { words, json, unlooked: new Set(unlooked.map((rank) => guards[rank]!)) };
+  const words = new Map(texts.longTexts.map((text, index) => [text, found.get(index) ?? NOTHING]));
+  const json = new Map(texts.json.map((text, index) => [text, found.get(texts.longTexts.length + index) ?? NOTHING]));
+  return { words, json, unsearched: new Set(unlooked.map((rank) => guards[rank]!)) };
 }
 const NOTHING: readonly Found[] = [];

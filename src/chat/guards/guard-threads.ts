@@ -12,14 +12,14 @@ import { AskedThread } from "../../wire/asked-thread.ts";
 import type { ChunksReply } from "./guard-worker.ts";
 
 /** For which tenant guards search, and until when. */
-export interface Asker {
+export interface SearchContext {
   readonly tenantId: string;
   /** Aborted when the call is over; null if nothing ends the search early. */
   readonly signal: CancelSignal | null;
 }
 
 /** A stream whose chunks are searched in a guard thread. */
-export interface ChunksAway {
+export interface ThreadStream {
   /**
    * `chunks` is JSON. Resolves to null if the time limit was reached or the thread ended. Rejects with the reason of
    * the asker's signal.
@@ -32,8 +32,8 @@ export interface GuardThreads {
   /**
    * Resolves to null as in ChunksAway. Packed texts are transferred to the thread and cannot be used here afterwards.
    */
-  search(texts: Texts | PackedTexts, guards: readonly GuardPolicy[], asker: Asker): Promise<Matches | null>;
-  open(guards: readonly GuardPolicy[], asker: Asker): ChunksAway;
+  search(texts: Texts | PackedTexts, guards: readonly GuardPolicy[], context: SearchContext): Promise<Matches | null>;
+  open(guards: readonly GuardPolicy[], context: SearchContext): ThreadStream;
   close(): Promise<void>;
 }
 

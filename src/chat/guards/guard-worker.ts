@@ -32,7 +32,7 @@ export interface ChunksReply {
   /** The chunks that may be sent, as JSON. */
   readonly chunks: string;
   /** The guards that found something in the chunks. */
-  readonly spoke: readonly number[];
+  readonly foundBy: readonly number[];
   /** The guard that ends the stream; null if the stream continues. */
   readonly blocked: number | null;
   /** The time limit was reached: the rest of the stream is not searched or, if `blocked` is set, the stream ends. */
@@ -45,7 +45,7 @@ interface Stream {
   readonly longest: number;
   guarded: GuardedChunks | null;
   /** The guards with findings since the last reply. */
-  spoke: Set<number>;
+  foundBy: Set<number>;
 }
 
 if (parentPort !== null) serve(parentPort);
@@ -75,16 +75,16 @@ function serve(port: NonNullable<typeof parentPort>): void {
 
   const work = (id: number, stream: Stream, chunks: readonly ChatChunk[], isEnd: boolean): void => {
     const { tenantId, guards } = stream;
-    const told = (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean): ChunksReply => {
-      const { spoke } = stream;
-      stream.spoke = new Set();
-      return { chunks: JSON.stringify(shown), spoke: [...spoke], blocked, isOutOfTime };
+    const replyWith = (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean): ChunksReply => {
+      const { foundBy: onFinding } = stream;
+      stream.foundBy = new Set();
+      return { chunks: JSON.stringify(shown), foundBy: [...onFinding], blocked, isOutOfTime };
     };
     inFlight.set(
       id,
       turns.add(
         tenantId,
-        (spentMs) => guardedBatch(stream, chunks, isEnd, spentMs, told),
+        (spentMs) => guardedBatch(stream, chunks, isEnd, spentMs, replyWith),
         (reply) => answer(id, reply),
         (thrown) => {
           const blocked = guards.findIndex(
@@ -94,7 +94,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
               thrown.metadata?.["policy"] === name,
           );
           if (blocked < 0) fail(id, thrown);
-          else answer(id, told([], blocked, false));
+          else answer(id, replyWith([], blocked, false));
         },
       ),
     );
@@ -146,8 +146,14 @@ function serve(port: NonNullable<typeof parentPort>): void {
 
 function openedStream(tenantId: string, sent: readonly SentGuard[]): Stream {
   const guards = sent.map(receivedGuard);
-  const stream: Stream = { tenantId, guards, longest: pieceFor(workOfGuards(guards)), guarded: null, spoke: new Set() };
-  stream.guarded = new GuardedChunks(guards, (policy) => void stream.spoke.add(guards.indexOf(policy)));
+  const stream: Stream = {
+    tenantId,
+    guards,
+    longest: pieceFor(workOfGuards(guards)),
+    guarded: null,
+    foundBy: new Set(),
+  };
+  stream.guarded = new GuardedChunks(guards, (policy) => void stream.foundBy.add(guards.indexOf(policy)));
   return stream;
 }
 

@@ -30,8 +30,8 @@ export class GuardedChunks {
   readonly #guard: StreamGuard;
   readonly #choices = new Map<number, GuardedChoice>();
 
-  constructor(guards: readonly GuardPolicy[], spoke: GuardFinding) {
-    this.#guard = new StreamGuard(guards, spoke);
+  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding) {
+    this.#guard = new StreamGuard(guards, onFinding);
   }
 
   take(given: ChatChunk): ChatChunk {
@@ -106,8 +106,8 @@ export class GuardedChunks {
     const position = calls.indexOf(call);
     if (!hadName && call.name !== "") this.#guard.name(call.name);
     const text = given === "" ? "" : this.#guard.take(callKey(index, position), given, true);
-    const { id, function: said, ...rest } = delta;
-    const name = isObject(said) && !hadName && typeof said["name"] === "string" ? { name: said["name"] } : {};
+    const { id, function: called, ...rest } = delta;
+    const name = isObject(called) && !hadName && typeof called["name"] === "string" ? { name: called["name"] } : {};
     return {
       ...rest,
       index: position,
@@ -199,8 +199,8 @@ export function splitChunk(chunk: ChatChunk, longest: number): readonly ChatChun
 
 /** A delta without index, id and name continues the last call. */
 function splitCall(call: ToolCallDelta, longest: number): readonly ToolCallDelta[] {
-  const said: unknown = isObject(call) ? call.function : null;
-  const text = isObject(said) ? said["arguments"] : null;
+  const called: unknown = isObject(call) ? call.function : null;
+  const text = isObject(called) ? called["arguments"] : null;
   if (typeof text !== "string" || text.length <= longest) return [call];
   const [first = "", ...others] = piecesOf(text, longest);
   const place = call.index === undefined ? {} : { index: call.index };

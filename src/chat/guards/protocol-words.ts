@@ -165,8 +165,8 @@ const VALUES = [
   "https://json-schema.org/draft/2020-12/schema",
   "http://json-schema.org/schema#",
 ];
-const WORDS: ReadonlySet<string> = new Set([...MEMBERS, ...VALUES]);
+const PROTOCOL_WORDS: ReadonlySet<string> = new Set([...MEMBERS, ...VALUES]);
 
 export function isProtocolWord(text: string): boolean {
-  return WORDS.has(text);
+  return PROTOCOL_WORDS.has(text);
 }

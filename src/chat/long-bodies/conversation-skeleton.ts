@@ -77,11 +77,11 @@ function entryOf<T>(map: Map<string, T>, key: string, make: () => T): T {
  */
 function note(into: Members, holder: JsonObject): void {
   for (const name in holder) {
-    const told =
+    const recorded =
       name.length <= MAX_NAME && (Object.hasOwn(into, name) || Object.keys(into).length < MAX_NAMES) ? name : OTHER;
     // null means that a member is not set
     if (holder[name] === null) continue;
-    if (name !== "extra_content") put(into, told, true);
+    if (name !== "extra_content") put(into, recorded, true);
     else if (isObject(holder[name])) {
       const vendors = (isObject(into[name]) ? into[name] : {}) as Members;
       for (const vendor in holder[name])

@@ -19,7 +19,7 @@ import type {
 } from "./written-answer.ts";
 
 /** An answer that the other thread holds until guards have searched it. */
-export interface AnswerToLookAt extends ReadAnswer {
+export interface AnswerToSearch extends ReadAnswer {
   /**
    * Returns what guards found in the answer, and its body. `search` receives the answer's texts as memory that the
    * serving thread only passes on, and returns null when the guards did not finish in time. Rejects with what `search`
@@ -42,7 +42,7 @@ export interface LongAnswers {
   /** Returns the body that the client receives. */
   write(question: AnswerQuestion, tenantId: string): Promise<AnswerWithBody>;
   /** Reads an answer whose body is written after guards have searched it. */
-  gather(question: AnswerQuestion, guards: readonly GuardPolicy[], tenantId: string): Promise<AnswerToLookAt>;
+  gather(question: AnswerQuestion, guards: readonly GuardPolicy[], tenantId: string): Promise<AnswerToSearch>;
 }
 
 export function openLongAnswers(thread: LongBodyThread): LongAnswers {
@@ -64,9 +64,9 @@ export function openLongAnswers(thread: LongBodyThread): LongAnswers {
     write: (question, tenantId) => askAboutAll(tenantId, "write", question),
     async gather(question, guards, tenantId) {
       const answer = ++last;
-      const asked: GatherQuestion = { ...question, answer, guards: guards.map(sentGuard) };
-      const { texts, ...read } = await askAboutAll<GatheredAnswer>(tenantId, "gather", asked);
-      const release = (): void => thread.tell("release_gathered", answer);
+      const gatherQuestion: GatherQuestion = { ...question, answer, guards: guards.map(sentGuard) };
+      const { texts, ...read } = await askAboutAll<GatheredAnswer>(tenantId, "gather", gatherQuestion);
+      const release = (): void => thread.send("release_gathered", answer);
       return {
         ...read,
         release,

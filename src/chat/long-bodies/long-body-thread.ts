@@ -5,7 +5,7 @@ import { isObject } from "../../core/json.ts";
 import { threadFile } from "../../core/thread-file.ts";
 import { AskedThread } from "../../wire/asked-thread.ts";
 import { openTenantTurns } from "../../wire/tenant-turns.ts";
-import { type Thrown, thrownAgain } from "./thrown-elsewhere.ts";
+import { type TransferredError, receivedError } from "./transferred-error.ts";
 
 /**
  * A body of at least this size is long. Shorter ones are read and written in the thread that serves calls, which takes
@@ -21,7 +21,7 @@ export interface LongBodyThread {
     question: unknown,
     transfer?: readonly ArrayBuffer[],
   ): Promise<T>;
-  tell(method: string, question: unknown): void;
+  send(method: string, question: unknown): void;
   close(): Promise<void>;
 }
 
@@ -43,12 +43,13 @@ export function openLongBodyThread(): LongBodyThread {
       transfer: readonly ArrayBuffer[] = [],
     ) {
       const result = await turns.run(tenantId, () =>
-        thread.ask<T | { readonly thrown: Thrown }>(method, [question], transfer),
+        thread.ask<T | { readonly thrown: TransferredError }>(method, [question], transfer),
       );
-      if (isObject(result) && isObject(result["thrown"])) throw thrownAgain(result["thrown"] as unknown as Thrown);
+      if (isObject(result) && isObject(result["thrown"]))
+        throw receivedError(result["thrown"] as unknown as TransferredError);
       return result as T;
     },
-    tell: (method, question) => thread.tell(method, question),
+    send: (method, question) => thread.tell(method, question),
     close: () => thread.close(false),
   };
 }

@@ -16,7 +16,7 @@ import { utf8Of } from "../../wire/body-bytes.ts";
 import { type Fetched, type Place, placesToFetch, withContent } from "../attempt/content-places.ts";
 import { cutWithMargin, type Fitting } from "../content/content-size.ts";
 import { fitConversation } from "../fit/fit-conversation.ts";
-import { type HeldFinding, HeldLook } from "../guards/guard-held.ts";
+import { type HeldFinding, HeldGuardSearch } from "../guards/guard-held.ts";
 import {
   heldFigures,
   unansweredText,
@@ -28,7 +28,7 @@ import {
 import type { PackedJson } from "./long-texts.ts";
 import { parseChatRequest } from "../request/parse.ts";
 import { bodyText } from "../call/read-body.ts";
-import { thrownAs } from "./thrown-elsewhere.ts";
+import { transferableError } from "./transferred-error.ts";
 import { withToolImages } from "../tools/tool-images.ts";
 import {
   type AnswerFoundQuestion,
@@ -77,7 +77,7 @@ export interface FoundQuestion {
   readonly matches: Matches | null;
 }
 
-export interface SaidQuestion {
+export interface FindingsQuestion {
   readonly conversation: number;
   /** The index of the guard in the list of FoundQuestion. */
   readonly place: number;
@@ -122,7 +122,7 @@ export interface EncodeQuestion {
 
 interface Held extends HeldRequest {
   /** `null` when no guard searches it. */
-  look: HeldLook | null;
+  search: HeldGuardSearch | null;
   /** The files of each attempt that needs some. */
   readonly fills: Map<number, Pick<FillQuestion, "places" | "fetched">>;
 }
@@ -135,7 +135,7 @@ const gathered = new GatheredAnswers();
 function open({ conversation, bytes, bounds, maxOutlineCharacters }: OpenQuestion): Opened {
   const request = parseChatRequest(bodyText(bytes), bounds);
   const outline = textWithoutConversation(request.source, maxOutlineCharacters);
-  held.set(conversation, { request, members: outline.members, look: null, fills: new Map() });
+  held.set(conversation, { request, members: outline.members, search: null, fills: new Map() });
   return {
     outline: outline.text,
     held: heldFigures(request, conversation, outline.members),
@@ -151,7 +151,7 @@ function open({ conversation, bytes, bounds, maxOutlineCharacters }: OpenQuestio
 async function encode({ conversation, outline, masks, fill, target, nowMs }: EncodeQuestion): Promise<EncodedRequest> {
   const provider = providers.get(target.family)!;
   const one = heldOf(conversation);
-  const guarded = masks.length === 0 ? one : one.look!.masked(masks);
+  const guarded = masks.length === 0 ? one : one.search!.masked(masks);
   const joined = withToolImages(withConversation(outline, guarded), provider, target);
   const { request: fitted } = fitConversation(joined, provider.conversation(target));
   const files = fill === null ? undefined : one.fills.get(fill)!;
@@ -180,16 +180,16 @@ function cut({ conversation, characters }: CutQuestion): CutMessages {
 
 function texts(conversation: number): PackedTexts {
   const one = heldOf(conversation);
-  one.look = new HeldLook(one);
-  return one.look.packed();
+  one.search = new HeldGuardSearch(one);
+  return one.search.packed();
 }
 
 function found({ conversation, guards, matches }: FoundQuestion): readonly number[] {
-  return heldOf(conversation).look!.found(guards, matches);
+  return heldOf(conversation).search!.found(guards, matches);
 }
 
-function said({ conversation, place }: SaidQuestion): readonly HeldFinding[] {
-  return heldOf(conversation).look!.saidBy(place);
+function findings({ conversation, place }: FindingsQuestion): readonly HeldFinding[] {
+  return heldOf(conversation).search!.findingsOf(place);
 }
 
 function heldOf(conversation: number): Held {
@@ -209,7 +209,7 @@ const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
   cut,
   texts,
   found,
-  said,
+  findings,
   release: (conversation: number) => held.delete(conversation),
   read: (body: Uint8Array) => readingOf(utf8Of(body)),
   check: (question: DecodeQuestion) => checkedAnswer(question, providers.get(question.family)!),
@@ -241,7 +241,7 @@ async function answer({ id, method, args: [question] }: ThreadRequest): Promise<
   try {
     result = await METHODS[method]!(question as never);
   } catch (thrown) {
-    result = { thrown: thrownAs(thrown) };
+    result = { thrown: transferableError(thrown) };
   }
   if (id === 0) return;
   const bytes = bytesIn(method, result);

@@ -22,7 +22,7 @@ import type {
   Opened,
   OpenQuestion,
   PlacesQuestion,
-  SaidQuestion,
+  FindingsQuestion,
 } from "./long-body-worker.ts";
 import { parseChatRequest } from "../request/parse.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
@@ -48,11 +48,11 @@ export interface LongRequests {
    * serving thread would have found it. `search` receives the texts as memory that the serving thread only passes on,
    * and returns null when the guards did not finish in time.
    */
-  look(
+  search(
     request: ChatRequest,
     guards: readonly GuardPolicy[],
     search: (texts: PackedTexts) => Promise<Matches | null>,
-  ): Promise<readonly GuardSaid[]>;
+  ): Promise<readonly HeldGuardFinding[]>;
   /**
    * Returns the places in the conversation with addresses of files that the model accepts only as bytes. Throws as
    * `placesToFetch` does.
@@ -70,7 +70,7 @@ export interface LongRequests {
   release(request: ChatRequest): void;
 }
 
-export interface GuardSaid extends HeldFinding {
+export interface HeldGuardFinding extends HeldFinding {
   readonly policy: GuardPolicy;
 }
 
@@ -85,7 +85,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<T> => thread.ask<T>(held.get(id)?.tenantId ?? "", method, question, transfer);
   const release = (id: number): void => {
-    if (held.delete(id)) thread.tell("release", id);
+    if (held.delete(id)) thread.send("release", id);
   };
 
   return {
@@ -125,7 +125,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         target,
         nowMs,
       } satisfies EncodeQuestion),
-    async look(request, guards, search) {
+    async search(request, guards, search) {
       const { id } = request.held!;
       const matches = await search(await ask<PackedTexts>(id, "texts", id));
       const places = await ask<readonly number[]>(
@@ -134,11 +134,14 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         { conversation: id, guards: guards.map(sentGuard), matches } satisfies FoundQuestion,
         matches === null ? [] : [matches.numbers.buffer as ArrayBuffer],
       );
-      const all: GuardSaid[] = [];
+      const all: HeldGuardFinding[] = [];
       // each place means a walk over the conversation, and takes a turn of the tenant
       for (const place of places) {
-        const said = await ask<readonly HeldFinding[]>(id, "said", { conversation: id, place } satisfies SaidQuestion);
-        for (const one of said) all.push({ ...one, policy: guards[place]! });
+        const findings = await ask<readonly HeldFinding[]>(id, "findings", {
+          conversation: id,
+          place,
+        } satisfies FindingsQuestion);
+        for (const one of findings) all.push({ ...one, policy: guards[place]! });
       }
       // the findings of one search are in the order of the guards
       return all.toSorted((one, other) => one.at - other.at);

@@ -24,11 +24,11 @@ const LONG_TEXT = 1024;
 
 export function packJson(value: Json): PackedJson {
   const mark = crypto.randomUUID();
-  const words: string[] = [];
+  const longTexts: string[] = [];
   const outline = JSON.stringify(
     withTexts(value, (text) => {
       if (text.length < LONG_TEXT) return text;
-      words.push(text);
+      longTexts.push(text);
       return mark;
     }),
   );
@@ -36,20 +36,20 @@ export function packJson(value: Json): PackedJson {
     outline,
     changedNumbers: scanValue(outline, { maxDepth: Number.POSITIVE_INFINITY }),
     mark,
-    texts: packTexts({ words, json: [] }),
+    texts: packTexts({ longTexts, json: [] }),
   };
 }
 
 /** Gives other calls their turns between the steps. */
 export async function unpackJson({ outline, changedNumbers, mark, texts }: PackedJson): Promise<Json> {
   await nextTurn();
-  const { words } = unpackTexts(texts);
+  const { longTexts } = unpackTexts(texts);
   await nextTurn();
   const value = parseScanned(outline, changedNumbers);
-  if (words.length === 0) return value;
+  if (longTexts.length === 0) return value;
   await nextTurn();
   let next = 0;
-  return withTexts(value, (text) => (text === mark ? words[next++]! : text));
+  return withTexts(value, (text) => (text === mark ? longTexts[next++]! : text));
 }
 
 /**

@@ -9,7 +9,7 @@ import { type DecodeContext, MalformedAnswer, type Provider } from "../../provid
 import { utf8Of } from "../../wire/body-bytes.ts";
 import { answerWithoutKeys } from "../answer/answer-keys.ts";
 import { joinedAnswer, type JoinedFigures } from "../answer/joined-answer.ts";
-import { type AnswerFinding, AnswerLook } from "../guards/guard-long-answer.ts";
+import { type AnswerFinding, AnswerGuardSearch } from "../guards/guard-long-answer.ts";
 import { keptAnswer } from "../content/kept-answer.ts";
 import { requireReadable } from "./long-events.ts";
 import { type PackedJson, packJson } from "./long-texts.ts";
@@ -93,7 +93,7 @@ export interface GatheredAnswer extends ReadAnswer {
 }
 
 export interface WrittenUnderGuards {
-  readonly spoke: readonly AnswerFinding[];
+  readonly findings: readonly AnswerFinding[];
   /** `null` when no guard blocks the answer. */
   readonly blocked: AnswerFinding | null;
   /** `null` when the answer is blocked. */
@@ -131,23 +131,23 @@ export function writtenAnswer(question: AnswerQuestion, provider: Provider): Ans
 
 /** Answers whose texts guards search in another thread, by the ids of the questions about them. */
 export class GatheredAnswers {
-  readonly #held = new Map<number, { readonly look: AnswerLook; readonly form: BodyForm }>();
+  readonly #held = new Map<number, { readonly search: AnswerGuardSearch; readonly form: BodyForm }>();
 
   /** Throws StreamError or MalformedAnswer. */
   gather(question: GatherQuestion, provider: Provider): GatheredAnswer {
     const { answer, read } = readAnswers(question, provider);
-    const look = new AnswerLook(answer, question.guards);
-    const texts = look.packed();
+    const search = new AnswerGuardSearch(answer, question.guards);
+    const texts = search.packed();
     const { asValue, keeps } = question;
-    this.#held.set(question.answer, { look, form: { asValue, keeps } });
+    this.#held.set(question.answer, { search, form: { asValue, keeps } });
     return { ...read, texts };
   }
 
   written({ answer: id, matches }: AnswerFoundQuestion): WrittenUnderGuards {
-    const { look, form } = this.#held.get(id)!;
+    const { search, form } = this.#held.get(id)!;
     this.#held.delete(id);
-    const { answer, ...said } = look.found(matches);
-    return { ...said, body: said.blocked === null ? writtenBody(answer, form) : null };
+    const { answer, ...result } = search.found(matches);
+    return { ...result, body: result.blocked === null ? writtenBody(answer, form) : null };
   }
 
   release(id: number): void {

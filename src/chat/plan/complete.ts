@@ -147,7 +147,7 @@ async function isLate(attempt: Promise<unknown>, delayMs: number): Promise<boole
  * Reserves what a first attempt may use, for work that precedes it: a call that is refused has no effects (promise
  * 4.3), and one that has effects is in the ledger. Throws the last refusal, or `ledger_unavailable`.
  */
-export async function admitAhead({ stages }: Prepared, call: Call): Promise<void> {
+export async function reserveInAdvance({ stages }: Prepared, call: Call): Promise<void> {
   let refusal: GatewayError | null = null;
   for (const candidate of stages.flatMap(({ candidates }) => candidates)) {
     const ready = readyAt(candidate, call);

@@ -27,8 +27,8 @@ export function costEstimate(
 ): CostEstimate {
   const { target } = resolved;
   const price = knownPrice(resolved, call);
-  const asked = request.params.max_completion_tokens ?? request.params.max_tokens;
-  const bound = asked ?? target.facts.maxOutputTokens;
+  const requested = request.params.max_completion_tokens ?? request.params.max_tokens;
+  const bound = requested ?? target.facts.maxOutputTokens;
   const choices = request.params.n ?? 1;
   const prompted = promptTokens(request);
   const prompt = price?.rates.prompt == null ? null : rateFor(price.rates.prompt, prompted);
@@ -36,7 +36,7 @@ export function costEstimate(
   return {
     promptTokens: prompted,
     bound,
-    boundFrom: asked !== undefined ? "request" : bound === null ? null : "model",
+    boundFrom: requested !== undefined ? "request" : bound === null ? null : "model",
     choices,
     price,
     prompt,

@@ -18,14 +18,14 @@ export function estimateReservation(
   resolved: Attempted,
   call: PricedCall & Pick<Call, "mayPrice">,
 ): ReservationEstimate {
-  const { n = 1, max_completion_tokens: asked = request.params.max_tokens } = request.params;
+  const { n = 1, max_completion_tokens: requested = request.params.max_tokens } = request.params;
   let prompt: number | null = null;
   return {
     requests: callsFor(request, resolved.provider, resolved.target.model),
     bound({ unit, assumeOutputTokens }) {
       prompt ??= promptTokens(request);
       const output =
-        asked ?? Math.min(resolved.target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
+        requested ?? Math.min(resolved.target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
       if (unit === "tokens") return (prompt + output) * n;
       const price = countedPrice(request, resolved, call);
       const each = price === null ? null : costBound(prompt, output, 1, price.rates);

@@ -54,15 +54,15 @@ export interface RouteCandidate extends Candidate {
    * The name, as the budget has it, of the target to which a budget redirects calls; `null` for a target that was
    * requested.
    */
-  readonly insteadOf: string | null;
+  readonly redirectedTo: string | null;
   /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
   readonly deployed: string | null;
   /** Whether the candidate was passed over before, because no budget had redirected the call to it yet. */
-  readonly isAgain: boolean;
+  readonly isSecondPass: boolean;
   /** Throws GatewayError where this caller may not call this target (promise 3.4). */
   permit(): void;
   /** The outcomes of policies for this target so far. */
-  spoken(): readonly PolicyOutcome[];
+  policyOutcomes(): readonly PolicyOutcome[];
   /**
    * Returns the client's own request in the form that this target accepts. Throws GatewayError where it cannot accept
    * it.
@@ -74,8 +74,8 @@ export type RouteStage = Stage<RouteCandidate>;
 
 export interface Prepared {
   readonly stages: readonly RouteStage[];
-  readonly contextLeg: (candidate: RouteCandidate) => RouteStage | null;
-  readonly contentPolicyLegs: (candidate: RouteCandidate) => readonly RouteStage[];
+  readonly contextWindowStage: (candidate: RouteCandidate) => RouteStage | null;
+  readonly contentPolicyStages: (candidate: RouteCandidate) => readonly RouteStage[];
   /** The route of the first stage. */
   readonly route: Route;
 }
@@ -110,8 +110,8 @@ interface Origin {
    * routes.
    */
   readonly covered: boolean;
-  readonly insteadOf: string | null;
-  readonly isAgain: boolean;
+  readonly redirectedTo: string | null;
+  readonly isSecondPass: boolean;
 }
 
 /**
@@ -123,9 +123,9 @@ interface Serving {
   /** The request as it came to the route. */
   readonly request: ChatRequest;
   readonly origin: Origin;
-  contextLeg(target: RouteTarget): RouteStage | null;
+  contextWindowStage(target: RouteTarget): RouteStage | null;
   /** Returns the same list each time. */
-  contentPolicyLegs(): readonly RouteStage[];
+  contentPolicyStages(): readonly RouteStage[];
 }
 
 /**
@@ -140,25 +140,25 @@ export function prepare(
   degradeTo: readonly string[] = [],
 ): Prepared {
   requireNoHeaders(sent, principal.restrictions);
-  const { route, asked } = resolveRoute(sent.options, call.snapshot, principal);
+  const { route, asked: requested } = resolveRoute(sent.options, call.snapshot, principal);
   const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]) };
   const serving = servingOf(preparing, route, sent, {
     variant: "",
     covered: principal.restrictions?.coversRoute(route.name) === true,
-    insteadOf: null,
-    isAgain: false,
+    redirectedTo: null,
+    isSecondPass: false,
   });
   call.deadline.boundByRoute(route.timeouts.totalMs);
-  const stages = routeLegs(
+  const stages = routeStages(
     preparing,
     serving,
-    asked,
+    requested,
     route.name === DIRECT_ROUTE ? (route.targets.length > 1 ? "model_list" : "direct") : `route ${route.name}`,
   );
   const [first] = stages[0]!.candidates;
   call.recorder.targeted(first!.target, route.name);
   // a call that names its target fails at once when that target does not accept the request
-  if ((asked !== null || route.targets.length === 1) && isPermitted(first!))
+  if ((requested !== null || route.targets.length === 1) && isPermitted(first!))
     call.recorder.fitted(first!.ready().fitted);
   for (const model of sent.options.contextWindowFallbacks.values())
     splitModel(model, call.snapshot, "context_window_fallback_dict");
@@ -166,44 +166,44 @@ export function prepare(
   for (const fallback of sent.options.fallbacks)
     stages.push(
       ...atPath(fallback.path, fallback, () =>
-        entryLegs(preparing, serving, fallback, { ...serving.origin, covered: false }),
+        entryStages(preparing, serving, fallback, { ...serving.origin, covered: false }),
       ),
     );
   stages.push(...routeFallbacks(preparing, serving));
   if (principal.restrictions !== null) requireSomePermitted(stages);
-  for (const name of degradeTo) stages.push(...insteadLegs(preparing, serving, name, false));
+  for (const name of degradeTo) stages.push(...redirectStages(preparing, serving, name, false));
   // the budget that refuses one of them may redirect to one that was passed over
-  for (const name of degradeTo.slice(0, -1)) stages.push(...insteadLegs(preparing, serving, name, true));
+  for (const name of degradeTo.slice(0, -1)) stages.push(...redirectStages(preparing, serving, name, true));
   return {
     stages,
     route,
-    contextLeg: ({ serving: own, target }) => own.contextLeg(target),
-    contentPolicyLegs: ({ serving: own }) => own.contentPolicyLegs(),
+    contextWindowStage: ({ serving: own, target }) => own.contextWindowStage(target),
+    contentPolicyStages: ({ serving: own }) => own.contentPolicyStages(),
   };
 }
 
 function servingOf(preparing: Preparing, route: Route, request: ChatRequest, origin: Origin): Serving {
-  let policyLegs: readonly RouteStage[] | null = null;
+  let policyStages: readonly RouteStage[] | null = null;
   const serving: Serving = {
     route,
     request,
     origin,
-    contextLeg: (target) => contextLeg(preparing, serving, target),
-    contentPolicyLegs: () =>
-      (policyLegs ??= route.contentPolicyFallbacks.flatMap((fallback) =>
-        entryLegs({ ...preparing, entered: new Set([route.name]) }, serving, fallback, origin),
+    contextWindowStage: (target) => contextWindowStage(preparing, serving, target),
+    contentPolicyStages: () =>
+      (policyStages ??= route.contentPolicyFallbacks.flatMap((fallback) =>
+        entryStages({ ...preparing, entered: new Set([route.name]) }, serving, fallback, origin),
       )),
   };
   return serving;
 }
 
 /** Yields all stages that a call may reach, including those of its fallback lists. */
-export function* everyLeg(prepared: Prepared): Generator<RouteStage> {
+export function* everyStage(prepared: Prepared): Generator<RouteStage> {
   yield* prepared.stages;
   for (const { candidates } of prepared.stages)
     for (const candidate of candidates) {
-      yield* prepared.contentPolicyLegs(candidate);
-      const stage = prepared.contextLeg(candidate);
+      yield* prepared.contentPolicyStages(candidate);
+      const stage = prepared.contextWindowStage(candidate);
       if (stage !== null) yield stage;
     }
 }
@@ -212,12 +212,12 @@ export function* everyLeg(prepared: Prepared): Generator<RouteStage> {
  * Returns the stages to which a budget redirects calls. A name that does not exist is left out, because the caller is
  * not at fault.
  */
-function insteadLegs(preparing: Preparing, serving: Serving, name: string, isAgain: boolean): readonly RouteStage[] {
+function redirectStages(preparing: Preparing, serving: Serving, name: string, isAgain: boolean): readonly RouteStage[] {
   try {
-    return entryLegs({ ...preparing, entered: new Set() }, serving, compileFallback(name), {
+    return entryStages({ ...preparing, entered: new Set() }, serving, compileFallback(name), {
       ...serving.origin,
-      insteadOf: name,
-      isAgain,
+      redirectedTo: name,
+      isSecondPass: isAgain,
     });
   } catch (thrown) {
     if (thrown instanceof GatewayError) return [];
@@ -253,14 +253,19 @@ function atPath<T>(path: string, { params }: Entry, make: () => T): T {
  * A target that was requested in addition to the route is attempted first, and the others only as its fallbacks
  * (promise 1.2).
  */
-function routeLegs(preparing: Preparing, serving: Serving, asked: RouteTarget | null, label: string): RouteStage[] {
+function routeStages(
+  preparing: Preparing,
+  serving: Serving,
+  requested: RouteTarget | null,
+  label: string,
+): RouteStage[] {
   const { route, request, origin } = serving;
   const group = {};
   const stage = (targets: readonly RouteTarget[]): RouteStage =>
-    legOf(preparing, serving, { request, origin, route, targets, label, group });
-  if (asked === null) return [stage(route.targets)];
-  const others = route.targets.filter((target) => target !== asked);
-  return [stage([asked]), ...(others.length === 0 ? [] : [stage(others)])];
+    stageOf(preparing, serving, { request, origin, route, targets, label, group });
+  if (requested === null) return [stage(route.targets)];
+  const others = route.targets.filter((target) => target !== requested);
+  return [stage([requested]), ...(others.length === 0 ? [] : [stage(others)])];
 }
 
 function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteStage[] {
@@ -271,19 +276,19 @@ function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteS
     !(origin.covered || preparing.principal.restrictions?.permitsRoute(route.name) !== false)
   )
     return [];
-  return route.fallbacks.flatMap((fallback) => entryLegs(preparing, serving, fallback, origin));
+  return route.fallbacks.flatMap((fallback) => entryStages(preparing, serving, fallback, origin));
 }
 
 /**
  * A fallback is either one model, which the same route continues to serve, or another route, which takes the call over.
  */
-function entryLegs(preparing: Preparing, serving: Serving, entry: Entry, from: Origin): RouteStage[] {
+function entryStages(preparing: Preparing, serving: Serving, entry: Entry, from: Origin): RouteStage[] {
   const {
     call: { snapshot },
     principal,
   } = preparing;
   const request = requestForEntry(serving.request, entry);
-  const { route, asked } = resolveRoute(
+  const { route, asked: requested } = resolveRoute(
     { route: entry.route, model: entry.model, modelList: null },
     snapshot,
     principal,
@@ -291,12 +296,16 @@ function entryLegs(preparing: Preparing, serving: Serving, entry: Entry, from: O
   const origin: Origin =
     Object.keys(entry.params).length === 0 ? from : { ...from, variant: from.variant + JSON.stringify(entry.params) };
   if (route.name !== DIRECT_ROUTE || entry.route !== null)
-    return handedOver(preparing, servingOf(preparing, route, request, coveredBy(route, origin, principal)), asked);
+    return takeoverStages(
+      preparing,
+      servingOf(preparing, route, request, coveredBy(route, origin, principal)),
+      requested,
+    );
   return [
-    legOf(preparing, serving, {
+    stageOf(preparing, serving, {
       request,
       origin,
-      route: alone(serving.route, route.targets[0]!),
+      route: withOnlyTarget(serving.route, route.targets[0]!),
       targets: route.targets,
       label: route.targets[0]!.name,
       group: {},
@@ -305,16 +314,16 @@ function entryLegs(preparing: Preparing, serving: Serving, entry: Entry, from: O
 }
 
 /** Returns the stages of a route that takes the call over, followed by its own fallbacks. */
-function handedOver(preparing: Preparing, serving: Serving, asked: RouteTarget | null): RouteStage[] {
+function takeoverStages(preparing: Preparing, serving: Serving, requested: RouteTarget | null): RouteStage[] {
   const {
     route,
     origin: { variant, covered },
   } = serving;
-  if (route.name === DIRECT_ROUTE) return routeLegs(preparing, serving, asked, route.targets[0]!.name);
+  if (route.name === DIRECT_ROUTE) return routeStages(preparing, serving, requested, route.targets[0]!.name);
   const place = variant === "" && !covered ? route.name : `${route.name} ${covered ? "covered" : ""} ${variant}`;
   if (preparing.entered.has(place)) return [];
   preparing.entered.add(place);
-  return [...routeLegs(preparing, serving, asked, `route ${route.name}`), ...routeFallbacks(preparing, serving)];
+  return [...routeStages(preparing, serving, requested, `route ${route.name}`), ...routeFallbacks(preparing, serving)];
 }
 
 function coveredBy({ name }: Route, origin: Origin, { restrictions }: Principal): Origin {
@@ -322,21 +331,21 @@ function coveredBy({ name }: Route, origin: Origin, { restrictions }: Principal)
 }
 
 /** Returns the rules of a route for a target that is not its own. */
-function alone(route: Route, target: RouteTarget): Route {
+function withOnlyTarget(route: Route, target: RouteTarget): Route {
   return { ...route, strategy: "priority", targets: [target], sticky: null };
 }
 
-function contextLeg(preparing: Preparing, serving: Serving, target: RouteTarget): RouteStage | null {
+function contextWindowStage(preparing: Preparing, serving: Serving, target: RouteTarget): RouteStage | null {
   const { route, request, origin } = serving;
-  const asked = contextWindowFallback(preparing.sent.options.contextWindowFallbacks, target);
-  const model = asked ?? contextWindowFallback(route.contextWindowFallbacks, target);
+  const requested = contextWindowFallback(preparing.sent.options.contextWindowFallbacks, target);
+  const model = requested ?? contextWindowFallback(route.contextWindowFallbacks, target);
   if (model === null) return null;
   const [longer] = directRoute(splitModel(model, preparing.call.snapshot, "context_window_fallback_dict")).targets;
-  return legOf(preparing, serving, {
+  return stageOf(preparing, serving, {
     request: requestForEntry(request, entryOf(model)),
     // the caller's own map names models just as a request does
-    origin: asked === null ? origin : { ...origin, covered: false },
-    route: alone(route, longer!),
+    origin: requested === null ? origin : { ...origin, covered: false },
+    route: withOnlyTarget(route, longer!),
     targets: [longer!],
     label: longer!.name,
     group: {},
@@ -347,7 +356,7 @@ function entryOf(model: string): Entry {
   return { model, route: null, params: {} };
 }
 
-interface LegParts {
+interface StageParts {
   readonly request: ChatRequest;
   readonly origin: Origin;
   readonly route: Route;
@@ -356,10 +365,10 @@ interface LegParts {
   readonly group: object;
 }
 
-function legOf(
+function stageOf(
   preparing: Preparing,
   serving: Serving,
-  { request, origin, route, targets, label, group }: LegParts,
+  { request, origin, route, targets, label, group }: StageParts,
 ): RouteStage {
   const { sent, http } = preparing;
   return {
@@ -377,7 +386,7 @@ function legOf(
 function candidateOf(
   { principal, call }: Preparing,
   serving: Serving,
-  { variant, covered, insteadOf, isAgain }: Origin,
+  { variant, covered, redirectedTo: insteadOf, isSecondPass: isAgain }: Origin,
   request: ChatRequest,
   route: Route,
   target: RouteTarget,
@@ -401,8 +410,8 @@ function candidateOf(
   };
   const prepared = (): ReadyTarget => {
     if (ready !== null) return ready;
-    const asked = requestForTarget(request, target, route);
-    const own = policies === null ? asked : policies.input(asked, place);
+    const requested = requestForTarget(request, target, route);
+    const own = policies === null ? requested : policies.input(requested, place);
     const outputGuards = policies === null ? NO_GUARDS : policies.output(place);
     const resolved = targetFor(target.providerId, target.model, own.options, call.snapshot, call.context.providers);
     const fitted = fitRequest(
@@ -426,11 +435,11 @@ function candidateOf(
     serving,
     route,
     target,
-    insteadOf,
+    redirectedTo: insteadOf,
     deployed,
-    isAgain,
+    isSecondPass: isAgain,
     permit,
-    spoken: () => judged?.outcomes ?? NO_TOUCHES,
+    policyOutcomes: () => judged?.outcomes ?? NO_OUTCOMES,
     ready: prepared,
   };
 }
@@ -461,7 +470,7 @@ function judgedAt(
 }
 
 const NO_GUARDS: readonly GuardPolicy[] = [];
-const NO_TOUCHES: readonly PolicyOutcome[] = [];
+const NO_OUTCOMES: readonly PolicyOutcome[] = [];
 
 /**
  * Credentials and addresses that a caller sends have their own health: a wrong key or an unreachable address of one

@@ -23,7 +23,7 @@ export function withToolsForFunctions(
       param: "function_call",
     });
   if (functions === undefined) return withChoice(common, call);
-  const servers = toolServersAlone(common["tools"]);
+  const servers = onlyToolServers(common["tools"]);
   const clash = (["tools", "tool_choice", "parallel_tool_calls"] as const).find(
     (name) => common[name] !== undefined && !(name === "tools" && servers !== null),
   );
@@ -54,7 +54,7 @@ export function withToolsForFunctions(
  * Returns the entries of `tools` when all of them are tool servers, which have no deprecated form and may stand beside
  * `functions`. Returns `null` when there are none, or when `tools` has other entries too.
  */
-function toolServersAlone(tools: Json | undefined): readonly Json[] | null {
+function onlyToolServers(tools: Json | undefined): readonly Json[] | null {
   return Array.isArray(tools) && tools.length > 0 && tools.every((tool: Json) => isToolServer(tool)) ? tools : null;
 }
 

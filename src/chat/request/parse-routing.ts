@@ -51,7 +51,10 @@ export function parseRouting(gateway: Readonly<Record<string, Json>>): RoutingOp
   };
 }
 
-function parseFallbacks(entries: readonly (string | JsonObject)[], asked: string | null): readonly RequestFallback[] {
+function parseFallbacks(
+  entries: readonly (string | JsonObject)[],
+  requestModel: string | null,
+): readonly RequestFallback[] {
   if (entries.length > MAX_FALLBACKS)
     throw new GatewayError(
       "invalid_request",
@@ -63,7 +66,7 @@ function parseFallbacks(entries: readonly (string | JsonObject)[], asked: string
     const fallback = typeof entry === "string" ? namedFallback(entry, path) : fallbackOf(entry, path);
     if (
       Object.keys(fallback.params).length === 0 &&
-      selector(fallback.model ?? undefined, fallback.route ?? undefined) === asked
+      selector(fallback.model ?? undefined, fallback.route ?? undefined) === requestModel
     )
       throw new GatewayError(
         "invalid_request",

@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { functionDefinition, functionName, invalid } from "../../core/params.ts";
 import { checkedHeaders } from "../fit/caller-headers.ts";
 
-const CHOICE_WORDS = new Set(["none", "auto", "required"]);
+const CHOICES = new Set(["none", "auto", "required"]);
 
 /** Checks every tool except tool servers (parse-mcp.ts); types that only some vendors have are added to `forms`. */
 export function parseTools(tools: readonly JsonObject[], forms: VendorForm[]): void {
@@ -39,7 +39,7 @@ export function parseTools(tools: readonly JsonObject[], forms: VendorForm[]): v
 
 export function parseToolChoice(choice: Json, toolServers: readonly AskedToolServer[], forms: VendorForm[]): void {
   if (typeof choice === "string") {
-    if (CHOICE_WORDS.has(choice)) return;
+    if (CHOICES.has(choice)) return;
     forms.push({
       kind: "tool_choice",
       value: choice,

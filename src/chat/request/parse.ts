@@ -254,9 +254,9 @@ const NO_NEEDS: ReadonlyMap<Permission, string> = new Map();
 function mergeExtraBody(extra: JsonObject, explicit: Json | undefined, body: JsonObject): JsonObject {
   if (!isObject(explicit)) return extra;
   for (const name of Object.keys(explicit)) {
-    const taken =
+    const isReserved =
       Object.hasOwn(GATEWAY, name) || (Object.hasOwn(COMMON, name) && body[name] !== undefined && body[name] !== null);
-    if (taken)
+    if (isReserved)
       throw new GatewayError(
         "reserved_parameter",
         `extra_body.${name} would overwrite a field of the request; send it as ${name} instead.`,

@@ -7,9 +7,9 @@ import type { JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
 import { MultiRoundAnswer } from "./multi-round-answer.ts";
 import type { Call } from "../call/call.ts";
-import { admitAhead } from "../plan/complete.ts";
+import { reserveInAdvance } from "../plan/complete.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
-import { everyLeg, type Prepared, type RouteCandidate } from "../plan/stages.ts";
+import { everyStage, type Prepared, type RouteCandidate } from "../plan/stages.ts";
 import type { ToolRunRecorder } from "./tool-run-recorder.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";
 import { nextTurn } from "../../wire/turn.ts";
@@ -72,7 +72,7 @@ export class ToolRounds {
   async runApproved(tell: Tell): Promise<void> {
     const { approved } = this.#session;
     if (approved.length === 0) return;
-    await admitAhead(this.prepared(), this.#call);
+    await reserveInAdvance(this.prepared(), this.#call);
     await this.run(null, approved, tell);
   }
 
@@ -135,7 +135,7 @@ export class ToolRounds {
     this.#prepared = null;
     const before = new Set(this.#request.messages);
     this.#request = this.#session.next(this.#request, turn, outcomes, round + 1 >= this.#session.maxRounds);
-    await this.#call.policies?.lookAhead(this.#request.messages.filter((message) => !before.has(message)));
+    await this.#call.policies?.searchInAdvance(this.#request.messages.filter((message) => !before.has(message)));
   }
 
   async #outcomes(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<readonly ToolOutcome[]> {
@@ -227,10 +227,13 @@ export class ToolRounds {
 
 /** Returns a plan with one of its candidates before all others. */
 function continuedAt(prepared: Prepared, last: RouteCandidate): Prepared {
-  for (const stage of everyLeg(prepared)) {
+  for (const stage of everyStage(prepared)) {
     const same = stage.candidates.find(
-      ({ key, variant, route, insteadOf }) =>
-        key === last.key && variant === last.variant && route.name === last.route.name && insteadOf === last.insteadOf,
+      ({ key, variant, route, redirectedTo: insteadOf }) =>
+        key === last.key &&
+        variant === last.variant &&
+        route.name === last.route.name &&
+        insteadOf === last.redirectedTo,
     );
     if (same !== undefined)
       return {

@@ -1,6 +1,6 @@
 // Prepares the calls of a traffic file for the engine: each is a request that passes the gateway's own parser and
 // rules. Keys are not needed: every provider counts as enabled and has a placeholder credential.
-import { everyLeg, type PlannedCall, prepare, type Prepared } from "../../chat/plan/stages.ts";
+import { everyStage, type PlannedCall, prepare, type Prepared } from "../../chat/plan/stages.ts";
 import { withCheckedEntries } from "../../chat/fit/entry-request.ts";
 import { parseChatRequest } from "../../chat/request/parse.ts";
 import type { Environment } from "../../config/environment.ts";
@@ -166,7 +166,7 @@ function principalOf({ tenant, project }: CallEntry): Principal {
 }
 
 function targetsOf(prepared: Prepared): readonly string[] {
-  return [...everyLeg(prepared)].flatMap((stage) => stage.candidates.map(({ target }) => target.name));
+  return [...everyStage(prepared)].flatMap((stage) => stage.candidates.map(({ target }) => target.name));
 }
 
 /** The path of the faulty field as the file names it; empty, for the whole entry, when the file has no such field. */

@@ -2,9 +2,9 @@
 import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError, type UpstreamFailure } from "../../providers/provider.ts";
-import { MAX_WORDS } from "../attempt/upstream-errors.ts";
+import { MAX_SEARCHED_CHARACTERS } from "../attempt/upstream-errors.ts";
 
-interface Told {
+interface ErrorData {
   readonly code: ErrorCode;
   readonly message: string;
   readonly param: string | null;
@@ -17,17 +17,20 @@ interface Told {
  * `failure` is an error that the provider reports in a response with a success status. `malformed` says what is wrong
  * with the provider's answer.
  */
-export type Thrown = { readonly error: Told } | { readonly failure: UpstreamFailure } | { readonly malformed: string };
+export type TransferredError =
+  | { readonly error: ErrorData }
+  | { readonly failure: UpstreamFailure }
+  | { readonly malformed: string };
 
-export function thrownAs(thrown: unknown): Thrown {
+export function transferableError(thrown: unknown): TransferredError {
   if (thrown instanceof StreamError)
-    return { failure: { ...thrown.failure, message: thrown.failure.message.slice(0, MAX_WORDS) } };
+    return { failure: { ...thrown.failure, message: thrown.failure.message.slice(0, MAX_SEARCHED_CHARACTERS) } };
   if (thrown instanceof MalformedAnswer) return { malformed: thrown.message };
   const { code, message, param, metadata, headers, detail } = asGatewayError(thrown);
   return { error: { code, message, param, metadata, headers, detail } };
 }
 
-export function thrownAgain(thrown: Thrown): Error {
+export function receivedError(thrown: TransferredError): Error {
   if ("failure" in thrown) return new StreamError(thrown.failure);
   if ("malformed" in thrown) return new MalformedAnswer(thrown.malformed);
   const { code, message, metadata, detail, ...more } = thrown.error;
