@@ -1,6 +1,6 @@
 // `npm run drill:database`: the real gateway on a real PostgreSQL, which is stopped, killed and frozen under load. No
 // call may fail because of it, and in the end every row has to be in the database exactly once (promise 11.2). Each
-// outage lasts a minute, or three seconds with `--short`. Exits with code 1 when a promise was broken.
+// outage lasts a minute, or two seconds with `--short`. Exits with code 1 when a promise was broken.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,9 +15,9 @@ import { keptRows, SELECT, type StoredRow } from "./ledger-rows.ts";
 const { values: flags } = parseArgs({
   options: { short: { type: "boolean", default: false }, seconds: { type: "string" } },
 });
-const DOWN_MS = Number(flags.seconds ?? (flags.short ? 3 : 60)) * 1000;
+const DOWN_MS = Number(flags.seconds ?? (flags.short ? 2 : 60)) * 1000;
 const UP_MS = 1000;
-const WORKERS = 16;
+const WORKERS = flags.short ? 5 : 16;
 /** The time in which all waiting rows have to reach the database. */
 const SHIPPED_WITHIN_MS = 60_000;
 const ENDS_WITHIN_MS = 15_000;

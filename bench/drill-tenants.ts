@@ -1,6 +1,6 @@
 // `npm run drill:upstream`: two tenants of a real gateway call one upstream that frames its answers wrongly in every
 // way of misbehaviours.ts, each tenant going first in turn. Exits with code 1 when a client received a byte of another
-// tenant or an operator's key. `--short` plays each once, and `--only` selects by beginnings of ids. `--proxy` makes
+// tenant or an operator's key. `--short` plays each once, half of it with the tenants' own keys, and `--only` selects by beginnings of ids. `--proxy` makes
 // the upstream the operator's proxy too, which uses the other driver. `--control` lets the tenants share connections,
 // and has to find leaks.
 import { parseArgs } from "node:util";
@@ -19,7 +19,7 @@ const { values: flags } = parseArgs({
 });
 
 const ROUNDS = Number(flags.rounds ?? (flags.short ? 1 : 5));
-const AT_ONCE = 6;
+const AT_ONCE = flags.short ? 16 : 6;
 /** The delays of the calls after the first answer: at once, while late bytes arrive, and after them. */
 const FOLLOWING_MS = [0, 0, 2, 6, 20];
 const OPERATORS_KEY = "sk-of-the-operator-Zm9vYmFy0123456789";
@@ -131,7 +131,7 @@ async function play(
       [0, 1],
       [1, 0],
     ] as const)
-      for (const brings of quotes ? [false] : [false, true]) {
+      for (const brings of quotes ? [false] : flags.short ? [first === 1] : [false, true]) {
         const [one, two] = [tenants[first]!, tenants[other]!];
         await callOnce(gateway, one, id, { stream, brings }, row);
         if (quotes) continue;

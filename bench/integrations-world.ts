@@ -102,8 +102,11 @@ export async function startReceiver(mood: Mood): Promise<ReceiverServer> {
  * Configures every kind of integration. Files are on the local disk; for a dead or lying receiver, the file cannot be
  * written.
  */
-function settingsOf(mood: Exclude<Mood, "none">, url: string, folder: string): Readonly<Record<string, object>> {
-  const bounds = { queue_calls: QUEUE_CALLS, timeout_ms: 2000, give_up_s: 4, batch_wait_ms: 200 };
+function settingsOf(
+  mood: Exclude<Mood, "none">,
+  { url, folder, queueCalls }: { readonly url: string; readonly folder: string; readonly queueCalls: number },
+): Readonly<Record<string, object>> {
+  const bounds = { queue_calls: queueCalls, timeout_ms: 2000, give_up_s: 4, batch_wait_ms: 200 };
   const all: Readonly<Record<string, object>> = {
     archive: {
       type: "json_lines",
@@ -130,7 +133,13 @@ export interface World extends AsyncDisposable {
 }
 
 /** `only` selects integrations by name; null selects all. */
-export async function startWorld(mood: Mood, only: readonly string[] | null = null): Promise<World> {
+export async function startWorld(
+  mood: Mood,
+  {
+    only = null,
+    queueCalls = QUEUE_CALLS,
+  }: { readonly only?: readonly string[] | null; readonly queueCalls?: number } = {},
+): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-integrations-"));
   mkdirSync(folder, { recursive: true });
   const receiver = await startReceiver(mood);
@@ -138,7 +147,7 @@ export async function startWorld(mood: Mood, only: readonly string[] | null = nu
     mood === "none"
       ? {}
       : Object.fromEntries(
-          Object.entries(settingsOf(mood, receiver.url, folder)).filter(
+          Object.entries(settingsOf(mood, { url: receiver.url, folder, queueCalls })).filter(
             ([name]) => only === null || only.includes(name),
           ),
         );

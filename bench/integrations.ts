@@ -46,7 +46,7 @@ async function turn({ gateway }: World): Promise<Turn> {
 
 async function main(): Promise<number> {
   await using none = await startWorld("none");
-  await using healthy = await startWorld("healthy", flags.only?.split(",") ?? null);
+  await using healthy = await startWorld("healthy", { only: flags.only?.split(",") ?? null });
   for (const { gateway } of [none, healthy]) await callsAtRate(gateway, 500, 2);
   const turns: (readonly [Turn, Turn])[] = [];
   for (let count = 0; count < Number(flags.turns); count++) turns.push([await turn(none), await turn(healthy)]);

@@ -1,5 +1,7 @@
-// What `npm test` runs: every *.test.ts under test/, each in a process of its own, so that one that crashes or hangs hides no other.
-// `npm test -- routing e2e/` narrows to the paths that contain one of the words; `npm test -- --long ledger-model` gives tests that draw at random more time. With DRAGOMAN_CI=1 only what cannot be installed may be skipped.
+// What `npm test` runs: every *.test.ts under test/, each in a process of its own, so that one that crashes or hangs
+// hides no other. Files run side by side, the longest ones first. `npm test -- routing e2e/` narrows to the paths that
+// contain one of the words; `npm test -- --long ledger-model` gives tests that draw at random more time. With
+// DRAGOMAN_CI=1 only what cannot be installed may be skipped.
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -13,8 +15,14 @@ import { judge, type Verdict } from "./verdict.ts";
 const TEST_TIMEOUT_MS = 30_000;
 const isLong = process.argv.includes("--long");
 const FILE_TIMEOUT_MS = isLong ? 3_600_000 : 300_000;
-/** Real processes, real clocks, npm: these run one at a time, after the others. */
-const ALONE = /^test\/(e2e|packaging)\//;
+/**
+ * Files that mostly wait for other processes. Two of them for each core run beside the other files, of which there is
+ * one for each core.
+ */
+const WAITS = /^test\/(e2e|packaging)\//;
+const CORES = availableParallelism();
+/** Started first, in this order, because the run would have to wait for them at its end. */
+const LONGEST: readonly string[] = ["test/e2e/replica-files.test.ts"];
 
 interface Outcome extends Verdict {
   readonly file: string;
@@ -53,32 +61,60 @@ async function runFile(file: string): Promise<Outcome> {
     output,
   };
   const outcome = { file, ...judge(existsSync(report) ? readFileSync(report, "utf8") : null, ending, strict) };
-  printOutcome(outcome, output, performance.now() - startedMs);
+  printOutcome(outcome, output, { tookMs: performance.now() - startedMs, cpuMs: cpuMsOf(child) });
   return outcome;
 }
 
-function printOutcome({ file, passed, failed, skipped, faults }: Outcome, output: string, durationMs: number): void {
+/** Of the process and of those that it started and waited for. */
+function cpuMsOf(ended: Bun.Subprocess): number {
+  return Number(ended.resourceUsage()?.cpuTime.total ?? 0) / 1000;
+}
+
+interface Duration {
+  readonly tookMs: number;
+  readonly cpuMs: number;
+}
+
+function printOutcome(
+  { file, passed, failed, skipped, faults }: Outcome,
+  output: string,
+  { tookMs, cpuMs }: Duration,
+): void {
   const parts = [
     `${passed} passed`,
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(skipped.length > 0 ? [`${skipped.length} skipped`] : []),
   ];
-  console.log(`${failed > 0 ? "FAIL" : "ok  "} ${file}  ${parts.join(", ")}  ${(durationMs / 1000).toFixed(1)} s`);
+  console.log(
+    `${failed > 0 ? "FAIL" : "ok  "} ${file}  ${parts.join(", ")}  ${inSeconds(tookMs)}, CPU ${inSeconds(cpuMs)}`,
+  );
   for (const line of output.split("\n")) if (/^(?:alarm|drawn): /.test(line)) console.log(`     ${line}`);
   if (failed === 0) return;
   console.log(output.trimEnd().replaceAll(/^/gm, "     | "));
   for (const fault of faults) console.log(`     ${file} ${fault}`);
 }
 
-async function runFiles(files: readonly string[], atOnce: number): Promise<readonly Outcome[]> {
-  const waiting = [...files];
+/** Workers for files that compute take those that wait once their own queue is empty. */
+async function runFiles(files: readonly string[]): Promise<readonly Outcome[]> {
+  const longestFirst = [
+    ...LONGEST.filter((file) => files.includes(file)),
+    ...files.filter((file) => !LONGEST.includes(file)),
+  ];
+  const waiting = longestFirst.filter((file) => WAITS.test(file));
+  const computing = longestFirst.filter((file) => !WAITS.test(file));
   const outcomes: Outcome[] = [];
-  const worker = async (): Promise<void> => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) outcomes.push(await runFile(file));
+  const worker = async (...queues: readonly string[][]): Promise<void> => {
+    const next = (): string | undefined => queues.find((queue) => queue.length > 0)?.shift();
+    for (let file = next(); file !== undefined; file = next()) outcomes.push(await runFile(file));
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-  return outcomes;
+  await Promise.all([
+    ...Array.from({ length: 2 * CORES }, () => worker(waiting)),
+    ...Array.from({ length: CORES }, () => worker(computing, waiting)),
+  ]);
+  return outcomes.toSorted((one, other) => one.file.localeCompare(other.file));
 }
+
+const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
 function printSurroundings(): void {
   const answers = (program: string, argument: string): boolean =>
@@ -123,17 +159,9 @@ const all = [...new Glob("test/**/*.test.ts").scanSync({ cwd: packageFolder })]
 const files = all.filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 
 printSurroundings();
-const together = await runFiles(
-  files.filter((file) => !ALONE.test(file)),
-  availableParallelism(),
-);
-const alone = await runFiles(
-  files.filter((file) => ALONE.test(file)),
-  1,
-);
+const outcomes = await runFiles(files);
 rmSync(reports, { recursive: true, force: true });
 
-const outcomes = [...together, ...alone];
 const sum = (of: (outcome: Outcome) => number): number => outcomes.reduce((total, outcome) => total + of(outcome), 0);
 const failed = files.length === 0 ? 1 : sum((outcome) => outcome.failed);
 const skipped = sum((outcome) => outcome.skipped.length);

@@ -22,10 +22,10 @@ interface World {
 }
 
 const WORLDS: readonly World[] = [
-  { name: "in one process", isShared: false, limit: 100_000_000, maxTokens: 100, callers: 20, kills: 6 },
-  { name: "in Redis, and lent in parts", isShared: true, limit: 100_000_000, maxTokens: 100, callers: 20, kills: 6 },
+  { name: "in one process", isShared: false, limit: 100_000_000, maxTokens: 100, callers: 20, kills: 3 },
+  { name: "in Redis, and lent in parts", isShared: true, limit: 100_000_000, maxTokens: 100, callers: 20, kills: 3 },
   // fewer than fifty calls: each asks for itself
-  { name: "in Redis, which each call asks", isShared: true, limit: 49_000, maxTokens: 1000, callers: 6, kills: 5 },
+  { name: "in Redis, which each call asks", isShared: true, limit: 49_000, maxTokens: 1000, callers: 6, kills: 3 },
 ];
 const folder = mkdtempSync(join(tmpdir(), "dragoman-killed-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,6 +1,6 @@
-// Thousands of random lives of a ledger: calls of every kind, clean stops, kills, starts, second processes, copies and restores, segments that fill, databases that
+// Hundreds of random lives of a ledger: calls of every kind, clean stops, kills, starts, second processes, copies and restores, segments that fill, databases that
 // are away and disks that are full, against a book that knows nothing of journals. DRAGOMAN_TEST_SEED repeats a run, DRAGOMAN_LEDGER_SEQUENCE one sequence of it;
-// DRAGOMAN_LEDGER_SECONDS says how long it draws over SQLite; with --long it takes twenty minutes.
+// with --long it takes twenty minutes.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,10 +19,11 @@ const ORDINARY_SEED = "808";
 if (Bun.env["DRAGOMAN_TEST_LONG"] !== "1") Bun.env["DRAGOMAN_TEST_SEED"] ??= ORDINARY_SEED;
 const seed = printedSeed("the ledger's model");
 const only = Bun.env["DRAGOMAN_LEDGER_SEQUENCE"];
-const SECONDS =
+/** An ordinary run plays a number of sequences, so that it proves the same on a busy machine; a long one takes its time. */
+const PLAYED: Readonly<Record<"sqlite" | "postgres", Played>> =
   Bun.env["DRAGOMAN_TEST_LONG"] === "1"
-    ? { sqlite: 720, postgres: 480 }
-    : { sqlite: Number(Bun.env["DRAGOMAN_LEDGER_SECONDS"] ?? 42), postgres: 18 };
+    ? { sqlite: { seconds: 720 }, postgres: { seconds: 480 } }
+    : { sqlite: { sequences: 200 }, postgres: { sequences: 50 } };
 /** Worlds that run at the same time: most of what they do is wait. */
 const AT_ONCE = 6;
 const MAX_EVENTS = 22;
@@ -33,6 +34,8 @@ afterAll(async () => {
   await postgres?.dispose();
   rmSync(folder, { recursive: true, force: true });
 });
+
+type Played = { readonly sequences: number } | { readonly seconds: number };
 
 type Random = (below: number) => number;
 
@@ -223,17 +226,18 @@ async function live(drawnAs: Drawn, database: ModelDatabase): Promise<number> {
   return happened.length;
 }
 
-/** Worlds one after the other, several at a time, each with a database of its own, until the time is over. */
+/** Worlds one after the other, several at a time, each with a database of its own. */
 async function liveAll(
-  seconds: number,
+  played: Played,
   openDatabase: () => Promise<ModelDatabase>,
 ): Promise<{ readonly sequences: number; readonly events: number }> {
-  const endsMs = performance.now() + seconds * 1000;
+  const endsMs = "seconds" in played ? performance.now() + played.seconds * 1000 : Number.POSITIVE_INFINITY;
+  const most = only !== undefined ? 1 : "sequences" in played ? played.sequences : Number.POSITIVE_INFINITY;
   let sequences = 0;
   let events = 0;
   const worker = async (): Promise<void> => {
     const database = await openDatabase();
-    while (performance.now() < endsMs && (only === undefined || sequences === 0)) {
+    while (performance.now() < endsMs && sequences < most) {
       const next =
         only === undefined
           ? (PLAYED_FIRST[sequences] ?? { seed, sequence: sequences - PLAYED_FIRST.length })
@@ -251,7 +255,7 @@ async function liveAll(
 
 describe("whatever happens to a ledger, each call that a client saw has one row in the end, and limits count what the rows say", () => {
   test("[d11.2 d4.2] over SQLite", async () => {
-    const { sequences, events } = await liveAll(SECONDS.sqlite, sqliteModel);
+    const { sequences, events } = await liveAll(PLAYED.sqlite, sqliteModel);
     console.log(`drawn: ${sequences} sequences of ${events} events over SQLite, from the seed ${seed}`);
     expect(sequences).toBeGreaterThan(only === undefined ? 20 : 0);
   }, 900_000);
@@ -259,7 +263,7 @@ describe("whatever happens to a ledger, each call that a client saw has one row 
   test.skipIf(postgres === null)(
     "[d11.2 d4.2] over PostgreSQL",
     async () => {
-      const { sequences, events } = await liveAll(SECONDS.postgres, () => postgresModel(postgres!));
+      const { sequences, events } = await liveAll(PLAYED.postgres, () => postgresModel(postgres!));
       console.log(`drawn: ${sequences} sequences of ${events} events over PostgreSQL, from the seed ${seed}`);
       expect(sequences).toBeGreaterThan(only === undefined ? 5 : 0);
     },
