@@ -5,7 +5,7 @@ import { BoundedCache } from "../core/bounded-cache.ts";
 import type { RefusalReason, StoredCredential } from "../core/credential.ts";
 import { fingerprint } from "./fingerprint.ts";
 
-interface Standing {
+interface CredentialState {
   /** The current weight in the smooth order. */
   current: number;
   /** Monotonic time until which the credential is set aside. */
@@ -22,7 +22,7 @@ const MAX_DOUBLINGS = 5;
 /** A credential that was available for this long before it is refused starts again without strikes. */
 const FORGIVEN_MS = 60 * MINUTE_MS;
 /** Credentials that were once in a configuration; beyond this the oldest are forgotten. */
-const MAX_STANDINGS = 10_000;
+const MAX_STATES = 10_000;
 
 export interface Rotation {
   /**
@@ -39,10 +39,10 @@ export interface Rotation {
 }
 
 export function openRotation(monotonicMs: () => number): Rotation {
-  const standings = new BoundedCache<string, Standing>(MAX_STANDINGS);
-  const known = new WeakMap<StoredCredential, { readonly providerId: string; readonly standing: Standing }>();
+  const standings = new BoundedCache<string, CredentialState>(MAX_STATES);
+  const known = new WeakMap<StoredCredential, { readonly providerId: string; readonly standing: CredentialState }>();
 
-  const standingOf = (providerId: string, stored: StoredCredential): Standing => {
+  const standingOf = (providerId: string, stored: StoredCredential): CredentialState => {
     const found = known.get(stored);
     if (found?.providerId === providerId) return found.standing;
     const key = `${providerId}:${fingerprint(stored)}`;
@@ -56,8 +56,8 @@ export function openRotation(monotonicMs: () => number): Rotation {
     next(providerId, stored, excluded) {
       const nowMs = monotonicMs();
       let total = 0;
-      let chosen: { readonly stored: StoredCredential; readonly standing: Standing } | null = null;
-      let soonest: { readonly stored: StoredCredential; readonly standing: Standing } | null = null;
+      let chosen: { readonly stored: StoredCredential; readonly standing: CredentialState } | null = null;
+      let soonest: { readonly stored: StoredCredential; readonly standing: CredentialState } | null = null;
       for (const one of stored) {
         if (excluded?.has(one) === true) continue;
         const standing = standingOf(providerId, one);

@@ -45,7 +45,7 @@ export interface TokenRequest {
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024;
-const MAX_WORDS = 500;
+const MAX_MESSAGE_CHARACTERS = 500;
 const CONNECT_TIMEOUT_MS = 5000;
 /** For a whole exchange, including its repetition. */
 export const EXCHANGE_TIMEOUT_MS = 10_000;
@@ -68,16 +68,16 @@ export async function exchange(
     timeoutMs,
   );
   try {
-    return await ask(request, upstream, now, cancellation).catch((thrown: unknown) => {
+    return await requestToken(request, upstream, now, cancellation).catch((thrown: unknown) => {
       if (cancellation.aborted || !(thrown instanceof ExchangeFault) || thrown.kind !== "failed") throw thrown;
-      return ask(request, upstream, now, cancellation);
+      return requestToken(request, upstream, now, cancellation);
     });
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function ask(
+async function requestToken(
   { url, form, authorization, secrets, pinnedAddress }: TokenRequest,
   upstream: UpstreamClient,
   now: () => number,
@@ -139,7 +139,7 @@ function refusal(status: number, answer: Answer, secrets: readonly string[]): Ex
   const words = ["error", "error_description", "errorCode", "errorMessage"].flatMap((name) =>
     typeof answer[name] === "string" ? [answer[name]] : [],
   );
-  const told = withoutSecrets(words.join(": "), secrets).slice(0, MAX_WORDS);
+  const told = withoutSecrets(words.join(": "), secrets).slice(0, MAX_MESSAGE_CHARACTERS);
   const refused = status >= 400 && status < 500 && status !== 408 && status !== 429;
   return new ExchangeFault(
     refused ? "refused" : "failed",

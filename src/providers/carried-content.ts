@@ -7,13 +7,13 @@ import { parseJson } from "../wire/json.ts";
 import { JsonError } from "../wire/json-error.ts";
 
 /** The part of a list of blocks that chat completions can express as well. */
-export interface SaidInChat {
+export interface ChatContent {
   readonly text: string;
   readonly calls: readonly { readonly id: string; readonly input: Json | undefined }[];
 }
 
 /** What a vendor's decoder has put into a message's `extra_content` for later turns. */
-export function packedFor(message: JsonObject, vendor: string): JsonObject | null {
+export function carriedExtras(message: JsonObject, vendor: string): JsonObject | null {
   const extra = message["extra_content"];
   const packed = isObject(extra) ? extra[vendor] : undefined;
   return isObject(packed) ? packed : null;
@@ -26,9 +26,9 @@ export function packedFor(message: JsonObject, vendor: string): JsonObject | nul
 export function carriedBlocks(
   message: Message,
   vendor: string,
-  saidBy: (blocks: readonly JsonObject[]) => SaidInChat,
+  saidBy: (blocks: readonly JsonObject[]) => ChatContent,
 ): readonly JsonObject[] | null {
-  const content = packedFor(message, vendor)?.["content"];
+  const content = carriedExtras(message, vendor)?.["content"];
   if (!Array.isArray(content) || content.length === 0 || !(content as readonly Json[]).every(isObject)) return null;
   const blocks = content as readonly JsonObject[];
   const { text, calls } = saidBy(blocks);

@@ -1,20 +1,47 @@
-// JSON text that a provider sent, in a response or an event. A text that exceeds a bound may be valid JSON: the error
-// then names the bound and does not claim that the text is not JSON.
-import type { Json } from "../core/json.ts";
+// JSON that a provider sent, as an answer or as an event of a stream. A text that exceeds a bound may be valid JSON: the
+// error then names the bound and does not claim that the text is not JSON.
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { parseJson } from "../wire/json.ts";
 import { JsonError } from "../wire/json-error.ts";
 import { MalformedAnswer } from "./provider.ts";
 
-/** Throws MalformedAnswer. `fault` describes what is wrong with a text that is not JSON. */
-export function parseSentJson(text: string, fault: (thrown: JsonError) => string): Json {
+const SENT = { answer: "The provider's answer", event: "An event of the provider's stream" } as const;
+
+/** Throws MalformedAnswer. */
+export function parseSentJson(text: string, sent: keyof typeof SENT): Json {
   try {
     return parseJson(text);
   } catch (thrown) {
     if (!(thrown instanceof JsonError)) throw thrown;
     throw new MalformedAnswer(
       thrown.beyond === null
-        ? fault(thrown)
+        ? `${SENT[sent]} is ${describeText(text)}, not JSON.`
         : `The provider's answer exceeds a limit of the gateway: ${thrown.message}`,
     );
   }
+}
+
+/** Throws MalformedAnswer. */
+export function parseSentObject(text: string, sent: keyof typeof SENT): JsonObject {
+  const value = parseSentJson(text, sent);
+  if (!isObject(value)) throw new MalformedAnswer(`${SENT[sent]} is JSON, but not an object.`);
+  return value;
+}
+
+/** Describes a text that should have been JSON, without quoting it, because it may come from an unknown proxy. */
+export function describeText(text: string): string {
+  const start = text.slice(0, 512).trimStart();
+  if (start === "") return "empty";
+  if (/^<(!doctype|html|head|body)/i.test(start)) return "an HTML page";
+  return start.startsWith("data:") || start.startsWith("event:") ? "an event stream" : "text";
+}
+
+/** The member's text, or an empty text when the member is absent or has another type. */
+export function textOrEmpty(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** The objects of a list. Empty when the member is no list. */
+export function objectsIn(value: Json | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
 }

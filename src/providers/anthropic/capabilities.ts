@@ -11,7 +11,7 @@ import {
   type CapabilityException,
   type CapabilityTable,
 } from "../../core/capability.ts";
-import { EFFORT_WORDS } from "./thinking.ts";
+import { EFFORTS } from "./reasoning-effort.ts";
 import { GENERATIONS, UNKNOWN_MODEL, type ModelFacts } from "./models.ts";
 
 const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
@@ -55,7 +55,7 @@ function responseFormat(facts: ModelFacts): Capability {
 
 function reasoningEffort(facts: ModelFacts): Capability {
   if (facts.thinking === "none") return unsupported("this model does not think");
-  const words = EFFORT_WORDS.filter((word) =>
+  const words = EFFORTS.filter((word) =>
     word === "none" ? facts.thinkingOff !== null : word !== "max" || facts.thinking === "adaptive",
   );
   const note =

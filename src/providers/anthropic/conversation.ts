@@ -1,6 +1,6 @@
 // What the Messages API accepts of a conversation, on whichever platform it is served:
 // https://platform.claude.com/docs/en/api/messages
-import { thinkingBlocks } from "./reasoning.ts";
+import { thinkingBlocks } from "./thinking-blocks.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 const DOCUMENT = ["cache_control", "citations", "context", "title"];

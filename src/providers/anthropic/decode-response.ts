@@ -1,19 +1,19 @@
 // Decodes a non-streaming answer of the Messages API: https://platform.claude.com/docs/en/api/messages. What chat
 // completions have no form for is carried in `extra_content` (turn-content.ts).
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
 import { annotationsOf } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { readMemo } from "./memo.ts";
 import { finishOf, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
-import { redactedDetail, thinkingDetail } from "./reasoning.ts";
-import { packedTurn } from "./turn-content.ts";
-import { parseSentJson } from "../sent-json.ts";
+import { redactedDetail, thinkingDetail } from "./thinking-blocks.ts";
+import { carriedTurn } from "./turn-content.ts";
+import { parseSentObject, textOrEmpty } from "../sent-json.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
-  const answer = readAnswer(body);
+  const answer = parseSentObject(body, "answer");
   const { id, model, content, stop_reason: reason, stop_details: details, usage } = answer;
   if (!Array.isArray(content)) {
     if (answer["type"] === "error" || isObject(answer["error"]))
@@ -33,7 +33,7 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
         message: {
           ...messageOf(parts),
           ...(refusal !== null && { refusal }),
-          ...packedTurn(blocks, answer["container"], answerTool),
+          ...carriedTurn(blocks, answer["container"], answerTool),
         },
         ...(typeof reason === "string" ? finishOf(reason, parts.calls.length > 0) : { finish_reason: null }),
         ...stopSequenceOf(answer["stop_sequence"]),
@@ -42,12 +42,6 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
     usage: isObject(usage) ? usageOf(usage) : null,
     ...(isObject(usage) && serviceTierOf(usage)),
   };
-}
-
-function readAnswer(body: string): JsonObject {
-  const value = parseSentJson(body, ({ message }) => `The provider's answer is not JSON: ${message}`);
-  if (!isObject(value)) throw new MalformedAnswer("The provider's answer is not a JSON object.");
-  return value;
 }
 
 interface Parts {
@@ -64,19 +58,19 @@ function collect(blocks: readonly JsonObject[], answerTool: string | null): Part
     switch (block["type"]) {
       case "text": {
         const start = parts.text.length;
-        parts.text += textOf(block["text"]);
+        parts.text += textOrEmpty(block["text"]);
         parts.annotations.push(...annotationsOf(block["citations"], start, parts.text.length));
         break;
       }
       case "thinking": {
-        const thought = textOf(block["thinking"]);
+        const thought = textOrEmpty(block["thinking"]);
         parts.thinking += thought;
-        const detail = thinkingDetail(thought, textOf(block["signature"]), parts.details.length);
+        const detail = thinkingDetail(thought, textOrEmpty(block["signature"]), parts.details.length);
         if (detail !== null) parts.details.push(detail);
         break;
       }
       case "redacted_thinking":
-        parts.details.push(redactedDetail(textOf(block["data"]), parts.details.length));
+        parts.details.push(redactedDetail(textOrEmpty(block["data"]), parts.details.length));
         break;
       case "tool_use":
         if (block["name"] === answerTool) parts.text += inputOf(block);
@@ -101,9 +95,9 @@ function messageOf({ text, thinking, details, calls, annotations }: Parts): Answ
 
 function toolCallOf(block: JsonObject): ToolCall {
   return {
-    id: textOf(block["id"]),
+    id: textOrEmpty(block["id"]),
     type: "function",
-    function: { name: textOf(block["name"]), arguments: inputOf(block) },
+    function: { name: textOrEmpty(block["name"]), arguments: inputOf(block) },
     ...callerOf(block),
   };
 }
@@ -118,8 +112,4 @@ function inputOf({ input }: JsonObject): string {
  */
 export function callerOf({ caller }: JsonObject): { readonly extra_content?: JsonObject } {
   return isObject(caller) && caller["type"] !== "direct" ? { extra_content: { anthropic: { caller } } } : {};
-}
-
-export function textOf(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
 }

@@ -7,13 +7,13 @@ import type { SseEvent } from "../../wire/sse.ts";
 import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
 import { inputOf } from "../carried-content.ts";
 import { annotationsOf } from "./citations.ts";
-import { callerOf, textOf } from "./decode-response.ts";
+import { callerOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { readMemo } from "./memo.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
-import { redactedDetail, thinkingDetail } from "./reasoning.ts";
-import { growBlock, type GrowingBlock, packedTurn } from "./turn-content.ts";
-import { parseSentJson } from "../sent-json.ts";
+import { redactedDetail, thinkingDetail } from "./thinking-blocks.ts";
+import { growBlock, type GrowingBlock, carriedTurn } from "./turn-content.ts";
+import { parseSentObject, textOrEmpty } from "../sent-json.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
@@ -33,7 +33,7 @@ interface CallBlock {
   readonly callIndex: number | null;
   /** The input with which the block began. It is emitted at the block's end if no piece has come. */
   readonly input: JsonObject;
-  spoken: boolean;
+  hasInput: boolean;
 }
 /** The block that is in progress. */
 type Block = TextBlock | ThinkingBlock | CallBlock | { readonly kind: "other" };
@@ -69,7 +69,7 @@ class MessageStream implements StreamDecoder {
   isTerminated = false;
   private stopSequence: ReturnType<typeof stopSequenceOf> = {};
   /** A tool call without input, held back until it is clear that it was not cut off. */
-  private silentCall: CallBlock | null = null;
+  private callWithoutInput: CallBlock | null = null;
   /**
    * The turn as the vendor writes it, for what chat completions cannot express. `null` when it is too long to be kept,
    * or when a piece of it cannot be parsed.
@@ -93,7 +93,7 @@ class MessageStream implements StreamDecoder {
         return this.onDelta(event["delta"]);
       case "content_block_start":
         return isObject(event["content_block"])
-          ? [...this.releaseSilentCall(), ...this.onBlockStart(event["content_block"])]
+          ? [...this.emitCallWithoutInput(), ...this.onBlockStart(event["content_block"])]
           : NOTHING;
       case "content_block_stop":
         return this.onBlockStop();
@@ -103,7 +103,7 @@ class MessageStream implements StreamDecoder {
         return this.onMessageDelta(event);
       case "message_stop":
         this.isTerminated = true;
-        return this.stopReason === null ? this.releaseSilentCall() : this.finish({});
+        return this.stopReason === null ? this.emitCallWithoutInput() : this.finish({});
       default:
         if (event["type"] === "error" || (event["error"] !== undefined && event["error"] !== null))
           throw new StreamError(classifyError({ status: 200, body: data }));
@@ -126,7 +126,7 @@ class MessageStream implements StreamDecoder {
     const whole = Array.isArray(content) ? content.filter(isObject) : [];
     return [
       first,
-      ...whole.flatMap((each) => [...this.releaseSilentCall(), ...this.onBlockStart(each), ...this.onBlockStop()]),
+      ...whole.flatMap((each) => [...this.emitCallWithoutInput(), ...this.onBlockStart(each), ...this.onBlockStop()]),
     ];
   }
 
@@ -142,28 +142,28 @@ class MessageStream implements StreamDecoder {
           start: this.textLength,
           citations: Array.isArray(start["citations"]) ? [...(start["citations"] as Json[])] : [],
         };
-        return this.text(textOf(start["text"]));
+        return this.text(textOrEmpty(start["text"]));
       case "thinking":
-        this.block = { kind: "thinking", text: "", signature: textOf(start["signature"]) };
-        return this.thinking(this.block, textOf(start["thinking"]));
+        this.block = { kind: "thinking", text: "", signature: textOrEmpty(start["signature"]) };
+        return this.thinking(this.block, textOrEmpty(start["thinking"]));
       case "redacted_thinking":
         this.block = OTHER;
-        return this.detail(redactedDetail(textOf(start["data"]), this.details));
+        return this.detail(redactedDetail(textOrEmpty(start["data"]), this.details));
       case "tool_use": {
         const isAnswer = start["name"] === this.answerTool;
         this.block = {
           kind: "call",
           callIndex: isAnswer ? null : this.calls,
           input: isObject(start["input"]) ? start["input"] : {},
-          spoken: false,
+          hasInput: false,
         };
         if (isAnswer) return NOTHING;
         return [
           callChunk({
             index: this.calls++,
-            id: textOf(start["id"]),
+            id: textOrEmpty(start["id"]),
             type: "function",
-            function: { name: textOf(start["name"]), arguments: "" },
+            function: { name: textOrEmpty(start["name"]), arguments: "" },
             ...callerOf(start),
           }),
         ];
@@ -177,13 +177,14 @@ class MessageStream implements StreamDecoder {
   private onDelta(delta: JsonObject): readonly ChatChunk[] {
     switch (delta["type"]) {
       case "text_delta":
-        return this.text(textOf(delta["text"]));
+        return this.text(textOrEmpty(delta["text"]));
       case "input_json_delta":
-        return this.block.kind === "call" ? this.input(this.block, textOf(delta["partial_json"])) : NOTHING;
+        return this.block.kind === "call" ? this.input(this.block, textOrEmpty(delta["partial_json"])) : NOTHING;
       case "thinking_delta":
-        return this.block.kind === "thinking" ? this.thinking(this.block, textOf(delta["thinking"])) : NOTHING;
+        return this.block.kind === "thinking" ? this.thinking(this.block, textOrEmpty(delta["thinking"])) : NOTHING;
       case "signature_delta":
-        if (this.block.kind === "thinking") requireBounded((this.block.signature += textOf(delta["signature"])).length);
+        if (this.block.kind === "thinking")
+          requireBounded((this.block.signature += textOrEmpty(delta["signature"])).length);
         return NOTHING;
       case "citations_delta":
         if (
@@ -229,7 +230,7 @@ class MessageStream implements StreamDecoder {
       const annotations = annotationsOf(ended.citations, ended.start, this.textLength);
       return annotations.length === 0 ? NOTHING : [chunk({ annotations })];
     }
-    if (ended.kind === "call" && !ended.spoken) this.silentCall = ended;
+    if (ended.kind === "call" && !ended.hasInput) this.callWithoutInput = ended;
     return NOTHING;
   }
 
@@ -251,8 +252,8 @@ class MessageStream implements StreamDecoder {
   private finish(more: Partial<ChatChunk>): readonly ChatChunk[] {
     if (this.stopReason === null || this.finished) return NOTHING;
     this.finished = true;
-    const held = isCutOff(this.stopReason) ? NOTHING : this.releaseSilentCall();
-    const packed = packedTurn(this.turn ?? [], this.container, this.answerTool);
+    const held = isCutOff(this.stopReason) ? NOTHING : this.emitCallWithoutInput();
+    const packed = carriedTurn(this.turn ?? [], this.container, this.answerTool);
     return [
       ...held,
       ...(packed.extra_content === undefined ? NOTHING : [chunk(packed)]),
@@ -276,15 +277,15 @@ class MessageStream implements StreamDecoder {
 
   private input(of: CallBlock, piece: string): readonly ChatChunk[] {
     if (piece === "") return NOTHING;
-    of.spoken = true;
+    of.hasInput = true;
     return of.callIndex === null
       ? this.text(piece)
       : [callChunk({ index: of.callIndex, function: { arguments: piece } })];
   }
 
-  private releaseSilentCall(): readonly ChatChunk[] {
-    const held = this.silentCall;
-    this.silentCall = null;
+  private emitCallWithoutInput(): readonly ChatChunk[] {
+    const held = this.callWithoutInput;
+    this.callWithoutInput = null;
     return held === null ? NOTHING : this.input(held, JSON.stringify(held.input));
   }
 
@@ -309,13 +310,7 @@ function callChunk(call: ToolCallDelta): ChatChunk {
 
 /** `null` when the data is not an event: some compatible servers end with OpenAI's `[DONE]`. */
 function readEvent(data: string): JsonObject | null {
-  if (data === "[DONE]") return null;
-  const value = parseSentJson(
-    data,
-    ({ message }) => `The provider's stream holds an event that is not JSON: ${message}`,
-  );
-  if (!isObject(value)) throw new MalformedAnswer("The provider's stream holds an event that is not a JSON object.");
-  return value;
+  return data === "[DONE]" ? null : parseSentObject(data, "event");
 }
 
 function known(usage: JsonObject): JsonObject {

@@ -10,7 +10,7 @@ import { type CallIdForm, fittingCallId } from "../call-ids.ts";
 import { calledFunction } from "../called-function.ts";
 import { encodeParts, namesUploadedFile } from "./encode-content.ts";
 import type { ModelFacts } from "./models.ts";
-import { thinkingBlocks } from "./reasoning.ts";
+import { thinkingBlocks } from "./thinking-blocks.ts";
 import { turnContent } from "./turn-content.ts";
 
 export interface Conversation {
@@ -83,11 +83,11 @@ function endsInServerTool(turn: Turn | undefined): boolean {
 function encodeSystem(message: Message, path: string): string | readonly JsonObject[] {
   const content = encodeContent(message, path);
   if (typeof content === "string") return content;
-  const stranger = content.findIndex((block) => block["type"] !== "text");
-  if (stranger !== -1)
+  const unsupported = content.findIndex((block) => block["type"] !== "text");
+  if (unsupported !== -1)
     throw new GatewayError(
       "unsupported_content_block",
-      `${path}: a ${message.role} message can contain only text for this provider; got ${JSON.stringify(content[stranger]!["type"])}.`,
+      `${path}: a ${message.role} message can contain only text for this provider; got ${JSON.stringify(content[unsupported]!["type"])}.`,
       { param: `${path}.content` },
     );
   return content;
@@ -106,17 +106,17 @@ function encodeTurn(message: Message, path: string): Turn {
 }
 
 function encodeAssistant(message: Message, path: string): Turn["content"] {
-  const whole = turnContent(message);
-  if (whole !== null) return withCacheControl(whole, message["cache_control"]);
-  const said = encodeContent(message, path);
+  const carried = turnContent(message);
+  if (carried !== null) return withCacheControl(carried, message["cache_control"]);
+  const content = encodeContent(message, path);
   const thinking = thinkingBlocks(message);
   const calls = (message.tool_calls ?? []).map((call, index) => encodeToolCall(call, `${path}.tool_calls[${index}]`));
   const refusal =
-    typeof message.refusal === "string" && message.refusal !== "" && said.length === 0
+    typeof message.refusal === "string" && message.refusal !== "" && content.length === 0
       ? [{ type: "text", text: message.refusal }]
       : [];
-  if (thinking.length + calls.length + refusal.length === 0) return said;
-  return withCacheControl([...thinking, ...asBlocks(said), ...refusal, ...calls], message["cache_control"]);
+  if (thinking.length + calls.length + refusal.length === 0) return content;
+  return withCacheControl([...thinking, ...asBlocks(content), ...refusal, ...calls], message["cache_control"]);
 }
 
 /** The text, or a list of blocks when the content is more than text. */

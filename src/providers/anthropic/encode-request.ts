@@ -11,7 +11,7 @@ import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { planJsonOutput, type JsonOutput } from "./json-output.ts";
 import type { Memo } from "./memo.ts";
 import { factsOf, type ModelFacts } from "./models.ts";
-import { encodeThinking, thinksByBudget } from "./thinking.ts";
+import { encodeThinking, thinksByBudget } from "./reasoning-effort.ts";
 import { containerOf } from "./turn-content.ts";
 
 export const API_VERSION = "2023-06-01";

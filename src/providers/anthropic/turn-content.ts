@@ -3,7 +3,7 @@
 // https://platform.claude.com/docs/en/api/messages (content), .../build-with-claude/citations, .../compaction
 import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { carriedBlocks, packedFor, type SaidInChat } from "../carried-content.ts";
+import { carriedBlocks, carriedExtras, type ChatContent } from "../carried-content.ts";
 import { annotationsOf } from "./citations.ts";
 
 const VENDOR = "anthropic";
@@ -15,7 +15,7 @@ const ORDER: Readonly<Record<string, number>> = { thinking: 0, redacted_thinking
  * The member of an answer's message or of a delta. `container` is where the vendor's tools ran; the next request names
  * it.
  */
-export function packedTurn(
+export function carriedTurn(
   blocks: readonly JsonObject[],
   container: Json | undefined,
   answerTool: string | null,
@@ -36,13 +36,13 @@ function isBeyondChat(blocks: readonly JsonObject[], answerTool: string | null):
   let reached = 0;
   for (const block of blocks) {
     const place = ORDER[block["type"] as string];
-    if (place === undefined || place < reached || hasUnsaidCitation(block)) return true;
+    if (place === undefined || place < reached || hasCitationWithoutAddress(block)) return true;
     reached = place;
   }
   return false;
 }
 
-function hasUnsaidCitation({ type, citations }: JsonObject): boolean {
+function hasCitationWithoutAddress({ type, citations }: JsonObject): boolean {
   return (
     type === "text" &&
     Array.isArray(citations) &&
@@ -50,7 +50,7 @@ function hasUnsaidCitation({ type, citations }: JsonObject): boolean {
   );
 }
 
-function saidBy(blocks: readonly JsonObject[]): SaidInChat {
+function chatContentOf(blocks: readonly JsonObject[]): ChatContent {
   return {
     text: blocks.map(({ type, text }) => (type === "text" && typeof text === "string" ? text : "")).join(""),
     calls: blocks.filter(({ type }) => type === "tool_use").map(({ id, input }) => ({ id: id as string, input })),
@@ -62,14 +62,16 @@ function saidBy(blocks: readonly JsonObject[]): SaidInChat {
  * are left out, because the vendor refuses them.
  */
 export function turnContent(message: Message): readonly JsonObject[] | null {
-  return carriedBlocks(message, VENDOR, saidBy)?.filter(({ type, text }) => type !== "text" || text !== "") ?? null;
+  return (
+    carriedBlocks(message, VENDOR, chatContentOf)?.filter(({ type, text }) => type !== "text" || text !== "") ?? null
+  );
 }
 
 /** The id of the container of the newest earlier answer that has one. `null` when there is none. */
 export function containerOf(messages: readonly Message[]): string | null {
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;
-    const container = message.role === "assistant" ? packedFor(message, VENDOR)?.["container"] : undefined;
+    const container = message.role === "assistant" ? carriedExtras(message, VENDOR)?.["container"] : undefined;
     if (isObject(container) && typeof container["id"] === "string") return container["id"];
   }
   return null;

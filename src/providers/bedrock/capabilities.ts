@@ -11,7 +11,7 @@ import {
   type CapabilityTable,
 } from "../../core/capability.ts";
 import { TOP_P_DEFAULT_ONLY } from "../anthropic/capabilities.ts";
-import { EFFORT_WORDS } from "../anthropic/thinking.ts";
+import { EFFORTS } from "../anthropic/reasoning-effort.ts";
 import { FAMILIES, UNKNOWN_FAMILY, type FamilyFacts } from "./models.ts";
 
 const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
@@ -101,7 +101,7 @@ function responseFormat({ jsonSchema, tools, toolChoice: choice }: FamilyFacts):
 function reasoningEffort({ reasoning, claude }: FamilyFacts): Capability {
   switch (reasoning) {
     case "claude": {
-      const words = EFFORT_WORDS.filter((word) =>
+      const words = EFFORTS.filter((word) =>
         word === "none" ? claude?.thinkingOff !== null : word !== "max" || claude?.thinking === "adaptive",
       );
       const note =

@@ -1,6 +1,6 @@
 // What Converse accepts of a conversation:
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html
-import { thinkingBlocks } from "../anthropic/reasoning.ts";
+import { thinkingBlocks } from "../anthropic/thinking-blocks.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 const DOCUMENT = ["title", "context", "citations"];

@@ -2,19 +2,19 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html. What chat completions have no form
 // for is carried in `extra_content` (turn-content.ts).
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
 import { readMemo } from "../anthropic/memo.ts";
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
 import { annotationsOf } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
-import { isOfService, packedTurn } from "./turn-content.ts";
-import { parseSentJson } from "../sent-json.ts";
+import { isOfService, carriedTurn } from "./turn-content.ts";
+import { parseSentObject, textOrEmpty } from "../sent-json.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
-  const answer = readObject(body, "answer");
+  const answer = parseSentObject(body, "answer");
   const { output, stopReason, usage } = answer;
   const message = isObject(output) ? output["message"] : undefined;
   const content = isObject(message) ? message["content"] : undefined;
@@ -30,20 +30,13 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
     choices: [
       {
         index: 0,
-        message: { ...messageOf(parts), ...packedTurn(blocks, answerTool) },
+        message: { ...messageOf(parts), ...carriedTurn(blocks, answerTool) },
         ...(typeof stopReason === "string" ? finishOf(stopReason, parts.calls.length > 0) : { finish_reason: null }),
       },
     ],
     usage: isObject(usage) ? usageOf(usage) : null,
     ...besideAnswer(answer),
   };
-}
-
-/** Throws MalformedAnswer when the text is not a JSON object. `what` names the text in the error. */
-export function readObject(text: string, what: string): JsonObject {
-  const value = parseSentJson(text, ({ message }) => `The provider's ${what} is not JSON: ${message}`);
-  if (!isObject(value)) throw new MalformedAnswer(`The provider's ${what} is not a JSON object.`);
-  return value;
 }
 
 interface Parts {
@@ -70,9 +63,9 @@ function addReasoning(parts: Parts, { reasoningText, redactedContent }: JsonObje
   if (typeof redactedContent === "string" && redactedContent !== "")
     parts.details.push(hiddenDetail(redactedContent, parts.details.length, model));
   if (!isObject(reasoningText)) return;
-  const thought = textOf(reasoningText["text"]);
+  const thought = textOrEmpty(reasoningText["text"]);
   parts.reasoning += thought;
-  const detail = reasoningDetail(thought, textOf(reasoningText["signature"]), parts.details.length, model);
+  const detail = reasoningDetail(thought, textOrEmpty(reasoningText["signature"]), parts.details.length, model);
   if (detail !== null) parts.details.push(detail);
 }
 
@@ -82,16 +75,16 @@ function addCall(parts: Parts, toolUse: JsonObject, answerTool: string | null): 
   if (toolUse["name"] === answerTool) parts.text += input;
   else
     parts.calls.push({
-      id: textOf(toolUse["toolUseId"]),
+      id: textOrEmpty(toolUse["toolUseId"]),
       type: "function",
-      function: { name: textOf(toolUse["name"]), arguments: input },
+      function: { name: textOrEmpty(toolUse["name"]), arguments: input },
     });
 }
 
 /** With citations on, the text of the answer is in these blocks. */
 function addCited(parts: Parts, { content, citations }: JsonObject): void {
   const start = parts.text.length;
-  if (Array.isArray(content)) for (const each of content.filter(isObject)) parts.text += textOf(each["text"]);
+  if (Array.isArray(content)) for (const each of content.filter(isObject)) parts.text += textOrEmpty(each["text"]);
   parts.annotations.push(...annotationsOf(citations, start, parts.text.length));
 }
 
@@ -104,8 +97,4 @@ function messageOf({ text, reasoning, details, calls, annotations }: Parts): Ans
     ...(calls.length > 0 && { tool_calls: calls }),
     ...(annotations.length > 0 && { annotations }),
   };
-}
-
-export function textOf(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
 }

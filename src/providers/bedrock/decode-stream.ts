@@ -7,12 +7,12 @@ import type { SseEvent } from "../../wire/sse.ts";
 import { readMemo } from "../anthropic/memo.ts";
 import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
 import { inputOf } from "../carried-content.ts";
+import { parseSentObject, textOrEmpty } from "../sent-json.ts";
 import { annotationsOf } from "./citations.ts";
-import { readObject, textOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, isCutOff, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
-import { growBlock, type GrowingBlock, isOfService, packedTurn } from "./turn-content.ts";
+import { growBlock, type GrowingBlock, isOfService, carriedTurn } from "./turn-content.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 /**
@@ -31,7 +31,7 @@ interface CallBlock {
    */
   readonly kind: "call" | "answer" | "service";
   readonly index: number;
-  spoken: boolean;
+  hasInput: boolean;
 }
 
 export function openStream(context: DecodeContext): StreamDecoder {
@@ -55,7 +55,7 @@ class ConverseStream implements StreamDecoder {
   private finished = false;
   isTerminated = false;
   /** A tool call without input, held back until it is clear that it was not cut off. */
-  private silentCall: CallBlock | null = null;
+  private callWithoutInput: CallBlock | null = null;
   /**
    * The turn as the service writes it, by the index of the block, for what chat completions cannot express. `null` when
    * it is too long to be kept, or when a piece of it cannot be parsed.
@@ -71,17 +71,17 @@ class ConverseStream implements StreamDecoder {
   push({ event: name, data }: SseEvent): readonly ChatChunk[] {
     switch (name) {
       case "contentBlockDelta":
-        return this.onDelta(readObject(data, "event"), data.length);
+        return this.onDelta(parseSentObject(data, "event"), data.length);
       case "messageStart":
         return [chunk({ role: "assistant" })];
       case "contentBlockStart":
-        return this.onBlockStart(readObject(data, "event"));
+        return this.onBlockStart(parseSentObject(data, "event"));
       case "contentBlockStop":
-        return this.onBlockStop(readObject(data, "event"));
+        return this.onBlockStop(parseSentObject(data, "event"));
       case "messageStop":
-        return this.onMessageStop(readObject(data, "event"));
+        return this.onMessageStop(parseSentObject(data, "event"));
       case "metadata":
-        return this.onMetadata(readObject(data, "event"));
+        return this.onMetadata(parseSentObject(data, "event"));
       default:
         if (name === "error") throw new StreamError(classifyError({ status: 200, body: data }));
         if (/exception$/i.test(name)) throw new StreamError(classifyError({ status: 200, body: data }, name));
@@ -90,12 +90,12 @@ class ConverseStream implements StreamDecoder {
   }
 
   private onBlockStart({ start, contentBlockIndex: block }: JsonObject): readonly ChatChunk[] {
-    const released = this.releaseSilentCall();
+    const released = this.emitCallWithoutInput();
     if (isObject(start)) this.turn?.set(block, structuredClone<GrowingBlock>(start));
     const toolUse = isObject(start) ? start["toolUse"] : undefined;
     if (!isObject(toolUse)) return released;
     const kind = isOfService(toolUse) ? "service" : toolUse["name"] === this.answerTool ? "answer" : "call";
-    const call: CallBlock = { kind, index: this.calls, spoken: false };
+    const call: CallBlock = { kind, index: this.calls, hasInput: false };
     this.open.set(block, call);
     if (this.open.size > MAX_OPEN_CALLS)
       throw new MalformedAnswer(`The provider's stream holds more than ${MAX_OPEN_CALLS} calls at once.`);
@@ -105,9 +105,9 @@ class ConverseStream implements StreamDecoder {
       ...released,
       callChunk({
         index: call.index,
-        id: textOf(toolUse["toolUseId"]),
+        id: textOrEmpty(toolUse["toolUseId"]),
         type: "function",
-        function: { name: textOf(toolUse["name"]), arguments: "" },
+        function: { name: textOrEmpty(toolUse["name"]), arguments: "" },
       }),
     ];
   }
@@ -141,7 +141,7 @@ class ConverseStream implements StreamDecoder {
     if (typeof text === "string") return this.text(text);
     if (isObject(toolUse)) {
       const call = this.open.get(block);
-      return call === undefined ? NOTHING : this.input(call, textOf(toolUse["input"]));
+      return call === undefined ? NOTHING : this.input(call, textOrEmpty(toolUse["input"]));
     }
     if (isObject(reasoningContent)) return this.reasoning(reasoningContent);
     if (isObject(citation) && this.citations.push(citation) > MAX_CITATIONS)
@@ -156,15 +156,15 @@ class ConverseStream implements StreamDecoder {
 
   private input(of: CallBlock, piece: string): readonly ChatChunk[] {
     if (piece === "" || of.kind === "service") return NOTHING;
-    of.spoken = true;
+    of.hasInput = true;
     return of.kind === "answer" ? this.text(piece) : [callChunk({ index: of.index, function: { arguments: piece } })];
   }
 
   private reasoning({ text, signature, redactedContent }: JsonObject): readonly ChatChunk[] {
     if (typeof redactedContent === "string" && redactedContent !== "")
       return this.detail(hiddenDetail(redactedContent, this.details, this.model));
-    this.signature += textOf(signature);
-    const piece = textOf(text);
+    this.signature += textOrEmpty(signature);
+    const piece = textOrEmpty(text);
     this.thought += piece;
     if (this.thought.length + this.signature.length > MAX_KEPT)
       throw new MalformedAnswer(`The provider's stream holds a reasoning block of more than ${MAX_KEPT} characters.`);
@@ -175,7 +175,7 @@ class ConverseStream implements StreamDecoder {
     this.endKept(block);
     const ended = this.open.get(block);
     this.open.delete(block);
-    if (ended !== undefined && ended.kind !== "service" && !ended.spoken) this.silentCall = ended;
+    if (ended !== undefined && ended.kind !== "service" && !ended.hasInput) this.callWithoutInput = ended;
     const annotations = annotationsOf(this.citations, this.citedFrom, this.textLength);
     this.citations = [];
     this.citedFrom = this.textLength;
@@ -192,9 +192,9 @@ class ConverseStream implements StreamDecoder {
     return [chunk({ reasoning_details: [of] })];
   }
 
-  private releaseSilentCall(): readonly ChatChunk[] {
-    const held = this.silentCall;
-    this.silentCall = null;
+  private emitCallWithoutInput(): readonly ChatChunk[] {
+    const held = this.callWithoutInput;
+    this.callWithoutInput = null;
     return held === null ? NOTHING : this.input(held, "{}");
   }
 
@@ -202,11 +202,11 @@ class ConverseStream implements StreamDecoder {
   private onMessageStop(event: JsonObject): readonly ChatChunk[] {
     const { stopReason } = event;
     this.isTerminated = true;
-    if (typeof stopReason !== "string") return this.releaseSilentCall();
+    if (typeof stopReason !== "string") return this.emitCallWithoutInput();
     if (this.finished) return NOTHING;
     this.finished = true;
-    const held = isCutOff(stopReason) ? NOTHING : this.releaseSilentCall();
-    const packed = packedTurn([...(this.turn?.values() ?? [])], this.answerTool);
+    const held = isCutOff(stopReason) ? NOTHING : this.emitCallWithoutInput();
+    const packed = carriedTurn([...(this.turn?.values() ?? [])], this.answerTool);
     return [
       ...held,
       ...(packed.extra_content === undefined ? NOTHING : [chunk(packed)]),

@@ -76,11 +76,11 @@ const SYSTEM_BLOCKS = new Set(["text", "guardContent", "cachePoint"]);
 
 function encodeSystem(message: Message, path: string, naming: DocumentNaming): JsonObject[] {
   const blocks = encodeContent(message, path, naming);
-  const stranger = blocks.flatMap((block) => Object.keys(block)).find((name) => !SYSTEM_BLOCKS.has(name));
-  if (stranger !== undefined)
+  const unsupported = blocks.flatMap((block) => Object.keys(block)).find((name) => !SYSTEM_BLOCKS.has(name));
+  if (unsupported !== undefined)
     throw new GatewayError(
       "unsupported_content_block",
-      `${path}: a ${message.role} message can contain only text for this provider; got ${JSON.stringify(stranger)}.`,
+      `${path}: a ${message.role} message can contain only text for this provider; got ${JSON.stringify(unsupported)}.`,
       { param: `${path}.content` },
     );
   return blocks;
@@ -94,15 +94,15 @@ function encodeTurn(message: Message, path: string, naming: DocumentNaming): Tur
 }
 
 function encodeAssistant(message: Message, path: string, naming: DocumentNaming): JsonObject[] {
-  const whole = turnContent(message);
-  if (whole !== null) return [...whole, ...cachePoint(message["cache_control"])];
-  const said = encodeBlocks(message, path, naming);
+  const carried = turnContent(message);
+  if (carried !== null) return [...carried, ...cachePoint(message["cache_control"])];
+  const content = encodeBlocks(message, path, naming);
   const calls = (message.tool_calls ?? []).map((call, index) => encodeToolCall(call, `${path}.tool_calls[${index}]`));
   const refusal =
-    typeof message.refusal === "string" && message.refusal !== "" && said.length === 0
+    typeof message.refusal === "string" && message.refusal !== "" && content.length === 0
       ? [{ text: message.refusal }]
       : [];
-  return [...reasoningBlocks(message), ...said, ...refusal, ...calls, ...cachePoint(message["cache_control"])];
+  return [...reasoningBlocks(message), ...content, ...refusal, ...calls, ...cachePoint(message["cache_control"])];
 }
 
 /** Adds the cache point for a `cache_control` on the whole message. */

@@ -6,7 +6,7 @@ import { isObject, mergeObjects, type Json, type JsonObject } from "../../core/j
 import type { Target } from "../../core/target.ts";
 import { planJsonOutput, type JsonOutput } from "../anthropic/json-output.ts";
 import type { Memo } from "../anthropic/memo.ts";
-import { thinksByBudget } from "../anthropic/thinking.ts";
+import { thinksByBudget } from "../anthropic/reasoning-effort.ts";
 import type { EncodedRequest } from "../provider.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";

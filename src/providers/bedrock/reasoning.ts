@@ -3,8 +3,8 @@
 // .../nova/latest/nova2-userguide/extended-thinking.html
 import type { Message, ReasoningDetail } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { redactedDetail, thinkingBlocks, thinkingDetail } from "../anthropic/reasoning.ts";
-import { encodeThinking } from "../anthropic/thinking.ts";
+import { redactedDetail, thinkingBlocks, thinkingDetail } from "../anthropic/thinking-blocks.ts";
+import { encodeThinking } from "../anthropic/reasoning-effort.ts";
 import type { FamilyFacts } from "./models.ts";
 
 /**

@@ -3,7 +3,7 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
 import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { carriedBlocks, type SaidInChat } from "../carried-content.ts";
+import { carriedBlocks, type ChatContent } from "../carried-content.ts";
 import { annotationsOf } from "./citations.ts";
 
 const VENDOR = "bedrock";
@@ -14,7 +14,7 @@ export function isOfService({ type }: JsonObject): boolean {
 }
 
 /** The member of an answer's message or of a delta. */
-export function packedTurn(
+export function carriedTurn(
   blocks: readonly JsonObject[],
   answerTool: string | null,
 ): { readonly extra_content?: JsonObject } {
@@ -44,18 +44,18 @@ function isBeyondChat(blocks: readonly JsonObject[], answerTool: string | null):
 function placeOf({ text, reasoningContent, toolUse, citationsContent }: JsonObject): number | null {
   if (isObject(reasoningContent)) return 0;
   if (typeof text === "string") return 1;
-  if (isObject(citationsContent)) return hasUnsaidCitation(citationsContent) ? null : 1;
+  if (isObject(citationsContent)) return hasCitationWithoutAddress(citationsContent) ? null : 1;
   return isObject(toolUse) && !isOfService(toolUse) ? 2 : null;
 }
 
-function hasUnsaidCitation({ citations }: JsonObject): boolean {
+function hasCitationWithoutAddress({ citations }: JsonObject): boolean {
   return (
     Array.isArray(citations) &&
     (citations as readonly Json[]).some((citation) => annotationsOf([citation], 0, 1).length === 0)
   );
 }
 
-function saidBy(blocks: readonly JsonObject[]): SaidInChat {
+function chatContentOf(blocks: readonly JsonObject[]): ChatContent {
   return {
     text: blocks.map(textOf).join(""),
     calls: blocks.flatMap(({ toolUse }) =>
@@ -81,7 +81,9 @@ function textOf({ text, citationsContent }: JsonObject): string {
  * the service refuses are left out: empty texts, and reasoning without a signature.
  */
 export function turnContent(message: Message): readonly JsonObject[] | null {
-  return carriedBlocks(message, VENDOR, saidBy)?.filter((block) => block["text"] !== "" && !isUnsigned(block)) ?? null;
+  return (
+    carriedBlocks(message, VENDOR, chatContentOf)?.filter((block) => block["text"] !== "" && !isUnsigned(block)) ?? null
+  );
 }
 
 function isUnsigned({ reasoningContent }: JsonObject): boolean {

@@ -6,14 +6,14 @@ import { MalformedAnswer, StreamError } from "../provider.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
-import { parseSentJson } from "../sent-json.ts";
+import { objectsIn, parseSentObject, textOrEmpty } from "../sent-json.ts";
 
 /**
  * Throws StreamError for an error inside a 200 and for an answer that failed, and MalformedAnswer for a body that is
  * not an answer.
  */
 export function decodeResponse(body: string): ChatAnswer {
-  const answer = readObject(body);
+  const answer = parseSentObject(body, "answer");
   const { id, message, finish_reason: reason } = answer;
   if (!isObject(message)) {
     if (typeof message === "string" || typeof reason === "string" || (answer["error"] ?? null) !== null)
@@ -40,28 +40,21 @@ function failAnswer(answer: JsonObject, body: string): never {
   throw new StreamError(classifyError({ status: 200, body }));
 }
 
-/** Reads the JSON object of a response or of an event. */
-export function readObject(text: string): JsonObject {
-  const value = parseSentJson(text, ({ message }) => `The provider sent something that is not JSON: ${message}`);
-  if (!isObject(value)) throw new MalformedAnswer("The provider sent JSON that is not an object.");
-  return value;
-}
-
 function messageOf(message: JsonObject): AnswerMessage {
   const { content, tool_plan: plan, tool_calls: given, citations: cited } = message;
-  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : objects(content);
+  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : objectsIn(content);
   /** Where each block begins in the text. */
   const starts: number[] = [];
   let text = "";
   let thought = "";
   for (const block of blocks) {
     starts.push(text.length);
-    text += textOf(block["text"]);
-    thought += textOf(block["thinking"]);
+    text += textOrEmpty(block["text"]);
+    thought += textOrEmpty(block["thinking"]);
   }
-  thought += textOf(plan);
-  const calls = objects(given).map(toolCallOf);
-  const citations = objects(cited);
+  thought += textOrEmpty(plan);
+  const calls = objectsIn(given).map(toolCallOf);
+  const citations = objectsIn(cited);
   const annotations = citations.flatMap((citation) => annotationsOf(citation, starts[citedBlock(citation)] ?? 0));
   return {
     role: "assistant",
@@ -75,19 +68,11 @@ function messageOf(message: JsonObject): AnswerMessage {
 
 function toolCallOf({ id, function: called }: JsonObject): ToolCall {
   const { name, arguments: text } = isObject(called) ? called : {};
-  return { id: textOf(id), type: "function", function: { name: textOf(name), arguments: argumentsOf(text) } };
+  return { id: textOrEmpty(id), type: "function", function: { name: textOrEmpty(name), arguments: argumentsOf(text) } };
 }
 
 /** For a function without parameters, the model writes `null` or nothing as arguments. */
 function argumentsOf(text: Json | undefined): string {
   if (isObject(text)) return JSON.stringify(text);
   return typeof text === "string" && text !== "" && text !== "null" ? text : "{}";
-}
-
-export function textOf(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
-}
-
-function objects(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
 }

@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { StreamError, type StreamDecoder } from "../provider.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
-import { readObject, textOf } from "./decode-response.ts";
+import { parseSentObject, textOrEmpty } from "../sent-json.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
 
@@ -29,7 +29,7 @@ class MessageStream implements StreamDecoder {
   push({ event: name, data }: SseEvent): readonly ChatChunk[] {
     if (data === "[DONE]") return NOTHING;
     if (name === "error") throw new StreamError(classifyError({ status: 200, body: data }));
-    const event = readObject(data);
+    const event = parseSentObject(data, "event");
     const { index } = event;
     const message = messageOf(event);
     switch (event["type"]) {
@@ -39,7 +39,7 @@ class MessageStream implements StreamDecoder {
         if (typeof index === "number" && this.starts.size < MAX_BLOCKS) this.starts.set(index, this.textLength);
         return isObject(message["content"]) ? this.content(message["content"], undefined) : NOTHING;
       case "tool-plan-delta":
-        return this.plan(textOf(message["tool_plan"]));
+        return this.plan(textOrEmpty(message["tool_plan"]));
       case "tool-call-start":
         this.call = typeof index === "number" ? index : this.call + 1;
         this.spoken.set(this.call, false);
@@ -70,8 +70,8 @@ class MessageStream implements StreamDecoder {
   }
 
   private content(block: JsonObject, items: Json | undefined): readonly ChatChunk[] {
-    const text = textOf(block["text"]);
-    const thinking = textOf(block["thinking"]);
+    const text = textOrEmpty(block["text"]);
+    const thinking = textOrEmpty(block["thinking"]);
     if (text === "" && thinking === "") return NOTHING;
     this.textLength += text.length;
     const logprobs = items === undefined ? null : logprobsOf(items);
@@ -99,15 +99,15 @@ class MessageStream implements StreamDecoder {
   private toolCall(given: Json | undefined, begins: boolean): readonly ChatChunk[] {
     const call = isObject(given) ? given : {};
     const { name, arguments: piece } = isObject(call["function"]) ? call["function"] : {};
-    const text = this.spoken.get(this.call) !== true && piece === "null" ? "" : textOf(piece);
+    const text = this.spoken.get(this.call) !== true && piece === "null" ? "" : textOrEmpty(piece);
     if (text === "" && !begins) return NOTHING;
     if (text !== "") this.spoken.set(this.call, true);
     const delta = begins
       ? {
           index: this.call,
-          id: textOf(call["id"]),
+          id: textOrEmpty(call["id"]),
           type: "function",
-          function: { name: textOf(name), arguments: text },
+          function: { name: textOrEmpty(name), arguments: text },
         }
       : { index: this.call, function: { arguments: text } };
     return [chunk({ tool_calls: [delta] })];

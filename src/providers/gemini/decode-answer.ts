@@ -10,8 +10,8 @@ import { parseSentJson } from "../sent-json.ts";
  * Reads one response object. Throws StreamError for an error, also when it comes in a list of one, and MalformedAnswer
  * for a text that is not a response.
  */
-export function readFrame(text: string): JsonObject {
-  const value = parseSentJson(text, ({ message }) => `The provider sent something that is not JSON: ${message}`);
+export function readFrame(text: string, sent: "answer" | "event"): JsonObject {
+  const value = parseSentJson(text, sent);
   const frame = Array.isArray(value) && value.length === 1 ? (value[0] as Json) : value;
   if (!isObject(frame)) throw new MalformedAnswer("The provider sent JSON that is not a generateContent response.");
   if (frame["error"] !== undefined && frame["error"] !== null)

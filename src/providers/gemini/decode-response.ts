@@ -24,7 +24,7 @@ import { finishReason, nativeFinish } from "./finish-reasons.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
-  const frame = readFrame(body);
+  const frame = readFrame(body, "answer");
   const identity = identityOf(frame);
   const candidates = candidatesOf(frame);
   const blocked = blockReasonOf(frame);

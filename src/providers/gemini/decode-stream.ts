@@ -71,7 +71,7 @@ function candidateAt(stream: Stream, index: number): Candidate {
 
 function pushEvent(stream: Stream, data: string): readonly ChatChunk[] {
   if (data === "[DONE]") return NOTHING; // Google does not send this, but proxies add it.
-  const frame = readFrame(data);
+  const frame = readFrame(data, "event");
   if (stream.identity.id === undefined) stream.identity = identityOf(frame);
   const list = candidatesOf(frame);
   const choices: ChunkChoice[] = [];

@@ -7,13 +7,13 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { MalformedAnswer, StreamError, type StreamDecoder } from "../provider.ts";
 import { classifyError } from "./errors.ts";
-import { parseSentJson } from "../sent-json.ts";
+import { parseSentObject } from "../sent-json.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string): ChatAnswer {
-  const answer = readLine(body);
+  const answer = readLine(body, "answer");
   const { message } = answer;
   if (!isObject(message)) throw new MalformedAnswer("The provider's answer has no message.");
   const created = createdOf(answer);
@@ -37,7 +37,7 @@ class LineStream implements StreamDecoder {
   private finished = false;
 
   push({ data }: SseEvent): readonly ChatChunk[] {
-    const line = readLine(data);
+    const line = readLine(data, "event");
     if (this.finished) return NOTHING;
     const { message } = line;
     const logprobs = logprobsOf(line);
@@ -76,9 +76,8 @@ class LineStream implements StreamDecoder {
   }
 }
 
-function readLine(text: string): JsonObject {
-  const value = parseSentJson(text, ({ message }) => `The provider sent something that is not JSON: ${message}`);
-  if (!isObject(value)) throw new MalformedAnswer("The provider sent JSON that is not an object.");
+function readLine(text: string, sent: "answer" | "event"): JsonObject {
+  const value = parseSentObject(text, sent);
   if ((value["error"] ?? null) !== null) throw new StreamError(classifyError({ status: 200, body: text }));
   return value;
 }

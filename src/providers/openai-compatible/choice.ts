@@ -2,32 +2,30 @@
 // share all of it. The nulls, ids, indexes and roles that the schema of an answer requires are not added here, but when
 // the client's answer is written.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { FailureClass } from "../provider.ts";
-import { finishWord, type FinishWords } from "./finish-reasons.ts";
+import { StreamError } from "../provider.ts";
+import type { ErrorClassifier } from "./errors.ts";
+import { finishReasonOf, type FinishReasonTable } from "./finish-reasons.ts";
 
 /** A value that was parsed here and is referenced nowhere else, so that it may be changed. */
-export type Loose = Record<string, Json | undefined>;
+export type OwnObject = Record<string, Json | undefined>;
 
-/** A choice whose finish reason, or whose own `error`, means that the provider failed. */
-export interface ChoiceFailure {
-  readonly class: FailureClass;
-  readonly said: string;
+/** Throws StreamError when the choice holds an error. `text` is the answer or event with the choice. */
+export function requireNoError({ error }: JsonObject, errors: ErrorClassifier, text: string): void {
+  if (isObject(error)) throw new StreamError(errors.classifyParsed(200, { error }, text));
 }
 
-/** Returns the failure for which the finish reason stands, or `null`. */
-export function patchFinishReason(choice: Loose, words: FinishWords): ChoiceFailure | null {
-  const said = choice["finish_reason"];
-  const word = finishWord(words, said);
-  if (word === said) return null;
-  if (word !== null && typeof word === "object") return { class: word.failure, said: said as string };
-  if (typeof said === "string" && said !== "" && typeof choice["native_finish_reason"] !== "string")
-    choice["native_finish_reason"] = said;
-  choice["finish_reason"] = word;
-  return null;
+/** Throws StreamError when the finish reason stands for a failure. */
+export function patchFinishReason(choice: OwnObject, table: FinishReasonTable): void {
+  const native = choice["finish_reason"];
+  const reason = finishReasonOf(native, table);
+  if (reason === native) return;
+  if (typeof native === "string" && native !== "" && typeof choice["native_finish_reason"] !== "string")
+    choice["native_finish_reason"] = native;
+  choice["finish_reason"] = reason;
 }
 
 /** `message` is a message or a delta. */
-export function patchMessage(message: Loose, reasoningField: string | undefined): void {
+export function patchMessage(message: OwnObject, reasoningField: string | undefined): void {
   const { content } = message;
   if (Array.isArray(content)) takeSummaries(message, content as readonly Json[]);
   if (typeof content === "object" && content !== null) patchContent(message, content);
@@ -43,7 +41,7 @@ export function patchMessage(message: Loose, reasoningField: string | undefined)
  * A list of blocks is replaced by its text, and its reasoning and references are moved to members of their own. An
  * object, which some servers send in JSON mode, is replaced by its JSON text.
  */
-function patchContent(message: Loose, content: Json): void {
+function patchContent(message: OwnObject, content: Json): void {
   if (!Array.isArray(content)) {
     message["content"] = JSON.stringify(content);
     return;
@@ -79,13 +77,13 @@ function textOf(value: Json | undefined): string {
 }
 
 /** Moves the reasoning text to one name, whichever names the server uses, also when it uses several. */
-function patchReasoning(message: Loose, reasoningField: string | undefined): void {
+function patchReasoning(message: OwnObject, reasoningField: string | undefined): void {
   if (reasoningField !== undefined) moveReasoning(message, reasoningField);
   if (message["reasoning"] !== undefined) moveReasoning(message, "reasoning");
   if (message["reasoning_content"] === null) delete message["reasoning_content"];
 }
 
-function moveReasoning(message: Loose, field: string): void {
+function moveReasoning(message: OwnObject, field: string): void {
   const text = message[field];
   if (text === undefined || (typeof text === "object" && text !== null)) return;
   delete message[field];
@@ -93,7 +91,7 @@ function moveReasoning(message: Loose, field: string): void {
   if (typeof text === "string" && (typeof there !== "string" || there === "")) message["reasoning_content"] = text;
 }
 
-function patchToolCalls(message: Loose, calls: Json): void {
+function patchToolCalls(message: OwnObject, calls: Json): void {
   const list = isObject(calls) ? [calls] : calls;
   if (!Array.isArray(list) || list.length === 0) {
     delete message["tool_calls"];
@@ -106,13 +104,13 @@ function patchToolCalls(message: Loose, calls: Json): void {
   }
 }
 
-export function hasToolCalls(message: Loose): boolean {
+export function hasToolCalls(message: OwnObject): boolean {
   const calls = message["tool_calls"];
   return Array.isArray(calls) && calls.length > 0;
 }
 
 /** Arguments that are an object become its JSON text. A text is kept unchanged, even if it was cut off. */
-function patchArguments(called: Loose): void {
+function patchArguments(called: OwnObject): void {
   const value = called["arguments"];
   if (typeof value === "string" || value === undefined) return;
   called["arguments"] = value === null ? "" : JSON.stringify(value);
@@ -122,7 +120,7 @@ function patchArguments(called: Loose): void {
  * Databricks' reasoning blocks are lists of signed pieces, which have to be sent back:
  * https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models
  */
-function takeSummaries(message: Loose, content: readonly Json[]): void {
+function takeSummaries(message: OwnObject, content: readonly Json[]): void {
   const summaries = content
     .filter(isObject)
     .flatMap((block) =>
@@ -139,11 +137,11 @@ function takeSummaries(message: Loose, content: readonly Json[]): void {
 }
 
 /** Writes missing arguments as an empty object. It is only for complete tool calls. */
-export function completeArguments(message: Loose): void {
+export function completeArguments(message: OwnObject): void {
   const calls = message["tool_calls"];
   if (!Array.isArray(calls)) return;
   for (const call of calls as readonly Json[]) {
-    const called = isObject(call) ? (call["function"] as Loose | undefined) : undefined;
+    const called = isObject(call) ? (call["function"] as OwnObject | undefined) : undefined;
     if (isObject(called) && (called["arguments"] === undefined || called["arguments"] === ""))
       called["arguments"] = "{}";
   }
@@ -155,7 +153,7 @@ const TOKEN_KEYS = ["token", "logprob", "bytes"] as const;
  * Keeps only `content` and `refusal`, only OpenAI's keys in their entries, and adds `top_logprobs` to each entry,
  * because clients assert all three. The parallel lists of the old completions operation become entries.
  */
-export function patchLogprobs(choice: Loose): void {
+export function patchLogprobs(choice: OwnObject): void {
   const { logprobs } = choice;
   if (!isObject(logprobs)) {
     if (logprobs !== undefined && logprobs !== null) choice["logprobs"] = null;
@@ -185,7 +183,7 @@ function entries(list: Json | undefined): Json {
 }
 
 function tokenOf(entry: JsonObject): JsonObject {
-  const token: Loose = {};
+  const token: OwnObject = {};
   for (const key of TOKEN_KEYS) if (entry[key] !== undefined) token[key] = entry[key];
   return token;
 }

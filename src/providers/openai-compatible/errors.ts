@@ -3,7 +3,6 @@
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { classOfStatus, describeErrorBody, isWebPage, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
 import type { ErrorAnswer, UpstreamFailure } from "../provider.ts";
-import type { ChoiceFailure } from "./choice.ts";
 import { CODE_RULES, OWN_STATUSES, TEXT_RULES } from "./error-rules.ts";
 import type { ErrorRule, OpenAICompatibleRow } from "./row.ts";
 
@@ -11,9 +10,8 @@ export interface ErrorClassifier {
   readonly classify: (answer: ErrorAnswer) => UpstreamFailure;
   /** The same for a body that has already been parsed. `body` is its text. */
   readonly classifyParsed: (status: number, parsed: Json, body: string) => UpstreamFailure;
-  readonly failureOf: (failure: ChoiceFailure) => UpstreamFailure;
   /** Whether something that came with status 200 is an error and not an answer. */
-  readonly saysError: (value: Json) => boolean;
+  readonly isError: (value: Json) => boolean;
 }
 
 export function errorClassifier(row: Pick<OpenAICompatibleRow, "errors" | "causeAt" | "statusAt">): ErrorClassifier {
@@ -39,13 +37,7 @@ export function errorClassifier(row: Pick<OpenAICompatibleRow, "errors" | "cause
   return {
     classifyParsed,
     classify: ({ status, body }) => classifyParsed(status, parseOrText(body), body),
-    failureOf: ({ class: failureClass, said }) => ({
-      class: failureClass,
-      message: `The provider ended the answer with the finish reason ${JSON.stringify(said)}.`,
-      param: null,
-      nativeCode: said,
-    }),
-    saysError: (value) => saysError(value) || ownStatus(value, row.statusAt) !== null,
+    isError: (value) => isErrorObject(value) || ownStatus(value, row.statusAt) !== null,
   };
 }
 
@@ -67,8 +59,8 @@ function matches(rule: ErrorRule, status: number, facts: ErrorFacts): boolean {
   return rule.text === undefined || rule.text.test(facts.message.slice(0, JUDGED_CHARACTERS));
 }
 
-function saysError(value: Json): boolean {
-  if (Array.isArray(value)) return isObject(value[0]) && saysError(value[0]);
+function isErrorObject(value: Json): boolean {
+  if (Array.isArray(value)) return isObject(value[0]) && isErrorObject(value[0]);
   if (!isObject(value)) return false;
   if (isFilled(value["error"])) return true;
   if (value["choices"] !== undefined) return false;
@@ -149,11 +141,11 @@ function readDetail(detail: Json | undefined): { readonly message: string | null
   if (!Array.isArray(detail)) return { message: null, param: null };
   const findings = (detail as readonly Json[]).filter(isObject).map((finding) => {
     const place = Array.isArray(finding["loc"]) ? finding["loc"].filter((step) => step !== "body").join(".") : "";
-    return { place, said: typeof finding["msg"] === "string" ? finding["msg"] : "invalid" };
+    return { place, message: typeof finding["msg"] === "string" ? finding["msg"] : "invalid" };
   });
   if (findings.length === 0) return { message: null, param: null };
   return {
-    message: findings.map(({ place, said }) => (place === "" ? said : `${place}: ${said}`)).join("; "),
+    message: findings.map(({ place, message }) => (place === "" ? message : `${place}: ${message}`)).join("; "),
     param: findings[0]!.place || null,
   };
 }

@@ -1,12 +1,13 @@
 // Finish reasons that several vendors document in place of OpenAI's. A vendor's other finish reasons are in its row.
-import { isFinishReason } from "../../core/chat.ts";
-import type { FinishWord, OpenAICompatibleRow } from "./row.ts";
+import { type FinishReason, isFinishReason } from "../../core/chat.ts";
+import { StreamError } from "../provider.ts";
+import type { FinishOutcome, OpenAICompatibleRow } from "./row.ts";
 
 /**
  * The keys are in lower case. Sources: Together's and TGI's API references; the stop reasons of Anthropic, Bedrock and
  * Google, which gateways pass on; Mistral's and OpenRouter's finish reasons.
  */
-const KNOWN: Readonly<Record<string, FinishWord>> = {
+const KNOWN: Readonly<Record<string, FinishOutcome>> = {
   eos: "stop",
   eos_token: "stop",
   stop_sequence: "stop",
@@ -27,18 +28,27 @@ const KNOWN: Readonly<Record<string, FinishWord>> = {
   abort: { failure: "server" },
 };
 
-export type FinishWords = ReadonlyMap<string, FinishWord>;
+export type FinishReasonTable = ReadonlyMap<string, FinishOutcome>;
 
-export function finishWords(row: Pick<OpenAICompatibleRow, "finishReasons">): FinishWords {
+export function finishReasonTable(row: Pick<OpenAICompatibleRow, "finishReasons">): FinishReasonTable {
   return new Map(Object.entries({ ...KNOWN, ...row.finishReasons }));
 }
 
 /**
  * `null` as long as there is no reason. An undocumented reason also ends the answer. It counts as `stop`, because the
- * client's form has no other value for it, and the vendor's own reason is sent beside it.
+ * client's form has no other value for it, and the vendor's own reason is sent beside it. Throws StreamError for a
+ * reason that stands for a failure.
  */
-export function finishWord(words: FinishWords, said: unknown): FinishWord | null {
-  if (typeof said !== "string" || said === "") return null;
-  const lower = said.toLowerCase();
-  return isFinishReason(lower) ? lower : (words.get(lower) ?? "stop");
+export function finishReasonOf(native: unknown, table: FinishReasonTable): FinishReason | null {
+  if (typeof native !== "string" || native === "") return null;
+  const reason = native.toLowerCase();
+  if (isFinishReason(reason)) return reason;
+  const outcome = table.get(reason) ?? "stop";
+  if (typeof outcome === "string") return outcome;
+  throw new StreamError({
+    class: outcome.failure,
+    message: `The provider ended the answer with the finish reason ${JSON.stringify(native)}.`,
+    param: null,
+    nativeCode: native,
+  });
 }

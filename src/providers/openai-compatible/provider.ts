@@ -3,14 +3,13 @@ import type { BlockType } from "../../core/chat.ts";
 import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { answerRules } from "./answer-rules.ts";
 import { capabilityTable } from "./capabilities.ts";
 import { conversationTables } from "./conversation.ts";
-import { decodeResponse } from "./decode.ts";
-import { encodeRequest } from "./encode.ts";
-import { errorClassifier } from "./errors.ts";
-import { finishWords } from "./finish-reasons.ts";
+import { decodeResponse } from "./decode-response.ts";
+import { encodeRequest } from "./encode-request.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
-import { openStream } from "./stream.ts";
+import { openStream } from "./decode-stream.ts";
 import { wirePlans } from "./wire-plan.ts";
 
 /** Model, conversation, output bound, number of answers, tools, streaming (promise 6.5). */
@@ -32,8 +31,7 @@ export const BEARER = { header: "authorization", prefix: "Bearer " } as const;
 export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
   const capabilities = capabilityTable(row);
   const planFor = wirePlans(row, capabilities);
-  const words = finishWords(row);
-  const errors = errorClassifier(row);
+  const rules = answerRules(row);
   const auth = row.auth ?? BEARER;
   return {
     ...PLAIN_PROVIDER,
@@ -59,9 +57,9 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     clientHeaders: row.clientHeaders ?? [],
     encodeRequest: (request, target) => encodeRequest(row, planFor, request, target),
     sign: (request, credential) => withKey(request, credential, auth),
-    decodeResponse: (body) => decodeResponse(row, words, errors, body),
-    openStream: () => openStream(row, words, errors),
-    classifyError: errors.classify,
+    decodeResponse: (body) => decodeResponse(body, rules),
+    openStream: () => openStream(rules),
+    classifyError: rules.errors.classify,
   };
 }
 

@@ -94,12 +94,12 @@ export interface OpenAICompatibleRow extends RowDifferences {
   /** A name of the reasoning text in answers other than `reasoning_content` and `reasoning`. */
   readonly reasoningField?: string;
   /** The vendor's finish reasons beside OpenAI's five and those in finish-reasons.ts. */
-  readonly finishReasons?: Readonly<Record<string, FinishWord>>;
+  readonly finishReasons?: Readonly<Record<string, FinishOutcome>>;
   /**
    * Set when answers carry no finish reason. The reason is then derived from the answer's content, and a stream ends
    * with the chunk that has the usage and no choices, which is always requested.
    */
-  readonly unsaidFinish?: true;
+  readonly lacksFinishReason?: true;
   /** The path of the usage when it is not at the top level: `x_groq.usage`. */
   readonly usageAt?: readonly [string, string];
   /** Figures of usage that the vendor bills and that neither its prompt tokens nor its completion tokens include. */
@@ -116,9 +116,6 @@ export interface OpenAICompatibleRow extends RowDifferences {
   /** Quirks that no field can express: named functions, each with a link to the vendor's page. */
   readonly hooks?: RowHooks;
 }
-
-/** The fields of a row that the decoders of answers read. */
-export type AnswerRow = Pick<OpenAICompatibleRow, "usageAt" | "billedBeside" | "reasoningField" | "unsaidFinish">;
 
 /** What a row can state for all its models or for some of them. */
 export interface RowDifferences {
@@ -169,7 +166,7 @@ export interface BlockRewrite {
 /**
  * One of OpenAI's finish reasons, or the class of a failure, because some vendors report an error as a finish reason.
  */
-export type FinishWord = FinishReason | { readonly failure: FailureClass };
+export type FinishOutcome = FinishReason | { readonly failure: FailureClass };
 
 /** A rule matches only when everything that it names matches. */
 export interface ErrorRule {

@@ -5,7 +5,7 @@ import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed, withUnnamedOf } from "../../core/usage.ts";
 import { mainTokenCount, tokenCount } from "../token-count.ts";
-import type { Loose } from "./choice.ts";
+import type { OwnObject } from "./choice.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 
 /** Names at the top level of usage that belong into its details, each with the vendor that documents it. */
@@ -109,7 +109,7 @@ const KNOWN: KnownFigures = {
 };
 
 /** Puts the figures of an answer or chunk under their names. A `usage` of null is kept. */
-export function patchUsage(answer: Loose, row: Pick<OpenAICompatibleRow, "usageAt" | "billedBeside">): void {
+export function patchUsage(answer: OwnObject, row: Pick<OpenAICompatibleRow, "usageAt" | "billedBeside">): void {
   const usage = answer["usage"] ?? usageElsewhere(answer, row);
   if (!isObject(usage)) return;
   // This comes before the parts that have names of their own here are added.
@@ -135,7 +135,7 @@ function sumOf(usage: JsonObject, names: readonly string[] = []): number {
   return names.reduce((sum, name) => sum + tokenCount(usage[name]), 0);
 }
 
-function usageElsewhere(answer: Loose, row: Pick<OpenAICompatibleRow, "usageAt">): Json | undefined {
+function usageElsewhere(answer: OwnObject, row: Pick<OpenAICompatibleRow, "usageAt">): Json | undefined {
   if (row.usageAt !== undefined) {
     const [outer, inner] = row.usageAt;
     const holder = answer[outer];
@@ -147,7 +147,7 @@ function usageElsewhere(answer: Loose, row: Pick<OpenAICompatibleRow, "usageAt">
   return isObject(first) && isObject(first["usage"]) ? first["usage"] : undefined;
 }
 
-function withOpenAINames(usage: Loose): JsonObject {
+function withOpenAINames(usage: OwnObject): JsonObject {
   // Some servers use the names of the Responses or Messages API.
   if (usage["prompt_tokens"] === undefined && typeof usage["input_tokens"] === "number")
     usage["prompt_tokens"] = usage["input_tokens"];
@@ -166,7 +166,7 @@ function withOpenAINames(usage: Loose): JsonObject {
   return usage;
 }
 
-function addDetail(usage: Loose, group: string, name: string, from: readonly string[]): void {
+function addDetail(usage: OwnObject, group: string, name: string, from: readonly string[]): void {
   const source = from.find((other) => typeof usage[other] === "number");
   if (source === undefined) return;
   const details = usage[group];

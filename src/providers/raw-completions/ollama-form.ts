@@ -3,15 +3,15 @@
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
 import type { ChatAnswer, ChatChunk, ResponseFormat } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import { patchLogprobs } from "../openai-compatible/choice.ts";
-import { parseAnswer } from "../openai-compatible/decode.ts";
-import { finishWord } from "../openai-compatible/finish-reasons.ts";
-import { parseEvent } from "../openai-compatible/stream.ts";
+import { finishReasonOf } from "../openai-compatible/finish-reasons.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
+import { parseSentJson } from "../sent-json.ts";
 import { present, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import { schemaOf } from "./openai-form.ts";
-import type { AnswerWords, CompletionForm } from "./row.ts";
+import type { CompletionForm } from "./row.ts";
 
 const CELLS: CapabilityCells = {
   ...NEVER_IN_PROMPTS,
@@ -63,13 +63,13 @@ export const ollamaForm: CompletionForm = {
     });
     return { url: `${target.baseUrl}/api/generate`, body, memo: null };
   },
-  decoders: (words) => ({
-    decodeResponse: (body) => decodeWhole(body, words),
+  decoders: (rules) => ({
+    decodeResponse: (body) => decodeAnswer(body, rules),
     openStream: () => ({
       push: ({ event, data }) => {
-        const line = parseEvent(data);
-        if (event === "error") throw new StreamError(words.errors.classifyParsed(200, line, data));
-        return [chunkOf(lineOf(line, data, words, "An event of the provider's stream"), words)];
+        const line = parseSentJson(data, "event");
+        if (event === "error") throw new StreamError(rules.errors.classifyParsed(200, line, data));
+        return [chunkOf(lineOf(line, data, rules, "An event of the provider's stream"), rules)];
       },
       end: () => [],
     }),
@@ -81,9 +81,9 @@ function formatOf(format: ResponseFormat | undefined): Json | undefined {
   return format.type === "json_object" ? "json" : schemaOf(format);
 }
 
-function decodeWhole(body: string, words: AnswerWords): ChatAnswer {
-  const line = lineOf(parseAnswer(body), body, words, "The provider's answer");
-  const { choices, usage } = chunkOf(line, words);
+function decodeAnswer(body: string, rules: AnswerRules): ChatAnswer {
+  const line = lineOf(parseSentJson(body, "answer"), body, rules, "The provider's answer");
+  const { choices, usage } = chunkOf(line, rules);
   return {
     choices: choices.map(({ delta = {}, finish_reason: reason, ...choice }) => ({
       ...choice,
@@ -95,19 +95,17 @@ function decodeWhole(body: string, words: AnswerWords): ChatAnswer {
 }
 
 /** A line without text is an error or malformed. */
-function lineOf(line: Json, text: string, { errors }: AnswerWords, what: string): JsonObject {
+function lineOf(line: Json, text: string, { errors }: AnswerRules, what: string): JsonObject {
   if (!isObject(line) || typeof line["response"] !== "string") {
-    if (errors.saysError(line)) throw new StreamError(errors.classifyParsed(200, line, text));
+    if (errors.isError(line)) throw new StreamError(errors.classifyParsed(200, line, text));
     throw new MalformedAnswer(`${what} has no response.`);
   }
   return line;
 }
 
-function chunkOf(line: JsonObject, { words, errors }: AnswerWords): ChatChunk {
-  const { response, thinking, done, done_reason: said, prompt_eval_count: prompt, eval_count: generated } = line;
-  const word = done === true ? (finishWord(words, said) ?? "stop") : null;
-  if (word !== null && typeof word === "object")
-    throw new StreamError(errors.failureOf({ class: word.failure, said: said as string }));
+function chunkOf(line: JsonObject, { finishReasons }: AnswerRules): ChatChunk {
+  const { response, thinking, done, done_reason: native, prompt_eval_count: prompt, eval_count: generated } = line;
+  const reason = done === true ? (finishReasonOf(native, finishReasons) ?? "stop") : null;
   const holder: Record<string, Json | undefined> = {
     logprobs: Array.isArray(line["logprobs"]) ? { content: line["logprobs"] } : undefined,
   };
@@ -121,11 +119,11 @@ function chunkOf(line: JsonObject, { words, errors }: AnswerWords): ChatChunk {
       {
         index: 0,
         delta,
-        finish_reason: word,
-        ...(word !== null &&
-          typeof said === "string" &&
-          said !== "" &&
-          said !== word && { native_finish_reason: said }),
+        finish_reason: reason,
+        ...(reason !== null &&
+          typeof native === "string" &&
+          native !== "" &&
+          native !== reason && { native_finish_reason: native }),
         ...(isObject(holder["logprobs"]) && { logprobs: holder["logprobs"] }),
       },
     ],

@@ -4,8 +4,8 @@
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
 import type { ChatParams, ResponseFormat } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { decodeResponse } from "../openai-compatible/decode.ts";
-import { openStream } from "../openai-compatible/stream.ts";
+import { decodeResponse } from "../openai-compatible/decode-response.ts";
+import { openStream } from "../openai-compatible/decode-stream.ts";
 import { present, stopWords } from "./body.ts";
 import { NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import type { CompletionForm, CompletionRow } from "./row.ts";
@@ -33,7 +33,6 @@ const CELLS: CapabilityCells = {
 };
 
 const PASSED = ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias", "seed"] as const;
-const NO_DIFFERENCES = {};
 
 export const openaiForm: CompletionForm = {
   framing: "sse",
@@ -56,9 +55,9 @@ export const openaiForm: CompletionForm = {
     });
     return { url: `${target.baseUrl}/completions`, body, memo: null };
   },
-  decoders: ({ words, errors }) => ({
-    decodeResponse: (body) => decodeResponse(NO_DIFFERENCES, words, errors, body),
-    openStream: () => openStream(NO_DIFFERENCES, words, errors),
+  decoders: (rules) => ({
+    decodeResponse: (body) => decodeResponse(body, rules),
+    openStream: () => openStream(rules),
   }),
 };
 

@@ -8,8 +8,7 @@ import {
   NATIVE,
   UNSUPPORTED,
 } from "../../core/capability.ts";
-import { errorClassifier } from "../openai-compatible/errors.ts";
-import { finishWords } from "../openai-compatible/finish-reasons.ts";
+import { answerRules } from "../openai-compatible/answer-rules.ts";
 import { BEARER, RESERVED, withKey } from "../openai-compatible/provider.ts";
 import { PROMPT_MEMBERS } from "../prompt-template/prompt-members.ts";
 import { PROMPT_PARAMETERS, promptOf } from "../prompt-template/prompt.ts";
@@ -19,7 +18,7 @@ import type { CompletionRow } from "./row.ts";
 
 export function completionProvider(row: CompletionRow): Provider {
   const { form } = row;
-  const errors = errorClassifier({ errors: [...(row.errors ?? []), ...(form.errors ?? [])] });
+  const rules = answerRules({ errors: [...(row.errors ?? []), ...(form.errors ?? [])] });
   return {
     ...PLAIN_PROVIDER,
     id: row.id,
@@ -52,8 +51,8 @@ export function completionProvider(row: CompletionRow): Provider {
       };
     },
     sign: (request, credential) => withKey(request, credential, BEARER),
-    ...form.decoders({ words: finishWords({}), errors }),
-    classifyError: errors.classify,
+    ...form.decoders(rules),
+    classifyError: rules.errors.classify,
   };
 }
 

@@ -3,8 +3,7 @@ import type { Capability, CapabilityCells, Feature } from "../../core/capability
 import type { ChatRequest } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import type { ErrorClassifier } from "../openai-compatible/errors.ts";
-import type { FinishWords } from "../openai-compatible/finish-reasons.ts";
+import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import type { ErrorRule } from "../openai-compatible/row.ts";
 import type { Prompt } from "../prompt-template/prompt.ts";
 import type { Framing, Provider } from "../provider.ts";
@@ -51,12 +50,6 @@ export interface EncodedForm {
   readonly memo: unknown;
 }
 
-/** What the decoders of a row are created with, once. */
-export interface AnswerWords {
-  readonly words: FinishWords;
-  readonly errors: ErrorClassifier;
-}
-
 export interface CompletionForm {
   readonly framing: Framing;
   readonly cells: CapabilityCells;
@@ -66,5 +59,5 @@ export interface CompletionForm {
   readonly reservedInside: Readonly<Record<string, string>>;
   readonly errors?: readonly ErrorRule[];
   encode(row: CompletionRow, request: ChatRequest, target: Target, prompt: Prompt): EncodedForm;
-  decoders(words: AnswerWords): Pick<Provider, "decodeResponse" | "openStream">;
+  decoders(rules: AnswerRules): Pick<Provider, "decodeResponse" | "openStream">;
 }

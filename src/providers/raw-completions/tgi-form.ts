@@ -1,18 +1,20 @@
 // Text Generation Inference's own form: /generate and /generate_stream, or its root that accepts both, as Inference
 // Endpoints serve it. https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
-import { mainTokenCount } from "../token-count.ts";
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
 import type { ChatAnswer, ChatChunk, ChatParams, FinishReason } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { describeText, parseAnswer } from "../openai-compatible/decode.ts";
-import { finishWord, type FinishWords } from "../openai-compatible/finish-reasons.ts";
-import { parseEvent } from "../openai-compatible/stream.ts";
-import { type DecodeContext, MalformedAnswer, StreamError } from "../provider.ts";
+import type { SseEvent } from "../../wire/sse.ts";
+import { readErrorJson } from "../error-body.ts";
+import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
+import { finishReasonOf } from "../openai-compatible/finish-reasons.ts";
+import { type DecodeContext, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
+import { describeText, parseSentJson } from "../sent-json.ts";
+import { mainTokenCount } from "../token-count.ts";
 import { present, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import { schemaOf } from "./openai-form.ts";
-import type { AnswerWords, CompletionForm } from "./row.ts";
-import { stopTrimmer, withoutStop } from "./stop-text.ts";
+import type { CompletionForm } from "./row.ts";
+import { stopTrimmer, type StopTrimmer, withoutStop } from "./stop-text.ts";
 
 const CELLS: CapabilityCells = {
   ...NEVER_IN_PROMPTS,
@@ -63,9 +65,9 @@ const RESERVED_INSIDE = {
   "parameters.details": "not sent, because details are always requested",
 };
 
-const decoders = ({ words, errors }: AnswerWords): ReturnType<CompletionForm["decoders"]> => ({
-  decodeResponse: (body, context) => decodeWhole(body, memoOf(context), { words, errors }),
-  openStream: (context) => openTgiStream(memoOf(context), { words, errors }),
+const decoders = (rules: AnswerRules): ReturnType<CompletionForm["decoders"]> => ({
+  decodeResponse: (body, context) => decodeAnswer(body, memoOf(context), rules),
+  openStream: (context) => new TgiStream(memoOf(context), rules),
 });
 
 /** The form of a server that users run themselves. */
@@ -121,11 +123,11 @@ function generation(
   return { parameters, memo: { topLogprobs, stop: stop ?? [] } };
 }
 
-function decodeWhole(body: string, memo: TgiMemo, { words, errors }: AnswerWords): ChatAnswer {
-  const parsed = parseAnswer(body);
+function decodeAnswer(body: string, memo: TgiMemo, rules: AnswerRules): ChatAnswer {
+  const parsed = parseSentJson(body, "answer");
   const answer = Array.isArray(parsed) ? (parsed[0] as Json | undefined) : parsed;
   if (!isObject(answer) || typeof answer["generated_text"] !== "string") {
-    if (errors.saysError(parsed)) throw new StreamError(errors.classifyParsed(200, parsed, body));
+    if (rules.errors.isError(parsed)) throw new StreamError(rules.errors.classifyParsed(200, parsed, body));
     throw new MalformedAnswer(
       isObject(answer)
         ? "The provider's answer has no generated_text."
@@ -133,7 +135,7 @@ function decodeWhole(body: string, memo: TgiMemo, { words, errors }: AnswerWords
     );
   }
   const details = isObject(answer["details"]) ? answer["details"] : {};
-  const finish = finishOf(details, words, { words, errors });
+  const finish = finishOf(details, rules);
   const content =
     finish.native === "stop_sequence" ? withoutStop(answer["generated_text"], memo.stop) : answer["generated_text"];
   const usage = usageOf(details);
@@ -156,14 +158,11 @@ function decodeWhole(body: string, memo: TgiMemo, { words, errors }: AnswerWords
 /** `native` is the server's own finish reason when it differs from OpenAI's. */
 function finishOf(
   details: JsonObject,
-  words: FinishWords,
-  { errors }: AnswerWords,
+  { finishReasons }: AnswerRules,
 ): { readonly reason: FinishReason | null; readonly native: string | null } {
-  const said = details["finish_reason"];
-  const reason = finishWord(words, said);
-  if (reason !== null && typeof reason === "object")
-    throw new StreamError(errors.failureOf({ class: reason.failure, said: said as string }));
-  return { reason, native: reason !== null && reason !== said ? (said as string) : null };
+  const native = details["finish_reason"];
+  const reason = finishReasonOf(native, finishReasons);
+  return { reason, native: reason !== null && reason !== native ? (native as string) : null };
 }
 
 /**
@@ -205,63 +204,61 @@ function tokenOf(token: Json | undefined): JsonObject {
   return { token: typeof text === "string" ? text : "", logprob: typeof logprob === "number" ? logprob : 0 };
 }
 
-function openTgiStream(
-  memo: TgiMemo,
-  words: AnswerWords,
-): ReturnType<ReturnType<CompletionForm["decoders"]>["openStream"]> {
-  const trimmer = stopTrimmer(memo.stop);
-  const { errors } = words;
+class TgiStream implements StreamDecoder {
+  readonly #memo: TgiMemo;
+  readonly #rules: AnswerRules;
+  readonly #trimmer: StopTrimmer;
 
-  return {
-    push({ event, data }): readonly ChatChunk[] {
-      const value = event === "error" ? errorText(data) : parseEvent(data);
-      if (event === "error" || (errors.saysError(value) && !(isObject(value) && isObject(value["token"]))))
-        throw new StreamError(errors.classifyParsed(200, value, data));
-      if (!isObject(value)) throw new MalformedAnswer("An event of the provider's stream is JSON, but not an object.");
-      const { token, details } = value;
-      const text =
-        isObject(token) && token["special"] !== true && typeof token["text"] === "string"
-          ? trimmer.push(token["text"])
-          : "";
-      const logprobs =
-        memo.topLogprobs !== null && isObject(token) && token["special"] !== true
-          ? logprobsOf([token], [value["top_tokens"] ?? null], memo.topLogprobs)
-          : null;
-      const chunks: ChatChunk[] =
-        text === "" && logprobs === null
-          ? []
-          : [{ choices: [{ index: 0, delta: { content: text }, ...(logprobs !== null && { logprobs }) }] }];
-      if (!isObject(details)) return chunks;
-      const { reason, native } = finishOf(details, words.words, words);
-      const rest = trimmer.end(native === "stop_sequence");
-      const usage = usageOf(details);
-      return [
-        ...chunks,
+  constructor(memo: TgiMemo, rules: AnswerRules) {
+    this.#memo = memo;
+    this.#rules = rules;
+    this.#trimmer = stopTrimmer(memo.stop);
+  }
+
+  push({ event, data }: SseEvent): readonly ChatChunk[] {
+    const { token, top_tokens: alternatives, details } = this.#readEvent(event, data);
+    const chunks = isObject(token) && token["special"] !== true ? this.#tokenChunks(token, alternatives) : [];
+    return isObject(details) ? [...chunks, this.#lastChunk(details)] : chunks;
+  }
+
+  end(): readonly ChatChunk[] {
+    const rest = this.#trimmer.end(false);
+    return rest === "" ? [] : [{ choices: [{ index: 0, delta: { content: rest } }] }];
+  }
+
+  /** An error that is not JSON is its own message. */
+  #readEvent(event: string, data: string): JsonObject {
+    const { errors } = this.#rules;
+    const value = event === "error" ? (readErrorJson(data) ?? data) : parseSentJson(data, "event");
+    if (event === "error" || (errors.isError(value) && !(isObject(value) && isObject(value["token"]))))
+      throw new StreamError(errors.classifyParsed(200, value, data));
+    if (!isObject(value)) throw new MalformedAnswer("An event of the provider's stream is JSON, but not an object.");
+    return value;
+  }
+
+  #tokenChunks(token: JsonObject, alternatives: Json | undefined): readonly ChatChunk[] {
+    const { topLogprobs } = this.#memo;
+    const content = typeof token["text"] === "string" ? this.#trimmer.push(token["text"]) : "";
+    const logprobs = topLogprobs === null ? null : logprobsOf([token], [alternatives ?? null], topLogprobs);
+    return content === "" && logprobs === null
+      ? []
+      : [{ choices: [{ index: 0, delta: { content }, ...(logprobs !== null && { logprobs }) }] }];
+  }
+
+  #lastChunk(details: JsonObject): ChatChunk {
+    const { reason, native } = finishOf(details, this.#rules);
+    const content = this.#trimmer.end(native === "stop_sequence");
+    const usage = usageOf(details);
+    return {
+      choices: [
         {
-          choices: [
-            {
-              index: 0,
-              delta: rest === "" ? {} : { content: rest },
-              finish_reason: reason ?? "stop",
-              ...(native !== null && { native_finish_reason: native }),
-            },
-          ],
-          ...(usage !== null && { usage }),
+          index: 0,
+          delta: content === "" ? {} : { content },
+          finish_reason: reason ?? "stop",
+          ...(native !== null && { native_finish_reason: native }),
         },
-      ];
-    },
-    end() {
-      const rest = trimmer.end(false);
-      return rest === "" ? [] : [{ choices: [{ index: 0, delta: { content: rest } }] }];
-    },
-  };
-}
-
-/** An error that is not JSON is its own message. */
-function errorText(data: string): Json {
-  try {
-    return parseEvent(data);
-  } catch {
-    return data;
+      ],
+      ...(usage !== null && { usage }),
+    };
   }
 }

@@ -1,11 +1,11 @@
 // Decodes predictions and their streams: https://replicate.com/docs/reference/http and
 // https://replicate.com/docs/topics/predictions/streaming
-import { mainTokenCount } from "../token-count.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseAnswer } from "../openai-compatible/decode.ts";
 import { errorClassifier } from "../openai-compatible/errors.ts";
 import { type DecodeContext, type FollowUp, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
+import { parseSentJson } from "../sent-json.ts";
+import { mainTokenCount } from "../token-count.ts";
 import type { ReplicateMemo } from "./encode-request.ts";
 
 /** Classifies the messages of failed predictions: https://replicate.com/docs/topics/predictions/lifecycle */
@@ -70,9 +70,9 @@ function streamAddress({ urls }: JsonObject, baseUrl: string): string | null {
 
 /** Throws StreamError for an error and MalformedAnswer for a body that is not a prediction. */
 function predictionOf(body: string): JsonObject {
-  const parsed = parseAnswer(body);
+  const parsed = parseSentJson(body, "answer");
   if (!isObject(parsed) || typeof parsed["status"] !== "string") {
-    if (errors.saysError(parsed)) throw new StreamError(errors.classifyParsed(200, parsed, body));
+    if (errors.isError(parsed)) throw new StreamError(errors.classifyParsed(200, parsed, body));
     throw new MalformedAnswer("The provider's answer is not a prediction.");
   }
   return parsed;
@@ -93,9 +93,9 @@ function failureOf(status: Json | undefined, error: Json | undefined): StreamErr
   if (PENDING.has(status)) return new MalformedAnswer("The provider's prediction is not finished.");
   if (status !== "failed" && status !== "canceled" && status !== "aborted")
     return new MalformedAnswer("The provider's prediction has an unknown status.");
-  const words =
+  const message =
     typeof error === "string" && error.trim() !== "" ? error : `The prediction ended with the status ${status}.`;
-  return new StreamError(errors.classifyParsed(200, { error: words }, words));
+  return new StreamError(errors.classifyParsed(200, { error: message }, message));
 }
 
 /** The output is a text or a list of its pieces. Any other output is returned as JSON. */

@@ -250,7 +250,7 @@ const snowflake: OpenAICompatibleRow = {
     },
   ],
   // The finish reason is empty in all recorded answers.
-  unsaidFinish: true,
+  lacksFinishReason: true,
 };
 
 /**

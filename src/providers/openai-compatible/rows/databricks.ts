@@ -3,7 +3,7 @@
 import type { ChatParams, ContentPart, Message } from "../../../core/chat.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { mapMessages } from "../messages.ts";
+import { mapMessages } from "../encode-messages.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { OPENAI_ONLY } from "./hosts.ts";
 

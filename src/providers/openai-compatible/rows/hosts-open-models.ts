@@ -2,7 +2,7 @@
 // schema does not name may still work.
 import { isObject } from "../../../core/json.ts";
 import { likeVllm } from "../conversation.ts";
-import { OPENAI_ONLY } from "../openai-only.ts";
+import { OPENAI_ONLY } from "../features.ts";
 import { audioAsUrl, enableThinking, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 

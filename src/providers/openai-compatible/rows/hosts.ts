@@ -3,7 +3,7 @@ import { defaultOnly, type Feature } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { likeVllm } from "../conversation.ts";
-import { mapMessages } from "../messages.ts";
+import { mapMessages } from "../encode-messages.ts";
 import { base64Of, sourceOf, stopAsList, textDocument, textPart, VENDOR_CHOICES } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 

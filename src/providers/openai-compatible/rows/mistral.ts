@@ -4,8 +4,8 @@
 import type { ContentPart, Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import type { CallIdForm } from "../../call-ids.ts";
-import { mapMessages } from "../messages.ts";
-import { OPENAI_ONLY } from "../openai-only.ts";
+import { mapMessages } from "../encode-messages.ts";
+import { OPENAI_ONLY } from "../features.ts";
 import { ADDRESS, base64Of, sourceOf, textPart } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 

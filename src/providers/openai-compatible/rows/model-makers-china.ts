@@ -3,7 +3,7 @@
 import { type Capability, NATIVE } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
-import { OPENAI_ONLY } from "../openai-only.ts";
+import { OPENAI_ONLY } from "../features.ts";
 import {
   audioAsUrl,
   CHOICE_BY_OFFER,

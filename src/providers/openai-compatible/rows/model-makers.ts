@@ -4,7 +4,7 @@ import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation-members.ts";
 import { likeOpenAI } from "../conversation.ts";
-import { BEYOND_TEXT, OPENAI_ONLY } from "../openai-only.ts";
+import { BEYOND_TEXT, OPENAI_ONLY } from "../features.ts";
 import {
   ADDRESS,
   base64Of,

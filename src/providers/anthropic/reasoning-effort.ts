@@ -4,7 +4,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ModelFacts } from "./models.ts";
 
-export const EFFORT_WORDS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 
 /** The smallest budget that the vendor accepts. */
 const MIN_BUDGET = 1_024;

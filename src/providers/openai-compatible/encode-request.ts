@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
 import type { EncodedRequest } from "../provider.ts";
-import { wireMessages } from "./messages.ts";
+import { wireMessages } from "./encode-messages.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 import type { WirePlan } from "./wire-plan.ts";
 

@@ -1,0 +1,54 @@
+// Decodes the text of a response body into a ChatAnswer: the provider's own object, corrected where OpenAI-compatible
+// servers write the same thing differently.
+import type { ChatAnswer } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { MalformedAnswer, StreamError } from "../provider.ts";
+import { parseSentJson } from "../sent-json.ts";
+import type { AnswerRules } from "./answer-rules.ts";
+import {
+  completeArguments,
+  hasToolCalls,
+  type OwnObject,
+  patchFinishReason,
+  patchLogprobs,
+  patchMessage,
+  requireNoError,
+} from "./choice.ts";
+import { patchUsage } from "./usage.ts";
+
+/** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
+export function decodeResponse(body: string, rules: AnswerRules): ChatAnswer {
+  const answer = parseSentJson(body, "answer");
+  if (rules.errors.isError(answer)) throw new StreamError(rules.errors.classifyParsed(200, answer, body));
+  if (!isObject(answer)) throw new MalformedAnswer("The provider's answer is JSON, but not an object.");
+  const own: OwnObject = answer;
+  const { choices } = own;
+  if (choices === null) own["choices"] = [];
+  else if (!Array.isArray(choices)) throw new MalformedAnswer("The provider's answer has no choices.");
+  else
+    for (const choice of choices as readonly Json[]) {
+      if (!isObject(choice)) throw new MalformedAnswer("The provider's answer has a choice that is not an object.");
+      patchChoice(choice, rules, body);
+    }
+  patchUsage(own, rules.row);
+  return own as unknown as ChatAnswer;
+}
+
+function patchChoice(choice: OwnObject, rules: AnswerRules, body: string): void {
+  requireNoError(choice, rules.errors, body);
+  patchFinishReason(choice, rules.finishReasons);
+  const message = messageOf(choice);
+  choice["message"] = message;
+  delete choice["delta"];
+  delete choice["text"];
+  patchMessage(message, rules.row.reasoningField);
+  if (rules.row.lacksFinishReason === true && (choice["finish_reason"] ?? null) === null)
+    choice["finish_reason"] = hasToolCalls(message) ? "tool_calls" : "stop";
+  if (choice["finish_reason"] !== "length") completeArguments(message);
+  if (choice["logprobs"] !== undefined) patchLogprobs(choice);
+}
+
+function messageOf({ message, delta, text }: JsonObject): OwnObject {
+  if (isObject(message)) return message;
+  return isObject(delta) ? delta : { content: text ?? null };
+}
