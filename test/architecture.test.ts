@@ -16,6 +16,7 @@ import {
   useViolations,
 } from "./architecture/house-rules.ts";
 import { importLawViolations, importRounds, layerOf, LAYERS, packageViolations } from "./architecture/import-law.ts";
+import { moduleStateViolations, type StateAllowance } from "./architecture/module-state.ts";
 import { parseFile, readTree, type SourceFile, type Violation } from "./architecture/source-tree.ts";
 import { ORDINARY_WORDS, vendorNames, vendorNameViolations, type Allowance } from "./architecture/vendor-names.ts";
 
@@ -51,6 +52,25 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
   { path: "src/auth/policy-settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   { path: "src/cli/simulation/traffic.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   { path: "src/snapshot/configuration.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
+];
+
+const SHARED_SEARCH = "remembers where the last search found its text, so that several detectors search a text once";
+const SCRATCH = "an array that only one synchronous scan uses at a time";
+const DRAWN_AHEAD = "random digits that are drawn in blocks; no digit is used twice";
+
+/** State that modules may hold, and why. */
+const STATE_ALLOWED: readonly StateAllowance[] = [
+  { path: "src/core/ids.ts", name: "digits", reason: DRAWN_AHEAD },
+  { path: "src/core/ids.ts", name: "used", reason: DRAWN_AHEAD },
+  {
+    path: "src/auth/work-meter.ts",
+    name: "left",
+    reason: "bounds one synchronous search from within, and is restored when the search returns",
+  },
+  { path: "src/auth/detector-national-ids.ts", name: "SEVEN_DIGITS", reason: SHARED_SEARCH },
+  { path: "src/auth/detector-national-ids.ts", name: "THIRTEEN_DIGITS", reason: SHARED_SEARCH },
+  { path: "src/wire/json-scan.ts", name: "COUNTS", reason: SCRATCH },
+  { path: "src/wire/json-scan.ts", name: "OBJECTS", reason: SCRATCH },
 ];
 
 /** Where modules are loaded that an operator names. */
@@ -161,6 +181,20 @@ describe("what is handed in", () => {
   });
   test("the console: written in src/cli and src/main.ts only", () => {
     expect(shown(useViolations(src, ["console.*"], inLayer("cli", "main.ts")))).toEqual([]);
+  });
+});
+
+describe("state", () => {
+  test("belongs to objects that are opened and closed, not to modules", () => {
+    expect(shown(moduleStateViolations(src, STATE_ALLOWED))).toEqual([]);
+  });
+  test("has no exception that is no longer needed", () => {
+    const needed = moduleStateViolations(src, []);
+    expect(
+      STATE_ALLOWED.filter(
+        ({ path, name }) => !needed.some((each) => each.path === path && each.what.startsWith(`${name} `)),
+      ),
+    ).toEqual([]);
   });
 });
 
@@ -327,6 +361,31 @@ describe("the judges can fail", () => {
     expect(
       callViolations(tree({ "src/core/a.ts": "await fetch(url); Bun.connect({}); upstream.send(x);" }), SOCKETS),
     ).toHaveLength(2);
+  });
+  test("state: a variable, a cache, an object that can change, a changed table, a static field", () => {
+    const judge = (text: string, allowed: readonly StateAllowance[] = []): readonly string[] =>
+      moduleStateViolations(tree({ "src/core/a.ts": text }), allowed).map(({ what }) => what);
+    for (const text of [
+      "let last = 0;",
+      "export var last = 0;",
+      "const known = new WeakMap(); export function f(a) { known.set(a, 1); }",
+      "const names = []; const add = (name) => names.push(name);",
+      "const state = { count: 0 }; export function f() { state.count += 1; }",
+      "const table = {}; export function f(name) { delete table[name]; }",
+      "const pool = new Pool();",
+      "export class A { static count = 0; }",
+    ])
+      expect([text, judge(text).length]).toEqual([text, 1]);
+    for (const text of [
+      "const NAMES: ReadonlySet<string> = new Set(['a']); export function f(a) { return NAMES.has(a); }",
+      "const TABLE = new Uint8Array(256); for (const code of [1, 2]) TABLE[code] = 1;",
+      "const f = () => { let count = 0; const known = new Map(); known.set(1, count++); return known; };",
+      "const STEP = /a/g; export function f(text) { STEP.lastIndex = 5; return STEP.exec(text); }",
+      "export class A { static readonly NONE = new A(); #count = 0; next() { return this.#count++; } }",
+      "declare let ambient: number;",
+    ])
+      expect([text, judge(text)]).toEqual([text, []]);
+    expect(judge("let last = 0;", [{ path: "src/core/a.ts", name: "last", reason: "a test" }])).toEqual([]);
   });
   test("forms: default export, barrel, enum, namespace, decorator, base class", () => {
     for (const text of [

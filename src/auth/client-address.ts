@@ -4,7 +4,8 @@
 import { isIP } from "node:net";
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken } from "../core/identity.ts";
-import type { IpRanges, ProxyTrust } from "../core/snapshot.ts";
+import { memoizePerObject } from "../core/memoization.ts";
+import type { ProxyTrust } from "../core/snapshot.ts";
 import { compileIpRanges } from "../wire/ip-range.ts";
 
 /** `null` when the address is unknown, also when the header of a trusted proxy cannot be parsed. */
@@ -28,7 +29,7 @@ export function clientAddress(
   return client;
 }
 
-const ranges = new WeakMap<AccessToken, IpRanges>();
+const rangesOf = memoizePerObject((token: AccessToken) => compileIpRanges(token.ipRanges));
 
 /**
  * Throws `address_forbidden` when the token may not be used from this address. `address` is called only for a token
@@ -36,10 +37,8 @@ const ranges = new WeakMap<AccessToken, IpRanges>();
  */
 export function requireAddress(token: AccessToken, address: () => string | null): void {
   if (token.ipRanges.length === 0) return;
-  let allowed = ranges.get(token);
-  if (allowed === undefined) ranges.set(token, (allowed = compileIpRanges(token.ipRanges)));
   const from = address();
-  if (from === null || !allowed.has(from))
+  if (from === null || !rangesOf(token).has(from))
     throw new GatewayError(
       "address_forbidden",
       `The access token ${token.id} may not be used from ${from === null ? "an unknown address" : `the address ${from}`}.`,

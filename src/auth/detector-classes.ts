@@ -1,8 +1,10 @@
 // The classes of personal data and secrets that a guard knows by name. Each is a pattern with the check digit of its
 // kind of number, where there is one: the right number of digits does not suffice.
+import { lazy, memoizeBounded } from "../core/memoization.ts";
 import type { Detector } from "../core/policy.ts";
 import { emailDetector } from "./detector-email.ts";
 import {
+  NATIONAL_ID_NAMES,
   NATIONAL_IDS,
   type NationalId,
   type NationalIdForm,
@@ -23,36 +25,33 @@ const MAX_LENGTH = 128;
  */
 export function detectorsOf(name: PiiClass, countries: readonly NationalId[]): readonly Detector[] {
   if (name === "email") return [emailDetector];
-  if (name !== "national_id") return [once(`class ${name}`, MAKERS[name])];
+  if (name !== "national_id") return [DETECTORS[name]()];
   const chosen = countries.length > 0;
-  return (chosen ? countries : (Object.keys(NATIONAL_IDS) as NationalId[])).map((country) =>
-    nationalId(country, chosen),
-  );
+  return (chosen ? countries : NATIONAL_ID_NAMES).map((country) => nationalId({ country, chosen }));
 }
 
-function nationalId(country: NationalId, chosen: boolean): Detector {
-  const source = `national_id ${country} ${chosen ? "named" : "any"}`;
-  return once(source, () => nationalDetector(NATIONAL_IDS[country], chosen, source));
+interface ChosenId {
+  readonly country: NationalId;
+  readonly chosen: boolean;
 }
+
+const MAX_NATIONAL_IDS = 2 * NATIONAL_ID_NAMES.length;
+const sourceOf = ({ country, chosen }: ChosenId): string => `national_id ${country} ${chosen ? "named" : "any"}`;
+/** A program is compiled when the first policy needs it. */
+const nationalId = memoizeBounded(
+  MAX_NATIONAL_IDS,
+  (id: ChosenId) => nationalDetector(NATIONAL_IDS[id.country], id.chosen, sourceOf(id)),
+  sourceOf,
+);
 
 /** The detector of this source; `null` when the source names no class. */
 export function classDetectorOf(source: string): Detector | null {
   const [kind, name, chosen] = source.split(" ");
   if (kind === "national_id" && Object.hasOwn(NATIONAL_IDS, name!))
-    return nationalId(name as NationalId, chosen === "named");
+    return nationalId({ country: name as NationalId, chosen: chosen === "named" });
   return kind === "class" && PII_CLASSES.some((known) => known === name && known !== "national_id")
     ? detectorsOf(name as PiiClass, [])[0]!
     : null;
-}
-
-const made = new Map<string, Detector>();
-/** A program is compiled when the first policy needs it. */
-function once(name: string, make: () => Detector): Detector {
-  const known = made.get(name);
-  if (known !== undefined) return known;
-  const fresh = make();
-  made.set(name, fresh);
-  return fresh;
 }
 
 /** The match is part of a longer sequence of letters and digits, such as a UUID, or follows a decimal point. */
@@ -96,8 +95,8 @@ const WORK = 60;
 /** Keys can be long: a private key of 4,096 bits in PEM has 3,300 characters. */
 const MAX_SECRET = 16_384;
 
-const MAKERS = {
-  card: () =>
+const DETECTORS = {
+  card: lazy(() =>
     classDetector({
       source: "class card",
       mask: "[card]",
@@ -105,7 +104,8 @@ const MAKERS = {
       hint: { search: THIRTEEN_DIGITS, lead: 0 },
       accept: cardIn,
     }),
-  iban: () =>
+  ),
+  iban: lazy(() =>
     classDetector({
       source: "class iban",
       mask: "[iban]",
@@ -113,7 +113,8 @@ const MAKERS = {
       hint: { search: new HintSearch(/[A-Za-z]{2}\d\d/, 4), lead: 0 },
       accept: ibanIn,
     }),
-  phone: () =>
+  ),
+  phone: lazy(() =>
     classDetector({
       source: "class phone",
       mask: "[phone]",
@@ -121,7 +122,8 @@ const MAKERS = {
       hint: { search: SEVEN_DIGITS, lead: 1 },
       accept: phoneIn,
     }),
-  secret: () =>
+  ),
+  secret: lazy(() =>
     classDetector({
       source: "class secret",
       mask: "[secret]",
@@ -136,6 +138,7 @@ const MAKERS = {
       maxLength: MAX_SECRET,
       accept: secretIn,
     }),
+  ),
 } as const;
 
 /** With a country code (E.164), or in the North American form, or with the trunk prefix 0 and a separator. */

@@ -1,7 +1,8 @@
 // Models that a tenant and a project have enabled (promise 1.4): where their settings list models, every other model is
 // unknown there.
 import { GatewayError } from "../core/errors.ts";
-import { compileGlob, type Glob } from "../core/glob.ts";
+import { compileGlob } from "../core/glob.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
 
 type Settings = Pick<Snapshot, "tenantSettings" | "projectSettings">;
@@ -11,7 +12,7 @@ interface Place {
   readonly projectId: string | null;
 }
 
-const compiled = new WeakMap<ScopeSettings, readonly Glob[]>();
+const globsOf = memoizePerObject((models: readonly string[]) => models.map(compileGlob));
 
 /** `name` is `provider:model`. */
 export function isEnabled(
@@ -37,7 +38,5 @@ export function requireEnabled(settings: Settings, place: Place, name: string): 
 
 function names(settings: ScopeSettings | undefined, name: string): boolean {
   if (settings?.models === undefined) return true;
-  const globs = compiled.get(settings) ?? settings.models.map(compileGlob);
-  compiled.set(settings, globs);
-  return globs.some((glob) => glob(name));
+  return globsOf(settings.models).some((glob) => glob(name));
 }

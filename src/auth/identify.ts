@@ -1,8 +1,9 @@
 // Identifies the caller by any accepted token, one of the gateway's own or one of a company login, and checks that the
 // token may be used from the client's address.
 import { GatewayError } from "../core/errors.ts";
-import type { AccessToken } from "../core/identity.ts";
+import type { AccessToken, User } from "../core/identity.ts";
 import { loginKey } from "../core/login.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { authenticate } from "./authenticate.ts";
 import { requireAddress } from "./client-address.ts";
@@ -57,7 +58,14 @@ function withRole(verified: AccessToken, snapshot: Read, onKnown: (token: Access
   );
 }
 
-const linked = new WeakMap<AccessToken, AccessToken>();
+/** Returns the same token for each call of a user, because what is compiled of a token is kept for the object. */
+const ofLinkedUser = memoizePerObject(({ id: userId }: User) =>
+  memoizePerObject((token: AccessToken): AccessToken => ({
+    ...token,
+    userId,
+    granted: token.granted!.map((membership) => ({ ...membership, userId })),
+  })),
+);
 
 /** Replaces the user by the one in the database that is linked to this login, if the tenant has one. */
 function ofUser(token: AccessToken, { loginUsers }: Read): AccessToken {
@@ -65,16 +73,7 @@ function ofUser(token: AccessToken, { loginUsers }: Read): AccessToken {
     loginUsers.size === 0 || token.login === undefined
       ? undefined
       : loginUsers.get(loginKey(token.tenantId, token.login));
-  if (user === undefined) return token;
-  const known = linked.get(token);
-  if (known?.userId === user.id) return known;
-  const own = {
-    ...token,
-    userId: user.id,
-    granted: token.granted!.map((membership) => ({ ...membership, userId: user.id })),
-  };
-  linked.set(token, own);
-  return own;
+  return user === undefined ? token : ofLinkedUser(user)(token);
 }
 
 const MAX_LENGTH = 16_384;

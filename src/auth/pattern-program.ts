@@ -1,6 +1,7 @@
 // Compiles a regular expression with re2js to the program that the pattern machine runs over text in pieces. The syntax
 // is RE2's: it has no backreferences and no lookaround, so every pattern runs in time linear in the text.
 // https://github.com/google/re2/wiki/Syntax
+import { lazy } from "../core/memoization.ts";
 import type * as Re2 from "re2js";
 
 export const MAX_PATTERN = 1000;
@@ -93,12 +94,11 @@ export function compilePattern(pattern: string): PatternProgram {
   };
 }
 
-let library: typeof Re2 | null = null;
+const library = lazy(() => import.meta.require("re2js") as typeof Re2);
 
 /** Loads the library with the first pattern. Throws the library's error. */
 export function linearPattern(pattern: string): Re2.RE2JS {
-  library ??= import.meta.require("re2js") as typeof Re2;
-  return library.RE2JS.compile(pattern);
+  return library().RE2JS.compile(pattern);
 }
 
 /** The number of instructions of the pattern's program. Throws PatternError. */

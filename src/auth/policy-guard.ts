@@ -1,5 +1,5 @@
 // Compiles the guard in the document of a policy: its classes and patterns become detectors.
-import { BoundedCache } from "../core/bounded-cache.ts";
+import { memoizeBounded } from "../core/memoization.ts";
 import type { Detector, Guard } from "../core/policy.ts";
 import { classDetectorOf, detectorsOf, type PiiClass } from "./detector-classes.ts";
 import type { NationalId } from "./detector-national-ids.ts";
@@ -54,14 +54,11 @@ export function openDetector(source: string): Detector {
   return source.startsWith(PATTERN) ? guardPattern(source.slice(PATTERN.length)) : classDetectorOf(source)!;
 }
 
-/** After a change of the configuration most patterns are the same as before. */
-const detectors = new BoundedCache<string, Detector>(10_000);
+const MAX_PATTERNS = 10_000;
 
-/** Throws PatternError. */
-export function guardPattern(pattern: string): Detector {
-  return detectors.getOrMake(pattern, () => {
-    const program = compilePattern(pattern);
-    if (matchesNothing(program)) throw new PatternError("it matches the empty text, and so everywhere");
-    return patternDetector({ mask: "[masked]", source: PATTERN + pattern, program, maxLength: MAX_MATCH });
-  });
-}
+/** Throws PatternError. After a change of the configuration most patterns are the same as before. */
+export const guardPattern = memoizeBounded(MAX_PATTERNS, (pattern: string): Detector => {
+  const program = compilePattern(pattern);
+  if (matchesNothing(program)) throw new PatternError("it matches the empty text, and so everywhere");
+  return patternDetector({ mask: "[masked]", source: PATTERN + pattern, program, maxLength: MAX_MATCH });
+});

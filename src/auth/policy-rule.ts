@@ -1,7 +1,7 @@
 // Rules in CEL: parsed, checked and bounded once when they are loaded, and evaluated on calls. Only this file uses the
 // library. What could make a rule slow is refused here: macros inside macros, functions that make long values, and
 // regular expressions that backtrack (promise 3.1). https://github.com/google/cel-spec/blob/master/doc/langdef.md
-import { BoundedCache } from "../core/bounded-cache.ts";
+import { lazy, memoizeBounded } from "../core/memoization.ts";
 import type * as Cel from "@marcbachmann/cel-js";
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
 import type { RE2JS } from "re2js";
@@ -71,15 +71,10 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
 /** Adding values of these types gives nothing longer. */
 const FIXED_SIZE = /^(int|uint|double|google\.protobuf\.(Timestamp|Duration))$/;
 
-/** Throws RuleError. */
-export function compileRule(text: string): CompiledRule {
-  return compiled.getOrMake(text, () => compile(text));
-}
 const MAX_KNOWN = 10_000;
-/** After a change of the configuration most rules are the same as before. */
-const compiled = new BoundedCache<string, CompiledRule>(MAX_KNOWN);
 
-function compile(text: string): CompiledRule {
+/** Throws RuleError. After a change of the configuration most rules are the same as before. */
+export const compileRule = memoizeBounded(MAX_KNOWN, (text: string): CompiledRule => {
   if (text.length > MAX_RULE) throw new RuleError(`a rule has at most ${MAX_RULE} characters`);
   const { ast, type } = checked(text, text);
   if (type !== "bool")
@@ -94,20 +89,21 @@ function compile(text: string): CompiledRule {
   return {
     mentions: walk.mentions,
     denies(facts) {
-      matched = 0;
-      steps = 0;
+      environment().matching.begin();
       const outcome: unknown = program(facts);
       if (typeof outcome !== "boolean") throw new FactError("the rule gave neither true nor false");
       return outcome;
     },
   };
+});
+
+interface RuleEnvironment {
+  readonly rules: Environment;
+  readonly matching: PatternMatching;
 }
 
-let environment: Environment | null = null;
-
-function rules(): Environment {
-  if (environment !== null) return environment;
-  // The library is loaded with the first rule; a gateway without rules saves a dozen megabytes.
+/** The library is loaded with the first rule; a gateway without rules saves a dozen megabytes. */
+const environment = lazy((): RuleEnvironment => {
   const cel = import.meta.require("@marcbachmann/cel-js") as typeof Cel;
   const made = new cel.Environment({
     unlistedVariablesAreDyn: false,
@@ -170,9 +166,12 @@ function rules(): Environment {
     );
   made.registerFunction(`${BOUNDED}(list<V>): list<V>`, withinBound);
   made.registerFunction(`${BOUNDED}(map<K, V>): map<K, V>`, withinBound);
-  made.registerFunction(`string.${MATCHES}(string): bool`, matchesPattern);
-  return (environment = made);
-}
+  const matching = new PatternMatching();
+  made.registerFunction(`string.${MATCHES}(string): bool`, (text: string, pattern: string) =>
+    matching.matches(text, pattern),
+  );
+  return { rules: made, matching };
+});
 
 /** Names that replace a macro's list and `matches` in the program. */
 const BOUNDED = "bounded__list";
@@ -191,23 +190,33 @@ interface Pattern {
   readonly size: number;
 }
 
-const patterns = new BoundedCache<string, Pattern>(MAX_KNOWN);
-let matched = 0;
-let steps = 0;
+/** Only patterns of loaded rules get here. */
+const patternOf = memoizeBounded(MAX_KNOWN, (pattern: string): Pattern => ({
+  matcher: linearPattern(pattern),
+  size: instructionsOf(pattern),
+}));
 
-/** Takes time linear in the text, within the bounds above. Only patterns of loaded rules get here. */
-function matchesPattern(text: string, pattern: string): boolean {
-  matched += text.length;
-  if (matched > MAX_MATCHED)
-    throw new FactError(`patterns can match against at most ${MAX_MATCHED} characters in one evaluation`);
-  const { matcher, size } = patternOf(pattern);
-  steps += text.length * size;
-  if (steps > MAX_STEPS) throw new FactError("its patterns are too expensive for texts of this length");
-  return matcher.test(text);
-}
+/** Bounds the work of all patterns in one evaluation of a rule. An evaluation is never interrupted by another one. */
+class PatternMatching {
+  #characters = 0;
+  #steps = 0;
 
-function patternOf(pattern: string): Pattern {
-  return patterns.getOrMake(pattern, () => ({ matcher: linearPattern(pattern), size: instructionsOf(pattern) }));
+  /** Begins an evaluation. */
+  begin(): void {
+    this.#characters = 0;
+    this.#steps = 0;
+  }
+
+  /** Takes time linear in the text. Throws FactError when the evaluation exceeds its bounds. */
+  matches(text: string, pattern: string): boolean {
+    this.#characters += text.length;
+    if (this.#characters > MAX_MATCHED)
+      throw new FactError(`patterns can match against at most ${MAX_MATCHED} characters in one evaluation`);
+    const { matcher, size } = patternOf(pattern);
+    this.#steps += text.length * size;
+    if (this.#steps > MAX_STEPS) throw new FactError("its patterns are too expensive for texts of this length");
+    return matcher.test(text);
+  }
 }
 
 interface Checked {
@@ -219,7 +228,7 @@ interface Checked {
 /** `shown` is the text as its author wrote it. */
 function checked(text: string, shown: string): Checked {
   try {
-    const program = rules().parse(text);
+    const program = environment().rules.parse(text);
     const result = program.check();
     if (!result.valid) throw result.error!;
     return { ast: program.ast, type: result.type ?? "dyn", program };

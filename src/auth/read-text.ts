@@ -1,6 +1,7 @@
 // A text in the form in which detectors read it; each unit keeps its position in the text as it was written. In JSON,
 // escapes are decoded. For classes of data, digits and signs of other scripts and widths are read as their ASCII forms,
 // and characters without width are skipped.
+import { memoizeBounded } from "../core/memoization.ts";
 import type { TextWindow } from "../core/policy.ts";
 
 export interface Reading {
@@ -128,29 +129,23 @@ function unescaped(escape: string): string {
   return ESCAPES[escape[1] ?? ""] ?? escape[1] ?? "\\";
 }
 
-const known = new Map<string, string>();
+const MAX_CHARACTERS = 65_536;
 const NO_WIDTH = /^[\p{Cf}\u034f\ufe00-\ufe0f]$/u;
 const DASH = /^[\p{Pd}\u2212]$/u;
 const DIGIT = /^\p{Nd}$/u;
 
 /** The ASCII character that a reader would see; empty for an invisible character; the character itself otherwise. */
 function asciiOf(character: string): string {
-  if (character.length === 1 && character.charCodeAt(0) < 128) return character;
-  let read = known.get(character);
-  if (read === undefined) {
-    read = asciiForm(character);
-    known.set(character, read);
-  }
-  return read;
+  return character.length === 1 && character.charCodeAt(0) < 128 ? character : asciiForm(character);
 }
 
-function asciiForm(character: string): string {
+const asciiForm = memoizeBounded(MAX_CHARACTERS, (character: string): string => {
   if (NO_WIDTH.test(character)) return "";
   if (DASH.test(character)) return "-";
   if (DIGIT.test(character)) return digitOf(character.codePointAt(0)!);
   const plain = character.normalize("NFKC");
   return plain.length === 1 && plain.charCodeAt(0) < 128 ? plain : character;
-}
+});
 
 /**
  * Decimal digits form runs of ten that begin with zero; runs may follow each other.

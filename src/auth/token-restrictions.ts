@@ -4,18 +4,12 @@
 import { GatewayError } from "../core/errors.ts";
 import { compileGlob, type Glob } from "../core/glob.ts";
 import type { AccessToken, TokenRestrictions } from "../core/identity.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import { DIRECT_ROUTE } from "../core/route.ts";
-
-const compiled = new WeakMap<AccessToken, TokenRestrictions>();
 
 /** `null` when the token is restricted neither to models nor to routes. */
 export function restrictionsOf(token: AccessToken): TokenRestrictions | null {
-  if (token.models.length === 0 && token.routes.length === 0) return null;
-  const known = compiled.get(token);
-  if (known !== undefined) return known;
-  const fresh = compile(token);
-  compiled.set(token, fresh);
-  return fresh;
+  return token.models.length === 0 && token.routes.length === 0 ? null : compiled(token);
 }
 
 interface Named {
@@ -59,7 +53,7 @@ export function permitsRoute(
   );
 }
 
-function compile({ models, routes }: Pick<AccessToken, "models" | "routes">): TokenRestrictions {
+const compiled = memoizePerObject(({ models, routes }: AccessToken): TokenRestrictions => {
   const ofModels = models.map((pattern) => compileGlob(withColon(pattern)));
   const ofRoutes = routes.map(compileGlob);
   return {
@@ -67,7 +61,7 @@ function compile({ models, routes }: Pick<AccessToken, "models" | "routes">): To
     coversRoute: (name) => matches(ofRoutes, name),
     permitsModel: (name) => matches(ofModels, name),
   };
-}
+});
 
 function matches(globs: readonly Glob[], text: string): boolean {
   for (const glob of globs) if (glob(text)) return true;

@@ -1,6 +1,6 @@
 // The calendar of a time zone, for rules. The language's time zone tables are expensive, so they are read once for each
 // moment and zone, however often rules ask.
-import { BoundedCache } from "../core/bounded-cache.ts";
+import { memoizeBounded } from "../core/memoization.ts";
 
 const FIELDS = {
   year: "numeric",
@@ -20,14 +20,14 @@ interface Zone {
   /** A date whose UTC fields are those of the zone. */
   local: Date;
 }
-const zones = new BoundedCache<string, Zone>(MAX_ZONES);
+const zoneOf = memoizeBounded(MAX_ZONES, (name: string): Zone => ({
+  format: new Intl.DateTimeFormat("en-US", { timeZone: name, era: "short", ...FIELDS }),
+  atMs: Number.NaN,
+  local: new Date(Number.NaN),
+}));
 
 function localTime(at: Date, name: string): Date {
-  const zone = zones.getOrMake(name, () => ({
-    format: new Intl.DateTimeFormat("en-US", { timeZone: name, era: "short", ...FIELDS }),
-    atMs: Number.NaN,
-    local: at,
-  }));
+  const zone = zoneOf(name);
   const atMs = at.getTime();
   if (zone.atMs === atMs) return zone.local;
   const parts = new Map(zone.format.formatToParts(at).map(({ type, value }) => [type, value]));

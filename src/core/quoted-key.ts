@@ -3,6 +3,7 @@
 // pieces, it holds back what may be the beginning of a key. Ordinary words that are configured where no key is needed
 // do not count as keys.
 import { KeyWindows } from "./key-windows.ts";
+import { memoizeBounded } from "./memoization.ts";
 import { CREDENTIAL } from "./redaction.ts";
 
 const MIN_LENGTH = 16;
@@ -12,9 +13,6 @@ const MIN_LENGTH = 16;
  */
 const SHOWN_LENGTH = 8;
 const MAX_KNOWN = 1_000;
-
-const windows = new Map<string, KeyWindows>();
-const spellings = new Map<string, readonly string[]>();
 
 /**
  * Whether a secret looks like a key, and not like a word, a path or an address, which may be configured in place of a
@@ -33,19 +31,15 @@ export function withoutKeys(text: string, keys: readonly string[]): string {
   return clean;
 }
 
-function windowsOf(keys: readonly string[]): KeyWindows {
-  const name = keys.join("\n");
-  const found = windows.get(name);
-  if (found !== undefined) return found;
-  if (windows.size >= MAX_KNOWN) windows.clear();
-  const made = new KeyWindows(keys.flatMap(spellingsOf));
-  windows.set(name, made);
-  return made;
-}
+const joined = (keys: readonly string[]): string => keys.join("\n");
 
-function spellingsOf(key: string): readonly string[] {
-  const found = spellings.get(key);
-  if (found !== undefined) return found;
+const windowsOf = memoizeBounded(
+  MAX_KNOWN,
+  (keys: readonly string[]) => new KeyWindows(keys.flatMap(spellingsOf)),
+  joined,
+);
+
+const spellingsOf = memoizeBounded(MAX_KNOWN, (key: string): readonly string[] => {
   const bytes = Buffer.from(key);
   const all = new Set([
     key,
@@ -70,11 +64,8 @@ function spellingsOf(key: string): readonly string[] {
           .slice(before === 0 ? 0 : before + 1, -1),
       );
   }
-  if (spellings.size >= MAX_KNOWN) spellings.clear();
-  const made = [...all];
-  spellings.set(key, made);
-  return made;
-}
+  return [...all];
+});
 
 /**
  * Finds every usual spelling of several keys in one pass over a text, with the automaton of Aho and Corasick (CACM 18,
@@ -99,17 +90,6 @@ export class KeyFinder {
   constructor(keys: readonly string[]) {
     for (const spelled of keys.flatMap(spellingsOf)) this.#add(spelled);
     this.#link();
-  }
-
-  /** Returns the finder of these keys, from a cache where possible. */
-  static of(keys: readonly string[]): KeyFinder {
-    const name = keys.join("\n");
-    const found = finders.get(name);
-    if (found !== undefined) return found;
-    if (finders.size >= MAX_FINDERS) finders.clear();
-    const made = new KeyFinder(keys);
-    finders.set(name, made);
-    return made;
   }
 
   #add(spelled: string): void {
@@ -174,7 +154,9 @@ export class KeyFinder {
 }
 
 const MAX_FINDERS = 100;
-const finders = new Map<string, KeyFinder>();
+
+/** Returns the finder of these keys, from a cache where possible. */
+export const keyFinder = memoizeBounded(MAX_FINDERS, (keys: readonly string[]) => new KeyFinder(keys), joined);
 
 function wayOf(state: number, code: number): number {
   return state * 65_536 + code;

@@ -8,6 +8,7 @@ import type { AccessToken, Membership, Project, User } from "./identity.ts";
 import type { PriceBook } from "./price.ts";
 import type { LimitSet } from "./limit.ts";
 import type { LoginIssuer } from "./login.ts";
+import { memoizePerObject } from "./memoization.ts";
 import type { PolicySet } from "./policy.ts";
 import type { Route } from "./route.ts";
 import type { ToolServerSet } from "./tool.ts";
@@ -155,11 +156,14 @@ export interface ServerLimits {
   readonly keepAliveMs: number;
 }
 
-const views = new WeakMap<Snapshot, Map<string, Snapshot>>();
+/** The snapshot with other providers. Both tables of providers belong to one snapshot, and so does the result. */
+const viewsOf = memoizePerObject((snapshot: Snapshot) =>
+  memoizePerObject((providers: Snapshot["providers"]): Snapshot => ({ ...snapshot, providers })),
+);
 
 /**
  * Returns the snapshot with the providers that are visible to a project, or to the whole tenant when `projectId` is
- * null. Where nothing differs, it is the same object; otherwise there is one for each place.
+ * null. Where nothing differs, it is the same object; otherwise there is one for each table of providers.
  */
 export function snapshotSeenBy(
   snapshot: Snapshot,
@@ -168,11 +172,5 @@ export function snapshotSeenBy(
   const { tenantProviders, projectProviders } = snapshot;
   if (tenantProviders.size === 0 && projectProviders.size === 0) return snapshot;
   const providers = (projectId === null ? undefined : projectProviders.get(projectId)) ?? tenantProviders.get(tenantId);
-  if (providers === undefined) return snapshot;
-  const known = views.get(snapshot) ?? new Map<string, Snapshot>();
-  views.set(snapshot, known);
-  const place = `${tenantId}/${projectId ?? ""}`;
-  const seen = known.get(place) ?? { ...snapshot, providers };
-  known.set(place, seen);
-  return seen;
+  return providers === undefined ? snapshot : viewsOf(snapshot)(providers);
 }

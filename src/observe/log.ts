@@ -11,6 +11,7 @@ import {
   type PolicyOutcome,
 } from "../core/record.ts";
 import type { ToolRun } from "../core/tool.ts";
+import { memoizeBounded } from "../core/memoization.ts";
 import { parseRecord } from "../wire/record-json.ts";
 import { openLineSink } from "./line-sink.ts";
 import type { Observer } from "./observer.ts";
@@ -253,14 +254,11 @@ function milliseconds(name: string, ms: number | null): string {
   return ms === null ? "" : `,"${name}":${Math.round(ms * 10) / 10}`;
 }
 
-/** The text of the last call's second, which many calls share. */
-let lastSecond = -1;
-let lastText = "";
+/** Many calls end in the same second. */
+const MAX_SECONDS = 16;
+const secondText = memoizeBounded(MAX_SECONDS, (second: number) => new Date(second * 1000).toISOString().slice(0, 20));
+
 function isoTime(ms: number): string {
   const second = Math.floor(ms / 1000);
-  if (second !== lastSecond) {
-    lastSecond = second;
-    lastText = new Date(second * 1000).toISOString().slice(0, 20);
-  }
-  return `${lastText}${String(ms - second * 1000).padStart(3, "0")}Z`;
+  return `${secondText(second)}${String(ms - second * 1000).padStart(3, "0")}Z`;
 }

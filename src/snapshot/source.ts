@@ -266,7 +266,7 @@ class FollowingSource implements SnapshotSource {
     const { store } = this.#options;
     if (!again && (await store.revision()) === this.#contents.revision) return;
     const contents = await store.readContents(again ? null : this.#contents);
-    await readAhead(contents.resources, this.#options.families, this.#clock);
+    await readAhead(contents.resources, this.#options.families, this.#remember, this.#clock);
     // A late answer must not replace that of a later read.
     if (reading < this.#takenReading) return;
     this.#swap(this.#configuration, contents);

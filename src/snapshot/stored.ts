@@ -69,7 +69,11 @@ interface Known {
 }
 
 /** By resource, which is a new object whenever it has changed. */
-const readings = new WeakMap<OpenedResource, Known>();
+type Readings = WeakMap<OpenedResource, Known>;
+
+function readingsOf(families: readonly ProviderFamily[], memoize: Memoize): Readings {
+  return memoize("stored readings", [families], () => new WeakMap<OpenedResource, Known>());
+}
 
 function readersOf(families: readonly ProviderFamily[]): Readers {
   return {
@@ -130,10 +134,11 @@ export function readStored(
   memoize: Memoize,
 ): Stored {
   const readers = readersOf(families);
+  const readings = readingsOf(families, memoize);
   const problems: string[] = [];
   const all = <T>(kind: keyof Readers): readonly Configured<T>[] => {
     const read = memoize(`stored ${kind}`, [resources[kind], families], () =>
-      readKind(kind, resources[kind], readers[kind]),
+      readKind(kind, resources[kind], readers[kind], readings),
     );
     problems.push(...read.problems);
     return read.all as readonly Configured<T>[];
@@ -156,10 +161,11 @@ function readKind(
   kind: keyof Readers,
   resources: readonly OpenedResource[],
   read: Read<unknown>,
+  readings: Readings,
 ): { readonly all: readonly Configured<unknown>[]; readonly problems: readonly string[] } {
   const problems: string[] = [];
   const all = resources.toSorted(byName).flatMap((resource) => {
-    const { one, problem } = readingOf(resource, read);
+    const { one, problem } = readingOf(resource, read, readings);
     if (problem !== null)
       problems.push(
         `the stored ${kind.replace("_", " ")} ${resource.name ?? resource.id} of ${placeOf(resource)} ${problem}`,
@@ -169,7 +175,7 @@ function readKind(
   return { all, problems };
 }
 
-function readingOf(resource: OpenedResource, read: Read<unknown>): Known {
+function readingOf(resource: OpenedResource, read: Read<unknown>, readings: Readings): Known {
   const known = readings.get(resource);
   if (known !== undefined) return known;
   const reading = read(resource);
@@ -194,14 +200,16 @@ const SLICE_MS = 5;
 export async function readAhead(
   resources: Contents["resources"],
   families: readonly ProviderFamily[],
+  memoize: Memoize,
   clock: Pick<Clock, "monotonic">,
 ): Promise<void> {
   const readers = readersOf(families);
+  const readings = readingsOf(families, memoize);
   let endsMs = clock.monotonic() + SLICE_MS;
   for (const kind of Object.keys(readers) as (keyof Readers)[])
     for (const resource of resources[kind]) {
       if (readings.has(resource)) continue;
-      readingOf(resource, readers[kind]);
+      readingOf(resource, readers[kind], readings);
       if (clock.monotonic() < endsMs) continue;
       await nextTurn();
       endsMs = clock.monotonic() + SLICE_MS;

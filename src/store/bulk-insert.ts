@@ -1,12 +1,14 @@
 // Inserts many rows with one statement, whose text is built once for each number of rows: building and compiling it for
 // every batch would take longer than the database does.
 import { CompiledQuery, type Kysely, type RawBuilder, sql } from "kysely";
+import { memoizePerObject } from "../core/memoization.ts";
 import type { CallSchema } from "./call-schema.ts";
 
 /** The most rows in one statement, because databases limit the number of its parameters. */
 export const ROWS_AT_ONCE = 100;
 
-const texts = new WeakMap<object, Map<string, string>>();
+/** The texts of statements, which live as long as the connection. */
+const textsOf = memoizePerObject((_adapter: object) => new Map<string, string>());
 
 /**
  * Inserts at most ROWS_AT_ONCE rows, which have the members `columns`, and returns what `rest` returns. `rest` follows
@@ -39,8 +41,7 @@ function textOf(
   rest: () => RawBuilder<unknown>,
 ): string {
   const { adapter } = db.getExecutor();
-  let known = texts.get(adapter);
-  if (known === undefined) texts.set(adapter, (known = new Map<string, string>()));
+  const known = textsOf(adapter);
   const key = `${table} ${count}`;
   let text = known.get(key);
   if (text === undefined) {

@@ -18,9 +18,14 @@ const ENCODER = new TextEncoder();
  * one byte for it, and `end` makes room when it needs more.
  */
 export class ProtobufWriter {
-  #bytes = new Uint8Array(FIRST_BYTES);
-  #view = new DataView(this.#bytes.buffer);
+  #bytes: Uint8Array<ArrayBuffer>;
+  #view: DataView;
   #at = 0;
+
+  constructor(firstBytes = FIRST_BYTES) {
+    this.#bytes = new Uint8Array(firstBytes);
+    this.#view = new DataView(this.#bytes.buffer);
+  }
 
   get length(): number {
     return this.#at;

@@ -3,7 +3,7 @@
 // is and in base64, hexadecimal and other usual spellings. A key that the caller sent is not removed.
 import type { ChatChunk, ChunkChoice, ChunkDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { isKey, KeyFinder, KeyWatch, withoutKeys } from "../../core/quoted-key.ts";
+import { isKey, keyFinder, type KeyFinder, KeyWatch, withoutKeys } from "../../core/quoted-key.ts";
 import { type Credential, secretsOf } from "../../core/target.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { decoderAround, type StreamDecoder } from "../../providers/provider.ts";
@@ -23,7 +23,7 @@ export function answerWithoutKeys(text: string, credential: Credential | null): 
 export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credential | null): StreamDecoder {
   const keys = keysOf(credential);
   if (keys.length === 0) return decoder;
-  const texts = new StreamTexts(KeyFinder.of(keys));
+  const texts = new StreamTexts(keyFinder(keys));
   const clean = (chunks: readonly ChatChunk[]): readonly ChatChunk[] => {
     let changed: ChatChunk[] | null = null;
     for (let at = 0; at < chunks.length; at++) {

@@ -129,96 +129,106 @@ interface Held extends HeldRequest {
 /** Allows for an attempt and its hedge, and for earlier ones that may still be in flight. */
 const MAX_FILLS = 4;
 
-const held = new Map<number, Held>();
-const gathered = new GatheredAnswers();
+/** The long requests that this thread holds, by the number of their conversation. */
+class HeldConversations {
+  readonly #held = new Map<number, Held>();
 
-function open({ conversation, bytes, bounds, maxOutlineCharacters }: OpenQuestion): Opened {
-  const request = parseChatRequest(bodyText(bytes), bounds);
-  const outline = textWithoutConversation(request.source, maxOutlineCharacters);
-  held.set(conversation, { request, members: outline.members, search: null, fills: new Map() });
+  open({ conversation, bytes, bounds, maxOutlineCharacters }: OpenQuestion): Opened {
+    const request = parseChatRequest(bodyText(bytes), bounds);
+    const outline = textWithoutConversation(request.source, maxOutlineCharacters);
+    this.#held.set(conversation, { request, members: outline.members, search: null, fills: new Map() });
+    return {
+      outline: outline.text,
+      held: heldFigures(request, conversation, outline.members),
+      unanswered: unansweredText(request, maxOutlineCharacters),
+      blocks: request.blocks,
+      vendorForms: request.vendorForms.filter(({ path }) => path.startsWith("messages")),
+      toolImages: request.toolImages,
+      legacyFunctions: request.options.legacyFunctions,
+      isRewritten: request.source.rewritten.has("messages"),
+    };
+  }
+
+  async encode({ conversation, outline, masks, fill, target, nowMs }: EncodeQuestion): Promise<EncodedRequest> {
+    const provider = providers.get(target.family)!;
+    const one = this.#heldOf(conversation);
+    const guarded = masks.length === 0 ? one : one.search!.masked(masks);
+    const joined = withToolImages(withConversation(outline, guarded), provider, target);
+    const { request: fitted } = fitConversation(joined, provider.conversation(target));
+    const files = fill === null ? undefined : one.fills.get(fill)!;
+    const request = files === undefined ? fitted : withContent(fitted, files.places, files.fetched);
+    const encoded = provider.encodeRequest(request, target);
+    const signed = await provider.sign(encoded.request, target.credential, { nowMs, settings: target.settings });
+    return { ...encoded, request: { ...signed, body: "", bytes: new TextEncoder().encode(signed.body) } };
+  }
+
+  takeFiles({ conversation, fill: name, places, fetched }: FillQuestion): void {
+    const { fills } = this.#heldOf(conversation);
+    fills.set(name, { places, fetched });
+    for (const known of fills.keys()) if (fills.size > MAX_FILLS) fills.delete(known);
+  }
+
+  /** Returns the places in the conversation as the model receives it. */
+  placesIn({ conversation, family, model }: PlacesQuestion): readonly Place[] {
+    const provider = providers.get(family)!;
+    return placesToFetch(withToolImages(this.#heldOf(conversation).request, provider, { model }), provider, model);
+  }
+
+  cut({ conversation, characters }: CutQuestion): CutMessages {
+    const { kept, ...fitting } = cutWithMargin(this.#heldOf(conversation).request.messages, characters);
+    return { ...fitting, kept: JSON.stringify(kept) };
+  }
+
+  texts(conversation: number): PackedTexts {
+    const one = this.#heldOf(conversation);
+    one.search = new HeldGuardSearch(one);
+    return one.search.packed();
+  }
+
+  found({ conversation, guards, matches }: FoundQuestion): readonly number[] {
+    return this.#heldOf(conversation).search!.found(guards, matches);
+  }
+
+  said({ conversation, place }: FindingsQuestion): readonly HeldFinding[] {
+    return this.#heldOf(conversation).search!.findingsOf(place);
+  }
+
+  #heldOf(conversation: number): Held {
+    const one = this.#held.get(conversation);
+    if (one === undefined)
+      throw new GatewayError("internal_error", "The gateway failed while it handled this request.", {
+        detail: "the thread of long requests does not hold this conversation",
+      });
+    return one;
+  }
+
+  release(conversation: number): void {
+    this.#held.delete(conversation);
+  }
+}
+
+type Methods = Readonly<Record<string, (question: never) => unknown>>;
+
+function methodsOf(held: HeldConversations, gathered: GatheredAnswers): Methods {
   return {
-    outline: outline.text,
-    held: heldFigures(request, conversation, outline.members),
-    unanswered: unansweredText(request, maxOutlineCharacters),
-    blocks: request.blocks,
-    vendorForms: request.vendorForms.filter(({ path }) => path.startsWith("messages")),
-    toolImages: request.toolImages,
-    legacyFunctions: request.options.legacyFunctions,
-    isRewritten: request.source.rewritten.has("messages"),
+    open: (question: OpenQuestion) => held.open(question),
+    encode: (question: EncodeQuestion) => held.encode(question),
+    places: (question: PlacesQuestion) => held.placesIn(question),
+    fill: (question: FillQuestion) => held.takeFiles(question),
+    cut: (question: CutQuestion) => held.cut(question),
+    texts: (conversation: number) => held.texts(conversation),
+    found: (question: FoundQuestion) => held.found(question),
+    said: (question: FindingsQuestion) => held.said(question),
+    release: (conversation: number) => held.release(conversation),
+    read: (body: Uint8Array) => readingOf(utf8Of(body)),
+    check: (question: DecodeQuestion) => checkedAnswer(question, providers.get(question.family)!),
+    decode: (question: DecodeQuestion) => packedAnswer(question, providers.get(question.family)!),
+    write: (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
+    gather: (question: GatherQuestion) => gathered.gather(question, providers.get(question.family)!),
+    write_gathered: (question: AnswerFoundQuestion) => gathered.written(question),
+    release_gathered: (id: number) => gathered.release(id),
   };
 }
-
-async function encode({ conversation, outline, masks, fill, target, nowMs }: EncodeQuestion): Promise<EncodedRequest> {
-  const provider = providers.get(target.family)!;
-  const one = heldOf(conversation);
-  const guarded = masks.length === 0 ? one : one.search!.masked(masks);
-  const joined = withToolImages(withConversation(outline, guarded), provider, target);
-  const { request: fitted } = fitConversation(joined, provider.conversation(target));
-  const files = fill === null ? undefined : one.fills.get(fill)!;
-  const request = files === undefined ? fitted : withContent(fitted, files.places, files.fetched);
-  const encoded = provider.encodeRequest(request, target);
-  const signed = await provider.sign(encoded.request, target.credential, { nowMs, settings: target.settings });
-  return { ...encoded, request: { ...signed, body: "", bytes: new TextEncoder().encode(signed.body) } };
-}
-
-function takeFiles({ conversation, fill: name, places, fetched }: FillQuestion): void {
-  const { fills } = heldOf(conversation);
-  fills.set(name, { places, fetched });
-  for (const known of fills.keys()) if (fills.size > MAX_FILLS) fills.delete(known);
-}
-
-/** Returns the places in the conversation as the model receives it. */
-function placesIn({ conversation, family, model }: PlacesQuestion): readonly Place[] {
-  const provider = providers.get(family)!;
-  return placesToFetch(withToolImages(heldOf(conversation).request, provider, { model }), provider, model);
-}
-
-function cut({ conversation, characters }: CutQuestion): CutMessages {
-  const { kept, ...fitting } = cutWithMargin(heldOf(conversation).request.messages, characters);
-  return { ...fitting, kept: JSON.stringify(kept) };
-}
-
-function texts(conversation: number): PackedTexts {
-  const one = heldOf(conversation);
-  one.search = new HeldGuardSearch(one);
-  return one.search.packed();
-}
-
-function found({ conversation, guards, matches }: FoundQuestion): readonly number[] {
-  return heldOf(conversation).search!.found(guards, matches);
-}
-
-function findings({ conversation, place }: FindingsQuestion): readonly HeldFinding[] {
-  return heldOf(conversation).search!.findingsOf(place);
-}
-
-function heldOf(conversation: number): Held {
-  const one = held.get(conversation);
-  if (one === undefined)
-    throw new GatewayError("internal_error", "The gateway failed while it handled this request.", {
-      detail: "the thread of long requests does not hold this conversation",
-    });
-  return one;
-}
-
-const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
-  open,
-  encode,
-  places: placesIn,
-  fill: takeFiles,
-  cut,
-  texts,
-  found,
-  findings,
-  release: (conversation: number) => held.delete(conversation),
-  read: (body: Uint8Array) => readingOf(utf8Of(body)),
-  check: (question: DecodeQuestion) => checkedAnswer(question, providers.get(question.family)!),
-  decode: (question: DecodeQuestion) => packedAnswer(question, providers.get(question.family)!),
-  write: (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
-  gather: (question: GatherQuestion) => gathered.gather(question, providers.get(question.family)!),
-  write_gathered: (question: AnswerFoundQuestion) => gathered.written(question),
-  release_gathered: (id: number) => gathered.release(id),
-};
 
 /** Returns the bytes that are transferred instead of copied. */
 function bytesIn(method: string, result: unknown): Uint8Array | undefined {
@@ -236,10 +246,10 @@ function bytesOf(body: AnswerBody | null | undefined): Uint8Array | undefined {
   return "packed" in body ? body.packed.texts.units : body.bytes;
 }
 
-async function answer({ id, method, args: [question] }: ThreadRequest): Promise<void> {
+async function answer({ id, method, args: [question] }: ThreadRequest, methods: Methods): Promise<void> {
   let result: unknown;
   try {
-    result = await METHODS[method]!(question as never);
+    result = await methods[method]!(question as never);
   } catch (thrown) {
     result = { thrown: transferableError(thrown) };
   }
@@ -251,4 +261,7 @@ async function answer({ id, method, args: [question] }: ThreadRequest): Promise<
   );
 }
 
-parentPort!.on("message", (request: ThreadRequest) => void answer(request));
+if (parentPort !== null) {
+  const methods = methodsOf(new HeldConversations(), new GatheredAnswers());
+  parentPort.on("message", (request: ThreadRequest) => void answer(request, methods));
+}

@@ -3,20 +3,17 @@
 import type { BodyBounds } from "../../core/body-bounds.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
 import { FIELDS } from "../../core/params.ts";
 import type { JsonBounds } from "../../wire/json-scan.ts";
 
-const made = new WeakMap<BodyBounds, JsonBounds>();
-
-export function jsonBounds(bounds: BodyBounds): JsonBounds {
-  const known = made.get(bounds);
-  if (known !== undefined) return known;
+export const jsonBounds = memoizePerObject((bounds: BodyBounds): JsonBounds => {
   const { maxValues, maxLevels, maxMessages, maxTools, maxItems, maxNameCharacters, maxNumberDigits } = bounds;
   const messages = { own: maxMessages, inside: maxItems };
   const tools = { own: maxTools, inside: maxItems };
   const ofField = { own: maxItems, inside: maxItems };
   const passed = { own: Number.POSITIVE_INFINITY, inside: Number.POSITIVE_INFINITY };
-  const fresh: JsonBounds = {
+  return {
     maxDepth: maxLevels,
     maxValues,
     maxMembers: maxItems,
@@ -31,9 +28,7 @@ export function jsonBounds(bounds: BodyBounds): JsonBounds {
             ? ofField
             : passed,
   };
-  made.set(bounds, fresh);
-  return fresh;
-}
+});
 
 /** `path` is the path of the member that is too large; empty for the whole body. */
 export function beyondBound(message: string, path: string): GatewayError {

@@ -83,6 +83,8 @@ function openQueues(
   figures: SharedFigures,
   tell: (news: IntegrationNews) => void,
 ): readonly OpenQueue[] {
+  // Sinks that get the same line share its parsed form.
+  const parsed = new ParsedCalls();
   const queueOf = <T>(index: number, integration: Integration, open: () => Promise<Receiver<T>>) =>
     new SinkQueue<T>({
       open,
@@ -167,9 +169,6 @@ function openCounting(
     },
   };
 }
-
-/** Sinks that get the same line share its parsed form. */
-const parsed = new ParsedCalls();
 
 function takeBlock(block: string, queues: readonly OpenQueue[], figures: SharedFigures): void {
   const lines = block.split("\n");

@@ -1,6 +1,7 @@
 // Attributes of spans, points and resources, and their protobuf form.
 // https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/common/v1/common.proto
 import type { Json, JsonObject } from "../../../core/json.ts";
+import { memoizeBounded } from "../../../core/memoization.ts";
 import { ProtobufWriter } from "../../../wire/protobuf.ts";
 
 /** A number that is encoded as a double even when it is an integer. */
@@ -58,19 +59,14 @@ export function writeAttributes(writer: ProtobufWriter, field: number, attribute
  * The keys are few and occur in every span, so each is encoded once. Clients' keys may be many; the number that is kept
  * is bounded.
  */
-const keyFields = new Map<string, Uint8Array>();
 const MAX_KEYS = 512;
-const KEY_WRITER = new ProtobufWriter();
+const KEY_BYTES = 256;
 
-function keyField(key: string): Uint8Array {
-  const known = keyFields.get(key);
-  if (known !== undefined) return known;
-  KEY_WRITER.clear();
-  KEY_WRITER.text(1, key);
-  const field = KEY_WRITER.bytes();
-  if (keyFields.size < MAX_KEYS) keyFields.set(key, field);
-  return field;
-}
+const keyField = memoizeBounded(MAX_KEYS, (key: string): Uint8Array => {
+  const writer = new ProtobufWriter(KEY_BYTES);
+  writer.text(1, key);
+  return writer.bytes();
+});
 
 function writeValue(writer: ProtobufWriter, value: AttributeValue): void {
   if (typeof value === "string") writer.text(1, value);

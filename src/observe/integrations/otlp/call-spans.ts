@@ -1,7 +1,7 @@
 // The spans of a call as a receiver gets them. Several receivers get mostly the same attributes: these are made and
 // encoded once for all of them, and each receiver adds attributes with names of its own.
+import { memoizePerObject } from "../../../core/memoization.ts";
 import type { CallRecord } from "../../../core/record.ts";
-import type { TraceContext } from "../../../core/trace.ts";
 import { ProtobufWriter } from "../../../wire/protobuf.ts";
 import type { RecordedCall } from "../sink.ts";
 import type { Attributes } from "./attributes.ts";
@@ -20,8 +20,7 @@ interface SharedSpan {
   readonly fields: Uint8Array;
 }
 
-const shared = new WeakMap<CallRecord, readonly SharedSpan[]>();
-const WRITER = new ProtobufWriter();
+const SPAN_BYTES = 4096;
 /** The operation of the call's span, unless a dialect sets another one. */
 const OPERATION = "gen_ai.operation.name";
 const CALL_OPERATION: Attributes = { [OPERATION]: "chat" };
@@ -34,27 +33,24 @@ export function spansOf(call: RecordedCall, dialects: readonly Dialect[]): reado
   const { record } = call;
   const { trace } = record;
   if (trace === null || !trace.sampled || record.explained) return [];
-  return sharedSpans(record, trace).map(({ part, fields }) => {
+  return sharedSpans(record).map(({ part, fields }) => {
     const more = dialects.map((dialect) => dialect(call, part));
     if (part.of === "call" && !more.some((attributes) => OPERATION in attributes)) more.push(CALL_OPERATION);
     return { fields, more };
   });
 }
 
-function sharedSpans(record: CallRecord, trace: TraceContext): readonly SharedSpan[] {
-  const known = shared.get(record);
-  if (known !== undefined) return known;
-  const spans = recordSpans(record, trace);
-  WRITER.clear();
+/** The record has a trace. */
+const sharedSpans = memoizePerObject((record: CallRecord): readonly SharedSpan[] => {
+  const spans = recordSpans(record, record.trace!);
+  const writer = new ProtobufWriter(SPAN_BYTES);
   const ends = spans.map(({ span }) => {
-    writeSpanFields(WRITER, span);
-    return WRITER.length;
+    writeSpanFields(writer, span);
+    return writer.length;
   });
-  const bytes = WRITER.bytes();
-  const made = spans.map(({ part }, index): SharedSpan => ({
+  const bytes = writer.bytes();
+  return spans.map(({ part }, index): SharedSpan => ({
     part,
     fields: bytes.subarray(index === 0 ? 0 : ends[index - 1], ends[index]),
   }));
-  shared.set(record, made);
-  return made;
-}
+});
