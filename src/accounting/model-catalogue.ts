@@ -9,6 +9,8 @@ import type {
   Provider as BundledProvider,
 } from "@pydantic/genai-prices";
 import manifest from "../../package.json" with { type: "json" };
+import { BoundedCache } from "../core/bounded-cache.ts";
+import { lazy, memoizePerObject } from "../core/memoization.ts";
 import { type ModelPrice, NO_RATES, type PricePeriod, type Rate, type Rates } from "../core/price.ts";
 import type { ModelListing, ProviderSettings } from "../core/snapshot.ts";
 import type { ModelFacts } from "../core/target.ts";
@@ -43,26 +45,23 @@ export interface KnowledgeSource {
 const MAX_REMEMBERED = 4096;
 /** The largest number of catalogue models that are listed for a provider. */
 const MAX_LISTED = 1000;
-/** Keyed by the settings of the snapshot, so that a change of the file starts with an empty cache. */
-const remembered = new WeakMap<ProviderSettings, Map<string, ModelKnowledge>>();
+/** By the settings of the snapshot, so that a change of the file starts with an empty cache. */
+const knowledgeOf = memoizePerObject(
+  (_settings: ProviderSettings) => new BoundedCache<string, ModelKnowledge>(MAX_REMEMBERED),
+);
 
 /**
  * The file overrides the provider's own table, which overrides the catalogue. After the first time, a model costs two
  * map lookups.
  */
 export function modelKnowledge(settings: ProviderSettings, source: KnowledgeSource, model: string): ModelKnowledge {
-  let ofProvider = remembered.get(settings);
-  if (ofProvider === undefined) remembered.set(settings, (ofProvider = new Map<string, ModelKnowledge>()));
-  const known = ofProvider.get(model);
-  if (known !== undefined) return known;
-  if (ofProvider.size >= MAX_REMEMBERED) ofProvider.clear();
-  const gathered = gather(
-    settings.models.find((listed) => listed.id === model),
-    source,
-    model,
+  return knowledgeOf(settings).getOrMake(model, () =>
+    gather(
+      settings.models.find((listed) => listed.id === model),
+      source,
+      model,
+    ),
   );
-  ofProvider.set(model, gathered);
-  return gathered;
 }
 
 function gather(listed: ModelListing | undefined, source: KnowledgeSource, model: string): ModelKnowledge {
@@ -218,20 +217,15 @@ function bundled({ id, catalogue }: KnowledgeSource): BundledProvider | null {
   return catalogue === null ? null : bundledProvider(catalogue ?? id);
 }
 
-let library: typeof Bundled | null = null;
-
 /**
  * Loads the catalogue, which takes some 25 ms and 10 MB. It happens before the first call that needs it, and not at all
  * where no call does.
  */
-export function readCatalogue(): void {
-  library ??= import.meta.require("@pydantic/genai-prices") as typeof Bundled;
-}
+export const readCatalogue = lazy(() => import.meta.require("@pydantic/genai-prices") as typeof Bundled);
 
 /** The package also matches parts of a provider's name, but "my-openai" is not OpenAI. */
 function bundledProvider(id: string): BundledProvider | null {
-  readCatalogue();
-  const found = library!.findProvider({ providerId: id });
+  const found = readCatalogue().findProvider({ providerId: id });
   return found?.id === id ? found : null;
 }
 

@@ -1,6 +1,6 @@
 // Which price applies to a call. The first that exists is used, in this order: the project's, the tenant's, the
 // operator's, that of the provider's entry in the file, that of the bundled catalogue.
-import { BoundedCache } from "../core/bounded-cache.ts";
+import { memoizeBounded, memoizePerObject } from "../core/memoization.ts";
 import type { ConfiguredPrice, PriceBook, PriceList, Rates } from "../core/price.ts";
 import type { ProviderSettings } from "../core/snapshot.ts";
 import { type KnowledgeSource, modelKnowledge } from "./model-catalogue.ts";
@@ -41,18 +41,14 @@ export function priceAt(
 
 function priceOf(list: PriceList | null | undefined, name: string, nowMs: number): CurrentPrice | null {
   if (list === null || list === undefined) return null;
-  return matching(list, name).find(({ fromMs }) => fromMs === null || fromMs <= nowMs) ?? null;
+  return matchesOf(list)(name).find(({ fromMs }) => fromMs === null || fromMs <= nowMs) ?? null;
 }
 
 /** Callers choose the names that are asked for, so that the cache needs a bound. */
 const MAX_REMEMBERED = 4096;
-const remembered = new WeakMap<PriceList, BoundedCache<string, readonly ConfiguredPrice[]>>();
-
-function matching(list: PriceList, name: string): readonly ConfiguredPrice[] {
-  let known = remembered.get(list);
-  if (known === undefined) remembered.set(list, (known = new BoundedCache(MAX_REMEMBERED)));
-  return known.getOrMake(name, () => [
-    ...(list.exact.get(name) ?? []),
-    ...list.globs.filter(({ matches }) => matches(name)).map(({ price }) => price),
-  ]);
-}
+const matchesOf = memoizePerObject(({ exact, globs }: PriceList) =>
+  memoizeBounded(MAX_REMEMBERED, (name: string): readonly ConfiguredPrice[] => [
+    ...(exact.get(name) ?? []),
+    ...globs.filter(({ matches }) => matches(name)).map(({ price }) => price),
+  ]),
+);

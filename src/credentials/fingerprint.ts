@@ -2,23 +2,17 @@
 // request contains it.
 import { createHash } from "node:crypto";
 import type { StoredCredential } from "../core/credential.ts";
-
-const known = new WeakMap<StoredCredential, string>();
+import { memoizePerObject } from "../core/memoization.ts";
 
 /**
  * Covers everything except the weight. It includes whether the credential came from a caller, so that a token exchanged
  * for a caller's credential is never used as the operator's.
  */
-export function fingerprint(stored: StoredCredential): string {
-  const found = known.get(stored);
-  if (found !== undefined) return found;
-  const { weight: _, ...content } = stored;
-  const made = createHash("sha256")
+export const fingerprint = memoizePerObject(({ weight: _, ...content }: StoredCredential): string =>
+  createHash("sha256")
     .update(JSON.stringify(Object.entries(content).toSorted(([a], [b]) => (a < b ? -1 : 1))))
-    .digest("hex");
-  known.set(stored, made);
-  return made;
-}
+    .digest("hex"),
+);
 
 /**
  * The last characters of the text by which people recognize the credential, for the log; `null` where that would reveal

@@ -4,6 +4,7 @@
 import { createRequire } from "node:module";
 import { crc32 } from "node:zlib";
 import type { EventStreamCodec } from "@smithy/eventstream-codec";
+import { lazy } from "../core/memoization.ts";
 import type { SseEvent, SseParser } from "./sse.ts";
 import { UpstreamFault } from "./upstream.ts";
 
@@ -127,21 +128,16 @@ function uint32(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }
 
-let loaded: EventStreamCodec | null = null;
-
 /**
  * The codec is loaded with the first stream of this kind: most gateways never need it, and loading it takes longer than
  * the rest of their start.
  */
-function codec(): EventStreamCodec {
-  if (loaded === null) {
-    const library = createRequire(import.meta.url)("@smithy/eventstream-codec") as {
-      readonly EventStreamCodec: typeof EventStreamCodec;
-    };
-    loaded = new library.EventStreamCodec(textOf, (text) => Buffer.from(text));
-  }
-  return loaded;
-}
+const codec = lazy((): EventStreamCodec => {
+  const library = createRequire(import.meta.url)("@smithy/eventstream-codec") as {
+    readonly EventStreamCodec: typeof EventStreamCodec;
+  };
+  return new library.EventStreamCodec(textOf, (text) => Buffer.from(text));
+});
 
 function addEvent(message: Uint8Array, events: SseEvent[]): void {
   const event = eventOf(decode(message));

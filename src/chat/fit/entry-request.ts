@@ -5,6 +5,7 @@ import type { ChatRequest, MemberSpan, RequestFallback, RequestSource } from "..
 import { GatewayError } from "../../core/errors.ts";
 import type { Permission } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
 import type { Route, RouteTarget } from "../../core/route.ts";
 import { splitName } from "../../routing/compile-routes.ts";
 import { withOfferedTools } from "../tools/offered-tools.ts";
@@ -27,7 +28,8 @@ const SYNONYMS: ReadonlyMap<string, string> = new Map([
  * the first is sent.
  */
 const MAX_ENTRY_TEXT = 16 * 1024 * 1024;
-const made = new WeakMap<ChatRequest, WeakMap<object, ChatRequest>>();
+/** By what changes them: an entry or a target. */
+const requestsOf = memoizePerObject((_request: ChatRequest) => new WeakMap<object, ChatRequest>());
 
 /**
  * Returns the client's request as `entry` changes it. An entry's parameters override the request's own, and null
@@ -161,24 +163,22 @@ export function atEntry(thrown: unknown, path: string, params: JsonObject): unkn
   });
 }
 
-const listed = new WeakMap<object, Entry>();
 /** Returns the same object each time, so that its request is made once. */
-function entryOf(entry: { readonly model: string; readonly params: JsonObject }): Entry {
-  const known = listed.get(entry);
-  if (known !== undefined) return known;
-  const fresh = { model: entry.model, route: null, params: entry.params };
-  listed.set(entry, fresh);
-  return fresh;
-}
+const entryOf = memoizePerObject(
+  ({ model, params }: { readonly model: string; readonly params: JsonObject }): Entry => ({
+    model,
+    route: null,
+    params,
+  }),
+);
 
 function once(request: ChatRequest, key: object, make: () => ChatRequest): ChatRequest {
-  const known = made.get(request) ?? new WeakMap<object, ChatRequest>();
-  made.set(request, known);
-  const there = known.get(key);
-  if (there !== undefined) return there;
-  const fresh = make();
-  known.set(key, fresh);
-  return fresh;
+  const requests = requestsOf(request);
+  const known = requests.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  requests.set(key, made);
+  return made;
 }
 
 function providerOf(model: string | null): string | null {

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import type { ChatParams, ChatRequest, FunctionTool, OfferedTools } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
 import { FUNCTION_NAME } from "../../core/params.ts";
 import type { ToolDefinition } from "../../core/tool.ts";
 
@@ -50,31 +51,23 @@ export function offeredNames(
   return names;
 }
 
-const fitted = new WeakMap<ToolDefinition, Omit<FunctionTool["function"], "name"> | null>();
-
 /**
  * Returns the function that describes a tool to a model, or null if the tool's schema is not that of an object, too
  * long or nested too deeply.
  */
 export function offeredFunction(tool: ToolDefinition, name: string): FunctionTool | null {
-  let known = fitted.get(tool);
-  if (known === undefined) {
-    known = describedTool(tool);
-    fitted.set(tool, known);
-  }
-  return known === null ? null : { type: "function", function: { name, ...known } };
+  const described = describedTool(tool);
+  return described === null ? null : { type: "function", function: { name, ...described } };
 }
 
-function describedTool({
-  description,
-  title,
-  inputSchema,
-}: ToolDefinition): Omit<FunctionTool["function"], "name"> | null {
-  const parameters = fittedSchema(inputSchema);
-  if (parameters === null) return null;
-  const words = description ?? title ?? "";
-  return { ...(words !== "" && { description: words.slice(0, MAX_DESCRIPTION) }), parameters };
-}
+const describedTool = memoizePerObject(
+  ({ description, title, inputSchema }: ToolDefinition): Omit<FunctionTool["function"], "name"> | null => {
+    const parameters = fittedSchema(inputSchema);
+    if (parameters === null) return null;
+    const text = description ?? title ?? "";
+    return { ...(text !== "" && { description: text.slice(0, MAX_DESCRIPTION) }), parameters };
+  },
+);
 
 /** Providers require a schema of an object with properties, and some refuse `$schema`. */
 function fittedSchema(schema: JsonObject): JsonObject | null {

@@ -2,6 +2,7 @@
 // regular expressions, which could run endlessly, are left to the tool server, and the cost of a validation is bounded.
 import { Validator } from "@cfworker/json-schema";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
 
 const MAX_CHARACTERS = 1_048_576;
 /** The most steps of one validation, which takes about 50 ms at worst. */
@@ -36,15 +37,15 @@ interface Meter {
   left: number;
   /** The number of characters of the arguments. */
   length: number;
+  /** Even short arguments take too many steps, so nothing is checked any more. */
+  isTooMuch: boolean;
 }
-const compiled = new WeakMap<JsonObject, { readonly validator: Validator; readonly meter: Meter } | null>();
 class TooMuch extends Error {}
 
 /** Returns no faults if the schema is invalid or too expensive. Only the tool server checks the arguments then. */
 function faultsOf(value: JsonObject, schema: JsonObject, length: number): readonly string[] {
-  let known = compiled.get(schema);
-  if (known === undefined) compiled.set(schema, (known = compile(schema)));
-  if (known === null) return [];
+  const known = compiled(schema);
+  if (known === null || known.meter.isTooMuch) return [];
   known.meter.left = MAX_STEPS;
   known.meter.length = length;
   try {
@@ -55,7 +56,7 @@ function faultsOf(value: JsonObject, schema: JsonObject, length: number): readon
       .slice(0, MAX_FAULTS)
       .map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`.slice(0, MAX_FAULT));
   } catch (thrown) {
-    if (thrown instanceof TooMuch && length <= SHORT) compiled.set(schema, null);
+    if (thrown instanceof TooMuch && length <= SHORT) known.meter.isTooMuch = true;
     if (thrown instanceof Error) return [];
     throw thrown;
   }
@@ -73,14 +74,16 @@ const STRUCTURAL: ReadonlySet<string> = new Set([
   "else",
 ]);
 
-function compile(schema: JsonObject): { readonly validator: Validator; readonly meter: Meter } | null {
-  const meter: Meter = { left: 0, length: 0 };
-  try {
-    return { validator: new Validator(metered(schema, meter) as object, "2020-12"), meter };
-  } catch {
-    return null;
-  }
-}
+const compiled = memoizePerObject(
+  (schema: JsonObject): { readonly validator: Validator; readonly meter: Meter } | null => {
+    const meter: Meter = { left: 0, length: 0, isTooMuch: false };
+    try {
+      return { validator: new Validator(metered(schema, meter) as object, "2020-12"), meter };
+    } catch {
+      return null;
+    }
+  },
+);
 
 const ONE: ReadonlySet<string> = new Set([
   "items",

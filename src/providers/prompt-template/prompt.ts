@@ -5,6 +5,7 @@ import { Template } from "@huggingface/jinja";
 import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type JsonObject } from "../../core/json.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
 import { alternating, contentOf, refuseCalls, type Turn, turnsOf, unsayable } from "./conversation.ts";
 import { findFamily, PLAIN_FAMILY, PROMPT_FAMILIES } from "./families.ts";
 import type { PromptFamily } from "./family.ts";
@@ -68,13 +69,7 @@ function familyFor({ hf_model_name: hubName }: ChatParams, model: string): Promp
   );
 }
 
-const parsed = new Map<string, Template>();
-
-function templateOf({ name, template }: PromptFamily): Template {
-  let found = parsed.get(name);
-  if (found === undefined) parsed.set(name, (found = new Template(template)));
-  return found;
-}
+const templateOf = memoizePerObject(({ template }: PromptFamily) => new Template(template));
 
 /** A final assistant turn is left open for the model to continue. */
 function render(family: PromptFamily, turns: readonly Turn[], tokens: Readonly<Record<string, string>>): string {
