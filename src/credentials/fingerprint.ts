@@ -8,11 +8,12 @@ import { memoizePerObject } from "../core/memoization.ts";
  * Covers everything except the weight. It includes whether the credential came from a caller, so that a token exchanged
  * for a caller's credential is never used as the operator's.
  */
-export const fingerprint = memoizePerObject(({ weight: _, ...content }: StoredCredential): string =>
-  createHash("sha256")
+export const fingerprint = memoizePerObject((stored: StoredCredential): string => {
+  const { weight: _, ...content } = stored;
+  return createHash("sha256")
     .update(JSON.stringify(Object.entries(content).toSorted(([a], [b]) => (a < b ? -1 : 1))))
-    .digest("hex"),
-);
+    .digest("hex");
+});
 
 /**
  * The last characters of the text by which people recognize the credential, for the log; `null` where that would reveal
