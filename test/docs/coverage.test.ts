@@ -60,10 +60,10 @@ describe("headers of docs/api.md", () => {
       ...found(text, /headers: \{ ([a-z]+) \}/g),
     ]);
     const written = [...inner, ...quoted, ...assigned, ...shorthand, ...Object.keys(formatRetryAfter(1))];
-    expect(sorted(wordsIn(tableBelow(api, "On the answer:")))).toEqual(sorted(written));
+    expect(sorted(wordsIn(tableBelow(api, "### Response headers")))).toEqual(sorted(written));
   });
   test("forbidden for a caller to send to a provider: each that the page names is refused, and no other common one", () => {
-    const paragraph = /Names that carry credentials or frame the message are 400[^]*?\n- `base_url`/.exec(api.text)![0];
+    const paragraph = /Names that carry credentials or frame the message are 400[^]*?\n- The HTTP headers/.exec(api.text)![0];
     const names = codeWords(paragraph).filter((word) => /^[a-z0-9-]+$/.test(word));
     const refusal = (name: string): string | null => {
       try {
@@ -89,7 +89,7 @@ describe("headers of docs/api.md", () => {
       ...found(text, /[wW]arnings(?:: | = )\[[^\]]*"([a-z_]+)"/g),
       ...found(text, /\.warned\("([a-z_]+)"\)/g),
     ]);
-    const row = tableBelow(api, "On the answer:").find(([name]) => name === "`x-gateway-warnings`")!;
+    const row = tableBelow(api, "### Response headers").find(([name]) => name === "`x-gateway-warnings`")!;
     expect(sorted(codeWords(row[2]!))).toEqual(sorted(words));
   });
 });

@@ -44,7 +44,7 @@ describe("[d6.1] the fields of docs/api.md are those of the one table", () => {
     expect([...Object.keys(GATEWAY), ...Object.keys(COMMON)]).toEqual([...FIELDS.keys()]);
   });
   test("the fields that need byo_endpoint are those that the page names", () => {
-    const row = tableBelow(page, "## Authentication").find(([first]) => first === "`byo_endpoint`")!;
+    const row = tableBelow(page, "### Permissions").find(([first]) => first === "`byo_endpoint`")!;
     const samples: Readonly<Record<string, unknown>> = {
       base_url: "https://a.example",
       api_base: "https://a.example",
