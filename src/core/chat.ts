@@ -341,6 +341,11 @@ export interface HeldConversation {
 
 export interface ChatRequest {
   /**
+   * `client`: as the client sent it. `entry`: an entry of `fallbacks` or `model_list`, a fallback of a route, or a
+   * target of a route has added parameters or another model, which makes it a request of its own for policies.
+   */
+  readonly variant: "client" | "entry";
+  /**
    * Where `held` is set, another thread has the conversation, and these are only the messages that tool rounds have
    * added to it.
    */

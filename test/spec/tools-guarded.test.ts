@@ -47,6 +47,18 @@ const answerOf = async (
   return { status: response.status, text, body: text.startsWith("{") ? JSON.parse(text) : null };
 };
 
+describe("rules and entries", () => {
+  test("[d3.4] a rule that speaks of the request's model sees that of a fallback in a call with tool servers too", async () => {
+    const stub = stageOf([{ name: "no-second", message: "Not that one.", rule: 'request.model == "second:m"' }], {
+      rounds: [{ status: 503 }],
+    });
+    const { status, body } = await answerOf(stub, { num_retries: 0, fallbacks: ["second:m"] });
+    expect([status, body.error.code]).toEqual([503, "upstream_overloaded"]);
+    expect(stub.records[0]!.policies).toEqual([{ name: "no-second", effect: "denied" }]);
+    expect(stub.records[0]!.attempts.map(({ provider }) => provider)).toEqual(["up"]);
+  });
+});
+
 describe("guards and results of tools", () => {
   const blocks = {
     name: "no-mail",

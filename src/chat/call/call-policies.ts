@@ -171,7 +171,8 @@ export class CallPolicies {
    */
   at(target: PolicyTarget, request: ChatRequest): Judgement {
     const asked = request.offered?.asked ?? request;
-    return this.#judge(asked === this.#call.sent ? this.#policies.targetRules : this.#policies.all, asked, target);
+    const rules = asked.variant === "client" ? this.#policies.targetRules : this.#policies.all;
+    return this.#judge(rules, asked, target);
   }
 
   /** Returns the request as a target may receive it or, without one, as every target may. Throws `policy_violation`. */

@@ -46,12 +46,19 @@ export function requestForEntry(request: ChatRequest, entry: Entry): ChatRequest
       providerOf(model) !== null &&
       providerOf(model) === providerOf(request.options.model);
     // the requested route continues to serve the call, unless the entry names another
-    const own = {
-      ...request,
-      options: { ...request.options, model, route: route ?? request.options.route, fallbacks: [], modelList: null },
-    };
+    const own = withModel(request, model, route ?? request.options.route);
     return merged(own, params, keeps);
   });
+}
+
+function withModel(request: ChatRequest, model: string | null, route: string | null): ChatRequest {
+  const { offered } = request;
+  return {
+    ...request,
+    variant: "entry",
+    options: { ...request.options, model, route, fallbacks: [], modelList: null },
+    offered: offered === null ? null : { ...offered, asked: withModel(offered.asked, model, route) },
+  };
 }
 
 /**
@@ -230,6 +237,7 @@ function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean)
   const isOfConversation = (path: string): boolean => path.startsWith("messages");
   const fresh: ChatRequest = {
     ...parsed,
+    variant: "entry",
     messages: request.messages,
     ...(request.held !== undefined && { held: request.held }),
     toolImages: request.toolImages,

@@ -65,6 +65,7 @@ export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST
   if (params.response_format !== undefined) parseResponseFormat(params.response_format, forms);
   const extra = mergeExtraBody(fields.extra, fields.gateway["extra_body"], body);
   return {
+    variant: "client",
     messages: conversation.messages,
     params,
     extra,
