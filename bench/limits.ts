@@ -2,7 +2,7 @@
 // settling alone, in memory and leased from a Redis of its own where the machine has one, and the whole handler with
 // and without limits, over the sandbox. It takes a few seconds; the figures are meaningful only on an idle machine.
 import { compileLimits } from "../src/admission/compile-limits.ts";
-import { LimitedCall } from "../src/admission/limited-call.ts";
+import { CallLimits } from "../src/admission/call-limits.ts";
 import { openMemoryLimits } from "../src/admission/memory.ts";
 import { budgetSchema, limitSchema } from "../src/admission/settings.ts";
 import { GatewayError } from "../src/core/errors.ts";
@@ -74,13 +74,20 @@ async function alone(set: LimitSet): Promise<number> {
   const used = { tokens: 20, nanoUsd: 20_000 };
   return microseconds(ALONE, (times) => {
     for (let index = 0; index < times; index++) {
-      const call = new LimitedCall({ caller, user: `user${index % 100}`, store, onCharged: () => {}, outcomes: [] });
-      const admitted = call.admit(place, reservationEstimate, false, () => systemClock.now());
+      const call = new CallLimits({
+        caller,
+        user: `user${index % 100}`,
+        store,
+        clock: systemClock,
+        onCharged: () => {},
+        outcomes: [],
+      });
+      const admitted = call.reserve(place, reservationEstimate, false);
       if (admitted instanceof Promise || admitted instanceof GatewayError) throw new Error("was not admitted at once");
-      admitted.called(() => used);
-      admitted.end();
-      call.close();
-      call.headers(systemClock.now());
+      admitted.sent(() => used);
+      admitted.settle();
+      call.settle();
+      call.headers();
     }
   });
 }
@@ -107,16 +114,23 @@ async function leased(set: LimitSet): Promise<{ readonly micros: number; readonl
   let asked = 0;
   let all = 0;
   const one = (index: number): void | Promise<void> => {
-    const call = new LimitedCall({ caller, user: `user${index % 5}`, store, onCharged: () => {}, outcomes: [] });
-    const end = (admitted: Awaited<ReturnType<typeof call.admit>>): void => {
+    const call = new CallLimits({
+      caller,
+      user: `user${index % 5}`,
+      store,
+      clock: systemClock,
+      onCharged: () => {},
+      outcomes: [],
+    });
+    const end = (admitted: Awaited<ReturnType<typeof call.reserve>>): void => {
       if (admitted instanceof GatewayError) throw admitted;
-      admitted.called(() => used);
-      admitted.end();
-      call.close();
-      call.headers(systemClock.now());
+      admitted.sent(() => used);
+      admitted.settle();
+      call.settle();
+      call.headers();
     };
     all += 1;
-    const admitted = call.admit(place, reservationEstimate, false, () => systemClock.now());
+    const admitted = call.reserve(place, reservationEstimate, false);
     if (!(admitted instanceof Promise)) {
       end(admitted);
       return;

@@ -3,12 +3,11 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { openLogins } from "./auth/logins.ts";
 import type { LimitStore } from "./admission/limit-store.ts";
-import { type BudgetWatch, openBudgetWatch } from "./admission/budget-watch.ts";
+import { reportThreshold, thresholdWatch } from "./admission/budget-thresholds.ts";
+import { type BudgetUsage, openBudgetUsage } from "./admission/budget-usage.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
 import { rebuiltBudgets } from "./admission/rebuilt-budgets.ts";
 import type { LimitSet } from "./core/limit.ts";
-import { notifyThreshold } from "./admission/notify-threshold.ts";
-import { thresholdWatch } from "./admission/thresholds.ts";
 import { bootstrap } from "./auth/token-admin.ts";
 import { readCatalogue } from "./accounting/model-catalogue.ts";
 import { openModelNames } from "./accounting/model-names.ts";
@@ -164,7 +163,7 @@ async function openAll(base: Base): Promise<Gateway> {
     ...notifications,
   });
   const limits = await openLimits(base, records, source.current().limitRules, metrics.limitStoreAnswered);
-  const budgets = openBudgetWatch(limits, () => source.current());
+  const budgets = openBudgetUsage(limits, () => source.current());
   source.subscribe(({ toolServers }) => externalClients.toolServers.configured(toolServers.keys));
   source.subscribe(() => notifications.events.wake());
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
@@ -209,7 +208,7 @@ async function openAll(base: Base): Promise<Gateway> {
     limits,
     onContentLost: (traceId, fault) =>
       log.error({ trace_id: traceId, error_detail: String(fault) }, "the content of a call could not be kept"),
-    onCharged: thresholdWatch(limits, (crossed) => notifyThreshold(crossed, { log, metrics, events })),
+    onCharged: thresholdWatch(limits, (crossed) => reportThreshold(crossed, { log, metrics, events })),
   };
   return await openDoor(base, { context, metrics, observer, targets, traffic, source, storage, records, replicas });
 }
@@ -601,7 +600,7 @@ async function openLimits(
 interface MetricParts extends Records, ExternalClients, Notifications {
   targets(): readonly TargetStatus[];
   limits(): { figures?(): LimitStoreFigures };
-  budgets(): BudgetWatch;
+  budgets(): BudgetUsage;
   readonly replicas: ReplicaWatch;
 }
 
@@ -615,7 +614,7 @@ function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): Metrics
     events: () => parts.events.figures,
     contents: () => parts.contentLog.figures(),
     replicas: () => parts.replicas.figures(),
-    budgets: () => parts.budgets().standings(),
+    budgets: () => parts.budgets().statuses(),
     integrations: () => parts.integrations?.statuses() ?? [],
     modelLabel: (call) => names.nameOf(call),
     isNamedTarget: (target) => names.isNamed(target),

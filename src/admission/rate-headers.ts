@@ -3,21 +3,21 @@
 import type { Account } from "../core/limit.ts";
 import type { AccountStatus } from "./limit-store.ts";
 
-/** The latest standing of each account that applied. There are few of them, so a list is faster than a map. */
-export class Known {
+/** The latest status of each account that applied. There are few of them, so a list is faster than a map. */
+export class AccountStatuses {
   readonly #accounts: Account[] = [];
-  readonly #standings: AccountStatus[] = [];
+  readonly #statuses: AccountStatus[] = [];
 
   get(account: Account): AccountStatus | undefined {
-    return this.#standings[this.#accounts.indexOf(account)];
+    return this.#statuses[this.#accounts.indexOf(account)];
   }
 
-  set(account: Account, standing: AccountStatus): void {
+  set(account: Account, status: AccountStatus): void {
     const at = this.#accounts.indexOf(account);
-    if (at >= 0) this.#standings[at] = standing;
+    if (at >= 0) this.#statuses[at] = status;
     else {
       this.#accounts.push(account);
-      this.#standings.push(standing);
+      this.#statuses.push(status);
     }
   }
 
@@ -25,17 +25,17 @@ export class Known {
     let found: AccountStatus | null = null;
     for (let at = 0; at < this.#accounts.length; at++) {
       const { unit, mode } = this.#accounts[at]!.rule;
-      const standing = this.#standings[at]!;
-      if (unit === of && mode !== "audit" && (found === null || standing.remaining < found.remaining)) found = standing;
+      const status = this.#statuses[at]!;
+      if (unit === of && mode !== "audit" && (found === null || status.remaining < found.remaining)) found = status;
     }
     return found;
   }
 }
 
 /** `null` when no limit with such a header applied. `nowMs` is the time since 1970. */
-export function rateHeaders(known: Known, nowMs: number): Readonly<Record<string, string>> | null {
-  const requests = known.tightest("requests");
-  const tokens = known.tightest("tokens");
+export function rateHeaders(statuses: AccountStatuses, nowMs: number): Readonly<Record<string, string>> | null {
+  const requests = statuses.tightest("requests");
+  const tokens = statuses.tightest("tokens");
   if (requests === null && tokens === null) return null;
   const headers: Record<string, string> = {};
   if (requests !== null) {

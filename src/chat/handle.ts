@@ -60,8 +60,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     const admitted = call.policies?.admit();
     if (admitted instanceof Promise) await admitted;
 
-    const prepared = (request: ChatRequest) =>
-      prepare(request, principal, http.headers, call, call.limited?.caller.degradeTo);
+    const prepared = (request: ChatRequest) => prepare(request, principal, http.headers, call, call.meter.degradeTo);
     const opening = openToolSession(sent, principal, call);
     if (explains) answer = await replyExplained(prepared, sent, principal, http.headers, call, await opening);
     else if (opening !== null)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { thresholdEvent } from "../../src/admission/threshold-event.ts";
+import { thresholdEvent } from "../../src/admission/budget-thresholds.ts";
 import { EVENT_TYPES, type NewEvent, NO_WEBHOOKS, TEST_EVENT } from "../../src/core/event.ts";
 import { NOT_NARROWED } from "../../src/core/identity.ts";
 import { refusalEvents } from "../../src/observe/webhooks/refusal-events.ts";
@@ -66,7 +66,7 @@ async function examples(): Promise<ReadonlyMap<string, object>> {
     thresholdEvent({
       account: { rule, value: "" },
       threshold: { percent: 80, degradeTo: null },
-      standing: { used: 9, limit: 10, resetsAtMs: 1 } as never,
+      status: { used: 9, limit: 10, resetsAtMs: 1 } as never,
     }),
   );
   for (const state of ["opened", "closed"] as const)

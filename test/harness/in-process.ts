@@ -3,7 +3,7 @@ import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard
 import { openLogins } from "../../src/auth/logins.ts";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
-import { type Crossed, thresholdWatch } from "../../src/admission/thresholds.ts";
+import { type CrossedThreshold, thresholdWatch } from "../../src/admission/budget-thresholds.ts";
 import type { ChatContext } from "../../src/chat/call/context.ts";
 import { openRouting } from "../../src/chat/plan/open-routing.ts";
 import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
@@ -65,7 +65,7 @@ export interface Stub {
   /** Credentials that were set aside. */
   readonly refused: readonly RefusedCredential[];
   /** Thresholds of budgets that were told. */
-  readonly crossed: readonly Crossed[];
+  readonly crossed: readonly CrossedThreshold[];
   readonly context: ChatContext;
 }
 
@@ -160,7 +160,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
   const sent: UpstreamRequest[] = [];
   const records: CallRecord[] = [];
   const refused: RefusedCredential[] = [];
-  const crossed: Crossed[] = [];
+  const crossed: CrossedThreshold[] = [];
   const clock = options.clock ?? { now: () => 1_767_225_600_000, monotonic: () => performance.now() };
   const sandbox = createSandboxUpstream(options.readElsewhere ?? (() => null));
   const upstream: UpstreamClient = {

@@ -155,7 +155,7 @@ describe("thresholds", () => {
     expect([after[5], after[6], after[8], after[9], after[10]]).toEqual([[], [50], [50], [50, 80], [50, 80]]);
     expect(gateway.crossed[0]).toMatchObject({
       account: { rule: { name: "tokens" } },
-      standing: { used: 56, limit: 100 },
+      status: { used: 56, limit: 100 },
     });
     clock.pass(86_400_000);
     for (let index = 0; index < 7; index++) await ask(gateway, { max_tokens: 2 });

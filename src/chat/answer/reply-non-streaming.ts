@@ -1,6 +1,6 @@
 // Turns a provider's non-streaming answer into the JSON answer of the client.
 import { estimatedUsage } from "../../accounting/estimate.ts";
-import { promptTokens } from "../plan/cost-estimate.ts";
+import { promptTokens } from "../metering/attempt-estimate.ts";
 import { usd } from "../../accounting/price.ts";
 import type { ChatAnswer, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -245,8 +245,7 @@ export function replyNonStreaming(answered: Answered<Reply>, call: Call): Respon
 export function recordNonStreaming({ answer, attempt }: Answered<AnswerFigures>, call: Call): void {
   call.won(attempt);
   call.recorder.finished(answer);
-  call.recorder.used(answer.usage, answer.usageEstimated);
-  attempt.meter.charge(answer);
+  attempt.meter.charge({ usage: answer.usage, isEstimated: answer.usageEstimated });
   for (const request of attempt.requests) request.answered();
 }
 
@@ -276,7 +275,7 @@ function sendBody(
   recorder.succeeded();
   // the head reports what remains of the limits after this call is settled
   settle();
-  call.lifetime.settleLimits();
+  call.meter.settle();
   const headers = answerHeaders(call, attempt.fitted, attempt.resolved.target, "application/json");
   if (call.showsCost && record.cost !== null) headers["x-gateway-cost-usd"] = usd(record.cost.nanoUsd);
   call.lifetime.publish();

@@ -2,7 +2,7 @@
 // an error (promise 7.4); a failure after that is one error event (promise 8.3). The upstream is read only as fast as
 // the client reads (promise 8.5).
 import { estimatedUsage } from "../../accounting/estimate.ts";
-import { promptTokens } from "../plan/cost-estimate.ts";
+import { promptTokens } from "../metering/attempt-estimate.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { ChatChunk, Usage } from "../../core/chat.ts";
 import { createAwsEventStreamParser } from "../../wire/aws-event-stream.ts";
@@ -23,7 +23,7 @@ import {
 import type { AttemptLifetime } from "../attempt/attempt-lifetime.ts";
 import type { Call } from "../call/call.ts";
 import type { RoundAccumulator } from "../tools/multi-round-answer.ts";
-import { streamUsage } from "../attempt/attempt-meter.ts";
+import { streamUsage } from "../metering/attempt-meter.ts";
 import { ChoiceWriter, mergedStream } from "./fan-out.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
@@ -294,7 +294,5 @@ export function noteStream(
   if (normalizer.isFinishInferred) recorder.finishInferred();
   recorder.streamedBy(reportedModel(normalizer.toldModel, attempt.resolved));
   const used = attempt.meter.usage;
-  if (used === null) return;
-  recorder.used(used.usage, used.isEstimated);
-  attempt.meter.charge(used);
+  if (used !== null) attempt.meter.charge(used);
 }

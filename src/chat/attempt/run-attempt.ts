@@ -2,22 +2,18 @@
 // is released in reverse order when the attempt settles, however it ends: answered, refused, failed, superseded by
 // another attempt, or abandoned with its call.
 import type { GuardPolicy } from "../../auth/guarded-text.ts";
-import type { Admitted } from "../../admission/call-admission.ts";
-import type { LimitedCall } from "../../admission/limited-call.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record.ts";
 import type { QueueOutcome } from "../../routing/concurrency.ts";
 import type { Outcome } from "../../routing/health.ts";
 import { type AttemptEnd, outcomeAfter } from "../../routing/verdict.ts";
 import { AttemptLifetime } from "./attempt-lifetime.ts";
-import { AttemptMeter } from "./attempt-meter.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
-import { estimateReservation, usedOf } from "../plan/reservation-estimate.ts";
 import type { FittedRequest } from "../fit/fit.ts";
+import type { AttemptMeter } from "../metering/attempt-meter.ts";
 import type { ReadyTarget, RouteCandidate } from "../plan/stages.ts";
 import { resolveCredential } from "./resolve-credential.ts";
-import { untilOver } from "../call/pause.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { UnfitForTarget } from "../fit/unfit-for-target.ts";
 
@@ -35,12 +31,8 @@ export interface OpenAttempt {
   readonly requests: AttemptRecorder[];
   /** The first request that failed, which is why the attempt ends; `null` when none has failed. */
   failing: AttemptRecorder | null;
-  /**
-   * Called when a request is about to be sent. From here on it counts under the limits; an attempt that was refused
-   * before has used nothing.
-   */
-  sending(): void;
   readonly lifetime: AttemptLifetime;
+  /** What was reserved for the attempt, and what it uses. */
   readonly meter: AttemptMeter;
   /** Releases everything that the attempt holds; only the first call has an effect. */
   settle(outcome: Outcome): void;
@@ -145,10 +137,12 @@ export class AttemptRun<T> {
     if (ready.kind === "refused") return ready;
     const { fitted, resolved: withoutCredential, outputGuards } = ready.ready;
 
-    // 2. a reservation under every limit and budget that applies
-    const reserved = await reserve(candidate, ready.ready, call);
-    if (reserved instanceof GatewayError) return { kind: "refused", reason: reserved };
-    if (reserved !== null) this.#releases.push(() => reserved.end());
+    // 2. a reservation under every limit and budget that applies; its meter charges what is used, and settles, even if
+    // the call ends before the attempt does
+    const requests: AttemptRecorder[] = [];
+    const meter = await reserve(candidate, ready.ready, call, requests);
+    if (meter instanceof GatewayError) return { kind: "refused", reason: meter };
+    this.#releases.push(() => meter.close());
 
     // 3. the ledger's opening entry: from here on the call is charged, even if the process dies
     call.lifetime.admitted();
@@ -162,19 +156,10 @@ export class AttemptRun<T> {
     if (place !== null) this.#releases.push(place);
 
     // 6. its timeouts, and the signal that ends it
-    const requests: AttemptRecorder[] = [];
     const lifetime = new AttemptLifetime(call, route.timeouts, requests);
     this.#releases.push(() => lifetime.close());
 
-    // 7. the meter, which charges what is used even if the call ends before the attempt does
-    const meter = new AttemptMeter(call, { fitted, resolved }, requests);
-    const close = (): void => meter.close();
-    const ended = call.lifetime.began(close);
-    this.#releases.push(() => {
-      if (ended()) close();
-    });
-
-    // 8. the breaker of the target, whose probe this attempt may be
+    // 7. the breaker of the target, whose probe this attempt may be
     routing.health.called(upstream, clock.monotonic());
     const probe = routing.health.begin(key, route.breaker, clock.monotonic());
     this.#releases.push((outcome) => {
@@ -195,7 +180,6 @@ export class AttemptRun<T> {
       outputGuards,
       requests,
       failing: null,
-      sending: () => reserved?.called(() => usedOf(meter.usage?.usage ?? null, fitted, resolved, call)),
       lifetime,
       meter,
       settle,
@@ -252,10 +236,7 @@ export function readyAt(
   call: Call,
 ): { readonly kind: "ready"; readonly ready: ReadyTarget } | Refused {
   // the target to which a budget redirects is only for calls that the budget redirects
-  if (
-    candidate.redirectedTo !== null &&
-    call.limited?.isSentTo(candidate.redirectedTo, candidate.isSecondPass) !== true
-  )
+  if (candidate.redirectedTo !== null && !call.meter.isRedirectedTo(candidate.redirectedTo, candidate.isSecondPass))
     return { kind: "refused", reason: null };
   try {
     candidate.permit();
@@ -270,32 +251,21 @@ export function readyAt(
 }
 
 /**
- * Reserves what the attempt may use; `null` when no limit applies. Returns an error when a limit or a budget has no
- * room for it (promises 3.4 and 4.2).
+ * Reserves what the attempt may use, and returns its meter. Returns an error when a limit or a budget has no room for
+ * it (promises 3.4 and 4.2).
  */
 export function reserve(
-  candidate: RouteCandidate,
+  { route, target, redirectedTo: insteadOf, deployed }: RouteCandidate,
   ready: ReadyTarget,
   call: Call,
-): Admitted | GatewayError | null | Promise<Admitted | GatewayError> {
-  return call.limited === null ? null : reserveUnder(call.limited, candidate, ready, call);
-}
-
-function reserveUnder(
-  limited: LimitedCall,
-  { route, target, redirectedTo: insteadOf, deployed }: RouteCandidate,
-  { fitted, resolved }: ReadyTarget,
-  call: Call,
-): Admitted | GatewayError | Promise<Admitted | GatewayError> {
-  const result = limited.admit(
+  requests: readonly AttemptRecorder[] = [],
+): AttemptMeter | GatewayError | Promise<AttemptMeter | GatewayError> {
+  return call.meter.reserve(
     { route: route.name, provider: target.providerId, model: target.name, deployed },
-    estimateReservation(fitted, resolved, call),
+    ready,
     insteadOf !== null,
-    () => call.context.clock.now(),
+    requests,
   );
-  // the limit store may be slow: it is awaited for as long as the call may take, and what it reserves after that is
-  // released
-  return result instanceof Promise ? call.clock.waiting(untilOver(result, call.signal)) : result;
 }
 
 /**

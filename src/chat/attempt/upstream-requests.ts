@@ -83,7 +83,7 @@ async function sendRequest(encoding: Promise<EncodedRequest>, attempt: OpenAttem
   const { resolved } = attempt;
   const { provider, target } = resolved;
   const encoded = await encoding;
-  attempt.sending();
+  attempt.meter.sending();
   const recorder = call.beginAttempt(target);
   attempt.requests.push(recorder);
   try {

@@ -1,6 +1,5 @@
 // One call from its entry among the calls in flight to the publication of its record, which happens exactly once: its
 // one abort signal, what has to be released at its end, and its entry in the ledger.
-import type { LimitedCall } from "../../admission/limited-call.ts";
 import { Cancellation, type CancelSignal } from "../../core/cancellation.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { CallContent } from "../../core/content.ts";
@@ -12,6 +11,7 @@ import type { CallClock } from "./call-clock.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import type { CallRecorder } from "./call-recorder.ts";
 import type { ContentRecorder } from "../content/content-recorder.ts";
+import type { CallMeter } from "../metering/call-meter.ts";
 import type { InFlightCall, ChatContext } from "./context.ts";
 
 export class CallLifetime {
@@ -20,10 +20,10 @@ export class CallLifetime {
   readonly #recorder: CallRecorder;
   readonly #clock: CallClock;
   readonly #cancellation = new Cancellation();
-  /** Attempts and tool runs that have not ended. Each of these functions finishes its part when the call ends first. */
+  /** Tool runs that have not ended. Each of these functions finishes its part when the call ends first. */
   readonly #inFlight = new Set<() => void>();
-  /** `null` when no limit applies to the caller, or the caller is not known yet. */
-  #limited: LimitedCall | null = null;
+  /** `null` while the caller is not known. */
+  #meter: CallMeter | null = null;
   /** `null` when the content of the call is not kept. */
   #content: ContentRecorder | null = null;
   /** The request whose conversation another thread holds; `null` when there is none. */
@@ -45,8 +45,9 @@ export class CallLifetime {
     return this.#cancellation;
   }
 
-  get limited(): LimitedCall | null {
-    return this.#limited;
+  /** `null` while the caller is not known. */
+  get meter(): CallMeter | null {
+    return this.#meter;
   }
 
   /**
@@ -70,8 +71,8 @@ export class CallLifetime {
   }
 
   /** Sets what has to be settled at the end. */
-  authorized(limited: LimitedCall | null, content: ContentRecorder | null): void {
-    this.#limited = limited;
+  authorized(meter: CallMeter, content: ContentRecorder | null): void {
+    this.#meter = meter;
     this.#content = content;
   }
 
@@ -85,8 +86,8 @@ export class CallLifetime {
     if (this.#ledgerEntry === null) {
       this.#ledgerEntry = ledger.open(record);
       integrations?.admitted?.(record);
-    } else if (this.#limited !== null) ledger.reopen(this.#ledgerEntry, record);
-    this.#limited?.recorded();
+    } else if (this.#meter?.isLimited === true) ledger.reopen(this.#ledgerEntry, record);
+    this.#meter?.recorded();
   }
 
   /**
@@ -108,11 +109,6 @@ export class CallLifetime {
     this.abandon(new GatewayError("client_closed", "The client disconnected before the answer was complete."));
   };
 
-  /** Releases what was reserved and not used, because the call will use nothing more. */
-  settleLimits(): void {
-    this.#limited?.close();
-  }
-
   /** Publishes the record when the call is over. Only the first call of this method has an effect. */
   publish(): void {
     if (this.#isPublished) return;
@@ -120,7 +116,7 @@ export class CallLifetime {
     for (const end of this.#inFlight) end();
     this.#inFlight.clear();
     if (this.#content === null) this.#releaseConversation();
-    this.settleLimits();
+    this.#meter?.settle();
     this.#clock.waitEnds();
     this.deadline.stop();
     this.#recorder.close();

@@ -1,6 +1,6 @@
 // An authorized call, with which every step after authorization works. The call itself is immutable; its clock, its
 // recorder and its lifetime hold what changes.
-import { LimitedCall } from "../../admission/limited-call.ts";
+import { CallLimits } from "../../admission/call-limits.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -19,6 +19,8 @@ import { ContentRecorder, isSampled } from "../content/content-recorder.ts";
 import type { ChatContext } from "./context.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { GuardScheduler } from "../guards/guard-scheduler.ts";
+import { CallMeter } from "../metering/call-meter.ts";
+import { CallPrices } from "../metering/call-prices.ts";
 import type { ReceivedCall } from "./received-call.ts";
 
 /** What the headers of the request ask for. */
@@ -43,12 +45,10 @@ export class Call {
   readonly cors: Readonly<Record<string, string>>;
   /** Whether the caller has the permission `debug`. */
   readonly mayDebug: boolean;
-  /** Whether the caller has the permission `custom_price`. */
-  readonly mayPrice: boolean;
   /** Whether the answer states its cost. */
   readonly showsCost: boolean;
-  /** `null` when no limit applies to the caller. */
-  readonly limited: LimitedCall | null;
+  /** Limits, budgets, prices and usage of the call. */
+  readonly meter: CallMeter;
   /** `null` when no policy applies. */
   readonly policies: CallPolicies | null;
   /** `null` when the content of the call is not kept. */
@@ -74,23 +74,41 @@ export class Call {
     this.cors = received.cors;
     this.#headers = received.headers;
     this.mayDebug = principal.permissions.has("debug");
-    this.mayPrice = principal.permissions.has("custom_price");
     this.showsCost = showsCost;
-    this.limited = this.#limitsOf(sent, principal);
+    this.meter = this.#meterOf(sent, principal);
     this.policies = this.#policiesOf(sent, principal, received.clientIp);
     this.content = isExplained ? null : this.#contentOf(sent, principal);
-    lifetime.authorized(this.limited, this.content);
+    lifetime.authorized(this.meter, this.content);
   }
 
-  #limitsOf({ params }: ChatRequest, { tenantId, projectId, tokenId }: Principal): LimitedCall | null {
+  #meterOf(sent: ChatRequest, principal: Principal): CallMeter {
+    const { tenantId, projectId, permissions } = principal;
+    const { snapshot, recorder, clock, signal } = this;
+    return new CallMeter({
+      limits: this.#limitsOf(sent, principal),
+      prices: new CallPrices({
+        snapshot,
+        clock: this.context.clock,
+        tenantId,
+        projectId,
+        mayPrice: permissions.has("custom_price"),
+      }),
+      recorder,
+      clock,
+      signal,
+    });
+  }
+
+  #limitsOf({ params }: ChatRequest, { tenantId, projectId, tokenId }: Principal): CallLimits | null {
     const caller = this.snapshot.limitRules.forCaller(tenantId, projectId, tokenId);
     if (caller === null) return null;
     const outcomes: LimitOutcome[] = [];
     this.recorder.limitedBy(outcomes);
-    return new LimitedCall({
+    return new CallLimits({
       caller,
       user: params.user ?? params.safety_identifier ?? null,
       store: this.context.limits,
+      clock: this.context.clock,
       onCharged: this.context.onCharged,
       onLost: () => this.lifetime.abandon(lostPlace()),
       outcomes,
@@ -166,7 +184,7 @@ export class Call {
    * Returns the headers that report the limits that applied in every response head (promise 4.4); `null` when none did.
    */
   rateHeaders(): Readonly<Record<string, string>> | null {
-    return this.limited?.headers(this.context.clock.now()) ?? null;
+    return this.meter.headers();
   }
 }
 

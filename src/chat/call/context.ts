@@ -1,7 +1,7 @@
 // The dependencies that the composition root passes to every call.
 import type { Logins } from "../../auth/logins.ts";
 import type { LimitStore } from "../../admission/limit-store.ts";
-import type { OnCharged } from "../../admission/thresholds.ts";
+import type { OnCharged } from "../../admission/budget-thresholds.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { CredentialProvider } from "../../core/credential.ts";

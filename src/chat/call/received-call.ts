@@ -68,7 +68,7 @@ export class ReceivedCall {
     }
     return errorResponse(error, record.traceId, clock.ownMs(), {
       ...this.cors,
-      ...lifetime.limited?.headers(this.context.clock.now()),
+      ...lifetime.meter?.headers(),
       ...providerHeaders(record),
       // if the client repeated the call, its tools would run once more
       ...(record.tools.length > 0 && { "x-should-retry": "false" }),

@@ -2,7 +2,7 @@
 // looked up or exchanged, except for the lists of tools that tool servers keep.
 // docs/api.md describes the answer, field by field.
 import { usd, usdPerToken } from "../../accounting/price.ts";
-import { explainedAccount } from "../../admission/refusal.ts";
+import { explainedAccount } from "../../admission/limit-errors.ts";
 import { effectiveCapability, SYNONYMS } from "../../core/capability.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { StoredCredential } from "../../core/credential.ts";
@@ -17,8 +17,7 @@ import type { EncodedRequest } from "../../providers/provider.ts";
 import { answerHeaders } from "../answer/answer-frame.ts";
 import type { Call } from "../call/call.ts";
 import { withClientHeaders } from "../fit/caller-headers.ts";
-import { costEstimate } from "../plan/cost-estimate.ts";
-import { estimateReservation } from "../plan/reservation-estimate.ts";
+import { costEstimate, estimateReservation } from "../metering/attempt-estimate.ts";
 import { type Fetch, withStandIns } from "./explained-content.ts";
 import { explainedRequest } from "./explained-request.ts";
 import { DEPRECATED_NAMES, type FittedRequest } from "../fit/fit.ts";
@@ -265,11 +264,10 @@ async function explainedLimits(
   { fitted, resolved, route, deployed }: Planned,
   call: Call,
 ): Promise<readonly JsonObject[]> {
-  const { limited, context } = call;
-  if (limited === null) return [];
+  const { meter, context } = call;
   const { target } = resolved;
-  const reservationEstimate = estimateReservation(fitted, resolved, call);
-  const accounts = limited.accountsAt({
+  const reservationEstimate = estimateReservation(fitted.request, resolved, meter.prices);
+  const accounts = meter.accountsAt({
     route: route.name,
     provider: target.providerId,
     model: targetName(target),
@@ -412,7 +410,7 @@ function isNull({ source }: ChatRequest, name: string): boolean {
 /** Estimates the prompt and the bound of the answer, at the current price. */
 function estimate({ fitted: { request }, resolved }: Planned, call: Call): JsonObject {
   const { promptTokens, bound, boundFrom, choices, price, prompt, completion, promptCost, completionCost } =
-    costEstimate(request, resolved, call);
+    costEstimate(request, resolved, call.meter.prices);
   return {
     prompt_tokens: promptTokens,
     completion_tokens_bound: bound,

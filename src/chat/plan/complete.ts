@@ -151,15 +151,15 @@ export async function reserveInAdvance({ stages }: Prepared, call: Call): Promis
   let refusal: GatewayError | null = null;
   for (const candidate of stages.flatMap(({ candidates }) => candidates)) {
     const ready = readyAt(candidate, call);
-    const reserved = ready.kind === "refused" ? ready.reason : await reserve(candidate, ready.ready, call);
-    if (ready.kind === "refused" || reserved instanceof GatewayError) {
-      refusal = (reserved as GatewayError | null) ?? refusal;
+    const meter = ready.kind === "refused" ? ready.reason : await reserve(candidate, ready.ready, call);
+    if (meter === null || meter instanceof GatewayError) {
+      refusal = meter ?? refusal;
       continue;
     }
     call.lifetime.admitted();
-    reserved?.begun();
+    meter.countCall();
     // the call keeps the reservation until it is over
-    reserved?.end();
+    meter.close();
     return;
   }
   if (refusal !== null) throw withAttempts(refusal, call);

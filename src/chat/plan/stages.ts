@@ -24,9 +24,10 @@ import { contextWindowFallback, resolveRoute, splitModel } from "../../routing/r
 import type { Call } from "../call/call.ts";
 import type { CallDeadline } from "../call/call-deadline.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
-import type { PricedCall } from "./call-price.ts";
 import type { ChatContext } from "../call/context.ts";
-import { comparableCost } from "./cost-estimate.ts";
+import { comparableCost } from "../metering/attempt-estimate.ts";
+import type { CallMeter } from "../metering/call-meter.ts";
+import type { CallPrices } from "../metering/call-prices.ts";
 import { atEntry, type Entry, requestForEntry, requestForTarget } from "../fit/entry-request.ts";
 import type { CallPolicies } from "../call/call-policies.ts";
 import { fitRequest, type FitSettings, type FittedRequest } from "../fit/fit.ts";
@@ -81,12 +82,12 @@ export interface Prepared {
 }
 
 /** The parts of a call that matter for its stages. */
-export type PlannedCall = PricedCall &
-  Pick<Call, "policies"> & {
-    readonly context: Pick<ChatContext, "providers">;
-    readonly deadline: Pick<CallDeadline, "boundByRoute">;
-    readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
-  };
+export type PlannedCall = Pick<Call, "snapshot" | "policies"> & {
+  readonly context: Pick<ChatContext, "providers">;
+  readonly meter: Pick<CallMeter, "prices">;
+  readonly deadline: Pick<CallDeadline, "boundByRoute">;
+  readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
+};
 
 /** What all stages of one call have in common. */
 interface Preparing {
@@ -431,7 +432,7 @@ function candidateOf(
     upstream: target.providerId,
     weight: target.weight,
     order: target.order,
-    costNanoUsd: route.strategy === "least_cost" ? costOf(prepared, call) : null,
+    costNanoUsd: route.strategy === "least_cost" ? costOf(prepared, call.meter.prices) : null,
     serving,
     route,
     target,
@@ -493,10 +494,10 @@ function healthKey(
 }
 
 /** Returns null for a target that does not accept the request, because its cost is unknown. */
-function costOf(ready: () => ReadyTarget, call: PricedCall): number | null {
+function costOf(ready: () => ReadyTarget, prices: CallPrices): number | null {
   try {
     const { fitted, resolved } = ready();
-    return comparableCost(fitted.request, resolved, call);
+    return comparableCost(fitted.request, resolved, prices);
   } catch (thrown) {
     if (thrown instanceof GatewayError) return null;
     throw thrown;

@@ -1,5 +1,6 @@
 // Prepares the calls of a traffic file for the engine: each is a request that passes the gateway's own parser and
 // rules. Keys are not needed: every provider counts as enabled and has a placeholder credential.
+import { CallPrices } from "../../chat/metering/call-prices.ts";
 import { everyStage, type PlannedCall, prepare, type Prepared } from "../../chat/plan/stages.ts";
 import { withCheckedEntries } from "../../chat/fit/entry-request.ts";
 import { parseChatRequest } from "../../chat/request/parse.ts";
@@ -101,8 +102,16 @@ function callOf(request: ChatRequest, entry: CallEntry, snapshot: Snapshot): Sim
   let timeoutMs = ownMs ?? snapshot.limits.defaultTimeoutMs;
   const call: PlannedCall = {
     snapshot,
-    context: { clock: systemClock, providers },
-    record: { tenantId: entry.tenant, projectId: entry.project },
+    context: { providers },
+    meter: {
+      prices: new CallPrices({
+        snapshot,
+        clock: systemClock,
+        tenantId: entry.tenant,
+        projectId: entry.project,
+        mayPrice: false,
+      }),
+    },
     policies: null,
     deadline: {
       boundByRoute: (totalMs) => {

@@ -1,5 +1,9 @@
 // The accounts that every call of the model is counted on: requests, money, and tokens of each user.
-import { type Admitted, type CallAdmission, isRefused } from "../../../src/admission/call-admission.ts";
+import { type AttemptReservation, CallLimits } from "../../../src/admission/call-limits.ts";
+import type { LimitStore } from "../../../src/admission/limit-store.ts";
+import { systemClock } from "../../../src/core/clock.ts";
+import { GatewayError } from "../../../src/core/errors.ts";
+import type { LimitOutcome } from "../../../src/core/record.ts";
 import { accountOf } from "../../contract/limit-store.suite.ts";
 
 /** What a call uses, or has set aside. */
@@ -27,12 +31,25 @@ export function unitsOf(tokens: number): Units {
   return { tokens, nanoUsd: tokens * 1000 };
 }
 
-export function admit(admission: CallAdmission, user: string, tokens: number): Admitted {
-  const result = admission.begin(
-    [account.requests, account.tokens[user]!, account.nano_usd],
+/** A call of the user under all these accounts. */
+export function limitsOf(user: string, store: LimitStore, outcomes: LimitOutcome[]): CallLimits {
+  const accounts = [account.requests, account.tokens[user]!, account.nano_usd];
+  return new CallLimits({
+    caller: { rules: accounts.map(({ rule: each }) => each), degradeTo: [], accountsAt: () => accounts },
+    user,
+    store,
+    clock: systemClock,
+    onCharged: () => {},
+    outcomes,
+  });
+}
+
+export function reserve(limits: CallLimits, tokens: number): AttemptReservation {
+  const result = limits.reserve(
+    { route: "direct", provider: "sandbox", model: "sandbox:echo" },
     { requests: 1, bound: ({ unit }) => (unit === "tokens" ? tokens : unitsOf(tokens).nanoUsd) },
     false,
   );
-  if (result instanceof Promise || isRefused(result)) throw new Error("there is room for all");
+  if (result instanceof Promise || result instanceof GatewayError) throw new Error("there is room for all");
   return result;
 }

@@ -2,7 +2,7 @@
 // end, and at each start, the book and the gateway have to say the same.
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { CallAdmission, type Admitted } from "../../../src/admission/call-admission.ts";
+import type { AttemptReservation, CallLimits } from "../../../src/admission/call-limits.ts";
 import { type MemoryLimitStore, openMemoryLimits } from "../../../src/admission/memory.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import type { CallRecord, LimitOutcome } from "../../../src/core/record.ts";
@@ -10,7 +10,7 @@ import { segmentsOf, slotsOf } from "../../../src/store/journal-folder.ts";
 import type { OpenEntry } from "../../../src/store/ledger.ts";
 import { type OpenLedger, openLedger } from "../../../src/store/open-ledger.ts";
 import { aCall, ended } from "../ledger-parts.ts";
-import { admit, type Units, unitsOf } from "./accounts.ts";
+import { limitsOf, reserve, type Units, unitsOf } from "./accounts.ts";
 import { type Book, type Expected, judgeCounts, judgeRows, judgeTold, type Told } from "./book.ts";
 import type { ModelDatabase } from "./databases.ts";
 import { journalled } from "./journalled.ts";
@@ -20,8 +20,8 @@ import { type KeptCounts, Machine, type ModelProcess } from "./machine.ts";
 interface OpenCall {
   readonly user: string;
   readonly record: CallRecord;
-  readonly admission: CallAdmission;
-  admitted: Admitted;
+  readonly limits: CallLimits;
+  attempt: AttemptReservation;
   readonly entry: OpenEntry;
   reserved: Units;
   /** Tokens of reservations that the disk had no room for: they are in the journal only if its opening was written again since. */
@@ -127,20 +127,20 @@ export class World {
   /** A call that is admitted and runs on. False: it was refused. */
   begin(gateway: Gateway, user: string, tokens: number): boolean {
     const outcomes: LimitOutcome[] = [];
-    const admission = new CallAdmission(gateway.limits, outcomes, () => {});
-    const admitted = admit(admission, user, tokens);
+    const limits = limitsOf(user, gateway.limits, outcomes);
+    const attempt = reserve(limits, tokens);
     const record = aCall({ startedAtMs: systemClock.now(), userId: user, limits: outcomes });
     const isSure = gateway.ledger.status().fault === null;
     let entry: OpenEntry;
     try {
       entry = gateway.ledger.open(record);
     } catch {
-      admission.close();
+      limits.settle();
       return false;
     }
     const reserved = unitsOf(tokens);
     if (!isSure || gateway.ledger.status().fault !== null) this.#unsure(record.traceId);
-    gateway.open.push({ user, record, admission, admitted, entry, reserved, unsure: [] });
+    gateway.open.push({ user, record, limits, attempt, entry, reserved, unsure: [] });
     this.#count(record.traceId, user, reserved);
     return true;
   }
@@ -148,9 +148,9 @@ export class World {
   /** A further attempt, which may use more. */
   again(gateway: Gateway, index: number, tokens: number): void {
     const call = gateway.open[index]!;
-    call.admitted.called(() => ({ tokens: 0, nanoUsd: 0 }));
-    call.admitted.end();
-    call.admitted = admit(call.admission, call.user, tokens);
+    call.attempt.sent(() => ({ tokens: 0, nanoUsd: 0 }));
+    call.attempt.settle();
+    call.attempt = reserve(call.limits, tokens);
     gateway.ledger.reopen(call.entry, call.record);
     const reserved = unitsOf(Math.max(call.reserved.tokens, tokens));
     // On a full disk the opening before it stands, unless its segment goes: then the opening that is written again is the latest one.
@@ -166,9 +166,9 @@ export class World {
   end(gateway: Gateway, index: number, tokens: number): void {
     const [call] = gateway.open.splice(index, 1) as [OpenCall];
     const used = unitsOf(tokens);
-    call.admitted.called(() => used);
-    call.admitted.end();
-    call.admission.close();
+    call.attempt.sent(() => used);
+    call.attempt.settle();
+    call.limits.settle();
     const { traceId } = call.record;
     const row = ended(call.record, {
       usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },

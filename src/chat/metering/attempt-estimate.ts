@@ -1,11 +1,13 @@
-// What a call may cost at one target before it is made: the prompt as it is and the answer at its bound, at the current
-// price.
+// What an attempt at one target may use and cost, before it is made: the prompt as it is and the answer at its bound, at
+// the current price. Reservations are made of it (promise 4.2), targets are compared by it, and explanations show it.
+import { costBound } from "../../accounting/cost.ts";
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
 import { amountOf, rateFor } from "../../accounting/price.ts";
 import type { CurrentPrice } from "../../accounting/price-book.ts";
+import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import type { ChatRequest } from "../../core/chat.ts";
-import { knownPrice, type PricedCall } from "./call-price.ts";
-import type { Resolved } from "./resolve-target.ts";
+import { callsFor } from "../fit/fit.ts";
+import type { CallPrices, PricedTarget } from "./call-prices.ts";
 
 /** Costs are in nano-dollars and rates in nano-dollars for a million tokens; a value is `null` when it is not known. */
 export interface CostEstimate {
@@ -20,15 +22,10 @@ export interface CostEstimate {
   readonly completionCost: number | null;
 }
 
-export function costEstimate(
-  request: ChatRequest,
-  resolved: Pick<Resolved, "provider" | "target">,
-  call: PricedCall,
-): CostEstimate {
-  const { target } = resolved;
-  const price = knownPrice(resolved, call);
-  const requested = request.params.max_completion_tokens ?? request.params.max_tokens;
-  const bound = requested ?? target.facts.maxOutputTokens;
+export function costEstimate(request: ChatRequest, at: PricedTarget, prices: CallPrices): CostEstimate {
+  const price = prices.known(at);
+  const asked = askedOutput(request);
+  const bound = asked ?? at.target.facts.maxOutputTokens;
   const choices = request.params.n ?? 1;
   const prompted = promptTokens(request);
   const prompt = price?.rates.prompt == null ? null : rateFor(price.rates.prompt, prompted);
@@ -36,7 +33,7 @@ export function costEstimate(
   return {
     promptTokens: prompted,
     bound,
-    boundFrom: requested !== undefined ? "request" : bound === null ? null : "model",
+    boundFrom: asked !== undefined ? "request" : bound === null ? null : "model",
     choices,
     price,
     prompt,
@@ -53,15 +50,35 @@ const ASSUMED_OUTPUT_TOKENS = 1_000;
  * Returns a cost for comparing targets: where the request does not bound its answer, the same length is assumed for all
  * targets, and not each model's own maximum. Returns `null` when a price is not known.
  */
-export function comparableCost(
-  request: ChatRequest,
-  resolved: Pick<Resolved, "provider" | "target">,
-  call: PricedCall,
-): number | null {
-  const { promptCost, completion, bound, boundFrom, choices } = costEstimate(request, resolved, call);
+export function comparableCost(request: ChatRequest, at: PricedTarget, prices: CallPrices): number | null {
+  const { promptCost, completion, bound, boundFrom, choices } = costEstimate(request, at, prices);
   if (promptCost === null || completion === null) return null;
   const answered = boundFrom === "request" ? bound! : Math.min(ASSUMED_OUTPUT_TOKENS, bound ?? ASSUMED_OUTPUT_TOKENS);
   return promptCost + amountOf(answered * choices, completion);
+}
+
+/** Returns what an attempt reserves: the prompt and the bound of the answer, for each choice. */
+export function estimateReservation(request: ChatRequest, at: PricedTarget, prices: CallPrices): ReservationEstimate {
+  const { provider, target } = at;
+  const { n = 1 } = request.params;
+  const asked = askedOutput(request);
+  let prompt: number | null = null;
+  return {
+    requests: callsFor(request, provider, target.model),
+    bound({ unit, assumeOutputTokens }) {
+      prompt ??= promptTokens(request);
+      const output = asked ?? Math.min(target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
+      if (unit === "tokens") return (prompt + output) * n;
+      const price = prices.counted(request, at);
+      const each = price === null ? null : costBound(prompt, output, 1, price.rates);
+      return each === null ? null : each * n;
+    },
+  };
+}
+
+/** Returns the bound that the request sets for its answer. */
+function askedOutput({ params }: ChatRequest): number | undefined {
+  return params.max_completion_tokens ?? params.max_tokens ?? undefined;
 }
 
 /**

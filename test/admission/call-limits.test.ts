@@ -2,21 +2,18 @@
 // DRAGOMAN_TEST_SEED repeats a run.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  type Admitted,
-  CallAdmission,
-  type ReservationEstimate,
-  isRefused,
-} from "../../src/admission/call-admission.ts";
+import { type AttemptReservation, CallLimits } from "../../src/admission/call-limits.ts";
 import type { Account, LimitStore } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
+import type { ReservationEstimate } from "../../src/admission/reservation-estimate.ts";
+import { GatewayError } from "../../src/core/errors.ts";
 import type { LimitOutcome } from "../../src/core/record.ts";
 import { accountOf } from "../contract/limit-store.suite.ts";
 import { printedSeed } from "../routing/chance.ts";
 import { turnedClock } from "./turned-clock.ts";
 
-const seed = printedSeed("call admission");
-const demandOf = (tokens: number): ReservationEstimate => ({ requests: 1, bound: () => tokens });
+const seed = printedSeed("call limits");
+const estimateOf = (tokens: number): ReservationEstimate => ({ requests: 1, bound: () => tokens });
 const seen = (tokens: number) => () => ({ tokens, nanoUsd: tokens });
 
 const CALL = [
@@ -29,19 +26,40 @@ const AT_UP0 = [
   accountOf({ id: "places there", unit: "concurrency", window: null, limit: 5, scope: { model: "up0:*" } }),
 ];
 
+/** A call whose attempts are charged to the accounts that their target names. */
+function callUnder(store: LimitStore, outcomes: LimitOutcome[]) {
+  let at: readonly Account[] = [];
+  const limits = new CallLimits({
+    caller: { rules: [], degradeTo: [], accountsAt: () => at },
+    user: null,
+    store,
+    clock: turnedClock(),
+    onCharged: () => {},
+    outcomes,
+  });
+  return {
+    recorded: () => limits.recorded(),
+    settle: () => limits.settle(),
+    reserve(accounts: readonly Account[], estimate: ReservationEstimate) {
+      at = accounts;
+      return limits.reserve({ route: "direct", provider: "up0", model: "up0:m" }, estimate, false);
+    },
+  };
+}
+
 function openCall() {
   const store = openMemoryLimits({ clock: turnedClock() });
   const outcomes: LimitOutcome[] = [];
-  const call = new CallAdmission(store, outcomes, () => {});
-  const begin = (accounts: readonly Account[], tokens: number): Admitted => {
-    const result = call.begin(accounts, demandOf(tokens), false);
-    if (result instanceof Promise || isRefused(result)) throw new Error("was not admitted at once");
+  const call = callUnder(store, outcomes);
+  const begin = (accounts: readonly Account[], tokens: number): AttemptReservation => {
+    const result = call.reserve(accounts, estimateOf(tokens));
+    if (result instanceof Promise || result instanceof GatewayError) throw new Error("was not admitted at once");
     return result;
   };
   const used = (account: Account): number => {
-    const standing = store.status(account);
-    if (standing instanceof Promise) throw new Error("waits");
-    return standing.used;
+    const status = store.status(account);
+    if (status instanceof Promise) throw new Error("waits");
+    return status.used;
   };
   return { store, outcomes, call, begin, used };
 }
@@ -51,14 +69,14 @@ describe("one call", () => {
     const { store, call, begin, used } = openCall();
     for (const tokens of [30, 0, 20]) {
       const attempt = begin([...CALL, ...AT_UP0], 100);
-      attempt.called(seen(tokens));
+      attempt.sent(seen(tokens));
       expect([used(CALL[1]!), used(AT_UP0[1]!)]).toEqual([1, 1]);
-      attempt.end();
+      attempt.settle();
       expect([used(CALL[1]!), used(AT_UP0[1]!)]).toEqual([1, 0]);
     }
     // 100, 30 more, none more: 50 are used and 100 may be
     expect(used(CALL[2]!)).toBe(130 + 0 + 0);
-    call.close();
+    call.settle();
     expect([...CALL, ...AT_UP0].map(used)).toEqual([1, 0, 50, 3, 0]);
     expect(store.open()).toBe(0);
   });
@@ -66,21 +84,21 @@ describe("one call", () => {
     const { store, call, begin, used } = openCall();
     const [one, two] = [begin(CALL, 100), begin(CALL, 100)];
     expect(used(CALL[2]!)).toBe(200);
-    two.called(seen(40));
-    one.called(seen(7));
-    one.end();
-    one.end();
-    call.close();
+    two.sent(seen(40));
+    one.sent(seen(7));
+    one.settle();
+    one.settle();
+    call.settle();
     expect([CALL.map(used), store.open()]).toEqual([[1, 0, 47], 0]);
   });
   test("what was used beyond all that was reserved is charged", () => {
     const { call, begin, outcomes, used } = openCall();
     for (const tokens of [120, 300]) {
       const attempt = begin(CALL, 100);
-      attempt.called(seen(tokens));
-      attempt.end();
+      attempt.sent(seen(tokens));
+      attempt.settle();
     }
-    call.close();
+    call.settle();
     expect([used(CALL[2]!), outcomes.find(({ id }) => id === "tokens")]).toMatchObject([
       420,
       { reserved: 220, settled: 420, after: 420 },
@@ -88,17 +106,17 @@ describe("one call", () => {
   });
   test("an attempt that was admitted and never called used nothing, and no call is counted", () => {
     const { store, call, begin, used } = openCall();
-    begin([...CALL, ...AT_UP0], 100).end();
-    call.close();
+    begin([...CALL, ...AT_UP0], 100).settle();
+    call.settle();
     expect([[...CALL, ...AT_UP0].map(used), store.open()]).toEqual([[0, 0, 0, 0, 0], 0]);
   });
   test("an attempt after a refusal reserves as if it were the first", () => {
     const { store, call, begin, used } = openCall();
     const full = accountOf({ id: "full", limit: 0, scope: { model: "up1:*" } });
-    const refused = call.begin([...CALL, full], demandOf(100), false);
-    expect([refused instanceof Promise || isRefused(refused), CALL.map(used)]).toEqual([true, [0, 0, 0]]);
-    begin(CALL, 100).called(seen(10));
-    call.close();
+    const refused = call.reserve([...CALL, full], estimateOf(100));
+    expect([refused instanceof GatewayError, CALL.map(used)]).toEqual([true, [0, 0, 0]]);
+    begin(CALL, 100).sent(seen(10));
+    call.settle();
     expect([CALL.map(used), store.open()]).toEqual([[1, 0, 10], 0]);
   });
 });
@@ -149,39 +167,32 @@ test("[d4.2] attempts at random, side by side, with a store that answers late: t
         const at = (ms: number, run: () => void): void => void agenda.push({ atMs: nowMs + ms, run });
         const memory = openMemoryLimits({ clock: turnedClock() });
         const accounts = [CALL[0]!, CALL[1]!, accountOf({ id: "tokens", unit: "tokens", limit }), ...AT_UP0];
-        const call = new CallAdmission(
-          late(
-            memory,
-            at,
-            acts.map(({ delayMs }) => delayMs),
-          ),
-          [],
-          () => {},
-        );
+        const delays = acts.map(({ delayMs }) => delayMs);
+        const call = callUnder(late(memory, at, delays), []);
         let isOver = false;
         let charged = 0;
         let calls = 0;
         for (const { bound, tokens, isCalled, beginsMs, endsMs } of acts) {
           at(beginsMs, () => {
             if (isOver) return;
-            const take = (result: Awaited<ReturnType<typeof call.begin>>): void => {
-              if (isRefused(result)) return;
+            const take = (result: Awaited<ReturnType<typeof call.reserve>>): void => {
+              if (result instanceof GatewayError) return;
               if (isOver) throw new Error("was admitted after the end");
               if (isCalled) {
-                result.called(seen(tokens));
+                result.sent(seen(tokens));
                 charged += tokens;
                 calls += 1;
               }
-              at(endsMs, () => result.end());
+              at(endsMs, () => result.settle());
             };
-            const result = call.begin(accounts, demandOf(bound), false);
+            const result = call.reserve(accounts, estimateOf(bound));
             if (result instanceof Promise) void result.then(take);
             else take(result);
           });
         }
         at(closesMs, () => {
           isOver = true;
-          call.close();
+          call.settle();
         });
         while (agenda.length > 0) {
           agenda.sort((a, b) => a.atMs - b.atMs);
@@ -192,7 +203,7 @@ test("[d4.2] attempts at random, side by side, with a store that answers late: t
         }
         const used = accounts
           .map((account) => memory.status(account))
-          .map((standing) => (standing instanceof Promise ? -1 : standing.used));
+          .map((status) => (status instanceof Promise ? -1 : status.used));
         expect([memory.open(), used]).toEqual([0, [calls > 0 ? 1 : 0, 0, charged, calls, 0]]);
       },
     ),

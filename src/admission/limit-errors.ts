@@ -5,8 +5,21 @@ import { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Account, LimitRule, LimitScope } from "../core/limit.ts";
 import { formatRetryAfter } from "../wire/retry-after.ts";
-import { boundAt, type ReservationEstimate, type Refused } from "./call-admission.ts";
-import type { Shortage, AccountStatus } from "./limit-store.ts";
+import type { AccountStatus, Shortage } from "./limit-store.ts";
+import { firstReservation, type ReservationEstimate } from "./reservation-estimate.ts";
+
+/** Why an attempt may not run; nothing was reserved for it. */
+export type Refused =
+  | { readonly kind: "short"; readonly shortage: Shortage }
+  /** A budget counts money, and the price of the model is not known (promise 4.5). */
+  | { readonly kind: "unpriced"; readonly account: Account }
+  /** The budget sends its calls elsewhere from now on (promise 4.6). */
+  | {
+      readonly kind: "redirected";
+      readonly account: Account;
+      readonly status: AccountStatus;
+      readonly degradeTo: string;
+    };
 
 /** `nowMs` is the time since 1970. */
 export function refusalError(refused: Refused, nowMs: number): GatewayError {
@@ -18,23 +31,23 @@ export function refusalError(refused: Refused, nowMs: number): GatewayError {
       { metadata: named(refused.account) },
     );
   }
-  const { account, standing, degradeTo } = refused;
+  const { account, status, degradeTo } = refused;
   return new GatewayError(
     "insufficient_quota",
     `The budget ${JSON.stringify(account.rule.name)} allows these calls only to ${degradeTo} now.`,
     {
-      metadata: { reason: "budget_degraded", ...described(account, standing) },
-      headers: untilReset(standing.resetsAtMs, nowMs),
+      metadata: { reason: "budget_degraded", ...described(account, status) },
+      headers: untilReset(status.resetsAtMs, nowMs),
     },
   );
 }
 
 function shortageError(
-  { need: { account, units }, status: standing, fitsAtMs, exceedsLimit, unavailable }: Shortage,
+  { need: { account, units }, status, fitsAtMs, exceedsLimit, unavailable }: Shortage,
   nowMs: number,
 ): GatewayError {
   const { rule } = account;
-  const metadata = described(account, standing);
+  const metadata = described(account, status);
   const name = JSON.stringify(rule.name);
   if (unavailable)
     return new GatewayError(
@@ -43,10 +56,10 @@ function shortageError(
       { metadata, headers: { "retry-after": "1" } },
     );
   if (rule.kind === "budget") {
-    const words = exceedsLimit
+    const message = exceedsLimit
       ? `This call may use ${amount(units, rule)}, more than the whole budget ${name} of ${amount(rule.limit, rule)}.`
       : `The budget ${name} of ${amount(rule.limit, rule)}${rule.window === "total" ? "" : ` per ${rule.window}`} has too little left for this call.`;
-    return new GatewayError("insufficient_quota", words, {
+    return new GatewayError("insufficient_quota", message, {
       metadata: { reason: exceedsLimit ? "exceeds_limit" : "budget_exceeded", ...metadata },
       headers: exceedsLimit ? {} : untilReset(fitsAtMs, nowMs),
     });
@@ -99,22 +112,18 @@ function described(account: Account, { remaining, resetsAtMs }: AccountStatus): 
   };
 }
 
-/** For an explanation: the standing of the account, and what the call would reserve. */
-export function explainedAccount(
-  account: Account,
-  standing: AccountStatus,
-  reservationEstimate: ReservationEstimate,
-): JsonObject {
+/** For an explanation: the status of the account, and what the call would reserve. */
+export function explainedAccount(account: Account, status: AccountStatus, estimate: ReservationEstimate): JsonObject {
   const { rule } = account;
-  const units = boundAt(rule, reservationEstimate);
+  const units = firstReservation(rule, estimate);
   const shown = units === null ? null : rule.unit === "nano_usd" ? usd(units) : units;
   return {
     id: rule.id,
     kind: rule.kind,
     mode: rule.mode,
-    ...described(account, standing),
+    ...described(account, status),
     reserves: shown,
-    fits: units !== null && (units === 0 || units <= standing.remaining),
+    fits: units !== null && (units === 0 || units <= status.remaining),
   };
 }
 

@@ -1,5 +1,5 @@
 // Reports how full budgets are, for the metrics. For each budget it keeps the account that was fullest when calls were
-// last charged in this process, and reads the standing of that account when the metrics are collected.
+// last charged in this process, and reads the status of that account when the metrics are collected.
 import { LATE, within } from "../core/timeout.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { LimitRule } from "../core/limit.ts";
@@ -20,11 +20,11 @@ interface Seen {
   after: number;
 }
 
-export interface BudgetWatch extends Observer {
-  standings(): Promise<readonly BudgetStatus[]>;
+export interface BudgetUsage extends Observer {
+  statuses(): Promise<readonly BudgetStatus[]>;
 }
 
-export function openBudgetWatch(limits: Pick<LimitStore, "status">, snapshot: () => Snapshot): BudgetWatch {
+export function openBudgetUsage(limits: Pick<LimitStore, "status">, snapshot: () => Snapshot): BudgetUsage {
   const budgets = new Map<string, Seen>();
   /**
    * A record lists limits and budgets together. These are the ids known to be limits, so that each is looked up only
@@ -54,7 +54,7 @@ export function openBudgetWatch(limits: Pick<LimitStore, "status">, snapshot: ()
         } else if (value === seen.value || after > seen.after) Object.assign(seen, { value, after });
       }
     },
-    async standings() {
+    async statuses() {
       const asked = await Promise.all(
         [...budgets].map(async ([id, seen]): Promise<BudgetStatus | null> => {
           const rule = ruleOf(id, seen);
@@ -62,23 +62,23 @@ export function openBudgetWatch(limits: Pick<LimitStore, "status">, snapshot: ()
             budgets.delete(id);
             return null;
           }
-          const standing = await knownStanding(limits.status({ rule, value: seen.value }));
-          if (standing === null) return null;
-          seen.after = standing.used;
-          return { budget: id, name: rule.name, used: standing.limit === 0 ? 1 : standing.used / standing.limit };
+          const status = await statusInTime(limits.status({ rule, value: seen.value }));
+          if (status === null) return null;
+          seen.after = status.used;
+          return { budget: id, name: rule.name, used: status.limit === 0 ? 1 : status.used / status.limit };
         }),
       );
-      return asked.filter((standing) => standing !== null);
+      return asked.filter((status) => status !== null);
     },
   };
 }
 
-/** `null` when the standing does not arrive in time. */
-async function knownStanding(asked: AccountStatus | Promise<AccountStatus>): Promise<AccountStatus | null> {
+/** `null` when the status does not arrive in time. */
+async function statusInTime(asked: AccountStatus | Promise<AccountStatus>): Promise<AccountStatus | null> {
   if (!(asked instanceof Promise)) return asked;
   try {
-    const standing = await within(asked, MOST_WAIT_MS);
-    return standing === LATE ? null : standing;
+    const status = await within(asked, MOST_WAIT_MS);
+    return status === LATE ? null : status;
   } catch {
     return null;
   }

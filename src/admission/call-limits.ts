@@ -1,0 +1,366 @@
+// One call under the limits and budgets that apply to its caller, from its first attempt to its end (promise 4.2): which
+// accounts an attempt is charged to, what it reserves, which error it gets when there is no room, where budgets send it
+// instead, and which rate limit headers its response has. Rules that count the call as a whole are reserved with the
+// first attempt and topped up by later ones; rules that count attempts are reserved and settled with each attempt.
+import type { Clock } from "../core/clock.ts";
+import type { GatewayError } from "../core/errors.ts";
+import { type Account, type CallerLimits, countsAttempts, type LimitedTarget, type LimitRule } from "../core/limit.ts";
+import type { LimitOutcome } from "../core/record.ts";
+import type { OnCharged } from "./budget-thresholds.ts";
+import { HeldAccount, type HeldReservation } from "./held-account.ts";
+import { type Refused, refusalError } from "./limit-errors.ts";
+import {
+  type AccountStatus,
+  codeOf,
+  isShortage,
+  type LimitStore,
+  type Need,
+  type Reservation,
+  type Settled,
+  type Shortage,
+} from "./limit-store.ts";
+import { AccountStatuses, rateHeaders } from "./rate-headers.ts";
+import { type CountedUsage, countsCalls, NO_USAGE, type ReservationEstimate } from "./reservation-estimate.ts";
+
+/** A longer name of an end user is replaced by its hash. */
+const MAX_USER = 256;
+
+export interface CallLimitsOptions {
+  readonly caller: CallerLimits;
+  /** The end user that the request names, else `null`. */
+  readonly user: string | null;
+  readonly store: LimitStore;
+  readonly clock: Pick<Clock, "now">;
+  readonly onCharged: OnCharged;
+  /** Called when the call has lost its slot and has to end. */
+  readonly onLost?: () => void;
+  /** The list in the record, which is kept up to date. */
+  readonly outcomes: LimitOutcome[];
+}
+
+/** `deployed` is `<provider>:<name>` of the deployment that the request names in place of the model. */
+export type AttemptedTarget = LimitedTarget & { readonly deployed?: string | null };
+
+/** What one attempt has reserved. */
+export interface AttemptReservation {
+  /** Marks the attempt as sent: its requests count from now on, and `used` returns what it has used so far. */
+  sent(used: () => CountedUsage): void;
+  /** Counts the call as a request although nothing has been sent to a provider yet. */
+  countCall(): void;
+  /** Settles the reservation with what the attempt has used. Later calls have no effect. */
+  settle(): void;
+}
+
+interface HeldAttempt {
+  readonly accounts: readonly HeldAccount[];
+  /** The most that the attempt may use of each account. */
+  readonly bounds: readonly number[];
+  readonly requests: number;
+  /** `null` when the call held enough already. */
+  readonly held: HeldReservation | null;
+  /** `null` until the attempt is sent. */
+  used: (() => CountedUsage) | null;
+  isSettled: boolean;
+}
+
+/** An attempt with what has to be reserved for it. */
+interface Wanted extends Omit<HeldAttempt, "held" | "used" | "isSettled"> {
+  readonly needs: readonly Need[];
+  /** The account of each need. */
+  readonly needed: HeldAccount[];
+  readonly isRedirected: boolean;
+}
+
+export class CallLimits {
+  readonly caller: CallerLimits;
+  readonly user: string | null;
+  readonly #store: LimitStore;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #onCharged: OnCharged;
+  readonly #onLost: () => void;
+  readonly #outcomes: LimitOutcome[];
+  /** The accounts of rules that count the call as a whole. */
+  readonly #ofCall: HeldAccount[] = [];
+  readonly #reservations: HeldReservation[] = [];
+  readonly #attempts: HeldAttempt[] = [];
+  readonly #statuses = new AccountStatuses();
+  /** Where budgets have sent the call. */
+  readonly #redirectedTo = new Set<string>();
+  readonly #passedOver = new Set<string>();
+  #isCounted = false;
+  #isSettled = false;
+  /** Attempts reserve one after the other: what the second needs depends on what the first was granted. */
+  #reserving: Promise<unknown> | null = null;
+
+  constructor({ caller, user, store, clock, onCharged, onLost = () => {}, outcomes }: CallLimitsOptions) {
+    this.caller = caller;
+    this.user =
+      user === null || user.length <= MAX_USER ? user : new Bun.CryptoHasher("sha256").update(user).digest("hex");
+    this.#store = store;
+    this.#clock = clock;
+    this.#onCharged = onCharged;
+    this.#onLost = onLost;
+    this.#outcomes = outcomes;
+  }
+
+  /**
+   * Whether a budget has sent the call to `degradeTo`. With `isAgain`, only if `degradeTo` was passed over before, when
+   * no budget had sent the call there.
+   */
+  isRedirectedTo(degradeTo: string, isAgain: boolean): boolean {
+    const isRedirected = this.#redirectedTo.has(degradeTo);
+    if (!isRedirected) this.#passedOver.add(degradeTo);
+    return isRedirected && (!isAgain || this.#passedOver.has(degradeTo));
+  }
+
+  /**
+   * A deployment that the request names is limited in addition to the model, because a provider that has no deployments
+   * calls the model.
+   */
+  accountsAt(target: AttemptedTarget): readonly Account[] {
+    const accounts = this.caller.accountsAt(target, this.user);
+    if (target.deployed == null) return accounts;
+    const others = this.caller
+      .accountsAt({ ...target, model: target.deployed }, this.user)
+      .filter((other) => !accounts.some(({ rule, value }) => rule === other.rule && value === other.value));
+    return [...accounts, ...others];
+  }
+
+  /**
+   * Reserves what an attempt at the target may use. With `isRedirected`, a budget has sent the call to this target, so
+   * that no other budget sends it elsewhere. An error says why the attempt may not run; nothing was reserved for it
+   * then. The result is synchronous where no network is needed.
+   */
+  reserve(
+    target: AttemptedTarget,
+    estimate: ReservationEstimate,
+    isRedirected: boolean,
+  ): AttemptReservation | GatewayError | Promise<AttemptReservation | GatewayError> {
+    if (this.#reserving !== null) return this.#reserving.then(() => this.reserve(target, estimate, isRedirected));
+    const accounts: HeldAccount[] = [];
+    const bounds: number[] = [];
+    const needs: Need[] = [];
+    const needed: HeldAccount[] = [];
+    for (const account of this.accountsAt(target)) {
+      const { rule } = account;
+      const held = (countsAttempts(rule) ? undefined : this.#heldOfCall(account)) ?? new HeldAccount(account);
+      const known = held.bound(estimate);
+      held.isUnpriced = known === null;
+      if (known === null && rule.mode === "enforce") return this.#refuse({ kind: "unpriced", account });
+      const bound = boundedFor(rule, known ?? 0);
+      accounts.push(held);
+      bounds.push(bound);
+      const units = held.missing(bound);
+      if (units === 0 && held.latest !== null) continue;
+      needed.push(held);
+      needs.push({ account, units, force: rule.mode === "audit" });
+    }
+    const wanted: Wanted = { accounts, bounds, requests: estimate.requests, needs, needed, isRedirected };
+    if (needs.length === 0) return this.#attempt(wanted, null);
+    const answer = this.#store.reserve(needs);
+    if (!(answer instanceof Promise)) return this.#granted(answer, wanted);
+    const granted = answer.then((late) => this.#granted(late, wanted)).finally(() => (this.#reserving = null));
+    this.#reserving = granted.catch(() => {});
+    return granted;
+  }
+
+  /** Marks everything that the call holds now as recorded: the opening entry of the call is in the ledger. */
+  recorded(): void {
+    for (const { reservation } of this.#reservations) reservation.recorded?.();
+  }
+
+  /** Settles every open reservation. Attempts still in flight are charged what they are known to have used by now. */
+  settle(): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    for (const attempt of this.#attempts) this.#settleAttempt(attempt);
+    for (const held of this.#ofCall) held.endCall(this.#isCounted);
+    for (const held of this.#reservations) this.#settle(held, (account, units) => account.share(units, held));
+  }
+
+  headers(): Readonly<Record<string, string>> | null {
+    return rateHeaders(this.#statuses, this.#clock.now());
+  }
+
+  #heldOfCall({ rule, value }: Account): HeldAccount | undefined {
+    for (const held of this.#ofCall) if (held.account.value === value && held.account.rule === rule) return held;
+    return undefined;
+  }
+
+  #granted(answer: Reservation | Shortage, wanted: Wanted): AttemptReservation | GatewayError {
+    if (isShortage(answer)) {
+      this.#recordShortage(answer);
+      return this.#refuse({ kind: "short", shortage: answer });
+    }
+    const mayRedirect = !wanted.isRedirected && this.caller.degradeTo.length > 0;
+    const redirected = this.#isSettled || !mayRedirect ? null : redirectedBy(answer);
+    if (redirected !== null) {
+      answer.release();
+      return this.#refuse(redirected);
+    }
+    if (this.#isSettled) {
+      answer.release();
+      return this.#refuse({ kind: "short", shortage: afterCall(answer) });
+    }
+    return this.#attempt(wanted, this.#hold(answer, wanted));
+  }
+
+  #hold(reservation: Reservation, { needed }: Wanted): HeldReservation {
+    const { needs, before, after, overdrawn } = reservation;
+    const held: HeldReservation = { reservation, accounts: needed };
+    reservation.whenLost?.(this.#onLost);
+    this.#reservations.push(held);
+    for (let index = 0; index < needed.length; index++) {
+      const each = needed[index]!;
+      const { account } = each;
+      if (each.latest === null && !countsAttempts(account.rule)) this.#ofCall.push(each);
+      each.reserve(
+        held,
+        needs[index]!.units,
+        { before: before[index]!, after: after[index]!, overdrawn: overdrawn.includes(index) },
+        this.#outcomes,
+      );
+      this.#statuses.set(account, after[index]!);
+    }
+    return held;
+  }
+
+  #attempt({ accounts, bounds, requests }: Wanted, held: HeldReservation | null): AttemptReservation {
+    const attempt: HeldAttempt = { accounts, bounds, requests, held, used: null, isSettled: false };
+    this.#attempts.push(attempt);
+    for (let index = 0; index < accounts.length; index++) accounts[index]!.inFlight += bounds[index]!;
+    return {
+      sent: (used) => {
+        attempt.used = used;
+        this.#isCounted = true;
+      },
+      countCall: () => void (this.#isCounted = true),
+      settle: () => this.#settleAttempt(attempt),
+    };
+  }
+
+  #settleAttempt(attempt: HeldAttempt): void {
+    if (attempt.isSettled) return;
+    attempt.isSettled = true;
+    const { accounts, bounds, held } = attempt;
+    const isSent = attempt.used !== null;
+    const used =
+      attempt.used !== null && accounts.some(({ account: { rule } }) => !countsCalls(rule)) ? attempt.used() : NO_USAGE;
+    let countsAttempt = false;
+    for (let index = 0; index < accounts.length; index++) {
+      const each = accounts[index]!;
+      each.inFlight -= bounds[index]!;
+      each.add(used, isSent ? attempt.requests : 0);
+      countsAttempt ||= countsAttempts(each.account.rule);
+    }
+    if (countsAttempt && held !== null)
+      this.#settle(held, ({ account, used: units }) => (countsAttempts(account.rule) ? units : null));
+  }
+
+  /** Settles the accounts for which `share` returns units; those for which it returns `null` stay reserved. */
+  #settle(
+    { reservation, accounts }: HeldReservation,
+    share: (account: HeldAccount, units: number) => number | null,
+  ): void {
+    const settled: HeldAccount[] = [];
+    const used = accounts.map((each, index) => {
+      const reserved = reservation.needs[index]!.units;
+      const units = each === null ? null : share(each, reserved);
+      if (each === null || units === null) return null;
+      accounts[index] = null;
+      settled.push(each);
+      each.settle(units, reserved);
+      return units;
+    });
+    if (settled.length === 0) return;
+    this.#noteStatuses(settled, reservation, used, reservation.settle(used));
+    for (const { account } of settled) if (account.rule.thresholds.length > 0) this.#onCharged(account, null);
+  }
+
+  /** Updates the known statuses: from what the limit store returned, else from what this call gave back. */
+  #noteStatuses(
+    accounts: readonly HeldAccount[],
+    { needs }: Reservation,
+    used: readonly (number | null)[],
+    settled: Settled | null,
+  ): void {
+    let next = 0;
+    for (let index = 0; index < used.length; index++) {
+      const units = used[index]!;
+      if (units === null) continue;
+      const held = accounts[next++]!;
+      const status =
+        settled === null
+          ? changedBy(this.#statuses.get(held.account), units - needs[index]!.units)
+          : settled.after[index]!;
+      if (status === null) continue;
+      this.#statuses.set(held.account, status);
+      if (settled !== null) held.settledTo(status, settled);
+    }
+  }
+
+  #recordShortage(shortage: Shortage): void {
+    const {
+      need: { account },
+      status,
+    } = shortage;
+    const { rule, value } = account;
+    this.#outcomes.push({
+      id: rule.id,
+      value,
+      unit: rule.unit,
+      before: status.used,
+      reserved: 0,
+      settled: 0,
+      after: status.used,
+      wouldRefuse: false,
+      refused: codeOf(shortage),
+    });
+    this.#statuses.set(account, status);
+    if (rule.thresholds.length > 0 && !shortage.exceedsLimit) this.#onCharged(account, status);
+  }
+
+  #refuse(refused: Refused): GatewayError {
+    if (refused.kind === "redirected") this.#redirectedTo.add(refused.degradeTo);
+    // A budget that refuses a call degrades it too, if it has a target for that.
+    if (refused.kind === "short")
+      for (const { degradeTo } of refused.shortage.need.account.rule.thresholds)
+        if (degradeTo !== null) this.#redirectedTo.add(degradeTo);
+    return refusalError(refused, this.#clock.now());
+  }
+}
+
+/** The call ended while it waited, so its client is gone and the details of this refusal do not matter. */
+function afterCall({ needs, before }: Reservation): Shortage {
+  return { need: needs[0]!, status: before[0]!, fitsAtMs: null, exceedsLimit: false, unavailable: true };
+}
+
+function changedBy(status: AccountStatus | undefined, units: number): AccountStatus | null {
+  if (status === undefined) return null;
+  const used = Math.max(0, status.used + units);
+  return { ...status, used, remaining: Math.max(0, status.limit - used) };
+}
+
+/**
+ * In audit mode a bound above the whole limit counts as the limit plus one, so that sums stay exact whatever a client
+ * asks for.
+ */
+function boundedFor({ mode, limit }: LimitRule, bound: number): number {
+  return mode === "audit" ? Math.min(bound, limit + 1) : bound;
+}
+
+/** The first budget whose usage before this attempt had already reached a threshold that sends its calls elsewhere. */
+function redirectedBy({ needs, before }: Reservation): Refused | null {
+  for (let index = 0; index < needs.length; index++) {
+    const { account, force } = needs[index]!;
+    const { used, limit } = before[index]!;
+    const reached = force
+      ? undefined
+      : account.rule.thresholds.findLast(
+          ({ percent, degradeTo }) => degradeTo !== null && used * 100 >= percent * limit,
+        );
+    if (reached?.degradeTo != null)
+      return { kind: "redirected", account, status: before[index]!, degradeTo: reached.degradeTo };
+  }
+  return null;
+}

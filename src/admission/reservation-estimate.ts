@@ -1,0 +1,32 @@
+// What an attempt may use at most, which is what it reserves under each limit, and what it has used.
+import { countsAttempts, type LimitRule } from "../core/limit.ts";
+
+/** The most that one attempt may use. */
+export interface ReservationEstimate {
+  /** Upstream requests that the attempt sends. */
+  readonly requests: number;
+  /** In tokens or nano-dollars, by the unit of the rule. `null` when the price is not known. */
+  bound(rule: LimitRule): number | null;
+}
+
+/** What limits and budgets count of an attempt. */
+export interface CountedUsage {
+  readonly tokens: number;
+  readonly nanoUsd: number;
+}
+
+export const NO_USAGE: CountedUsage = { tokens: 0, nanoUsd: 0 };
+
+/** Whether the rule counts requests or calls one by one, whatever usage an answer reports. */
+export function countsCalls({ unit }: LimitRule): boolean {
+  return unit === "requests" || unit === "concurrency";
+}
+
+/**
+ * Returns what the first attempt of a call may use, in the unit of the rule. `null` when the price is not known and the
+ * budget denies unpriced calls.
+ */
+export function firstReservation(rule: LimitRule, estimate: ReservationEstimate): number | null {
+  if (!countsCalls(rule)) return estimate.bound(rule) ?? (rule.unpriced === "allow" ? 0 : null);
+  return rule.unit === "requests" && countsAttempts(rule) ? estimate.requests : 1;
+}

@@ -1,0 +1,186 @@
+// What one attempt reserves, uses and costs. It is charged once, however the attempt ends (promise 4.2,
+// docs/design/sliding-windows.md). A request that reached a provider and was not refused is paid for: by the provider's
+// figures where there are any, otherwise by an estimate, which is at least the prompt and what was generated.
+import { estimatedUsage } from "../../accounting/estimate.ts";
+import { summedUsage } from "../../accounting/summed-usage.ts";
+import type { AttemptReservation } from "../../admission/call-limits.ts";
+import { type CountedUsage, NO_USAGE } from "../../admission/reservation-estimate.ts";
+import type { ChatRequest, Usage } from "../../core/chat.ts";
+import { countedTokens } from "../../core/usage.ts";
+import type { StreamNormalizer } from "../answer/stream-normalizer.ts";
+import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
+import type { CallRecorder } from "../call/call-recorder.ts";
+import { promptTokens } from "./attempt-estimate.ts";
+import { type CallPrices, type PricedTarget, sumOfCosts } from "./call-prices.ts";
+
+/** The request in the form that the target accepts, and the target. */
+export interface MeteredAttempt {
+  readonly fitted: { readonly request: ChatRequest };
+  readonly resolved: PricedTarget;
+}
+
+export interface AttemptUsage {
+  readonly usage: Usage;
+  /** Whether the usage, or a part of it, is the gateway's estimate. */
+  readonly isEstimated: boolean;
+}
+
+/**
+ * Returns the usage that the answer to the upstream request at this index shows so far; `null` while nothing was
+ * generated and no figures came.
+ */
+export type UsageSource = (index: number) => AttemptUsage | null;
+
+interface AttemptMeterOptions {
+  readonly attempt: MeteredAttempt;
+  readonly requests: readonly AttemptRecorder[];
+  /** `null` when no limit applies to the caller. */
+  readonly reservation: AttemptReservation | null;
+  readonly prices: CallPrices;
+  readonly recorder: CallRecorder;
+  readonly onClosed: () => void;
+}
+
+export class AttemptMeter {
+  readonly #attempt: MeteredAttempt;
+  readonly #requests: readonly AttemptRecorder[];
+  readonly #reservation: AttemptReservation | null;
+  readonly #prices: CallPrices;
+  readonly #recorder: CallRecorder;
+  readonly #onClosed: () => void;
+  #source: UsageSource | null = null;
+  /** Upstream requests that reached their providers and were not refused. */
+  readonly #accepted = new Set<AttemptRecorder>();
+  #isCharged = false;
+  #isClosed = false;
+
+  constructor({ attempt, requests, reservation, prices, recorder, onClosed }: AttemptMeterOptions) {
+    this.#attempt = attempt;
+    this.#requests = requests;
+    this.#reservation = reservation;
+    this.#prices = prices;
+    this.#recorder = recorder;
+    this.#onClosed = onClosed;
+  }
+
+  /**
+   * Called when a request is about to be sent. From here on the attempt counts under the limits; an attempt that was
+   * refused before has used nothing.
+   */
+  sending(): void {
+    this.#reservation?.sent(() => this.#counted());
+  }
+
+  /** Counts the call under the limits although nothing has been sent to a provider yet. */
+  countCall(): void {
+    this.#reservation?.countCall();
+  }
+
+  /** From here on, usage is read from the answers. */
+  readFrom(source: UsageSource): void {
+    this.#source = source;
+  }
+
+  /** Records whether the provider has the request: false when it never arrived or was refused. */
+  accepted(request: AttemptRecorder, isAccepted: boolean): void {
+    if (isAccepted) this.#accepted.add(request);
+    else this.#accepted.delete(request);
+  }
+
+  /** Whether the answer to this request has shown usage: figures, or generated content. */
+  hasUsage(request: AttemptRecorder): boolean {
+    return this.#source?.(this.#requests.indexOf(request)) != null;
+  }
+
+  /**
+   * What the attempt has used so far, as the sum over its requests; `null` when it reached no provider or was refused.
+   */
+  get usage(): AttemptUsage | null {
+    if (this.#requests.length === 1) return this.#usageOf(0);
+    const parts = this.#requests.map((_, index) => this.#usageOf(index)).filter((part) => part !== null);
+    const usage = parts.length === 0 ? null : summedUsage(parts.map((part) => part.usage));
+    return usage === null ? null : { usage, isEstimated: parts.some(({ isEstimated }) => isEstimated) };
+  }
+
+  /** Records the usage as that of the present round, and charges it; only the first charge of an attempt counts. */
+  charge({ usage, isEstimated }: AttemptUsage): void {
+    this.#recorder.used(usage, isEstimated);
+    this.#charge(usage);
+  }
+
+  /**
+   * Called when the attempt is over, or the call before it. Records the usage of each upstream request, charges what was
+   * not charged with an answer, and settles the reservation. Only the first call has an effect.
+   */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#onClosed();
+    for (const [index, request] of this.#requests.entries()) {
+      const part = this.#usageOf(index);
+      request.usageKnown(part?.usage ?? null, part === null ? null : part.isEstimated ? "estimated" : "provider");
+    }
+    const used = this.#isCharged ? null : this.usage;
+    if (used !== null) {
+      this.#charge(used.usage);
+      // the usage of an attempt without an answer becomes the call's usage only where nothing better is known
+      if (!this.#recorder.knowsUsage) this.#recorder.used(used.usage, used.isEstimated);
+    }
+    this.#reservation?.settle();
+  }
+
+  #usageOf(index: number): AttemptUsage | null {
+    const seen = this.#source?.(index) ?? null;
+    if (seen !== null || !this.#accepted.has(this.#requests[index]!)) return seen;
+    const prompt = promptTokens(this.#attempt.fitted.request);
+    return { usage: { prompt_tokens: prompt, completion_tokens: 0, total_tokens: prompt }, isEstimated: true };
+  }
+
+  /** What the limits count so far. */
+  #counted(): CountedUsage {
+    const { fitted, resolved } = this.#attempt;
+    const usage = this.usage?.usage;
+    return usage === undefined
+      ? NO_USAGE
+      : {
+          tokens: countedTokens(usage),
+          nanoUsd: this.#prices.cost(usage, fitted.request, resolved)?.nanoUsd ?? 0,
+        };
+  }
+
+  #charge(usage: Usage): void {
+    if (this.#isCharged) return;
+    this.#isCharged = true;
+    const { fitted, resolved } = this.#attempt;
+    const { record } = this.#recorder;
+    this.#recorder.costs(sumOfCosts(record.cost, this.#prices.cost(usage, fitted.request, resolved)));
+    this.#recorder.costsCaller(
+      sumOfCosts(record.callerCost, this.#prices.callersCost(usage, fitted.request, resolved)),
+    );
+  }
+}
+
+/**
+ * Returns what a stream has used so far; `null` when nothing is known. Figures that came before its end need not
+ * contain all that was generated since.
+ */
+export function streamUsage(
+  request: ChatRequest,
+  stream: Pick<StreamNormalizer, "reportedUsage" | "hasGenerated" | "generated" | "isComplete">,
+): AttemptUsage | null {
+  const { reportedUsage: reported } = stream;
+  if (reported !== null && (stream.isComplete || !stream.hasGenerated)) return { usage: reported, isEstimated: false };
+  if (!stream.hasGenerated) return null;
+  const estimated = estimatedUsage(promptTokens(request), stream.generated);
+  if (reported === null) return { usage: estimated, isEstimated: true };
+  const unseen = estimated.completion_tokens - reported.completion_tokens;
+  if (unseen <= 0) return { usage: reported, isEstimated: false };
+  return {
+    usage: {
+      ...reported,
+      completion_tokens: estimated.completion_tokens,
+      total_tokens: reported.total_tokens + unseen,
+    },
+    isEstimated: true,
+  };
+}

@@ -1,0 +1,118 @@
+// The meter of one call: every limit, budget, price and usage of the call goes through it, from the first reservation to
+// the settlement (promise 4, docs/design/sliding-windows.md). Each attempt gets a meter of its own from it, which reserves
+// before the attempt, measures what the attempt uses, and charges that once. What is still open when the call ends is
+// charged and settled here, so that every path of a call ends in `settle`.
+import type { AttemptedTarget, AttemptReservation, CallLimits } from "../../admission/call-limits.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { Account } from "../../core/limit.ts";
+import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
+import type { CallClock } from "../call/call-clock.ts";
+import type { CallRecorder } from "../call/call-recorder.ts";
+import { untilOver } from "../call/pause.ts";
+import type { CancelSignal } from "../../core/cancellation.ts";
+import { estimateReservation } from "./attempt-estimate.ts";
+import { AttemptMeter, type MeteredAttempt } from "./attempt-meter.ts";
+import type { CallPrices } from "./call-prices.ts";
+
+export interface CallMeterOptions {
+  /** `null` when no limit applies to the caller. */
+  readonly limits: CallLimits | null;
+  readonly prices: CallPrices;
+  readonly recorder: CallRecorder;
+  readonly clock: CallClock;
+  /** The signal of the call. */
+  readonly signal: CancelSignal;
+}
+
+export class CallMeter {
+  readonly prices: CallPrices;
+  readonly #limits: CallLimits | null;
+  readonly #recorder: CallRecorder;
+  readonly #clock: CallClock;
+  readonly #signal: CancelSignal;
+  /** The meters of attempts that have not ended. */
+  readonly #open = new Set<AttemptMeter>();
+
+  constructor({ limits, prices, recorder, clock, signal }: CallMeterOptions) {
+    this.prices = prices;
+    this.#limits = limits;
+    this.#recorder = recorder;
+    this.#clock = clock;
+    this.#signal = signal;
+  }
+
+  get isLimited(): boolean {
+    return this.#limits !== null;
+  }
+
+  /** The distinct targets to which budgets may send the call instead of refusing it. */
+  get degradeTo(): readonly string[] {
+    return this.#limits?.caller.degradeTo ?? [];
+  }
+
+  /** See `CallLimits.isRedirectedTo`. */
+  isRedirectedTo(degradeTo: string, isAgain: boolean): boolean {
+    return this.#limits?.isRedirectedTo(degradeTo, isAgain) === true;
+  }
+
+  /** The accounts that an attempt at the target is charged to. */
+  accountsAt(target: AttemptedTarget): readonly Account[] {
+    return this.#limits?.accountsAt(target) ?? [];
+  }
+
+  /**
+   * Reserves what an attempt may use, and returns its meter. Returns an error when a limit or a budget has no room for
+   * the attempt (promises 3.4 and 4.2); nothing is reserved then. With `isRedirected`, a budget has sent the call to
+   * this target. `requests` is the list to which the attempt adds its upstream requests.
+   */
+  reserve(
+    target: AttemptedTarget,
+    attempt: MeteredAttempt,
+    isRedirected: boolean,
+    requests: readonly AttemptRecorder[] = [],
+  ): AttemptMeter | GatewayError | Promise<AttemptMeter | GatewayError> {
+    if (this.#limits === null) return this.#begin(attempt, requests, null);
+    const estimate = estimateReservation(attempt.fitted.request, attempt.resolved, this.prices);
+    const reserved = this.#limits.reserve(target, estimate, isRedirected);
+    const begun = (result: AttemptReservation | GatewayError): AttemptMeter | GatewayError =>
+      result instanceof GatewayError ? result : this.#begin(attempt, requests, result);
+    // the limit store may be slow: it is awaited for as long as the call may take, and what it reserves after that is
+    // released
+    return reserved instanceof Promise
+      ? this.#clock.waiting(untilOver(reserved, this.#signal)).then(begun)
+      : begun(reserved);
+  }
+
+  #begin(
+    attempt: MeteredAttempt,
+    requests: readonly AttemptRecorder[],
+    reservation: AttemptReservation | null,
+  ): AttemptMeter {
+    const meter = new AttemptMeter({
+      attempt,
+      requests,
+      reservation,
+      prices: this.prices,
+      recorder: this.#recorder,
+      onClosed: () => this.#open.delete(meter),
+    });
+    this.#open.add(meter);
+    return meter;
+  }
+
+  /** Marks everything that the call has reserved as recorded: the opening entry of the call is in the ledger. */
+  recorded(): void {
+    this.#limits?.recorded();
+  }
+
+  /** Charges the attempts that are still in flight, and settles every reservation. */
+  settle(): void {
+    for (const meter of this.#open) meter.close();
+    this.#limits?.settle();
+  }
+
+  /** The headers that report the limits that applied; `null` when none did. */
+  headers(): Readonly<Record<string, string>> | null {
+    return this.#limits?.headers() ?? null;
+  }
+}

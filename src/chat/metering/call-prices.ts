@@ -1,0 +1,122 @@
+// The prices that apply to one call, and the only place where its usage becomes money (promises 4.7 and 4.8).
+import { costOf } from "../../accounting/cost.ts";
+import { type CurrentPrice, priceAt } from "../../accounting/price-book.ts";
+import { usageWithout } from "../../accounting/summed-usage.ts";
+import type { CallOptions, ChatRequest, Usage } from "../../core/chat.ts";
+import type { Clock } from "../../core/clock.ts";
+import { NO_RATES, type Rate, type Rates } from "../../core/price.ts";
+import type { CallCost } from "../../core/record.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+
+export type PricedTarget = Pick<Resolved, "provider" | "target">;
+type PricedRequest = Pick<ChatRequest, "options">;
+
+export interface CallPricesOptions {
+  readonly snapshot: Pick<Snapshot, "providers" | "prices">;
+  readonly clock: Pick<Clock, "now">;
+  readonly tenantId: string | null;
+  readonly projectId: string | null;
+  /** Whether a price that comes with the request counts (permission `custom_price`). */
+  readonly mayPrice: boolean;
+}
+
+/** The price id in the record when the price came with the request. */
+const REQUEST_PRICE = "request";
+
+export class CallPrices {
+  readonly #options: CallPricesOptions;
+
+  constructor(options: CallPricesOptions) {
+    this.#options = options;
+  }
+
+  /** Returns the price that the gateway knows; `null` when it knows none. */
+  known({ provider, target }: PricedTarget): CurrentPrice | null {
+    const { snapshot, clock } = this.#options;
+    const settings = snapshot.providers.get(target.providerId);
+    // the known price does not apply to an address of the caller's own
+    if (settings === undefined || target.isCallersAddress) return null;
+    return priceAt(snapshot.prices, this.#options, settings, provider, target.model, clock.now());
+  }
+
+  /**
+   * Returns the price that budgets count: the caller's own price where the token may set one, otherwise the known one
+   * (promise 4.8).
+   */
+  counted({ options: { ownPrice } }: PricedRequest, at: PricedTarget): CurrentPrice | null {
+    const known = this.known(at);
+    return this.#options.mayPrice && ownPrice !== null
+      ? { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, known) }
+      : known;
+  }
+
+  /**
+   * Returns the cost that budgets count for a usage; `null` when the price is not known. What other models used within
+   * the call costs what those models cost, where that is known.
+   */
+  cost(usage: Usage, request: PricedRequest, at: PricedTarget): CallCost | null {
+    const price = this.counted(request, at);
+    const others = price === null || price.id === REQUEST_PRICE ? [] : (usage.other_models ?? []);
+    if (others.length === 0) return costAt(usage, price);
+    const costs = [
+      costAt(usageWithout(usage, others), price),
+      ...others.map((other) =>
+        costAt(other, this.known({ ...at, target: { ...at.target, model: other.model } }) ?? price),
+      ),
+    ];
+    return costs.reduce((sum, cost) => sumOfCosts(sum, cost), null);
+  }
+
+  /**
+   * Returns the cost by the caller's own price where the token may not set one: it is recorded, and no budget counts it.
+   * `null` when there is no such price.
+   */
+  callersCost(usage: Usage, { options: { ownPrice } }: PricedRequest, at: PricedTarget): CallCost | null {
+    if (ownPrice === null || this.#options.mayPrice) return null;
+    return costAt(usage, { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, this.known(at)) });
+  }
+}
+
+/** Usage without a known price adds nothing to the sum, which keeps the price id of the last addend. */
+export function sumOfCosts(before: CallCost | null, more: CallCost | null): CallCost | null {
+  return more === null
+    ? before
+    : { nanoUsd: Math.min((before?.nanoUsd ?? 0) + more.nanoUsd, Number.MAX_SAFE_INTEGER), priceId: more.priceId };
+}
+
+function costAt(usage: Usage, price: CurrentPrice | null): CallCost | null {
+  const nanoUsd = price === null ? null : costOf(usage, price.rates);
+  return nanoUsd === null ? null : { nanoUsd, priceId: price!.id };
+}
+
+/**
+ * The caller's two prices apply to the whole prompt and the whole answer; a price that was not sent remains the known
+ * one.
+ */
+function ratesOfCaller(own: NonNullable<CallOptions["ownPrice"]>, known: CurrentPrice | null): Rates {
+  const rates = known?.rates ?? NO_RATES;
+  return {
+    ...rates,
+    ...(own.prompt !== null && {
+      prompt: flat(own.prompt),
+      cacheRead: null,
+      cacheWrite: null,
+      cacheWriteHour: null,
+      audioPrompt: null,
+      audioCacheRead: null,
+      imagePrompt: null,
+    }),
+    ...(own.completion !== null && {
+      completion: flat(own.completion),
+      reasoning: null,
+      audioCompletion: null,
+      imageCompletion: null,
+    }),
+    request: null,
+  };
+}
+
+function flat(rate: number): Rate {
+  return { base: rate, tiers: [] };
+}
