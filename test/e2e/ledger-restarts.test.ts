@@ -7,6 +7,7 @@ import { Database } from "bun:sqlite";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { startPostgres, statement } from "../harness/postgres-server.ts";
 import { printedSeed } from "../routing/chance.ts";
+import { isLongRun } from "../harness/long-run.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-restarts-"));
 const postgres = await startPostgres();
@@ -129,7 +130,7 @@ test.each([
 
 /** How often a process ends over each database, and how long that goes on with --long. */
 const ROUNDS = 3;
-const LONG_MS = Bun.env["DRAGOMAN_TEST_LONG"] === "1" ? 300_000 : 0;
+const LONG_MS = isLongRun ? 300_000 : 0;
 
 /** What clients saw: tokens of each call by its trace id; null is a call that was cut, which is charged with what was set aside. */
 type Book = Map<string, number | null>;

@@ -40,7 +40,7 @@ async function until(what: string, isSo: () => boolean | Promise<boolean>): Prom
   const endsMs = performance.now() + 90_000;
   while (!(await isSo())) {
     if (performance.now() > endsMs) throw new Error(`it never came to this: ${what}`);
-    await Bun.sleep(50);
+    await Bun.sleep(200);
   }
 }
 

@@ -10,20 +10,20 @@ import { printedSeed } from "../routing/chance.ts";
 import { USERS } from "./ledger-model/accounts.ts";
 import { type ModelDatabase, postgresModel, sqliteModel } from "./ledger-model/databases.ts";
 import { World } from "./ledger-model/world.ts";
+import { isLongRun } from "../harness/long-run.ts";
 
 /**
  * A run with --long draws a seed of its own. An ordinary run plays the same sequences each time, because fresh ones still find something new about once in 60,000,
  * which would be one ordinary run in some forty, and a run should fail for what was changed since the run before.
  */
 const ORDINARY_SEED = "808";
-if (Bun.env["DRAGOMAN_TEST_LONG"] !== "1") Bun.env["DRAGOMAN_TEST_SEED"] ??= ORDINARY_SEED;
+if (!isLongRun) Bun.env["DRAGOMAN_TEST_SEED"] ??= ORDINARY_SEED;
 const seed = printedSeed("the ledger's model");
 const only = Bun.env["DRAGOMAN_LEDGER_SEQUENCE"];
 /** An ordinary run plays a number of sequences, so that it proves the same on a busy machine; a long one takes its time. */
-const PLAYED: Readonly<Record<"sqlite" | "postgres", Played>> =
-  Bun.env["DRAGOMAN_TEST_LONG"] === "1"
-    ? { sqlite: { seconds: 720 }, postgres: { seconds: 480 } }
-    : { sqlite: { sequences: 200 }, postgres: { sequences: 50 } };
+const PLAYED: Readonly<Record<"sqlite" | "postgres", Played>> = isLongRun
+  ? { sqlite: { seconds: 720 }, postgres: { seconds: 480 } }
+  : { sqlite: { sequences: 200 }, postgres: { sequences: 50 } };
 /** Worlds that run at the same time: most of what they do is wait. */
 const AT_ONCE = 6;
 const MAX_EVENTS = 22;

@@ -1,0 +1,6 @@
+// How much a test that draws at random draws: little in an ordinary run, and all with `npm test -- --long`.
+
+export const isLongRun = Bun.env["DRAGOMAN_TEST_LONG"] === "1";
+
+/** The number of draws of this run. */
+export const drawn = (ordinary: number, long: number): number => (isLongRun ? long : ordinary);
