@@ -18,10 +18,10 @@ import {
   type World,
   worlds,
 } from "./engine-worlds.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 const seed = printedSeed("engine");
-const RUNS = drawn(1500, 10_000);
+const RUNS = drawCount(1500, 10_000);
 
 const unhandled: unknown[] = [];
 const onUnhandled = (reason: unknown): void => void unhandled.push(reason);

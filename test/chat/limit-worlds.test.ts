@@ -14,10 +14,10 @@ import { limitSet } from "../harness/limited.ts";
 import { turnTime } from "../harness/turned-time.ts";
 import { printedSeed } from "../routing/chance.ts";
 import { type Ran, run, worlds } from "./engine-worlds.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 const seed = printedSeed("limits");
-const RUNS = drawn(600, 3_000);
+const RUNS = drawCount(600, 3_000);
 
 const scope = fc.constantFrom(
   {},

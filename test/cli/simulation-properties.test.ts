@@ -8,7 +8,7 @@ import { played } from "../../src/cli/simulate.ts";
 import type { AttemptTrace, CallTrace, Run } from "../../src/cli/simulation/run-calls.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { printedSeed } from "../routing/chance.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-simulation-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -207,7 +207,7 @@ describe("whatever happens", () => {
         run.calls.forEach(judgeCall);
         calls += run.calls.length;
       },
-      drawn(150, 400),
+      drawCount(150, 400),
     );
     console.log(`${calls} calls`);
     expect(calls).toBeGreaterThan(1_500);
@@ -216,7 +216,7 @@ describe("whatever happens", () => {
     check(
       worlds([TARGETS[0]], ["client"], TARGETS, callsOf(fc.boolean(), fc.constant(undefined)), true),
       (run) => expect(run.health).toEqual([]),
-      drawn(40, 100),
+      drawCount(40, 100),
     );
   }, 60_000);
   test("with one healthy target left every call succeeds", () => {
@@ -231,7 +231,7 @@ describe("whatever happens", () => {
       ),
       (run) =>
         expect(run.calls.filter(({ code }) => code !== null).map(({ code, attempts }) => [code, attempts])).toEqual([]),
-      drawn(80, 200),
+      drawCount(80, 200),
     );
   }, 60_000);
 });

@@ -8,9 +8,9 @@ import { bodies, SLOW_BODIES, streams } from "./provider-bytes.ts";
 import { examplesOf } from "./provider-examples.ts";
 import { choicesOfStream, choicesOfWhole, encoded } from "./provider-requests.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
-const RUNS = drawn(120, 400);
+const RUNS = drawCount(120, 400);
 const SLOWEST_CPU_MS = 1_000;
 
 export function providerAnswersSuite(provider: Provider): void {

@@ -20,9 +20,9 @@ import {
 import { providerAnswersSuite } from "./provider-answers.suite.ts";
 import { encoded, fitted, HELLO, onTheWire, refusalOf, targetOf, wireBody } from "./provider-requests.ts";
 import { keyCredential, SIGN_CONTEXT } from "../harness/targets.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
-const RUNS = drawn(120, 400);
+const RUNS = drawCount(120, 400);
 
 export function providerSuite(provider: Provider): void {
   describe(`provider ${provider.id}`, () => {

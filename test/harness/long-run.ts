@@ -3,4 +3,4 @@
 export const isLongRun = Bun.env["DRAGOMAN_TEST_LONG"] === "1";
 
 /** The number of draws of this run. */
-export const drawn = (ordinary: number, long: number): number => (isLongRun ? long : ordinary);
+export const drawCount = (ordinary: number, long: number): number => (isLongRun ? long : ordinary);

@@ -4,10 +4,10 @@ import fc from "fast-check";
 import type { Candidate, Failure, Stage, TryStep } from "../../src/routing/plan.ts";
 import { printedSeed } from "./chance.ts";
 import { run, worlds, type Seen, type World } from "./plan-worlds.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 const seed = printedSeed("plans");
-const RUNS = drawn(1_000, 4_000);
+const RUNS = drawCount(1_000, 4_000);
 const REQUEST_FAULTS: ReadonlySet<Failure["kind"] | "success"> = new Set([
   "request_fault",
   "content_policy",

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { openReplicaWatch, type ReplicaWatch } from "../../src/snapshot/replica-watch.ts";
 import type { Replica, ReplicaTable } from "../../src/store/replicas.ts";
 import { printedSeed } from "../routing/chance.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 const GRACE_MS = 10_000;
 const NEVER_MS = 1e9;
@@ -206,7 +206,7 @@ test("in random lives of gateways each knows which others live, and tells a diff
       for (const at of [0, 1, 2]) await world.end(at, false);
       told += world.told;
     }),
-    { numRuns: drawn(300, 1000), seed: printedSeed("replica-watch") },
+    { numRuns: drawCount(300, 1000), seed: printedSeed("replica-watch") },
   );
   expect(told).toBeGreaterThan(20);
 });

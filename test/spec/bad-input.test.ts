@@ -10,10 +10,10 @@ import { answeringGateway, FAMILIES, HELLO, MODELS, readError, TOOL } from "./ch
 import { SAMPLES } from "./parameter-samples.ts";
 import { chunked, rawBytes, rawCall } from "./raw-calls.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 const SOON_CPU_MS = 5_000;
-const NEARLY_RIGHT = drawn(1000, 4000);
+const NEARLY_RIGHT = drawCount(1000, 4000);
 const gateway = answeringGateway();
 
 /** Null when the answer is an error in the one form or a valid answer; else what is wrong with it. */
@@ -309,7 +309,7 @@ describe("in this process", () => {
   test("[d5.1] [d5.6] arbitrary bytes", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), (bytes) => judge(bytes)),
-      { numRuns: drawn(125, 500) },
+      { numRuns: drawCount(125, 500) },
     );
   });
 
@@ -323,7 +323,7 @@ describe("in this process", () => {
         ),
         (text) => judge(text),
       ),
-      { numRuns: drawn(250, 1000) },
+      { numRuns: drawCount(250, 1000) },
     );
   });
 
@@ -333,7 +333,7 @@ describe("in this process", () => {
       fc.asyncProperty(fc.constantFrom(...FAMILIES), field, anyJson, (model, name, value) =>
         judge(JSON.stringify({ model, messages: HELLO, [name]: value })),
       ),
-      { numRuns: drawn(500, 2000) },
+      { numRuns: drawCount(500, 2000) },
     );
   });
 
@@ -350,7 +350,7 @@ describe("in this process", () => {
       fc.asyncProperty(fc.constantFrom(...FAMILIES), fc.array(member, { maxLength: 3 }), (model, members) =>
         judge(`{${[`"model":"${model}"`, '"messages":[{"role":"user","content":"x"}]', ...members].join(",")}}`),
       ),
-      { numRuns: drawn(375, 1500) },
+      { numRuns: drawCount(375, 1500) },
     );
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
@@ -394,12 +394,12 @@ describe("in this process", () => {
       fc.asyncProperty(fc.dictionary(name, value, { maxKeys: 5, noNullPrototype: true }), (headers) =>
         judge(JSON.stringify({ model: MODELS.openai, messages: HELLO }), headers),
       ),
-      { numRuns: drawn(250, 1000) },
+      { numRuns: drawCount(250, 1000) },
     );
   });
 
   test("[d5.1] every call left a record, and none of them is a fault of the gateway", () => {
-    expect(gateway.records.length).toBeGreaterThan(drawn(2200, 9000));
+    expect(gateway.records.length).toBeGreaterThan(drawCount(2200, 9000));
     expect(
       gateway.records.filter(({ status, code }) => status === 500 || code === "internal_error" || status === 0),
     ).toEqual([]);

@@ -17,7 +17,7 @@ import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 import { eventStream, openaiAnswer } from "../harness/upstream.ts";
 import { HELLO } from "./chat-calls.ts";
 import { chunk, type Played, play } from "./played-stream.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 /** Its program has some 2,000 instructions, nearly all of which look at each letter. */
 const SLOW = "(?:a?){500}a{500}b";
@@ -325,7 +325,7 @@ describe("what is found there is what is found here", () => {
           expect([...new Set(heard[1])].toSorted()).toEqual([...new Set(heard[0])].toSorted());
         },
       ),
-      { numRuns: drawn(20, 60) },
+      { numRuns: drawCount(20, 60) },
     );
   }, 60_000);
 
@@ -393,7 +393,7 @@ describe("what is found there is what is found here", () => {
           }
         },
       ),
-      { numRuns: drawn(20, 60) },
+      { numRuns: drawCount(20, 60) },
     );
   }, 60_000);
 

@@ -8,7 +8,7 @@ import { eventStream, openaiAnswer } from "../harness/upstream.ts";
 import { policiesFor } from "../auth/policy-documents.ts";
 import { FAMILIES, HELLO, TOOL } from "./chat-calls.ts";
 import { choiceChunk, chunk, play, type Played, USAGE, usageChunk } from "./played-stream.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 const MAIL = "ada@mail.example.org";
 const CARD = "4111 1111 1111 1111";
@@ -1056,7 +1056,7 @@ describe("what comes out, as a stream", () => {
         const many = await streamed([...pieces.map((content) => chunk({ content })), chunk({}, "stop")]);
         expect([many.content, many.faults]).toEqual([once.content, []]);
       }),
-      { numRuns: drawn(20, 60) },
+      { numRuns: drawCount(20, 60) },
     );
   });
 });

@@ -10,7 +10,7 @@ import { startGateway } from "../harness/gateway-process.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { seen, sentFrom } from "./seen-call.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 const thread = openLongBodyThread();
 const longRequests = openLongRequests(thread);
@@ -308,7 +308,7 @@ describe("the same, by chance", () => {
           );
         },
       ),
-      { numRuns: drawn(15, 40) },
+      { numRuns: drawCount(15, 40) },
     );
   }, 120_000);
 });

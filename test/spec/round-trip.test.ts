@@ -4,9 +4,9 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
-const RUNS = drawn(100, 300);
+const RUNS = drawCount(100, 300);
 const words = fc.string({ minLength: 1, maxLength: 30 }).filter((text) => text.trim() !== "");
 const signature = fc.base64String({ minLength: 8, maxLength: 40 });
 const name = fc.stringMatching(/^[a-zA-Z][a-zA-Z0-9_]{0,20}$/);

@@ -9,7 +9,7 @@ import { UpstreamFault } from "../../src/wire/upstream.ts";
 import { manualUpstream } from "./manual-upstream.ts";
 import { ASK, assembled, chunk, grammarFaults, play, type PlayedChoice, USAGE, usageChunk } from "./played-stream.ts";
 import { quirkyStream } from "./quirky-provider.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 const data = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
 const HELLO = [
@@ -492,7 +492,7 @@ describe("reading", () => {
 });
 
 describe("whatever the provider does", () => {
-  const RUNS = drawn(150, 400);
+  const RUNS = drawCount(150, 400);
   const withoutTrace = (text: string): string => {
     const trace = /"x_gateway_trace_id":"(\w+)"/.exec(text)?.[1];
     return trace === undefined ? text : text.replaceAll(trace, "TRACE").replaceAll(trace.slice(0, 20), "TRACE");

@@ -17,7 +17,7 @@ import {
   scriptedModel,
   USAGE,
 } from "./scripted-rounds.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 const MCP = { type: "mcp", server_label: "sky" };
 const ask = { model: "up:m", messages: [{ role: "user", content: "Is it warm?" }], tools: [MCP] };
@@ -369,7 +369,7 @@ test("[d10.4, d8.7] whatever the rounds say and call, and however the bytes come
       fc.integer({ min: 1, max: 5 }),
       same,
     ),
-    { numRuns: drawn(50, 150) },
+    { numRuns: drawCount(50, 150) },
   );
 });
 
@@ -441,6 +441,6 @@ test("[d7.7, d8.3, d4.2, d10.4] whenever the client leaves, and wherever the pro
       const settled = record!.limits.find(({ unit }) => unit === "tokens")?.settled ?? 0;
       expect(settled).toBe(record!.usage?.total_tokens ?? 0);
     }),
-    { numRuns: drawn(70, 200) },
+    { numRuns: drawCount(70, 200) },
   );
 }, 30_000);

@@ -6,7 +6,7 @@ import { findJsonFault } from "../../src/wire/json-fault.ts";
 import { parseJson, parseJsonObject } from "../../src/wire/json.ts";
 import { JsonError } from "../../src/wire/json-error.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";
-import { drawn } from "../harness/long-run.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 function refusalOf(parse: () => unknown): JsonError {
   try {
@@ -113,7 +113,7 @@ describe("any text", () => {
           expect(refusal.message).toContain(`offset ${refusal.offset} `);
         }
       }),
-      { numRuns: drawn(1_500, 5_000) },
+      { numRuns: drawCount(1_500, 5_000) },
     );
   });
 
@@ -131,7 +131,7 @@ describe("any text", () => {
           expect((thrown as Error).message).toContain("occurs twice");
         }
       }),
-      { numRuns: drawn(1_500, 5_000) },
+      { numRuns: drawCount(1_500, 5_000) },
     );
   });
 
