@@ -17,7 +17,8 @@ import { openToolSession } from "./tools/open-tool-session.ts";
 import { parseChatRequest } from "./request/parse.ts";
 import { afterUnread, bodyText, isUnread, readBody } from "./call/read-body.ts";
 import { type Peers, ReceivedCall } from "./call/received-call.ts";
-import { replyRounds } from "./tools/reply-rounds.ts";
+import { replyNonStreamingRounds } from "./tools/non-streaming-rounds.ts";
+import { replyStreamedRounds } from "./tools/streamed-rounds.ts";
 import { replyStream, streaming } from "./answer/reply-stream.ts";
 import { replyNonStreaming, nonStreaming } from "./answer/reply-non-streaming.ts";
 import { ToolRounds } from "./tools/tool-rounds.ts";
@@ -63,12 +64,12 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     const prepared = (request: ChatRequest) => prepare(request, principal, http.headers, call, call.meter.degradeTo);
     const opening = openToolSession(sent, principal, call);
     if (explains) answer = await replyExplained(prepared, sent, principal, http.headers, call, await opening);
-    else if (opening !== null)
-      answer = await replyRounds(
-        opening.then((session) => new ToolRounds(session, prepared, call)),
-        call,
-      );
-    else if (sent.params.stream === true)
+    else if (opening !== null) {
+      const rounds = opening.then((session) => new ToolRounds(session, prepared, call));
+      answer = await (sent.params.stream === true
+        ? replyStreamedRounds(rounds, call)
+        : replyNonStreamingRounds(rounds, call));
+    } else if (sent.params.stream === true)
       answer = await replyStream(complete(prepared(sent), call, streaming(call)), call);
     else answer = replyNonStreaming(await complete(prepared(sent), call, nonStreaming(call)), call);
   } catch (thrown) {

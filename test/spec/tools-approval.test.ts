@@ -86,10 +86,10 @@ describe("[d10.3] approval", () => {
     });
     expect(session.approved).toEqual([write]);
     const outcome = await session.run(session.approved[0]!, 0, (activity) => world.told.push(activity), null);
-    const next = session.next(session.request, null, [outcome], false);
+    const { request: next, replay } = session.next(session.request, null, [outcome], false);
     expect(next.messages).toEqual([USER, turn(write), result("call_w", "write ran")]);
     expect(next.params.tool_choice).toBeUndefined();
-    expect(session.replay(next)).toEqual([result("call_w", "write ran")]);
+    expect(replay).toEqual([result("call_w", "write ran")]);
     expect(world.told.map(({ type, round }) => [type, round])).toEqual([
       ["tool_start", 0],
       ["tool_end", 0],
@@ -109,7 +109,7 @@ describe("[d10.3] approval", () => {
     const session = await open(messages, { never: { tool_names: ["write", "read"] } });
     expect(session.approved.map(({ id }) => id)).toEqual(["call_w", "r"]);
     const outcomes = await Promise.all(session.approved.map((call) => session.run(call, 0, () => {}, null)));
-    expect(session.next(session.request, null, outcomes, false).messages).toEqual([
+    expect(session.next(session.request, null, outcomes, false).request.messages).toEqual([
       ...messages,
       result("call_w", "write ran"),
       result("r", "read ran"),
@@ -214,7 +214,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
       tools: [{ ...DOCS, require_approval: "never" }, MINE],
     });
     const outcome = await session.run(session.approved[0]!, 0, () => {}, null);
-    const next = session.next(session.request, null, [outcome], false);
+    const { request: next, replay } = session.next(session.request, null, [outcome], false);
     expect(next.messages).toEqual([
       USER,
       mixed,
@@ -223,7 +223,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
       result("w", "write ran"),
       images,
     ] as readonly Message[]);
-    expect([[...next.toolImages], session.replay(next)]).toEqual([[5], [result("w", "write ran")]]);
+    expect([[...next.toolImages], replay]).toEqual([[5], [result("w", "write ran")]]);
   });
 
   test("results of calls that were approved answer the message before", () => {

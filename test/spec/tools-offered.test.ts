@@ -159,13 +159,13 @@ describe("[d10.2] tool_choice", () => {
       tools: [DOCS, own("mine")],
       ...(tool_choice !== undefined && { tool_choice }),
     });
-    const later = session.next(
+    const { request: later } = session.next(
       session.request,
       { role: "assistant", content: null, tool_calls: [callOf("a", "docs__search")] },
       [],
       false,
     );
-    const last = session.next(
+    const { request: last } = session.next(
       later,
       { role: "assistant", content: null, tool_calls: [callOf("b", "docs__search")] },
       [],
@@ -236,7 +236,7 @@ describe("[d10.2] tool_choice", () => {
 
   test("the last round's choice gives way where a provider has no word for it, and what the client asked never does", async () => {
     const session = await sessionWorld(servers).open({ tools: [DOCS] });
-    const last = session.next(
+    const { request: last } = session.next(
       session.request,
       { role: "assistant", content: null, tool_calls: [callOf("a", "docs__search")] },
       [{ ...OUTCOME, message: RESULT, shown: RESULT }],
@@ -380,7 +380,7 @@ describe("[d10.4] one run of a tool", () => {
     }));
     const mine = { id: "m", type: "function" as const, function: { name: "mine", arguments: "{" } };
     const outcomes = await Promise.all(wrong.map((call) => session.run(call, 1, () => {}, null)));
-    const next = session.next(
+    const { request: next } = session.next(
       session.request,
       { role: "assistant", content: null, tool_calls: [...wrong, mine] },
       outcomes,
@@ -392,7 +392,7 @@ describe("[d10.4] one run of a tool", () => {
       "{}",
       "{",
     ]);
-    const sent = session.next(
+    const { request: sent } = session.next(
       session.request,
       { role: "assistant", content: null, tool_calls: wrong },
       outcomes,
@@ -487,7 +487,7 @@ describe("[d10.4] one run of a tool", () => {
     const session = await world.open({ tools: [DOCS] });
     const calls = ["a", "b"].map((id) => callOf(id, "docs__search"));
     const outcomes = await Promise.all(calls.map((call) => session.run(call, 1, () => {}, null)));
-    const next = session.next(
+    const { request: next } = session.next(
       session.request,
       { role: "assistant", content: null, tool_calls: calls, refusal: null, annotations: [] },
       outcomes,

@@ -47,7 +47,7 @@ export interface BegunStream {
   readonly stream: AnswerStream;
   readonly normalizer: StreamNormalizer;
   /** `null` when the answer has one round. */
-  readonly part: RoundAccumulator | null;
+  readonly accumulator: RoundAccumulator | null;
   /** The text that came before and with the first content. */
   readonly held: string;
   readonly usage: () => Usage;
@@ -63,14 +63,14 @@ export function streaming(call: Call, begin: () => RoundAccumulator | null = () 
 }
 
 /** Makes one attempt at a stream, up to its first content or its end. Throws GatewayError. */
-async function tryStream(attempt: OpenAttempt, call: Call, part: RoundAccumulator | null): Promise<BegunStream> {
+async function tryStream(attempt: OpenAttempt, call: Call, accumulator: RoundAccumulator | null): Promise<BegunStream> {
   const { fitted, resolved, route, outputGuards, requests, lifetime } = attempt;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
   const normalizer = new StreamNormalizer(
     answerFrame(call, fitted, resolved, route),
     includeUsage,
     outputGuards.length > 0,
-    part,
+    accumulator,
   );
   const usage = () => normalizer.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
   attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer));
@@ -92,7 +92,9 @@ async function tryStream(attempt: OpenAttempt, call: Call, part: RoundAccumulato
   const answers = sendRequests(attempt, call);
   const stream =
     answers.length === 1
-      ? streamOf(answers[0]!, (open) => openStream(open, part === null ? normalizer : listening(normalizer, lifetime)))
+      ? streamOf(answers[0]!, (open) =>
+          openStream(open, accumulator === null ? normalizer : listening(normalizer, lifetime)),
+        )
       : fannedStream(answers, openStream, normalizer, attempt, call);
   try {
     let held = "";
@@ -109,7 +111,7 @@ async function tryStream(attempt: OpenAttempt, call: Call, part: RoundAccumulato
       request.firstContent();
       request.answeredBy(reportedModel(normalizer.toldModel, resolved));
     }
-    return { stream, normalizer, part, held, usage };
+    return { stream, normalizer, accumulator, held, usage };
   } catch (thrown) {
     stream.cancel();
     throw closeAttempt(thrown, attempt, call);

@@ -309,7 +309,7 @@ export class StreamNormalizer {
   #keepExtra(delta: ChunkDelta, part: RoundAccumulator): ChunkDelta {
     const { extra_content: extra, ...rest } = delta;
     if (extra === undefined) return delta;
-    part.extraContent(extra);
+    part.addExtraContent(extra);
     return part.hasHidden ? rest : delta;
   }
 

@@ -11,7 +11,7 @@ import type { ParameterDisposition } from "../../core/record.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import type { Provider } from "../../providers/provider.ts";
 import { fitConversation } from "./fit-conversation.ts";
-import { withToolImages } from "../tools/tool-images.ts";
+import { withToolImages } from "./tool-images.ts";
 
 export interface FitSettings {
   readonly dropParams: boolean;

@@ -29,7 +29,7 @@ import type { PackedJson } from "./long-texts.ts";
 import { parseChatRequest } from "../request/parse.ts";
 import { bodyText } from "../call/read-body.ts";
 import { transferableError } from "./transferred-error.ts";
-import { withToolImages } from "../tools/tool-images.ts";
+import { withToolImages } from "../fit/tool-images.ts";
 import {
   type AnswerFoundQuestion,
   type AnswerBody,

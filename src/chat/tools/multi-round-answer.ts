@@ -5,7 +5,9 @@ import type { FinishReason, Message, ReasoningDetail, ToolCall } from "../../cor
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
-import { BETWEEN_ROUNDS } from "./tool-replay.ts";
+
+/** Separates the texts of two rounds in the joined text that the client gets. */
+export const BETWEEN_ROUNDS = "\n\n";
 
 const TEXTS = ["content", "reasoning_content", "refusal"] as const;
 type TextName = (typeof TEXTS)[number];
@@ -25,34 +27,45 @@ export interface AccumulatedCall {
   readonly whole: ToolCall | null;
 }
 
-/** What the completed rounds have added to the answer. */
-interface Said {
+/** Where in the answer the next round begins. */
+interface AnswerPosition {
   readonly lengths: Readonly<Record<TextName, number>>;
   /** The first index that no reasoning block of the answer has yet. */
   readonly nextDetail: number;
   readonly callIds: ReadonlySet<string>;
 }
 
+/** Which tool calls the client sees. */
+interface ShownCalls {
+  /** Tells whether calls of this function go to the client. */
+  readonly isShown: (name: string) => boolean;
+  /** The client used the deprecated form of functions, which has room for only one call in an answer. */
+  readonly onlyOne: boolean;
+}
+
 export class MultiRoundAnswer {
   /** The members that every event begins with; empty before the first round has begun. */
   head = "";
-  readonly #isShown: (name: string) => boolean;
-  #said: Said = { lengths: { content: 0, reasoning_content: 0, refusal: 0 }, nextDetail: 0, callIds: new Set() };
+  readonly #shown: ShownCalls;
+  #position: AnswerPosition = {
+    lengths: { content: 0, reasoning_content: 0, refusal: 0 },
+    nextDetail: 0,
+    callIds: new Set(),
+  };
   #rounds = 0;
 
-  /** `isShown` says whether calls of a function go to the client. */
-  constructor(isShown: (name: string) => boolean) {
-    this.#isShown = isShown;
+  constructor(isShown: ShownCalls["isShown"], onlyOne: boolean) {
+    this.#shown = { isShown, onlyOne };
   }
 
   /** Begins one attempt at the next round. */
   begin(): RoundAccumulator {
-    return new RoundAccumulator(this.#said, this.#isShown, this.#rounds + 1, this.head);
+    return new RoundAccumulator(this.#position, this.#shown, this.#rounds + 1, this.head);
   }
 
   /** Continues the answer after the attempt that succeeded. */
-  ended(part: RoundAccumulator): void {
-    this.#said = part.said;
+  continueAfter(round: RoundAccumulator): void {
+    this.#position = round.end;
     this.#rounds += 1;
   }
 }
@@ -72,8 +85,8 @@ export class RoundAccumulator {
   readonly callIds: Set<string>;
   /** The ids of this round before they were made unique among all rounds. */
   readonly #ownIds = new Set<string>();
-  readonly #before: Said;
-  readonly #isShown: (name: string) => boolean;
+  readonly #before: AnswerPosition;
+  readonly #shown: ShownCalls;
   readonly #texts: Record<TextName, string> = { content: "", reasoning_content: "", refusal: "" };
   /** The lengths of the round's texts, including the parts that are not kept. */
   readonly #lengths: Record<TextName, number> = { content: 0, reasoning_content: 0, refusal: 0 };
@@ -82,9 +95,9 @@ export class RoundAccumulator {
   readonly #extra: Record<string, Json | undefined> = {};
   #nextDetail: number;
 
-  constructor(before: Said, isShown: (name: string) => boolean, round: number, head: string) {
+  constructor(before: AnswerPosition, shown: ShownCalls, round: number, head: string) {
     this.#before = before;
-    this.#isShown = isShown;
+    this.#shown = shown;
     this.round = round;
     this.head = head;
     this.callIds = new Set(before.callIds);
@@ -95,11 +108,12 @@ export class RoundAccumulator {
   get continues(): boolean {
     return this.round > 1;
   }
+  /** Whether the round has calls that run in the gateway. */
   get hasHidden(): boolean {
     return this.calls.some(({ isShown }) => !isShown);
   }
 
-  /** Returns the piece as the client sees it. */
+  /** Adds a piece of a text, and returns it as the client sees it. */
   text(name: TextName, piece: string): string {
     const begins = this.#lengths[name] === 0 && this.#before.lengths[name] > 0 && piece !== "";
     this.#lengths[name] += piece.length;
@@ -107,24 +121,25 @@ export class RoundAccumulator {
     return begins ? BETWEEN_ROUNDS + piece : piece;
   }
 
-  /** Returns reasoning blocks as the client sees them. Clients join blocks with the same index. */
+  /** Adds reasoning blocks, and returns them as the client sees them. Clients join blocks with the same index. */
   details(details: readonly ReasoningDetail[]): readonly ReasoningDetail[] {
     const first = this.#before.nextDetail;
     return details.map((detail) => {
-      this.#keep(detail);
+      this.#keepDetail(detail);
       if (typeof detail.index !== "number") return detail;
       this.#nextDetail = Math.max(this.#nextDetail, first + detail.index + 1);
       return first === 0 ? detail : { ...detail, index: first + detail.index };
     });
   }
 
+  /** Counts characters of the round, and tells whether they may be kept. */
   #keeps(characters: number): boolean {
     this.#kept += characters;
     return this.#kept <= MAX_TURN;
   }
 
   /** Joins the pieces of one block, so that the turn has it as one. */
-  #keep(detail: ReasoningDetail): void {
+  #keepDetail(detail: ReasoningDetail): void {
     if (!this.#keeps(JSON.stringify(detail).length)) return;
     const last = this.#details.at(-1);
     if (
@@ -146,7 +161,7 @@ export class RoundAccumulator {
   }
 
   /** Keeps the members that vendors add to the message for their own use. Lists arrive in pieces. */
-  extraContent(extra: Json | undefined): void {
+  addExtraContent(extra: Json | undefined): void {
     if (!isObject(extra) || !this.#keeps(JSON.stringify(extra).length)) return;
     for (const [vendor, packed] of Object.entries(extra))
       this.#extra[vendor] =
@@ -179,28 +194,32 @@ export class RoundAccumulator {
   callId(wanted: string, index: number): string {
     const id = this.#ownIds.has(wanted) ? `${wanted}_${index}` : wanted;
     this.#ownIds.add(id);
-    let made = id;
-    for (let number = this.round; this.callIds.has(made); number++) made = `${id}_${number}`;
-    this.callIds.add(made);
-    return made;
+    let unique = id;
+    for (let number = this.round; this.callIds.has(unique); number++) unique = `${id}_${number}`;
+    this.callIds.add(unique);
+    return unique;
   }
 
   /** Tells whether calls of this function run in the gateway. */
   hides(name: string): boolean {
-    return !this.#isShown(name);
+    return !this.#shown.isShown(name);
   }
 
-  /** `id` must come from `callId`. Throws `upstream_invalid_response` for too many calls. */
-  addCall(id: string, name: string, text: string, extra: Json | undefined): AccumulatedCall {
-    return this.#add({ id, name, arguments: text, extra, isShown: this.#isShown(name), whole: null });
+  /**
+   * Adds a function call; `id` must come from `callId`. Returns null if the client has no room for the call. Throws
+   * `upstream_invalid_response` for too many calls.
+   */
+  addCall(id: string, name: string, text: string, extra: Json | undefined): AccumulatedCall | null {
+    return this.#add({ id, name, arguments: text, extra, isShown: this.#shown.isShown(name), whole: null });
   }
 
   /** Adds a call of a form that only some vendors have. Such calls always go to the client. */
-  addWhole(call: ToolCall): AccumulatedCall {
+  addWhole(call: ToolCall): AccumulatedCall | null {
     return this.#add({ id: call.id, name: "", arguments: "", extra: undefined, isShown: true, whole: call });
   }
 
-  #add(call: AccumulatedCall): AccumulatedCall {
+  #add(call: AccumulatedCall): AccumulatedCall | null {
+    if (call.isShown && this.#shown.onlyOne && this.calls.some(({ isShown }) => isShown)) return null;
     if (this.calls.length >= MAX_CALLS)
       throw new GatewayError(
         "upstream_invalid_response",
@@ -251,7 +270,8 @@ export class RoundAccumulator {
     };
   }
 
-  get said(): Said {
+  /** Where in the answer the round that follows begins. */
+  get end(): AnswerPosition {
     const { lengths } = this.#before;
     const after = (name: TextName): number =>
       lengths[name] + this.#lengths[name] + (lengths[name] > 0 && this.#lengths[name] > 0 ? BETWEEN_ROUNDS.length : 0);

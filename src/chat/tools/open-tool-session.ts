@@ -8,8 +8,8 @@ import type { ToolApproval, ToolDefinition, ToolServer } from "../../core/tool.t
 import { toolServerFor } from "./asked-tool-server.ts";
 import { offeredFunction, offeredNames, toolPlace, withChoice, withOfferedTools } from "./offered-tools.ts";
 import { type OfferedTool, type ResultsSoFar, runTool, type ToolCaller } from "./run-tool.ts";
-import { addedMessages, unansweredCalls, withOutcomes } from "./tool-turns.ts";
-import type { SessionServer, ToolCallOwner, ToolSession } from "./tool-session.ts";
+import { unansweredCalls, withOutcomes } from "./tool-turns.ts";
+import type { NextRound, SessionServer, ToolCallOwner, ToolOutcome, ToolSession } from "./tool-session.ts";
 
 const DEFAULT_ROUNDS = 10;
 const MAX_TOOLS = 1000;
@@ -48,7 +48,6 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
     ),
   );
   const results: ResultsSoFar = { bytes: 0 };
-  const shown = new Map<Message, Message>();
   const ownerOf = (toolCall: ToolCall): ToolCallOwner => ownerOfCall(toolCall, tools, own, sent);
   return {
     request,
@@ -56,34 +55,38 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
     maxRounds,
     servers: listings.map((listing) => sessionServer(listing, tools)),
     ownerOf,
-    async run(toolCall, round, tell, spanId) {
-      const outcome = await runTool(toolCall, tools.get(toolCall.function.name) ?? null, {
+    run: (toolCall, round, onActivity, spanId) =>
+      runTool(toolCall, tools.get(toolCall.function.name) ?? null, {
         label: labelBefore(toolCall, sent) ?? "",
         round,
-        tell,
+        onActivity,
         spanId,
         call,
         results,
-      });
-      shown.set(outcome.message, outcome.shown);
-      return outcome;
-    },
-    next: (before, turn, outcomes, isLast) => {
-      const offered = { ...before.offered!, choice: isLast ? ("none" as const) : ("auto" as const) };
-      const conversation = withOutcomes(before, turn, outcomes);
-      const { source } = before;
-      return {
-        ...before,
-        ...conversation,
-        params: withChoice(before.params, offered),
-        offered,
-        source: source.rewritten.has("messages")
-          ? source
-          : { ...source, rewritten: new Set([...source.rewritten, "messages"]) },
-      };
-    },
-    replay: (last) => addedMessages(request, last).map((message) => shown.get(message) ?? message),
+      }),
+    next: nextRound,
   };
+}
+
+function nextRound(
+  before: ChatRequest,
+  turn: Message | null,
+  outcomes: readonly ToolOutcome[],
+  isLast: boolean,
+): NextRound {
+  const offered = { ...before.offered!, choice: isLast ? ("none" as const) : ("auto" as const) };
+  const { conversation, added, replay } = withOutcomes(before, turn, outcomes);
+  const { source } = before;
+  const request = {
+    ...before,
+    ...conversation,
+    params: withChoice(before.params, offered),
+    offered,
+    source: source.rewritten.has("messages")
+      ? source
+      : { ...source, rewritten: new Set([...source.rewritten, "messages"]) },
+  };
+  return { request, added, replay };
 }
 
 interface Listing {
@@ -99,10 +102,10 @@ async function listed(asked: AskedToolServer, server: ToolServer, { context, sig
   try {
     const all = await context.toolServers.list(server, signal);
     const { allowedTools } = asked;
-    const unique = new Map(all.toReversed().map((tool) => [tool.name, tool]));
-    const tools = all.filter(
-      (tool) => unique.get(tool.name) === tool && (allowedTools === null || allowedTools.includes(tool.name)),
-    );
+    const allowed = allowedTools === null ? all : all.filter(({ name }) => allowedTools.includes(name));
+    // a server may list a name twice; the first one counts
+    const names = new Set<string>();
+    const tools = allowed.filter(({ name }) => !names.has(name) && names.add(name));
     return { asked, server, tools, failure: null };
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
@@ -227,14 +230,13 @@ function approvedCalls(
   return approved;
 }
 
-function sessionServer({ asked, server, tools, failure }: Listing, offered: Offer["tools"]): SessionServer {
-  const own = new Set(tools);
+function sessionServer({ asked, server, failure }: Listing, offered: Offer["tools"]): SessionServer {
   return {
     label: server.label,
     isRegistered: asked.url === null,
     failure: failure?.code ?? null,
     tools: [...offered.values()].flatMap(({ name, tool, server: { label }, needsApproval: needs }) =>
-      label === server.label && own.has(tool) ? [{ tool: tool.name, name, needsApproval: needs }] : [],
+      label === server.label ? [{ tool: tool.name, name, needsApproval: needs }] : [],
     ),
   };
 }

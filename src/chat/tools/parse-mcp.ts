@@ -49,11 +49,11 @@ function parseToolServer(tool: JsonObject, path: string, before: readonly AskedT
   const label = tool["server_label"];
   if (typeof label !== "string" || !LABEL.test(label))
     throw invalid(`${path}.server_label`, "1 to 64 letters, digits, underscores or dashes", label);
-  const twin = before.find((one) => one.label === label);
-  if (twin !== undefined)
+  const same = before.find((one) => one.label === label);
+  if (same !== undefined)
     throw new GatewayError(
       "invalid_request",
-      `${path}.server_label is the same as in ${twin.path}; name each tool server once.`,
+      `${path}.server_label is the same as in ${same.path}; name each tool server once.`,
       { param: `${path}.server_label` },
     );
   const url = parseUrl(tool["server_url"] ?? null, `${path}.server_url`);

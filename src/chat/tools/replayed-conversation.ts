@@ -1,11 +1,12 @@
 // Restores the rounds of earlier answers, which clients send back in `x_gateway_mcp.replay`, to their places in the
-// conversation, and checks them (promise 10.3; tool-replay.ts describes the field). Images of tool results follow all
-// results of their turn, including the results that the client provides.
-import type { ImagePart, Message, ToolCall } from "../../core/chat.ts";
+// conversation, and checks them (promise 10.3). The field holds what precedes the message that it belongs to: the
+// results of approved calls, then each turn with calls that ran here, followed by their results. Images of tool results
+// follow all results of their turn, including the results that the client provides.
+import type { ImagePart, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
-import { replayedTurns } from "./tool-replay.ts";
+import { BETWEEN_ROUNDS } from "./multi-round-answer.ts";
 
 /** Bounds the calls of one turn, because they are compared with each other. */
 const MAX_CALLS = 1000;
@@ -151,7 +152,7 @@ class Conversation {
           );
         return this.add(message);
       }
-      this.#demandNothingWaits(path);
+      this.#requireNothingWaits(path);
       this.add(message);
     });
     const turns = replayedTurns(own, renamed);
@@ -167,7 +168,7 @@ class Conversation {
         );
       return;
     }
-    this.#demandNothingWaits(path);
+    this.#requireNothingWaits(path);
     const rest = turns.at(-1)!;
     if (rest.content !== "" || own.content === "" || ownCalls.length > 0) this.add(rest);
   }
@@ -177,7 +178,7 @@ class Conversation {
     return { messages: this.#messages, toolImages: this.#toolImages };
   }
 
-  #demandNothingWaits(path: string): void {
+  #requireNothingWaits(path: string): void {
     const [id] = this.#waiting;
     if (id !== undefined)
       throw new GatewayError(
@@ -205,23 +206,71 @@ function withOwnIds(turn: Message, answered: ReadonlySet<string>, own: readonly 
   const waits = (call: ToolCall): boolean => !answered.has(call.id) && !ids.has(call.id);
   if (!turn.tool_calls!.some(waits)) return turn;
   const known = new Set(turn.tool_calls!.map(({ id }) => id));
-  const twins = new Map<string, string[]>();
+  const waiting = new Map<string, string[]>();
   for (const { id, function: called } of own) {
     if (known.has(id) || !isObject(called)) continue;
-    const same = twins.get(sayingOf(called));
-    if (same === undefined) twins.set(sayingOf(called), [id]);
+    const same = waiting.get(signatureOf(called));
+    if (same === undefined) waiting.set(signatureOf(called), [id]);
     else same.push(id);
   }
   return {
     ...turn,
     tool_calls: turn.tool_calls!.map((call) =>
       waits(call) && isObject(call.function)
-        ? { ...call, id: twins.get(sayingOf(call.function))?.shift() ?? call.id }
+        ? { ...call, id: waiting.get(signatureOf(call.function))?.shift() ?? call.id }
         : call,
     ),
   };
 }
 
-function sayingOf({ name, arguments: text }: ToolCall["function"]): string {
+function signatureOf({ name, arguments: text }: ToolCall["function"]): string {
   return `${name} ${text}`;
+}
+
+/** Joins the texts of rounds as the client has them. Rounds without text add nothing. */
+function joinedTexts(texts: readonly (string | null | undefined)[]): string {
+  return texts.filter((text) => text !== null && text !== undefined && text !== "").join(BETWEEN_ROUNDS);
+}
+
+/**
+ * Returns the turns of an answer that the client sent back, in place of its one message. If calls of the last turn went
+ * to the client, that turn replaces the message, which repeats it. Otherwise the message follows, without the texts of
+ * the turns. The messages of `replay` must have been checked.
+ */
+function replayedTurns({ x_gateway_mcp: _mcp, ...shown }: Message, replay: readonly Message[]): readonly Message[] {
+  const turns = replay.filter(({ role }) => role === "assistant");
+  if (isTurnOf(shown, turns.at(-1))) return replay;
+  const rest: Record<string, unknown> = { ...shown };
+  for (const name of ["content", "reasoning_content"] as const) {
+    const text = shown[name];
+    if (typeof text === "string")
+      rest[name] = withoutBeginning(text, joinedTexts(turns.map((turn) => textOf(turn[name]))));
+  }
+  if (rest["content"] === "" && shown.tool_calls !== undefined) rest["content"] = null;
+  if (rest["reasoning_content"] === "") delete rest["reasoning_content"];
+  const shownDetails = turns.reduce((sum, { reasoning_details: details }) => sum + (details?.length ?? 0), 0);
+  if (shownDetails > 0 && shown.reasoning_details !== undefined)
+    rest["reasoning_details"] = shown.reasoning_details.slice(shownDetails) satisfies readonly ReasoningDetail[];
+  return [...replay, rest as unknown as Message];
+}
+
+function isTurnOf({ tool_calls: calls = [], function_call: called }: Message, turn: Message | undefined): boolean {
+  const turnCalls: readonly ToolCall[] = turn?.tool_calls ?? [];
+  if (called !== undefined && called !== null)
+    return turnCalls.some(
+      ({ function: one }) => isObject(one) && one.name === called.name && one.arguments === called.arguments,
+    );
+  const ids = new Set(turnCalls.map(({ id }) => id));
+  return calls.length > 0 && calls.every(({ id }) => ids.has(id));
+}
+
+function textOf(value: Message["content"] | Message["reasoning_content"]): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+/** A text that the client has changed is kept in full. */
+function withoutBeginning(text: string, beginning: string): string {
+  if (beginning === "" || !text.startsWith(beginning)) return text;
+  const rest = text.slice(beginning.length);
+  return rest.startsWith(BETWEEN_ROUNDS) ? rest.slice(BETWEEN_ROUNDS.length) : rest;
 }

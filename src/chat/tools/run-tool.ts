@@ -1,12 +1,13 @@
 // Runs one tool call (promises 10.2, 10.4): checks its arguments, calls its tool server, and turns the result into text
-// and images for the model. Results are untrusted, so guards search them before they are used (promise 3.3).
+// and images for the model. A message of role tool holds only text, so images follow in a message of role user. Results
+// are untrusted, so guards search them before they are used (promise 3.3).
+import { isDeepStrictEqual } from "node:util";
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../../core/tool.ts";
 import type { Call } from "../call/call.ts";
 import { checkedArguments } from "./tool-arguments.ts";
-import { toldResult } from "./tool-result.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 
 /** The parts of a call that a tool session needs. */
@@ -26,7 +27,7 @@ export interface ToolRunning {
   /** The label of the tool server with which the function's name begins. */
   readonly label: string;
   readonly round: number;
-  readonly tell: (activity: ToolActivity) => void;
+  readonly onActivity: (activity: ToolActivity) => void;
   readonly spanId: string | null;
   readonly call: ToolCaller;
   readonly results: ResultsSoFar;
@@ -43,6 +44,7 @@ export interface ResultsSoFar {
 /** The result of a tool call, before guards have searched it. */
 interface Ended {
   readonly text: string;
+  /** The parts of the message with images. */
   readonly images: readonly JsonObject[];
   readonly code: ErrorCode | null;
   /** The error for the client, without hosts and secrets. */
@@ -50,7 +52,7 @@ interface Ended {
   readonly bytes: number | null;
 }
 
-const MAX_NAME_TOLD = 128;
+const MAX_NAME = 128;
 
 /**
  * `offered` is null if the function was not offered, but its name begins like a tool of a server. Throws the signal's
@@ -59,27 +61,27 @@ const MAX_NAME_TOLD = 128;
 export async function runTool(
   toolCall: ToolCall,
   offered: OfferedTool | null,
-  { label, round, tell, spanId, call, results }: ToolRunning,
+  { label, round, onActivity, spanId, call, results }: ToolRunning,
 ): Promise<ToolOutcome> {
   const startedMs = call.clock.elapsedMs();
-  const name = toolCall.function.name.slice(0, MAX_NAME_TOLD);
+  const name = toolCall.function.name.slice(0, MAX_NAME);
   const place = {
     call_id: toolCall.id,
     server_label: offered?.server.label ?? label,
     tool: offered?.tool.name ?? name,
     round,
   };
-  tell({ type: "tool_start", ...place });
+  onActivity({ type: "tool_start", ...place });
   const ended =
     offered === null
       ? failed(`Unknown tool ${JSON.stringify(name)}.`)
-      : await called(toolCall, offered, spanId, call, results);
-  const guarded = await lookedAt(ended, call);
+      : await callServer(toolCall, offered, spanId, call, results);
+  const guarded = await searched(ended, call);
   const message: Message = { role: "tool", tool_call_id: toolCall.id, content: guarded.text };
   const shown = call.policies?.shown(message) ?? message;
   const durationMs = Math.round(call.clock.elapsedMs() - startedMs);
-  if (ended.error === null) tell({ type: "tool_end", ...place, duration_ms: durationMs });
-  else tell({ type: "tool_error", ...place, duration_ms: durationMs, error: ended.error });
+  if (ended.error === null) onActivity({ type: "tool_end", ...place, duration_ms: durationMs });
+  else onActivity({ type: "tool_error", ...place, duration_ms: durationMs, error: ended.error });
   return {
     call: toolCall,
     message,
@@ -93,7 +95,7 @@ export async function runTool(
   };
 }
 
-async function called(
+async function callServer(
   toolCall: ToolCall,
   { server, tool, name }: OfferedTool,
   spanId: string | null,
@@ -126,7 +128,7 @@ async function called(
       `The result is too large: all tool results of one request may have at most ${maxBodyBytes} bytes together.`,
     );
   results.bytes += result.bytes;
-  const { text, images } = toldResult(result, name);
+  const { text, images } = resultForModel(result, name);
   return {
     text,
     images,
@@ -136,18 +138,59 @@ async function called(
   };
 }
 
-function failed(words: string): Ended {
-  return { text: `Error: ${words}`, images: [], code: null, error: words.slice(0, MAX_ERROR), bytes: null };
+function failed(error: string): Ended {
+  return { text: `Error: ${error}`, images: [], code: null, error: error.slice(0, MAX_ERROR), bytes: null };
 }
 /** The length of an error that the client sees. The model reads the full text. */
 const MAX_ERROR = 500;
 
-async function lookedAt(
+async function searched(
   { text, images }: Ended,
   { policies }: ToolCaller,
 ): Promise<{ readonly text: string; readonly images: readonly JsonObject[] }> {
   if (policies === null) return { text, images };
-  const looked = policies.untrusted([{ role: "tool", content: text }]);
-  const [message] = looked instanceof Promise ? await looked : looked;
+  const guarded = policies.untrusted([{ role: "tool", content: text }]);
+  const [message] = guarded instanceof Promise ? await guarded : guarded;
   return { text: message!.content as string, images };
+}
+
+/** The types of images that models can see. For any other type, the text names the type. */
+const IMAGE_TYPE = /^image\/(png|jpeg|gif|webp)$/i;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** A line before each image names its tool. */
+function resultForModel(result: ToolResult, name: string): Pick<Ended, "text" | "images"> {
+  const lines: string[] = [];
+  const images: JsonObject[] = [];
+  for (const part of result.parts) {
+    if (part.kind === "text") lines.push(part.text);
+    else if (!IMAGE_TYPE.test(part.mediaType) || !BASE64.test(part.base64))
+      lines.push(`[an image of type ${part.mediaType.slice(0, 64)}, which cannot be shown]`);
+    else {
+      const label = `image ${images.length / 2 + 1} of ${name}`;
+      lines.push(`[${label}: ${part.mediaType.toLowerCase()}, shown below to models that take images]`);
+      images.push(
+        { type: "text", text: `[${label}]` },
+        { type: "image_url", image_url: { url: `data:${part.mediaType.toLowerCase()};base64,${part.base64}` } },
+      );
+    }
+  }
+  const { structured } = result;
+  if (structured !== undefined && !lines.some((line) => repeats(line, structured)))
+    lines.push(JSON.stringify(structured));
+  const text = lines.join("\n");
+  // some providers refuse messages without content
+  const content = text.trim() === "" ? "(no content)" : text;
+  return { text: result.isError ? `Error: ${content}` : content, images };
+}
+
+/** Servers repeat structured content as text, for clients that do not support structured content. */
+function repeats(line: string, structured: unknown): boolean {
+  const first = line.trimStart()[0];
+  if (first === undefined || !'{["-0123456789tfn'.includes(first)) return false;
+  try {
+    return isDeepStrictEqual(JSON.parse(line), structured);
+  } catch {
+    return false;
+  }
 }

@@ -40,12 +40,12 @@ interface Meter {
   /** Even short arguments take too many steps, so nothing is checked any more. */
   isTooMuch: boolean;
 }
-class TooMuch extends Error {}
+class TooManySteps extends Error {}
 
 /** Returns no faults if the schema is invalid or too expensive. Only the tool server checks the arguments then. */
 function faultsOf(value: JsonObject, schema: JsonObject, length: number): readonly string[] {
   const known = compiled(schema);
-  if (known === null || known.meter.isTooMuch) return [];
+  if (known === null || known.meter.isTooManySteps) return [];
   known.meter.left = MAX_STEPS;
   known.meter.length = length;
   try {
@@ -56,7 +56,7 @@ function faultsOf(value: JsonObject, schema: JsonObject, length: number): readon
       .slice(0, MAX_FAULTS)
       .map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`.slice(0, MAX_FAULT));
   } catch (thrown) {
-    if (thrown instanceof TooMuch && length <= SHORT) known.meter.isTooMuch = true;
+    if (thrown instanceof TooManySteps && length <= SHORT) known.meter.isTooManySteps = true;
     if (thrown instanceof Error) return [];
     throw thrown;
   }
@@ -139,15 +139,15 @@ function metered(schema: Json | undefined, meter: Meter): unknown {
       node[name] = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, metered(item, meter)]));
     else node[name] = ONE.has(name) ? metered(value, meter) : value;
   }
-  const words =
+  const values =
     JSON.stringify(schema["enum"] ?? schema["const"] ?? "").length / 4 +
     Object.keys(isObject(schema["properties"]) ? schema["properties"] : {}).length;
   const isWhole = WHOLE.some((name) => schema[name] !== undefined);
   Object.defineProperty(node, "type", {
     enumerable: false,
     get: () => {
-      meter.left -= 1 + words + (isWhole ? meter.length / 16 : 0);
-      if (meter.left < 0) throw new TooMuch();
+      meter.left -= 1 + values + (isWhole ? meter.length / 16 : 0);
+      if (meter.left < 0) throw new TooManySteps();
       return schema["type"];
     },
   });

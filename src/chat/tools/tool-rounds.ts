@@ -1,47 +1,67 @@
-// The rounds of one call with tools (promises 10.2, 10.3): the gateway runs the tool calls of the model concurrently
-// and sends the results back, until the model answers, makes calls that the client must run, or reaches the maximum
-// number of rounds. Streamed and non-streaming answers follow the same rules.
+// The loop of a call with tools (promises 10.2, 10.3): it completes a round, runs the tool calls that the gateway runs,
+// and appends their results to the conversation, until the model answers, makes calls that the client must run, or
+// reaches the maximum number of rounds. A sink receives the rounds: streamed-rounds.ts or non-streaming-rounds.ts.
 import type { ChatRequest, FinishReason, Message, ToolCall } from "../../core/chat.ts";
-import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
-import { MultiRoundAnswer } from "./multi-round-answer.ts";
+import { closeAttempt } from "../attempt/upstream-requests.ts";
+import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import type { Call } from "../call/call.ts";
 import { reserveInAdvance } from "../plan/complete.ts";
-import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import { everyStage, type Prepared, type RouteCandidate } from "../plan/stages.ts";
-import type { ToolRunRecorder } from "./tool-run-recorder.ts";
-import type { ToolOutcome, ToolSession } from "./tool-session.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { MultiRoundAnswer, type RoundAccumulator } from "./multi-round-answer.ts";
+import { type OnActivity, ToolRuns } from "./tool-runs.ts";
+import type { ToolSession } from "./tool-session.ts";
 
-export type Tell = (activity: ToolActivity) => void;
+/** Receives the rounds of one answer and makes of them what the client receives. */
+export interface RoundSink {
+  /**
+   * Completes one round and settles its attempt. Yields the text that the client may receive as it arrives; a
+   * non-streaming answer has none.
+   */
+  round(prepared: Prepared, answer: MultiRoundAnswer): AsyncGenerator<string, CompletedRound>;
+  /** Returns the text that reports what tools do; empty in a non-streaming answer. */
+  activities(activities: readonly ToolActivity[]): string;
+  /** Ends the answer. Returns its last text; empty in a non-streaming answer. */
+  end(end: AnswerEnd): string;
+}
 
-/** What happens after a round. */
-export interface AfterRound {
+export interface CompletedRound {
+  readonly attempt: OpenAttempt;
+  readonly accumulator: RoundAccumulator;
+  readonly finish: FinishReason | null;
+}
+
+export interface AnswerEnd {
+  /** The assistant message of the last round. */
+  readonly turn: Message;
+  /** True if the answer ends only because no further round is allowed, and the client has no calls to run either. */
+  readonly isCut: boolean;
+  /** `x_gateway_mcp` of the answer. */
+  readonly report: JsonObject;
+}
+
+/** What follows a round. */
+interface AfterRound {
   /** The calls that the gateway runs now. */
-  readonly ours: readonly ToolCall[];
+  readonly calls: readonly ToolCall[];
   /** True if the answer ends with this round. */
   readonly ends: boolean;
-  /** True if the answer ends only because no further round is allowed, and the client has no calls to run either. */
   readonly isCut: boolean;
 }
 
-/** The most tool calls of one call, so that a model cannot fill the memory or the record. */
-const MAX_RUNS = 1000;
-/** How long tool calls may be started without letting other work run. Checking arguments can take long. */
-const TURN_MS = 10;
-
 export class ToolRounds {
-  readonly thread: MultiRoundAnswer;
   readonly #session: ToolSession;
   readonly #call: Call;
   readonly #prepare: (request: ChatRequest) => Prepared;
+  readonly #answer: MultiRoundAnswer;
+  readonly #runs: ToolRuns;
   #request: ChatRequest;
   /** What the next round needs, if it has been prepared already. */
   #prepared: Prepared | null;
   #last: OpenAttempt | null = null;
-  /** The calls that ran, and those of the last round that did not, in the model's order. */
-  readonly #runs: JsonObject[] = [];
+  /** The messages that the rounds have added to the conversation, as the client sees them. */
+  readonly #replay: Message[] = [];
 
   /** `prepare` finds the candidates for a request. The constructor throws what `prepare` throws. */
   constructor(session: ToolSession, prepare: (request: ChatRequest) => Prepared, call: Call) {
@@ -49,18 +69,42 @@ export class ToolRounds {
     this.#call = call;
     this.#prepare = prepare;
     this.#request = session.request;
+    this.#runs = new ToolRuns(session, call);
     // a request that cannot be answered must fail before a tool runs
     this.#prepared = prepare(this.#request);
-    this.thread = new MultiRoundAnswer(
+    this.#answer = new MultiRoundAnswer(
       (name) => session.ownerOf({ id: "", type: "function", function: { name, arguments: "{}" } }) !== "gateway",
+      session.request.options.legacyFunctions,
     );
+  }
+
+  /** Runs all rounds. Yields the texts that the sink makes of them; each step runs only when the next text is asked for. */
+  async *run(sink: RoundSink): AsyncGenerator<string, void> {
+    const { approved } = this.#session;
+    if (approved.length > 0) {
+      await reserveInAdvance(this.#preparedRound(), this.#call);
+      yield* this.#runTools(null, approved, sink);
+    }
+    for (;;) {
+      const round = yield* sink.round(this.#preparedRound(), this.#answer);
+      this.#answer.continueAfter(round.accumulator);
+      this.#last = round.attempt;
+      const { turn, calls, ends, isCut } = this.#after(round);
+      if (calls.length > 0) yield* this.#runTools(turn, calls, sink);
+      if (ends) {
+        const text = sink.end({ turn, isCut, report: this.#report() });
+        if (text !== "") yield text;
+        return;
+      }
+      this.#call.recorder.nextRound();
+    }
   }
 
   /**
    * Prepares the next round. The candidate that answered the previous round comes first, because other targets cannot
    * use what it has signed.
    */
-  prepared(): Prepared {
+  #preparedRound(): Prepared {
     const prepared = this.#prepared ?? this.#prepare(this.#request);
     if (this.#last === null) return prepared;
     // this attempt counts as the winner until another one succeeds
@@ -68,161 +112,92 @@ export class ToolRounds {
     return continuedAt(prepared, this.#last.candidate);
   }
 
-  /** Runs the calls that the client has approved, before the first round. */
-  async runApproved(tell: Tell): Promise<void> {
-    const { approved } = this.#session;
-    if (approved.length === 0) return;
-    await reserveInAdvance(this.prepared(), this.#call);
-    await this.run(null, approved, tell);
+  /** Decides what follows a round. Throws `upstream_invalid_response` if its message is too long or has too many calls. */
+  #after({ attempt, accumulator, finish }: CompletedRound): AfterRound & { readonly turn: Message } {
+    try {
+      const turn = accumulator.turn(finish);
+      return { turn, ...this.#afterTurn(turn, finish) };
+    } catch (thrown) {
+      throw closeAttempt(thrown, attempt, this.#call);
+    }
   }
 
-  /**
-   * Decides what follows a round. `turn` is the assistant message of that round. Throws `upstream_invalid_response` if
-   * it has more calls than can run.
-   */
-  after(attempt: OpenAttempt, turn: Message, finish: FinishReason | null): AfterRound {
-    this.#last = attempt;
-    const calls = turn.tool_calls ?? [];
-    const ours = calls.filter((call) => this.#session.ownerOf(call) === "gateway");
-    if (ours.length === 0) return { ours, ends: true, isCut: false };
+  #afterTurn({ tool_calls: all = [] }: Message, finish: FinishReason | null): AfterRound {
+    const calls = all.filter((call) => this.#session.ownerOf(call) === "gateway");
+    if (calls.length === 0) return { calls, ends: true, isCut: false };
     // an answer that was cut off may contain incomplete calls
     const isWhole = finish !== "length" && finish !== "content_filter";
     if (!isWhole || this.#call.record.rounds >= this.#session.maxRounds) {
-      this.#runs.push(
-        ...ours.map((call) =>
-          this.#undone(
-            call,
-            isWhole
-              ? "It was not run: the maximum number of rounds was reached."
-              : "It was not run: the model's answer was cut off.",
-          ),
-        ),
+      this.#runs.skip(
+        calls,
+        isWhole
+          ? "It was not run: the maximum number of rounds was reached."
+          : "It was not run: the model's answer was cut off.",
       );
-      return { ours: [], ends: true, isCut: isWhole && ours.length === calls.length };
+      return { calls: [], ends: true, isCut: isWhole && calls.length === all.length };
     }
-    if (this.#runs.length + ours.length > MAX_RUNS)
-      throw new GatewayError(
-        "upstream_invalid_response",
-        `The model made more tool calls than one request may have (${MAX_RUNS}).`,
-      );
-    return { ours, ends: ours.length < calls.length, isCut: false };
+    this.#runs.requireRoom(calls.length);
+    return { calls, ends: calls.length < all.length, isCut: false };
   }
 
-  #undone({ id, function: { name } }: ToolCall, error: string): JsonObject {
-    const places = this.#session.servers.flatMap(({ label, tools }) =>
-      tools.map((tool) => ({ server_label: label, ...tool })),
-    );
-    const place = places.find((tool) => tool.name === name);
-    return {
-      call_id: id,
-      ...(place && { server_label: place.server_label, tool: place.tool }),
-      round: this.#call.record.rounds,
-      status: "error",
-      duration_ms: 0,
-      error,
-    };
+  /**
+   * Runs tool calls and prepares the request of the next round. `turn` is the message with the calls, or null for calls
+   * that the client has approved. Yields the texts about their activities as they happen.
+   */
+  async *#runTools(turn: Message | null, calls: readonly ToolCall[], sink: RoundSink): AsyncGenerator<string, void> {
+    for await (const activities of activitiesDuring((onActivity) => this.#advance(turn, calls, onActivity))) {
+      const text = sink.activities(activities);
+      if (text !== "") yield text;
+    }
   }
 
-  /** Runs calls concurrently and appends their results to the conversation. Throws errors that end the whole call. */
-  async run(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<void> {
+  /** Runs calls and appends their results to the conversation. Throws errors that end the whole call. */
+  async #advance(turn: Message | null, calls: readonly ToolCall[], onActivity: OnActivity): Promise<void> {
     const { record, recorder } = this.#call;
     const { finishReasons, nativeFinishReasons } = record;
+    const round = turn === null ? 0 : record.rounds;
     // the call has no finish reason while tools run
     recorder.unfinished();
-    const outcomes = await this.#outcomes(turn, calls, tell);
+    const outcomes = await this.#runs.run(calls, round, onActivity);
     if (calls.length < (turn?.tool_calls?.length ?? 0)) recorder.finished({ finishReasons, nativeFinishReasons });
-    const round = turn === null ? 0 : record.rounds;
     this.#prepared = null;
-    const before = new Set(this.#request.messages);
-    this.#request = this.#session.next(this.#request, turn, outcomes, round + 1 >= this.#session.maxRounds);
-    await this.#call.policies?.searchInAdvance(this.#request.messages.filter((message) => !before.has(message)));
+    const next = this.#session.next(this.#request, turn, outcomes, round + 1 >= this.#session.maxRounds);
+    this.#request = next.request;
+    this.#replay.push(...next.replay);
+    await this.#call.policies?.searchInAdvance(next.added);
   }
 
-  async #outcomes(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<readonly ToolOutcome[]> {
-    const round = turn === null ? 0 : this.#call.record.rounds;
-    const first = this.#runs.length;
-    this.#runs.push(...calls.map(({ id }) => ({ call_id: id })));
-    this.#call.clock.waitBegins();
-    try {
-      return await Promise.all(
-        await this.#begun(calls, (call, index) => this.#runOne(call, round, first + index, tell)),
-      );
-    } catch (thrown) {
-      // the other tool calls are not awaited
-      this.#call.lifetime.abandon(thrown);
-      throw thrown;
-    } finally {
-      this.#call.clock.waitEnds();
-    }
-  }
-
-  /** Starts the tool calls, and lets other work run in between. */
-  async #begun(
-    calls: readonly ToolCall[],
-    begin: (call: ToolCall, index: number) => Promise<ToolOutcome>,
-  ): Promise<readonly Promise<ToolOutcome>[]> {
-    const { clock } = this.#call.context;
-    const begun: Promise<ToolOutcome>[] = [];
-    let sinceMs = clock.monotonic();
-    for (const [index, call] of calls.entries()) {
-      const outcome = begin(call, index);
-      // the caller awaits all of them after the last has started
-      outcome.catch(() => {});
-      begun.push(outcome);
-      if (clock.monotonic() - sinceMs < TURN_MS) continue;
-      await nextTurn();
-      this.#call.signal.throwIfAborted();
-      sinceMs = clock.monotonic();
-    }
-    return begun;
-  }
-
-  async #runOne(call: ToolCall, round: number, place: number, tell: Tell): Promise<ToolOutcome> {
-    const { recorder, lifetime, signal } = this.#call;
-    let run: ToolRunRecorder | null = null;
-    let isOver = false;
-    const spanId = recorder.newSpanId();
-    const end = (code: ErrorCode | null, isError: boolean, resultBytes: number | null): void => {
-      ended();
-      if (isOver) return;
-      isOver = true;
-      run?.ended(code, isError, resultBytes);
+  #report(): JsonObject {
+    return {
+      rounds: this.#call.record.rounds,
+      calls: this.#runs.rows,
+      ...(this.#replay.length > 0 && { replay: this.#replay }),
     };
-    // the record may be published while the tool still runs, and must not change afterwards
-    const ended = lifetime.began(() => end(asGatewayError(signal.reason).code, true, null));
-    const hear: Tell = (activity) => {
-      if (isOver) return;
-      const { type, server_label: server, tool, duration_ms: ms, error } = activity;
-      if (type === "tool_start") run = recorder.beginTool({ callId: call.id, server, tool, round, spanId });
-      else {
-        this.#runs[place] = {
-          call_id: call.id,
-          server_label: server,
-          tool,
-          round,
-          status: type === "tool_end" ? "ok" : "error",
-          duration_ms: ms ?? 0,
-          ...(error !== undefined && { error }),
-        };
-        run?.answered();
-      }
-      tell(activity);
-    };
-    try {
-      const outcome = await this.#session.run(call, round, hear, spanId);
-      end(outcome.code, outcome.isError, outcome.bytes);
-      return outcome;
-    } catch (thrown) {
-      end(asGatewayError(thrown).code, true, null);
-      throw thrown;
-    }
   }
+}
 
-  /** Returns `x_gateway_mcp` of the answer. */
-  told(): JsonObject {
-    const replay = this.#session.replay(this.#request);
-    return { rounds: this.#call.record.rounds, calls: this.#runs, ...(replay.length > 0 && { replay }) };
+/** Yields the activities that `work` reports, as they happen. Rejects as `work` does, after its last activities. */
+async function* activitiesDuring(
+  work: (onActivity: OnActivity) => Promise<void>,
+): AsyncGenerator<readonly ToolActivity[], void> {
+  const waiting: ToolActivity[] = [];
+  let isOver = false;
+  let wake = (): void => {};
+  const working = work((activity) => {
+    waiting.push(activity);
+    wake();
+  });
+  const over = (): void => {
+    isOver = true;
+    wake();
+  };
+  working.then(over, over);
+  for (;;) {
+    while (waiting.length === 0 && !isOver) await new Promise<void>((resolve) => (wake = resolve));
+    if (waiting.length === 0) break;
+    yield waiting.splice(0);
   }
+  await working;
 }
 
 /** Returns a plan with one of its candidates before all others. */

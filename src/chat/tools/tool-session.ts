@@ -27,28 +27,22 @@ export interface ToolSession {
   readonly servers: readonly SessionServer[];
   ownerOf(call: ToolCall): ToolCallOwner;
   /**
-   * Runs a call of owner `gateway`, or an approved one. `tell` is called once at its start and once at its end.
+   * Runs a call of owner `gateway`, or an approved one. `onActivity` is called once at its start and once at its end.
    * `spanId` is the span of the run, or null if the call is not traced. If the tool fails, the model gets the error as
    * text. Throws errors that end the whole call: the signal's reason, or a guard's `policy_violation`.
    */
   run(
     call: ToolCall,
     round: number,
-    tell: (activity: ToolActivity) => void,
+    onActivity: (activity: ToolActivity) => void,
     spanId: string | null,
   ): Promise<ToolOutcome>;
   /**
-   * Returns the request of the next round: `turn` and the outcomes of its calls are appended to the conversation. From
-   * the second round on no choice is forced, and in the last round no tool may be called. If `turn` is null, the
-   * outcomes are those of approved calls, and the next round is the first.
+   * Returns the next round: `turn` and the outcomes of its calls are appended to the conversation of `request`. From the
+   * second round on no choice is forced, and in the last round no tool may be called. If `turn` is null, the outcomes
+   * are those of approved calls, and the next round is the first.
    */
-  next(request: ChatRequest, turn: Message | null, outcomes: readonly ToolOutcome[], isLast: boolean): ChatRequest;
-  /**
-   * Returns `x_gateway_mcp.replay` of an answer: all messages of `request`, which `next` returned last, that the client
-   * did not send. They are not simply the last messages, because results of approved calls are inserted before images
-   * of earlier results.
-   */
-  replay(request: ChatRequest): readonly Message[];
+  next(request: ChatRequest, turn: Message | null, outcomes: readonly ToolOutcome[], isLast: boolean): NextRound;
 }
 
 export interface SessionServer {
@@ -80,4 +74,13 @@ export interface ToolOutcome {
   readonly isError: boolean;
   /** Null if there is no result. */
   readonly bytes: number | null;
+}
+
+/** What the next round begins with. */
+export interface NextRound {
+  readonly request: ChatRequest;
+  /** The messages that were added to the conversation, in its order. */
+  readonly added: readonly Message[];
+  /** The same messages as the client sees them, in `x_gateway_mcp.replay`. */
+  readonly replay: readonly Message[];
 }

@@ -1,12 +1,12 @@
 // The conversation between rounds: the model's turn, the results of its calls, and behind all results their images.
 import type { ChatRequest, Message, ToolCall, UnansweredCall } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
-import type { ToolOutcome } from "./tool-session.ts";
+import type { NextRound, ToolOutcome } from "./tool-session.ts";
 
 /**
  * The members of an assistant message that go back to the model, including reasoning and data that a provider needs.
  */
-const OF_TURN = ["content", "reasoning_content", "reasoning_details", "extra_content", "tool_calls"] as const;
+const TURN_MEMBERS = ["content", "reasoning_content", "reasoning_details", "extra_content", "tool_calls"] as const;
 
 type Conversation = Pick<ChatRequest, "messages" | "toolImages" | "held">;
 
@@ -15,7 +15,7 @@ export function withOutcomes(
   { messages, toolImages, held }: Conversation,
   turn: Message | null,
   outcomes: readonly ToolOutcome[],
-): Conversation {
+): { readonly conversation: Conversation } & Pick<NextRound, "added" | "replay"> {
   const first = held?.count ?? 0;
   let end = first + messages.length;
   // results must stand together, so images of earlier results move behind the new ones
@@ -23,23 +23,27 @@ export function withOutcomes(
   const results = outcomes.map(({ message }) => message);
   const images = imagesOf(outcomes);
   const own = Math.max(0, end - first);
-  const before = turn === null ? messages.slice(0, own) : [...messages, turnOf(turn, outcomes)];
-  const all = [...before, ...results, ...messages.slice(own), ...images];
+  const turns = turn === null ? [] : [turnOf(turn, outcomes)];
+  const all = [...messages.slice(0, own), ...turns, ...results, ...messages.slice(own), ...images];
   const places = [
     ...[...toolImages].map((place) => (place < end ? place : place + results.length)),
     ...images.map(() => first + all.length - 1),
   ];
   return {
-    messages: all,
-    toolImages: places.length === 0 ? toolImages : new Set(places),
-    ...(held !== undefined && {
-      held: end < first ? { ...held, inserted: { at: end, count: results.length } } : held,
-    }),
+    conversation: {
+      messages: all,
+      toolImages: places.length === 0 ? toolImages : new Set(places),
+      ...(held !== undefined && {
+        held: end < first ? { ...held, inserted: { at: end, count: results.length } } : held,
+      }),
+    },
+    added: [...turns, ...results, ...images],
+    replay: [...turns, ...outcomes.map(({ shown }) => shown), ...images],
   };
 }
 
 function turnOf(turn: Message, outcomes: readonly ToolOutcome[]): Message {
-  const kept = OF_TURN.flatMap((name) =>
+  const kept = TURN_MEMBERS.flatMap((name) =>
     turn[name] === undefined || (turn[name] === null && name !== "content") ? [] : [[name, turn[name]] as const],
   );
   const ran = new Set(outcomes.map(({ call }) => call.id));
@@ -88,10 +92,4 @@ export function unansweredCalls(messages: readonly Message[]): readonly Unanswer
 /** Only the client can run calls of forms that are specific to a vendor. */
 function isRunnable({ id, function: called }: ToolCall): boolean {
   return typeof id === "string" && isObject(called) && typeof called.arguments === "string";
-}
-
-/** Returns the messages that rounds have added to the conversation. */
-export function addedMessages(first: Conversation, last: Conversation): readonly Message[] {
-  const known = new Set(first.messages);
-  return last.messages.filter((message) => !known.has(message));
 }

@@ -4,16 +4,16 @@ import { MultiRoundAnswer } from "../../../src/chat/tools/multi-round-answer.ts"
 import { withOutcomes } from "../../../src/chat/tools/tool-turns.ts";
 
 test("[d10.2] what a vendor packed into a round's message goes into the next round with its turn, in pieces or whole", () => {
-  const part = new MultiRoundAnswer(() => false).begin();
-  part.text("content", "I look.");
-  part.extraContent({ google: { parts: [{ a: 1 }], thought_signature: "s" } });
-  part.extraContent({ google: { parts: [{ b: 2 }] }, anthropic: { content: [{ type: "text", text: "I look." }] } });
-  part.extraContent(null);
-  const turn = part.turn("stop");
+  const round = new MultiRoundAnswer(() => false, false).begin();
+  round.text("content", "I look.");
+  round.addExtraContent({ google: { parts: [{ a: 1 }], thought_signature: "s" } });
+  round.addExtraContent({ google: { parts: [{ b: 2 }] }, anthropic: { content: [{ type: "text", text: "I look." }] } });
+  round.addExtraContent(null);
+  const turn = round.turn("stop");
   expect(turn["extra_content"]).toEqual({
     google: { parts: [{ a: 1 }, { b: 2 }], thought_signature: "s" },
     anthropic: { content: [{ type: "text", text: "I look." }] },
   });
-  const { messages } = withOutcomes({ messages: [{ role: "user", content: "?" }], toolImages: new Set() }, turn, []);
-  expect(messages[1]).toMatchObject({ content: "I look.", extra_content: turn["extra_content"] as object });
+  const { added } = withOutcomes({ messages: [{ role: "user", content: "?" }], toolImages: new Set() }, turn, []);
+  expect(added[0]).toMatchObject({ content: "I look.", extra_content: turn["extra_content"] as object });
 });

@@ -1,0 +1,166 @@
+// Joins the rounds of a call with tools into one non-streaming answer (promise 10.4). The texts, reasoning blocks,
+// annotations and log probabilities of all rounds are in it; the calls are those of the last round that the client runs.
+import type { AnswerMessage, FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { OpenAttempt } from "../attempt/run-attempt.ts";
+import type { Call } from "../call/call.ts";
+import { complete, withAttempts } from "../plan/complete.ts";
+import type { Prepared } from "../plan/stages.ts";
+import { asFunctionCall } from "../request/legacy-functions.ts";
+import {
+  nonStreamingRound,
+  recordNonStreaming,
+  type RoundAnswer,
+  sendLong,
+  sendNonStreaming,
+} from "../answer/reply-non-streaming.ts";
+import { isJoinedText, type MultiRoundAnswer, type RoundAccumulator } from "./multi-round-answer.ts";
+import type { AnswerEnd, CompletedRound, RoundSink, ToolRounds } from "./tool-rounds.ts";
+
+/** `opening` lists the tools. */
+export async function replyNonStreamingRounds(opening: Promise<ToolRounds>, call: Call): Promise<Response> {
+  try {
+    const sink = new NonStreamingRounds(call);
+    const rounds = (await opening).run(sink);
+    // nothing is sent before the answer is complete
+    while ((await rounds.next()).done !== true);
+    return await sink.reply();
+  } catch (thrown) {
+    throw withAttempts(thrown, call);
+  }
+}
+
+class NonStreamingRounds implements RoundSink {
+  readonly #call: Call;
+  readonly #joined = new JoinedBody();
+  /** The attempt of the first round. The head of the response names its target. */
+  #first: OpenAttempt | null = null;
+  #last: RoundAccumulator | null = null;
+  #body: JsonObject = {};
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  // oxlint-disable-next-line require-yield
+  async *round(prepared: Prepared, answer: MultiRoundAnswer): AsyncGenerator<never, CompletedRound> {
+    const completed = await complete(prepared, this.#call, nonStreamingRound(this.#call));
+    const { attempt } = completed;
+    this.#first ??= attempt;
+    recordNonStreaming(completed, this.#call);
+    attempt.settle("success");
+    const accumulator = answer.begin();
+    this.#joined.add(completed.answer, accumulator);
+    this.#last = accumulator;
+    return { attempt, accumulator, finish: completed.answer.finishReasons[0] ?? null };
+  }
+
+  activities(): string {
+    return "";
+  }
+
+  end({ turn, isCut, report }: AnswerEnd): string {
+    const { record, recorder } = this.#call;
+    const { legacyFunctions } = this.#first!.fitted.request.options;
+    this.#body = this.#joined.end(shownCalls(turn, this.#last!), isCut, legacyFunctions, report, record.usage!);
+    recorder.finishedWith([this.#joined.finish]);
+    return "";
+  }
+
+  reply(): Promise<Response> | Response {
+    return this.#joined.isLong
+      ? sendLong(this.#body, this.#first!, this.#call)
+      : sendNonStreaming(this.#body, this.#first!, this.#call);
+  }
+}
+
+function shownCalls(
+  { tool_calls: calls = [] }: Message,
+  { calls: accumulated }: RoundAccumulator,
+): readonly ToolCall[] {
+  return calls.filter((_, index) => accumulated[index]!.isShown);
+}
+
+/** The body of the answer, as the rounds so far have filled it. */
+class JoinedBody {
+  #first: JsonObject | null = null;
+  #last: JsonObject = {};
+  #message: Record<string, Json | undefined> = {};
+  readonly #details: ReasoningDetail[] = [];
+  readonly #annotations: Json[] = [];
+  readonly #logprobs: Record<"content" | "refusal", Json[] | null> = { content: null, refusal: null };
+  finish: FinishReason = "stop";
+  /** True if any of the rounds has a long answer. */
+  isLong = false;
+
+  add({ body, finishReasons, isLong }: RoundAnswer, round: RoundAccumulator): void {
+    this.isLong ||= isLong;
+    this.#first ??= body;
+    this.#last = body;
+    this.finish = finishReasons[0] ?? "stop";
+    const choice = choiceOf(body);
+    const message = choice["message"] as AnswerMessage & Message;
+    const {
+      content: _content,
+      refusal: _refusal,
+      reasoning_content: _reasoning,
+      reasoning_details: details = [],
+      annotations,
+      tool_calls: calls = [],
+      ...rest
+    } = message;
+    for (const name of ["content", "refusal", "reasoning_content"] as const) {
+      const text = message[name];
+      if (typeof text === "string" && isJoinedText(name))
+        this.#message[name] = ((this.#message[name] as string | undefined) ?? "") + round.text(name, text);
+    }
+    this.#details.push(...round.details(details));
+    if (Array.isArray(annotations)) this.#annotations.push(...round.annotations(annotations as readonly Json[]));
+    round.addExtraContent(message["extra_content"]);
+    for (const [index, call] of calls.entries()) addCall(call, index, round);
+    const { content, reasoning_content, refusal } = this.#message;
+    this.#message = { ...rest, content, refusal, reasoning_content };
+    const logprobs = choice["logprobs"] as JsonObject | null;
+    for (const name of ["content", "refusal"] as const)
+      if (Array.isArray(logprobs?.[name])) (this.#logprobs[name] ??= []).push(...(logprobs[name] as readonly Json[]));
+  }
+
+  end(calls: readonly ToolCall[], isCut: boolean, legacy: boolean, report: JsonObject, usage: JsonObject): JsonObject {
+    const { id, created, model, route } = this.#first!;
+    const { role, content, refusal, reasoning_content: reasoning, ...rest } = this.#message;
+    if (isCut) this.finish = "length";
+    else if (legacy && calls.length > 0 && this.finish === "tool_calls") this.finish = "function_call";
+    const message = {
+      role: role ?? "assistant",
+      content: content ?? null,
+      refusal: refusal ?? null,
+      ...rest,
+      ...(reasoning !== undefined && { reasoning_content: reasoning }),
+      ...(this.#details.length > 0 && { reasoning_details: this.#details }),
+      ...(this.#annotations.length > 0 && { annotations: this.#annotations }),
+      ...(calls.length > 0 && (legacy ? { function_call: asFunctionCall(calls)! } : { tool_calls: calls })),
+      x_gateway_mcp: report,
+    };
+    const logprobs = this.#logprobs.content === null && this.#logprobs.refusal === null ? null : this.#logprobs;
+    return {
+      ...this.#last,
+      id,
+      created,
+      model,
+      route,
+      choices: [{ ...choiceOf(this.#last), index: 0, message, logprobs, finish_reason: this.finish }],
+      usage,
+    };
+  }
+}
+
+function addCall(call: ToolCall, index: number, round: RoundAccumulator): void {
+  const { function: called, extra_content: extra } = call;
+  const id = round.callId(call.id, index);
+  if (isObject(called)) round.addCall(id, called.name, called.arguments, extra);
+  else round.addWhole({ ...call, id });
+}
+
+function choiceOf(body: JsonObject): JsonObject {
+  return (body["choices"] as readonly JsonObject[])[0]!;
+}

@@ -1,0 +1,141 @@
+// Sends the rounds of a call with tools as one stream (promise 10.4). Each round is read, its tools run, and the next
+// one begins as the client reads.
+import type { ToolActivity } from "../../core/tool.ts";
+import type { Answered, OpenAttempt } from "../attempt/run-attempt.ts";
+import { closeAttempt } from "../attempt/upstream-requests.ts";
+import type { Call } from "../call/call.ts";
+import { type BegunStream, noteStream, replySending, streaming } from "../answer/reply-stream.ts";
+import type { Sending } from "../answer/stream-session.ts";
+import { complete } from "../plan/complete.ts";
+import type { Prepared } from "../plan/stages.ts";
+import type { MultiRoundAnswer } from "./multi-round-answer.ts";
+import type { AnswerEnd, CompletedRound, RoundSink, ToolRounds } from "./tool-rounds.ts";
+
+/**
+ * `opening` lists the tools. This happens while the response head is held back, like everything before the first
+ * content (promise 7.4).
+ */
+export function replyStreamedRounds(opening: Promise<ToolRounds>, call: Call): Promise<Response> {
+  return replySending(begunRounds(opening, call), call);
+}
+
+async function begunRounds(opening: Promise<ToolRounds>, call: Call): Promise<Sending> {
+  const sink = new StreamedRounds(call);
+  const texts = (await opening).run(sink);
+  const first = await texts.next();
+  return sink.sending(first.done === true ? "" : first.value, texts);
+}
+
+class StreamedRounds implements RoundSink {
+  readonly #call: Call;
+  /** The round in progress, or the last one; null before the first round has begun. */
+  #round: Answered<BegunStream> | null = null;
+  /** Whether the stream of the round is still being read. */
+  #isReading = false;
+  /** Activities of tools that ran before the first round. */
+  readonly #early: ToolActivity[] = [];
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  async *round(prepared: Prepared, answer: MultiRoundAnswer): AsyncGenerator<string, CompletedRound> {
+    const round = await this.#begin(prepared, answer);
+    const { stream, normalizer, accumulator, held } = round.answer;
+    const first = this.#withEarlyActivities(held);
+    if (first !== "") yield first;
+    for (let text = await stream.next(); text !== null; text = await stream.next()) yield text;
+    this.#note();
+    round.attempt.settle("success");
+    answer.head = normalizer.head;
+    return { attempt: round.attempt, accumulator: accumulator!, finish: normalizer.finishReasons[0] ?? null };
+  }
+
+  /** Starts a round and reads it up to its first content, or to its end if it has only calls that run here. */
+  async #begin(prepared: Prepared, answer: MultiRoundAnswer): Promise<Answered<BegunStream>> {
+    const round = await complete(
+      prepared,
+      this.#call,
+      streaming(this.#call, () => answer.begin()),
+    );
+    if (this.#round !== null) {
+      const { aborted, reason } = this.#call.signal;
+      if (aborted) {
+        round.answer.stream.cancel();
+        round.attempt.settle("cancelled");
+        throw reason;
+      }
+      this.#call.won(round.attempt);
+    }
+    this.#round = round;
+    this.#isReading = true;
+    return round;
+  }
+
+  /** The first event contains the role and must stay the first. */
+  #withEarlyActivities(text: string): string {
+    if (this.#early.length === 0) return text;
+    const at = text.indexOf("\n\n") + 2;
+    return text.slice(0, at) + this.activities(this.#early.splice(0)) + text.slice(at);
+  }
+
+  activities(activities: readonly ToolActivity[]): string {
+    if (this.#round !== null) return this.#activityEvents(this.#round.answer, activities);
+    // before the first content, a failure is still an error with a status of its own
+    this.#early.push(...activities);
+    return "";
+  }
+
+  #activityEvents({ normalizer }: BegunStream, activities: readonly ToolActivity[]): string {
+    return activities.map((activity) => normalizer.activity(activity)).join("");
+  }
+
+  end({ isCut, report }: AnswerEnd): string {
+    const { normalizer, usage } = this.#round!.answer;
+    const { record, recorder } = this.#call;
+    const text = normalizer.end(record.usage ?? usage(), isCut, `,"x_gateway_mcp":${JSON.stringify(report)}`);
+    recorder.finishedWith(normalizer.finishReasons);
+    return text;
+  }
+
+  /** Returns the stream for a session once `held`, its first text, is there; `texts` has the others. */
+  sending(held: string, texts: AsyncGenerator<string, void>): Sending {
+    const current = (): Answered<BegunStream> => this.#round!;
+    return {
+      held,
+      get attempt(): OpenAttempt {
+        return current().attempt;
+      },
+      get hasContent() {
+        return current().answer.normalizer.hasContent;
+      },
+      get isFinished() {
+        return current().answer.normalizer.isFinished;
+      },
+      async next() {
+        const { done, value } = await texts.next();
+        return done === true ? null : value;
+      },
+      note: () => this.#note(),
+      settle: (outcome) => current().attempt.settle(outcome),
+      cancel: () => current().answer.stream.cancel(),
+      fail: (thrown) => this.#fail(thrown),
+    };
+  }
+
+  /** Records the round once, when its stream has ended or the client has left. */
+  #note(): void {
+    if (!this.#isReading) return;
+    this.#isReading = false;
+    const round = this.#round!;
+    for (const request of round.attempt.requests) request.ended();
+    noteStream(round, this.#call);
+  }
+
+  #fail(thrown: unknown): unknown {
+    if (!this.#isReading) return thrown;
+    const { answer, attempt } = this.#round!;
+    answer.stream.cancel();
+    return closeAttempt(thrown, attempt, this.#call);
+  }
+}
