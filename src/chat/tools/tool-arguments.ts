@@ -45,7 +45,7 @@ class TooManySteps extends Error {}
 /** Returns no faults if the schema is invalid or too expensive. Only the tool server checks the arguments then. */
 function faultsOf(value: JsonObject, schema: JsonObject, length: number): readonly string[] {
   const known = compiled(schema);
-  if (known === null || known.meter.isTooManySteps) return [];
+  if (known === null || known.meter.isTooMuch) return [];
   known.meter.left = MAX_STEPS;
   known.meter.length = length;
   try {
@@ -56,7 +56,7 @@ function faultsOf(value: JsonObject, schema: JsonObject, length: number): readon
       .slice(0, MAX_FAULTS)
       .map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`.slice(0, MAX_FAULT));
   } catch (thrown) {
-    if (thrown instanceof TooManySteps && length <= SHORT) known.meter.isTooManySteps = true;
+    if (thrown instanceof TooManySteps && length <= SHORT) known.meter.isTooMuch = true;
     if (thrown instanceof Error) return [];
     throw thrown;
   }
