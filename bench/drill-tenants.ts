@@ -1,8 +1,8 @@
 // `npm run drill:upstream`: two tenants of a real gateway call one upstream that frames its answers wrongly in every
 // way of misbehaviours.ts, each tenant going first in turn. Exits with code 1 when a client received a byte of another
-// tenant or an operator's key. `--short` plays each once, half of it with the tenants' own keys, and `--only` selects by beginnings of ids. `--proxy` makes
-// the upstream the operator's proxy too, which uses the other driver. `--control` lets the tenants share connections,
-// and has to find leaks.
+// tenant or an operator's key. `--short` plays each once, half of it with the tenants' own keys, and `--only` selects by
+// beginnings of ids. `--proxy` makes the upstream the operator's proxy too. `--control` lets the tenants share
+// connections, and has to find leaks.
 import { parseArgs } from "node:util";
 import { type GatewayProcess, startGateway } from "../test/harness/gateway-process.ts";
 import { type HostileUpstream, MARK, type Misbehaviour, startHostileUpstream } from "./hostile-upstream.ts";

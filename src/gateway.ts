@@ -58,7 +58,7 @@ import { keepContentsPruned, keepPruned } from "./store/call-settings.ts";
 import { type ContentStore, openContentStore } from "./store/content-store.ts";
 import type { CallStore } from "./store/calls.ts";
 import { openCalls, openDatabase, openEvents as openEventQueue, type SealedDatabase } from "./store/open-database.ts";
-import { createFetchUpstream } from "./wire/upstream-fetch.ts";
+import type { ProxySettings } from "./wire/http-proxy.ts";
 import { createSocketUpstream } from "./wire/upstream-socket.ts";
 import type { UpstreamClient } from "./wire/upstream.ts";
 import { VERSION } from "./core/version.ts";
@@ -624,8 +624,8 @@ function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): Metrics
 }
 
 /** One port for all targets: the sandbox answers in this process, every other target over the network. */
-function openUpstream(proxy: string | null, readElsewhere: ReadElsewhere): UpstreamClient {
-  const network = proxy === null ? createSocketUpstream() : createFetchUpstream({ proxy });
+function openUpstream(proxy: ProxySettings | null, readElsewhere: ReadElsewhere): UpstreamClient {
+  const network = createSocketUpstream(proxy === null ? {} : { proxy });
   const sandbox = createSandboxUpstream(readElsewhere);
   return {
     send: (request, call) => (request.url.startsWith(SANDBOX_SCHEME) ? sandbox : network).send(request, call),
@@ -633,7 +633,7 @@ function openUpstream(proxy: string | null, readElsewhere: ReadElsewhere): Upstr
 }
 
 /** What calls need without a server, for runs of the command line. Nothing is logged and nothing is stored. */
-export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null): ChatContext {
+export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings | null): ChatContext {
   const traffic = openTraffic({ inc: () => {}, dec: () => {} }, () => null);
   const upstream = openUpstream(upstreamProxy, () => null);
   const credentials = openCredentialProvider({ upstream, clock: systemClock, onRefused: () => {} });

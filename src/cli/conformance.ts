@@ -1,6 +1,7 @@
 // `dragoman test <provider:model>`: makes small real calls to a live provider or server, and prints a table of which
 // parts of the contract it fulfils.
 import type { Environment } from "../config/environment.ts";
+import { resolveUpstreamProxy } from "../config/server-options.ts";
 import { capabilityOf } from "../core/capability.ts";
 import { openCallContext } from "../gateway.ts";
 import { providers } from "../providers/registry.ts";
@@ -45,7 +46,7 @@ export async function conformance(model: string, flags: ConformanceFlags, enviro
     throw new Error(
       `${JSON.stringify(model)} is not a model; expected <provider>:<model_name> with one of the providers ${[...snapshot.providers.keys()].join(", ")}`,
     );
-  const { upstreamProxy } = namedConfiguration(flags, environment).configuration.server;
+  const upstreamProxy = resolveUpstreamProxy(namedConfiguration(flags, environment).configuration, environment);
   const caller = openCaller(snapshot, (joined) =>
     openCallContext({ ...joined, allowPrivateAddresses: true }, upstreamProxy),
   );

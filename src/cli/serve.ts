@@ -6,7 +6,6 @@ import { MASTER_KEY_VARIABLES } from "../config/master-key.ts";
 import { systemClock } from "../core/clock.ts";
 import { VERSION } from "../core/version.ts";
 import { type Gateway, openGateway } from "../gateway.ts";
-import { assertFetchConcurrency, requiredEnvironment } from "../wire/upstream-fetch.ts";
 import type { Launcher } from "./launcher.ts";
 import { namedConfiguration } from "./named-configuration.ts";
 import { printError, printLine } from "./output.ts";
@@ -15,7 +14,6 @@ import { printError, printLine } from "./output.ts";
 export async function serve(flags: ServerFlags, environment: Environment, launcher: Launcher): Promise<number> {
   const { file, configuration } = namedConfiguration(flags, environment);
   const options = resolveServerOptions({ flags, environment, file: configuration });
-  if (options.upstreamProxy !== null) assertFetchConcurrency(environment.get(requiredEnvironment));
   let gateway: Gateway;
   try {
     gateway = await openGateway(options, file, environment);

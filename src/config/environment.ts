@@ -23,6 +23,8 @@ export const VARIABLES = {
   DRAGOMAN_LOG_LEVEL: `Lowest level that is logged: ${LOG_LEVELS.join(", ")}.`,
   DRAGOMAN_LIMIT_STORE_URL:
     "Address of the Valkey or Redis in which replicas share their limits: `redis://user:password@host:6379/0`.",
+  NO_PROXY:
+    "Hosts that are called directly although `server.upstream_proxy` is set, separated by commas: names, which stand for their subdomains too, addresses, ranges such as `10.0.0.0/8`, each name or address also with a port, or `*` for all. `no_proxy` overrides it.",
   DRAGOMAN_ALLOW_PRIVATE_ADDRESSES:
     "Whether addresses in requests may be in private networks: `1` allows them, `0` forbids them; it overrides the file.",
 } as const;
@@ -37,6 +39,7 @@ export interface Environment {
   readonly logLevel: LogLevel | null;
   readonly limitStoreUrl: string | null;
   readonly allowPrivateAddresses: boolean | null;
+  readonly noProxy: string | null;
   /** Any variable, as for `${NAME}` in the file and the keys of providers. Undefined when it is not set or empty. */
   get(name: string): string | undefined;
 }
@@ -72,6 +75,8 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
     ),
     limitStoreUrl: read("DRAGOMAN_LIMIT_STORE_URL", "an address that begins with redis:// or rediss://", parseStoreUrl),
     allowPrivateAddresses: read("DRAGOMAN_ALLOW_PRIVATE_ADDRESSES", "1 or 0", parseSwitch),
+    // Most programs accept both spellings and prefer the lower case.
+    noProxy: values.get("no_proxy") ?? read("NO_PROXY", "a list of hosts", text),
     get: (name: string) => values.get(name),
   });
   if (problems.length > 0) throw new ConfigurationError(problems);

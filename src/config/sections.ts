@@ -91,7 +91,7 @@ export const serverSection = z
       .meta({
         title: "Proxy",
         description:
-          "HTTP proxy for all calls to providers, with user name and password if it needs them. A change needs a restart. By default providers are called directly, regardless of proxy variables in the environment.",
+          "HTTP proxy for all calls to providers, with user name and password if it needs them, as in `http://user:password@proxy.internal:3128`. Hosts in the variable `NO_PROXY` are called directly. A change needs a restart. By default providers are called directly, and of the proxy variables in the environment only `NO_PROXY` is read.",
       }),
     max_body_bytes: bytes(32 * MIB, 1024, 1024 * MIB, "Largest body of a request; a larger one is answered with 413."),
     max_body_values: bound(

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { parseHost, parsePort, type Environment } from "./environment.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
 import type { LogLevel } from "./sections.ts";
+import type { ProxySettings } from "../wire/http-proxy.ts";
 
 /** The flags as they come from the command line, unchecked. */
 export interface ServerFlags {
@@ -23,7 +24,7 @@ export interface ServerOptions {
   readonly databaseUrl: string | null;
   readonly logLevel: LogLevel;
   /** HTTP proxy for calls to providers; `null` when none is used. */
-  readonly upstreamProxy: string | null;
+  readonly upstreamProxy: ProxySettings | null;
   readonly ledger: StartOptions["ledger"];
   /** `null` when limits are counted in this process. */
   readonly limitStore: { readonly url: string; readonly clusterNodes: readonly string[] | null } | null;
@@ -106,12 +107,21 @@ export function resolveServerOptions({
     dataFolder: dataFolder ?? environment.dataFolder ?? file.server.data,
     databaseUrl: environment.databaseUrl ?? file.server.databaseUrl,
     logLevel: environment.logLevel ?? file.log.level,
-    upstreamProxy: file.server.upstreamProxy,
+    upstreamProxy: resolveUpstreamProxy(file, environment),
     ledger: file.ledger,
     limitStore: limitStore(file.limit_store, environment),
     calls: file.calls,
     audit: file.audit,
   };
+}
+
+/** The file names the proxy, and the environment the hosts that are called directly. */
+export function resolveUpstreamProxy(
+  file: Pick<StartOptions, "server">,
+  environment: Environment,
+): ProxySettings | null {
+  const url = file.server.upstreamProxy;
+  return url === null ? null : { url, exceptions: environment.noProxy ?? "" };
 }
 
 /** Throws ConfigurationError when the driver has no address. */

@@ -2,7 +2,6 @@
 // connection that was returned last is used first, so that after a peak the others become idle long enough to be
 // closed. A connection is reused only within its partition (UpstreamCall.partition): data that a peer sends too late or
 // in excess then never reaches another tenant, or a call with another credential.
-import type { TLSOptions } from "bun";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 import type { HttpTarget } from "./http-request-encoding.ts";
 
@@ -21,13 +20,11 @@ export const POOL_BOUNDS: PoolBounds = { maxIdlePerTarget: 256, maxIdle: 2_048, 
 
 /** A peer that announces when it closes idle connections may close them slightly earlier. */
 const PEER_TIMEOUT_MARGIN_MS = 1_000;
-/** ALPN in the form of RFC 7301, with the length first; Bun sends nothing for a bare name. */
-const ALPN_HTTP_1_1 = Buffer.from("\x08http/1.1", "latin1");
 /**
- * When this many abandoned attempts to one target are pending, further attempts use a probe that can be ended: each
+ * When this many abandoned attempts to one address are pending, further attempts use a probe that can be ended: each
  * pending attempt holds a file descriptor.
  */
-const MAX_HANGING = 16;
+const MAX_ABANDONED = 16;
 
 export class ConnectionPool implements ConnectionOwner {
   readonly #bounds: PoolBounds;
@@ -39,8 +36,8 @@ export class ConnectionPool implements ConnectionOwner {
   /** The sockets have been read since the connections up to this number were returned. */
   #settledCount = 0;
   #isSettling = false;
-  /** By target: the number of attempts that no call waits for. */
-  readonly #hanging = new Map<string, number>();
+  /** By the address to which they connect: the number of attempts that no call waits for. */
+  readonly #abandoned = new Map<string, number>();
   #sweep: ReturnType<typeof setTimeout> | undefined = undefined;
 
   constructor(bounds: PoolBounds, ca: string | undefined) {
@@ -87,20 +84,9 @@ export class ConnectionPool implements ConnectionOwner {
 
   /** Starts a new connection and returns it before it is established. */
   open(target: HttpTarget, poolKey: string, owner: ConnectionOwner): Connection {
-    const connection = new Connection(target.key, poolKey, owner);
-    connection.connect(target, this.#tls(target), (this.#hanging.get(target.key) ?? 0) >= MAX_HANGING);
+    const connection = new Connection(target, poolKey, this.#ca, owner);
+    connection.connect((this.#abandoned.get(addressOf(target)) ?? 0) >= MAX_ABANDONED);
     return connection;
-  }
-
-  #tls(target: HttpTarget): TLSOptions | undefined {
-    if (target.serverName === undefined) return undefined;
-    return {
-      // Set explicitly, because an environment variable could otherwise disable it.
-      rejectUnauthorized: true,
-      ALPNProtocols: ALPN_HTTP_1_1,
-      ...(target.serverName === "" ? {} : { serverName: target.serverName }),
-      ...(this.#ca === undefined ? {} : { ca: this.#ca }),
-    };
   }
 
   /**
@@ -132,8 +118,9 @@ export class ConnectionPool implements ConnectionOwner {
 
   /** Ends a connection at once, whatever its state. */
   drop(connection: Connection): void {
-    if (connection.abandon(this))
-      this.#hanging.set(connection.targetKey, (this.#hanging.get(connection.targetKey) ?? 0) + 1);
+    if (!connection.abandon(this)) return;
+    const address = addressOf(connection.target);
+    this.#abandoned.set(address, (this.#abandoned.get(address) ?? 0) + 1);
   }
 
   /** Never called for a pooled connection: an abandoned attempt closes itself. */
@@ -151,7 +138,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   closed(connection: Connection): void {
-    if (!this.#remove(connection)) this.#forgetHanging(connection);
+    if (!this.#remove(connection)) this.#forgetAbandoned(connection);
   }
 
   #closeLongestWaiting(): void {
@@ -171,10 +158,11 @@ export class ConnectionPool implements ConnectionOwner {
     return true;
   }
 
-  #forgetHanging({ targetKey }: Connection): void {
-    const left = (this.#hanging.get(targetKey) ?? 1) - 1;
-    if (left > 0) this.#hanging.set(targetKey, left);
-    else this.#hanging.delete(targetKey);
+  #forgetAbandoned({ target }: Connection): void {
+    const address = addressOf(target);
+    const left = (this.#abandoned.get(address) ?? 1) - 1;
+    if (left > 0) this.#abandoned.set(address, left);
+    else this.#abandoned.delete(address);
   }
 
   #armSweep(): void {
@@ -196,4 +184,8 @@ export class ConnectionPool implements ConnectionOwner {
     }
     if (this.#idle.size > 0) this.#armSweep();
   }
+}
+
+function addressOf({ hostname, port }: HttpTarget): string {
+  return `${hostname} ${port}`;
 }

@@ -1,9 +1,12 @@
-// One TCP or TLS connection on Bun.connect, with its writes, its pauses and its end. Received bytes go to its owner,
-// which changes during its life. Each read of Bun returns memory of its own, so the bytes may be kept; a write passes
-// on what the kernel accepts and copies nothing into a buffer.
+// One TCP or TLS connection on Bun.connect, to a provider or through a proxy, with its writes, its pauses and its end.
+// Received bytes go to its owner, which changes during its life. Each read of Bun returns memory of its own, so the
+// bytes may be kept; a write passes on what the kernel accepts and copies nothing into a buffer.
 import { createConnection, type Socket as ProbeSocket } from "node:net";
 import type { Socket, SocketHandler, TLSOptions } from "bun";
 import type { EncodedRequest, HttpTarget } from "./http-request-encoding.ts";
+import { type ByteSocket, NestedTls } from "./nested-tls.ts";
+import { TunnelAnswer } from "./proxy-tunnel.ts";
+import type { UpstreamFault } from "./upstream.ts";
 
 /** After `closed` no other method is called. */
 export interface ConnectionOwner {
@@ -16,11 +19,14 @@ export interface ConnectionOwner {
   /** The peer has closed the connection in an orderly way (FIN); `closed` follows. */
   ended(connection: Connection): void;
   /**
-   * `code` gives the reason if there was an error: ECONNRESET, ECONNREFUSED, ERR_TLS_CERT_ALTNAME_INVALID. Not called
-   * after close().
+   * `reason` is the code of the error if there was one, such as ECONNRESET, ECONNREFUSED or
+   * ERR_TLS_CERT_ALTNAME_INVALID, or the fault with which a proxy refused a tunnel. Not called after close().
    */
-  closed(connection: Connection, code: string | undefined): void;
+  closed(connection: Connection, reason: string | UpstreamFault | undefined): void;
 }
+
+/** What a connection that is being established waits for. */
+export type ConnectStep = "provider" | "proxy" | "tunnel" | "provider in tunnel";
 
 /**
  * How many bytes one connection hands to the kernel in a turn of the event loop. Many connections with large bodies
@@ -29,8 +35,7 @@ export interface ConnectionOwner {
 const MAX_TURN_BYTES = 256 * 1024;
 
 export class Connection {
-  /** Key of the target to which the connection leads. */
-  readonly targetKey: string;
+  readonly target: HttpTarget;
   /** Key of the pool: the target and the partition whose calls may use the connection. */
   readonly poolKey: string;
   owner: ConnectionOwner;
@@ -40,7 +45,13 @@ export class Connection {
    */
   idleUntilMs = 0;
   keptAs = 0;
-  #socket: Socket<Connection> | undefined = undefined;
+  readonly #ca: string | undefined;
+  #step: ConnectStep;
+  #socket: ByteSocket | undefined = undefined;
+  /** Until the proxy has answered the request for a tunnel. */
+  #tunnelAnswer: TunnelAnswer | undefined = undefined;
+  /** Inside the TLS connection to an https proxy. */
+  #nestedTls: NestedTls | undefined = undefined;
   #probe: ProbeSocket | undefined = undefined;
   #state: "connecting" | "open" | "closed" = "connecting";
   #isAbandoned = false;
@@ -54,10 +65,18 @@ export class Connection {
   /** The code of a TLS failure, which is known before the socket closes because of it. */
   #errorCode: string | undefined = undefined;
 
-  constructor(targetKey: string, poolKey: string, owner: ConnectionOwner) {
-    this.targetKey = targetKey;
+  /** `ca`: certificate authorities in PEM that are trusted in place of the built-in ones. */
+  constructor(target: HttpTarget, poolKey: string, ca: string | undefined, owner: ConnectionOwner) {
+    this.target = target;
     this.poolKey = poolKey;
+    this.#ca = ca;
+    this.#step = target.isProxied ? "proxy" : "provider";
     this.owner = owner;
+  }
+
+  /** While it is being established; afterwards the last step. */
+  get step(): ConnectStep {
+    return this.#step;
   }
 
   get isPaused(): boolean {
@@ -73,23 +92,32 @@ export class Connection {
    * With `probeFirst`, the connection is attempted only after a probe, which close() can end, has shown that a server
    * listens there.
    */
-  connect(target: HttpTarget, tls: TLSOptions | undefined, probeFirst: boolean): void {
-    if (!probeFirst) return this.#connect(target, tls);
-    this.#probe = createConnection({ host: target.hostname, port: target.port });
+  connect(probeFirst: boolean): void {
+    if (!probeFirst) return this.#connect();
+    this.#probe = createConnection({ host: this.target.hostname, port: this.target.port });
     this.#probe.once("error", (error) => this.#close(codeOf(error) ?? "ECONNREFUSED"));
     this.#probe.once("connect", () => {
       if (this.#state === "closed") return;
       this.#probe?.destroy();
       this.#probe = undefined;
-      this.#connect(target, tls);
+      this.#connect();
     });
   }
 
-  #connect({ hostname, port }: HttpTarget, tls: TLSOptions | undefined): void {
+  #connect(): void {
+    const { hostname, port, serverName, tunnel } = this.target;
+    const [plain, secure] =
+      tunnel === undefined ? [PLAIN_HANDLERS, TLS_HANDLERS] : [PLAIN_PROXY_HANDLERS, TLS_PROXY_HANDLERS];
     const attempt =
-      tls === undefined
-        ? Bun.connect<Connection>({ hostname, port, socket: PLAIN_HANDLERS, data: this })
-        : Bun.connect<Connection>({ hostname, port, tls, socket: TLS_HANDLERS, data: this });
+      serverName === undefined
+        ? Bun.connect<Connection>({ hostname, port, socket: plain, data: this })
+        : Bun.connect<Connection>({
+            hostname,
+            port,
+            tls: tlsOptions(serverName, this.#ca),
+            socket: secure,
+            data: this,
+          });
     attempt.catch((thrown: unknown) => this.#close(codeOf(thrown) ?? "ECONNREFUSED"));
   }
 
@@ -148,10 +176,10 @@ export class Connection {
     return this.#isAbandoned;
   }
 
-  #close(code: string | undefined): void {
+  #close(reason: string | UpstreamFault | undefined): void {
     if (this.#state === "closed") return;
     this.close();
-    this.owner.closed(this, code);
+    this.owner.closed(this, reason);
   }
 
   /** The methods below are for the socket handlers, not for owners. */
@@ -227,6 +255,69 @@ export class Connection {
   lost(error: Error | undefined): void {
     this.#close(codeOf(error) ?? this.#errorCode);
   }
+
+  /** The methods below are for the handlers of the socket to a proxy. It stays below the TLS socket in its tunnel. */
+  proxyReady(isTrusted: boolean, error: Error | null): void {
+    const { tunnel } = this.target;
+    if (this.#state !== "connecting" || tunnel === undefined) return;
+    if (!isTrusted || error !== null) return this.#close(codeOf(error) ?? "ERR_TLS_HANDSHAKE");
+    this.#step = "tunnel";
+    this.#tunnelAnswer = new TunnelAnswer(tunnel);
+    this.#unsent = Buffer.from(tunnel.head, "latin1");
+    this.#writeOn();
+  }
+
+  proxyAnswered(socket: Socket<Connection>, bytes: Buffer): void {
+    if (this.#nestedTls !== undefined) return this.#nestedTls.outerReceived(bytes);
+    if (this.#tunnelAnswer === undefined || this.#state === "closed") return;
+    try {
+      if (!this.#tunnelAnswer.push(bytes)) return;
+    } catch (fault) {
+      return this.#close(fault as UpstreamFault);
+    }
+    this.#tunnelAnswer = undefined;
+    if (this.hasUnsent) return this.#close("ECONNRESET");
+    this.#startTlsInTunnel(socket);
+  }
+
+  #startTlsInTunnel(socket: Socket<Connection>): void {
+    const { serverName, tunnel } = this.target;
+    this.#step = "provider in tunnel";
+    if (serverName === undefined) {
+      socket.upgradeTLS({ data: this, tls: tlsOptions(tunnel!.serverName, this.#ca), socket: TLS_HANDLERS });
+      return;
+    }
+    this.#nestedTls = new NestedTls(socket, { serverName: tunnel!.serverName, ca: this.#ca }, this);
+    this.#socket = this.#nestedTls;
+  }
+
+  proxyDrained(): void {
+    if (this.#nestedTls !== undefined) this.#nestedTls.outerDrained();
+    else if (this.#step === "tunnel") this.drained();
+  }
+
+  proxyEnded(): void {
+    if (this.#nestedTls !== undefined) this.#nestedTls.outerEnded();
+    else if (this.#step === "tunnel") this.#close("ECONNRESET");
+  }
+
+  proxyLost(error: Error | undefined): void {
+    if (this.#nestedTls !== undefined) this.#nestedTls.outerLost(error);
+    else if (this.#step !== "provider in tunnel") this.lost(error);
+  }
+}
+
+/** ALPN in the form of RFC 7301, with the length first; Bun sends nothing for a bare name. */
+const ALPN_HTTP_1_1 = Buffer.from("\x08http/1.1", "latin1");
+
+function tlsOptions(serverName: string, ca: string | undefined): TLSOptions {
+  return {
+    // Set explicitly, because an environment variable could otherwise disable it.
+    rejectUnauthorized: true,
+    ALPNProtocols: ALPN_HTTP_1_1,
+    ...(serverName === "" ? {} : { serverName }),
+    ...(ca === undefined ? {} : { ca }),
+  };
 }
 
 const SHARED_HANDLERS: SocketHandler<Connection> = {
@@ -250,6 +341,25 @@ const TLS_HANDLERS: SocketHandler<Connection> = {
   ...SHARED_HANDLERS,
   open: (socket) => socket.data.opened(socket),
   handshake: (socket, isTrusted, error) => socket.data.authorized(isTrusted, error),
+};
+const SHARED_PROXY_HANDLERS: SocketHandler<Connection> = {
+  ...SHARED_HANDLERS,
+  data: (socket, bytes) => socket.data.proxyAnswered(socket, bytes),
+  drain: (socket) => socket.data.proxyDrained(),
+  end: (socket) => socket.data.proxyEnded(),
+  close: (socket, error) => socket.data.proxyLost(error),
+};
+const PLAIN_PROXY_HANDLERS: SocketHandler<Connection> = {
+  ...SHARED_PROXY_HANDLERS,
+  open(socket) {
+    socket.data.opened(socket);
+    socket.data.proxyReady(true, null);
+  },
+};
+const TLS_PROXY_HANDLERS: SocketHandler<Connection> = {
+  ...SHARED_PROXY_HANDLERS,
+  open: (socket) => socket.data.opened(socket),
+  handshake: (socket, isTrusted, error) => socket.data.proxyReady(isTrusted, error),
 };
 
 function codeOf(thrown: unknown): string | undefined {

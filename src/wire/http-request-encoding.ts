@@ -3,29 +3,41 @@
 // their transfer.
 import { isIP } from "node:net";
 import { VERSION } from "../core/version.ts";
+import { type HttpProxy, withoutBrackets } from "./http-proxy.ts";
+import { type TunnelRequest, tunnelRequest } from "./proxy-tunnel.ts";
 import { UpstreamFault, type UpstreamRequest } from "./upstream.ts";
 
-/** The destination of a URL, with the part of the head that all requests to it share. */
+/**
+ * The destination of a URL and the way to it, with the part of the head that all requests to it share. A connection
+ * leads to the host of the URL, or to the proxy.
+ */
 export interface HttpTarget {
   /** Equal for two targets that may share their connections. */
   readonly key: string;
-  /** A name or an IP address, without brackets. */
+  /** Where the connection is made to: a name or an IP address, without brackets. */
   readonly hostname: string;
   readonly port: number;
   /**
-   * Undefined for plain text. Empty when the host of the URL is an IP address: then no SNI is sent, and the certificate
-   * has to name the address.
+   * The name for the TLS handshake with that host; undefined for plain text. Empty when the host is an IP address: then
+   * the certificate has to name the address.
    */
   readonly serverName: string | undefined;
+  readonly isProxied: boolean;
+  /** The tunnel through the proxy to an https address. A proxy forwards requests to http addresses itself. */
+  readonly tunnel: (TunnelRequest & { readonly serverName: string }) | undefined;
   /** The request line after the method and the Host line, with line ends. */
   readonly headStart: string;
 }
 
 /**
  * Throws UpstreamFault `connection` for an address that cannot be called. The connection goes to `pinnedAddress` in
- * place of the URL's host, which stays in Host and SNI.
+ * place of the URL's host, which stays in Host and SNI; a proxy gets `pinnedAddress` too.
  */
-export function httpTarget(address: string, pinnedAddress: string | undefined): HttpTarget {
+export function httpTarget(
+  address: string,
+  pinnedAddress: string | undefined,
+  proxy?: HttpProxy | undefined,
+): HttpTarget {
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     throw new UpstreamFault("connection", "only http and https addresses can be called");
@@ -33,15 +45,38 @@ export function httpTarget(address: string, pinnedAddress: string | undefined): 
     throw new UpstreamFault("connection", "an address with a user name or password cannot be called");
   if (pinnedAddress !== undefined && (isIP(pinnedAddress) === 0 || pinnedAddress.includes("%")))
     throw new UpstreamFault("connection", "the checked address is not an IP address");
-  const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
-  const secure = url.protocol === "https:";
-  return {
+  const host = withoutBrackets(url.hostname);
+  const isSecure = url.protocol === "https:";
+  const port = url.port === "" ? (isSecure ? 443 : 80) : Number(url.port);
+  const direct: HttpTarget = {
     key: pinnedAddress === undefined ? url.origin : `${url.origin} ${pinnedAddress}`,
     hostname: pinnedAddress ?? host,
-    port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
-    serverName: secure ? (isIP(host) === 0 ? host : "") : undefined,
+    port,
+    serverName: isSecure ? (isIP(host) === 0 ? host : "") : undefined,
+    isProxied: false,
+    tunnel: undefined,
     headStart: ` ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n`,
   };
+  return proxy?.serves(host, port, pinnedAddress) === true ? throughProxy(direct, proxy, url, pinnedAddress) : direct;
+}
+
+function throughProxy(direct: HttpTarget, proxy: HttpProxy, url: URL, pinnedAddress: string | undefined): HttpTarget {
+  const host =
+    pinnedAddress === undefined ? url.hostname : isIP(pinnedAddress) === 6 ? `[${pinnedAddress}]` : pinnedAddress;
+  const way: HttpTarget = {
+    ...direct,
+    key: `${direct.key} through a proxy`,
+    hostname: proxy.hostname,
+    port: proxy.port,
+    serverName: proxy.serverName,
+    isProxied: true,
+  };
+  if (direct.serverName === undefined) {
+    const authority = url.port === "" ? host : `${host}:${url.port}`;
+    return { ...way, headStart: ` http://${authority}${direct.headStart.slice(1)}${proxy.authorization}` };
+  }
+  const serverName = withoutBrackets(url.hostname);
+  return { ...way, tunnel: { ...tunnelRequest(proxy, `${host}:${direct.port}`), serverName } };
 }
 
 /** `data` is text when every character of the head is ASCII; the socket then encodes it. */
@@ -60,6 +95,7 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
   "expect",
   "host",
   "keep-alive",
+  "proxy-authorization",
   "proxy-connection",
   "te",
   "trailer",

@@ -30,6 +30,7 @@ const NO_BYTES = Buffer.alloc(0);
 
 /** Parses one response. It may keep the bytes that it receives, and may move data within them. */
 export class ResponseParser {
+  readonly #isForConnect: boolean;
   #phase: Phase = "head";
   /** Whether any byte of this response has arrived, even of an informational head. */
   #started = false;
@@ -58,6 +59,11 @@ export class ResponseParser {
   /** Bytes of a body of known length that have not arrived yet. */
   #left = 0;
   #chunks: ChunkReader | undefined = undefined;
+
+  /** `connect`: the response is a proxy's answer to CONNECT. */
+  constructor(method?: "connect") {
+    this.#isForConnect = method === "connect";
+  }
 
   get started(): boolean {
     return this.#started;
@@ -282,6 +288,11 @@ export class ResponseParser {
   }
 
   #chooseFraming(): void {
+    // RFC 9110 9.3.6: with such an answer the tunnel is open, and fields that frame a body mean nothing.
+    if (this.#isForConnect && this.#status < 300) {
+      this.#phase = "close";
+      return;
+    }
     if (this.#transferEncoding !== undefined && this.#transferEncoding !== "chunked")
       throw malformed("has a transfer encoding other than chunked");
     // RFC 9112 6.3: a proxy in between may have framed the response by the other of the two.

@@ -2,11 +2,13 @@
 // the response: with its clocks, its link to the caller's signal, and the one repetition that a stale kept-alive
 // connection can require.
 import { bytesOf, tooLarge, utf8Of } from "./body-bytes.ts";
-import type { Connection, ConnectionOwner } from "./connection.ts";
+import type { Connection, ConnectionOwner, ConnectStep } from "./connection.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { decodedBody } from "./content-decoding.ts";
+import { PROXY } from "./http-proxy.ts";
 import type { EncodedRequest, HttpTarget } from "./http-request-encoding.ts";
 import { ResponseParser } from "./http-response-parser.ts";
+import { credentialsRefused } from "./proxy-tunnel.ts";
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody, UpstreamCall, UpstreamResponse } from "./upstream.ts";
 import { afterSocketsRead } from "./turn.ts";
@@ -23,6 +25,26 @@ const MAX_WAITING_BYTES = 256 * 1024;
  * caller decides about a retry.
  */
 const STALE_CONNECTION_WINDOW_MS = 1_000;
+
+/** For each step of connecting: how an error names what could not be reached, and what was not there in time. */
+const STEPS: Readonly<Record<ConnectStep, { readonly unreached: string; readonly missing: string }>> = {
+  provider: {
+    unreached: "the provider could not be reached",
+    missing: "the provider accepted no connection",
+  },
+  proxy: {
+    unreached: `${PROXY} could not be reached`,
+    missing: `${PROXY} accepted no connection`,
+  },
+  tunnel: {
+    unreached: `${PROXY} closed the connection in place of opening a tunnel to the provider`,
+    missing: `${PROXY} opened no tunnel to the provider`,
+  },
+  "provider in tunnel": {
+    unreached: `the provider could not be reached through ${PROXY}`,
+    missing: `the provider accepted no connection through ${PROXY}`,
+  },
+};
 
 /** `over`: the reader has reached the end, or a fault or the caller's signal has ended the exchange. */
 type State = "connecting" | "waiting for the head" | "body" | "over";
@@ -132,6 +154,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     }
     if (this.#state !== "body") {
       if (!parser.hasHead) return;
+      if (parser.status === 407 && this.#isForwarded) return this.#stopAtProxy();
       this.#answer();
     }
     if (parser.complete) this.#finish(connection, parser.reusable && !connection.hasUnsent);
@@ -148,8 +171,9 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     this.#wakeAtEnd();
   }
 
-  closed(_: Connection, code: string | undefined): void {
-    this.#lose(code ?? "ECONNRESET");
+  closed(_: Connection, reason: string | UpstreamFault | undefined): void {
+    if (reason instanceof UpstreamFault) this.#stop(reason);
+    else this.#lose(reason ?? "ECONNRESET");
   }
 
   #answer(): void {
@@ -165,6 +189,19 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
       header: (name) => parser.header(name),
       body: contentEncoding === undefined ? this : decodedBody(this, contentEncoding, this.#call.signal),
     });
+  }
+
+  /** Whether a proxy reads the request and forwards it. */
+  get #isForwarded(): boolean {
+    return this.#target.isProxied && this.#target.tunnel === undefined;
+  }
+
+  /** The proxy did not forward the request, because it accepts no credentials of the gateway. */
+  #stopAtProxy(): void {
+    const hasCredentials = this.#target.headStart.includes("\r\nProxy-Authorization:");
+    this.#call.onSent?.(false);
+    const message = credentialsRefused(hasCredentials, this.#parser.header("proxy-authenticate"));
+    this.#stop(new UpstreamFault("connection", message));
   }
 
   /** The whole response has arrived: the connection returns to the pool or is closed. */
@@ -211,7 +248,8 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
       this.#isReused &&
       !this.#parser.started &&
       (this.#state === "connecting" || performance.now() - this.#sentMs < STALE_CONNECTION_WINDOW_MS);
-    if (!isStale) return this.#stop(new UpstreamFault("connection", `the provider could not be reached (${code})`));
+    if (!isStale)
+      return this.#stop(new UpstreamFault("connection", `${STEPS[this.#connectStep()].unreached} (${code})`));
     this.#call.onSent?.(false);
     this.#dropConnection();
     this.#connect();
@@ -304,9 +342,13 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
   #expiredClock(): string {
     const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = this.#call;
     if (this.#state === "connecting")
-      return `connect: the provider accepted no connection within ${connectTimeoutMs} ms`;
+      return `connect: ${STEPS[this.#connectStep()].missing} within ${connectTimeoutMs} ms`;
     if (this.#state === "waiting for the head")
       return `first byte: the provider sent no response headers within ${firstByteTimeoutMs} ms`;
     return `between bytes: the provider's answer paused for more than ${betweenBytesTimeoutMs} ms`;
+  }
+
+  #connectStep(): ConnectStep {
+    return this.#connection?.step ?? "provider";
   }
 }

@@ -1,6 +1,6 @@
-// The port through which every provider is called. Its drivers are upstream-socket.ts (the gateway's own connections)
-// and upstream-fetch.ts (Bun's fetch, for a proxy), which pass test/contract/upstream-client.suite.ts, and the sandbox,
-// whose server runs in this process.
+// The port through which every provider is called. Its drivers are upstream-socket.ts (the gateway's own connections,
+// also through a proxy), which passes test/contract/upstream-client.suite.ts, and the sandbox, whose server runs in this
+// process.
 import type { CancelSignal } from "../core/cancellation.ts";
 
 export interface UpstreamRequest {
@@ -36,8 +36,8 @@ export interface UpstreamCall extends UpstreamLimits {
   readonly partition: string;
   /**
    * Called when the last byte of the request has been handed to the system on an established connection, and called
-   * with false when that connection turns out to have been stale. The client over fetch cannot see connections: it
-   * calls this when it hands the request over, and calls it with false when there was no connection.
+   * with false when that connection turns out to have been stale. For a request to an http address behind a proxy it is
+   * the connection to the proxy, and called with false when the proxy demands credentials.
    */
   readonly onSent?: ((isSent: boolean) => void) | undefined;
   /**

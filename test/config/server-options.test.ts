@@ -55,7 +55,7 @@ describe("what overrides what", () => {
     expect(resolveServerOptions({ flags, environment: readEnvironment(environment), file })).toEqual({
       ...expected,
       databaseUrl: null,
-      upstreamProxy: "http://proxy.test:3128",
+      upstreamProxy: { url: "http://proxy.test:3128", exceptions: "" },
       ledger: file.ledger,
       calls: file.calls,
       audit: file.audit,

@@ -1,6 +1,7 @@
 // A server on a real socket that answers with whatever bytes a test wants, framed or not; for the contract suite of upstream clients.
 import { createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 
 export interface RawRequest {
   readonly head: string;
@@ -95,12 +96,33 @@ export async function serve(
 
 /** A server that answers every request with these bytes, and then does `then` with the connection. */
 export function answering(bytes: string | Uint8Array, then: "keep" | "end" | "reset" = "keep"): Promise<RawServer> {
-  return rawServer((socket) => {
+  return rawServer(answerWith(bytes, then));
+}
+
+function answerWith(bytes: string | Uint8Array, then: "keep" | "end" | "reset" = "keep"): (socket: Socket) => void {
+  return (socket) => {
     socket.write(bytes);
     if (then === "end") socket.end();
     // Not at once: a reset may overtake the bytes before it.
     if (then === "reset") setTimeout(() => socket.resetAndDestroy(), 30);
-  });
+  };
+}
+
+export interface RawServers {
+  readonly rawServer: (answer: (socket: Socket, request: RawRequest) => void) => Promise<RawServer>;
+  readonly answering: typeof answering;
+}
+
+export const PLAIN_SERVERS: RawServers = { rawServer, answering };
+
+/** The same servers behind TLS, with a certificate for their address. */
+export function tlsServers(identity: { readonly key: string; readonly cert: string }): RawServers {
+  const secureServer: RawServers["rawServer"] = (answer) => {
+    const server = createTlsServer(identity);
+    server.on("tlsClientError", () => undefined);
+    return serve(server, "secureConnection", "https", answer);
+  };
+  return { rawServer: secureServer, answering: (bytes, then) => secureServer(answerWith(bytes, then)) };
 }
 
 /** A whole answer with Content-Length. */

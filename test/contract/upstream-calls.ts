@@ -7,9 +7,17 @@ import type {
   UpstreamRequest,
   UpstreamResponse,
 } from "../../src/wire/upstream.ts";
+import type { RawServers } from "./raw-server.ts";
 
 /** `ca`: certificate authorities in PEM that the client trusts in place of its own. */
 export type MakeUpstreamClient = (options?: { readonly ca?: string }) => UpstreamClient;
+
+/** What the suites of the contract work with: the client, and servers that it reaches at their `url`. */
+export interface ClientAndServers extends RawServers {
+  readonly client: UpstreamClient;
+  /** Of requests that a proxy forwards, the client does not see whether a provider was reached. */
+  readonly isProxied: boolean;
+}
 
 export const MEGABYTE = 1024 * 1024;
 /** So long is waited for a connection to be closed; a busy machine takes longer than the moment that it is elsewhere. */

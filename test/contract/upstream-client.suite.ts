@@ -4,22 +4,21 @@ import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
-import type { UpstreamClient, UpstreamFault, UpstreamFaultKind } from "../../src/wire/upstream.ts";
+import type { UpstreamFault, UpstreamFaultKind } from "../../src/wire/upstream.ts";
 import { checkHangingCalls } from "./hanging-calls.ts";
-import { CHUNKED_HEAD, LAST_CHUNK, answering, chunk, flood, plain, rawServer } from "./raw-server.ts";
+import { CHUNKED_HEAD, LAST_CHUNK, PLAIN_SERVERS, chunk, flood, plain, type RawServers } from "./raw-server.ts";
 import { CLOSE_MS, MEGABYTE, REQUEST_BODY, faultKind, faultOf, post, readAll, send } from "./upstream-calls.ts";
-import type { MakeUpstreamClient } from "./upstream-calls.ts";
+import type { ClientAndServers, MakeUpstreamClient } from "./upstream-calls.ts";
 import { upstreamConnectionSuite } from "./upstream-connection.suite.ts";
 import { upstreamTlsSuite } from "./upstream-tls.suite.ts";
 
-/** `checkHanging`: how the promise of hanging-calls.ts is checked where the test process itself cannot, because the driver needs another environment. */
 export function upstreamClientSuite(
   name: string,
   makeClient: MakeUpstreamClient,
-  checkHanging?: () => Promise<void>,
+  { servers = PLAIN_SERVERS, isProxied = false }: { servers?: RawServers; isProxied?: boolean } = {},
 ): void {
   describe(`upstream client: ${name}`, () => {
-    const client = makeClient();
+    const all: ClientAndServers = { client: makeClient(), isProxied, ...servers };
     const stray: unknown[] = [];
     const keep = (reason: unknown): void => void stray.push(reason);
     beforeAll(() => void process.on("unhandledRejection", keep));
@@ -30,17 +29,17 @@ export function upstreamClientSuite(
       expect(stray).toEqual([]);
     });
 
-    answersSuite(client);
-    headSuite(client);
-    bodySuite(client);
-    clocksSuite(client);
-    upstreamConnectionSuite(client);
+    answersSuite(all);
+    headSuite(all);
+    bodySuite(all);
+    clocksSuite(all);
+    upstreamConnectionSuite(all);
     upstreamTlsSuite(makeClient);
-    test("three hundred calls that hang hold up no other", checkHanging ?? (() => checkHangingCalls(client)), 20_000);
+    test("three hundred calls that hang hold up no other", () => checkHangingCalls(all), 20_000);
   });
 }
 
-const answersSuite = (client: UpstreamClient): void =>
+const answersSuite = ({ client, answering, rawServer }: ClientAndServers): void =>
   describe("requests and answers", () => {
     test("one POST with headers, Host, Content-Length and the body in UTF-8", async () => {
       await using server = await answering(plain("{}"));
@@ -160,7 +159,7 @@ const answersSuite = (client: UpstreamClient): void =>
     });
   });
 
-const headSuite = (client: UpstreamClient): void =>
+const headSuite = ({ client, answering, rawServer }: ClientAndServers): void =>
   describe("heads that are no HTTP", () => {
     const malformed: Readonly<Record<string, string>> = {
       HTML: "<html><body>It works!</body></html>\r\n\r\n",
@@ -206,7 +205,7 @@ const headSuite = (client: UpstreamClient): void =>
     });
   });
 
-const bodySuite = (client: UpstreamClient): void =>
+const bodySuite = ({ client, answering }: ClientAndServers): void =>
   describe("bodies that break off", () => {
     const gzipped = gzipSync(Buffer.from("hello, world. ".repeat(2_000)));
     const inGzip = (framing: string, bytes: Uint8Array): Buffer =>
@@ -286,7 +285,7 @@ const bodySuite = (client: UpstreamClient): void =>
     });
   });
 
-const clocksSuite = (client: UpstreamClient): void =>
+const clocksSuite = ({ client, answering, rawServer }: ClientAndServers): void =>
   describe("clocks", () => {
     const timedOut = async (promise: Promise<unknown>, earliestMs: number): Promise<string> => {
       const startedMs = performance.now();
@@ -297,7 +296,6 @@ const clocksSuite = (client: UpstreamClient): void =>
     };
 
     test("no head, and half a head that drips, end in a timeout that names its clock", async () => {
-      // A driver that cannot tell connecting from waiting gives both clocks together.
       await using silent = await rawServer(() => undefined);
       expect(
         await timedOut(send(client, silent.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 150 }), 150),

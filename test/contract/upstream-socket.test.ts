@@ -265,10 +265,6 @@ describe("requests", () => {
     await post(client, server.url, { onSent: (isSent) => told.push(isSent) });
     expect(told).toEqual([true, false, true]);
   });
-
-  test("cannot go through a proxy, and the client says so when it is made", () => {
-    expect(() => createSocketUpstream({ proxy: "http://127.0.0.1:3128" })).toThrow("proxy");
-  });
 });
 
 describe("connections", () => {

@@ -82,8 +82,8 @@ export interface Identity {
   readonly cert: string;
 }
 
-/** A certificate for NAME that is its own authority; null without the openssl command. */
-export function selfSigned(): Identity | null {
+/** A certificate for NAME, or another subject, that is its own authority; null without the openssl command. */
+export function selfSigned(subject = `DNS:${NAME}`): Identity | null {
   const folder = mkdtempSync(join(tmpdir(), "upstream-tls-"));
   try {
     const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
@@ -100,7 +100,7 @@ export function selfSigned(): Identity | null {
       "-subj",
       `/CN=${NAME}`,
       "-addext",
-      `subjectAltName=DNS:${NAME}`,
+      `subjectAltName=${subject}`,
       "-keyout",
       key,
       "-out",

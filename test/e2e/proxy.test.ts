@@ -30,6 +30,10 @@ describe("the way to a provider", () => {
       `through the proxy to ${new URL(provider.url).host}`,
     );
   });
+  test("goes around the proxy to hosts that NO_PROXY names", async () => {
+    const server = `server: { upstream_proxy: "${proxy.url}" }\n`;
+    expect(await ask(server, { NO_PROXY: "example.test, 127.0.0.0/8" })).toBe("directly");
+  });
   test("goes through none that only the environment names", async () => {
     expect(await ask("", { HTTP_PROXY: proxy.url, http_proxy: proxy.url, ALL_PROXY: proxy.url })).toBe("directly");
   });

@@ -170,7 +170,7 @@ export function cleanEnvironment(own: Readonly<Record<string, string>> = {}): Re
       entry[1] !== undefined &&
       !/(_API_KEY|_TOKEN)$|^DRAGOMAN_|^PORT$|^DATABASE_URL$|^(AWS|AZURE|GOOGLE)_|_PROXY$|_proxy$/.test(entry[0]),
   );
-  return { ...Object.fromEntries(kept), BUN_CONFIG_MAX_HTTP_REQUESTS: "65535", ...own };
+  return { ...Object.fromEntries(kept), ...own };
 }
 
 async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void): Promise<void> {
