@@ -1,9 +1,6 @@
-// The upstream client over the gateway's own HTTP/1.1 connections on Bun.connect, directly or through a proxy
-// (http-proxy.ts); docs/design/upstream-connections.md explains it. It distinguishes connecting from
-// waiting, a reset from an end, and a reused connection from a new one, and costs less than fetch (12 µs of CPU for a
-// plain call, where fetch takes 22). A response passes through connection.ts, http-response-parser.ts and
-// upstream-exchange.ts. Bun does not distinguish a TLS end without close_notify from one with it: a reader of a body
-// that only the end of its connection delimits has to check for the end mark of its content.
+// The upstream client over the gateway's own HTTP/1.1 connections on Bun.connect, directly or through a proxy; why and
+// how: docs/design/upstream-connections.md. Bun does not distinguish a TLS end without close_notify from one with it: a
+// reader of a body that only the end of its connection delimits has to check for the end mark of its content.
 import { ConnectionPool, POOL_BOUNDS, type PoolBounds } from "./connection-pool.ts";
 import { openHttpProxy, type ProxySettings } from "./http-proxy.ts";
 import { encodeRequest, httpTarget, type HttpTarget } from "./http-request-encoding.ts";
