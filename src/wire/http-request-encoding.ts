@@ -36,7 +36,7 @@ export interface HttpTarget {
 export function httpTarget(
   address: string,
   pinnedAddress: string | undefined,
-  proxy?: HttpProxy | undefined,
+  proxy?: HttpProxy,
 ): HttpTarget {
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))

@@ -146,9 +146,11 @@ describe("a tunnel", () => {
       const reason = new Error("the client left");
       await using proxy = await forwardProxy({
         answerConnect: (socket) => {
-          if (step === "before the answer") return void leave.abort(reason);
-          socket.write("HTTP/1.1 200 OK\r\n\r\n");
-          socket.once("data", () => leave.abort(reason));
+          if (step === "before the answer") leave.abort(reason);
+          else {
+            socket.write("HTTP/1.1 200 OK\r\n\r\n");
+            socket.once("data", () => leave.abort(reason));
+          }
         },
       });
       expect(
