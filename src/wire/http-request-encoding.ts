@@ -33,11 +33,7 @@ export interface HttpTarget {
  * Throws UpstreamFault `connection` for an address that cannot be called. The connection goes to `pinnedAddress` in
  * place of the URL's host, which stays in Host and SNI; a proxy gets `pinnedAddress` too.
  */
-export function httpTarget(
-  address: string,
-  pinnedAddress: string | undefined,
-  proxy?: HttpProxy,
-): HttpTarget {
+export function httpTarget(address: string, pinnedAddress: string | undefined, proxy?: HttpProxy): HttpTarget {
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     throw new UpstreamFault("connection", "only http and https addresses can be called");
