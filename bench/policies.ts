@@ -1,10 +1,10 @@
 // `node bin/run.mjs bench/policies.ts`: the cost of three rules for a call, in CPU time, alone and beside 1,000
 // policies of other projects; the time to load those policies; and the cost of guards per KiB of text. It takes a few
 // seconds; the figures are meaningful only on an idle machine.
-import { PII_CLASSES } from "../src/auth/detector-classes.ts";
-import { GuardedText, type GuardPolicy, guardText } from "../src/auth/guarded-text.ts";
-import { compilePolicies } from "../src/auth/policies.ts";
-import { type PolicyDocument, policySchema } from "../src/auth/policy-settings.ts";
+import { PII_CLASSES } from "../src/guards/detector-classes.ts";
+import { GuardedText, type GuardPolicy, guardText } from "../src/guards/guarded-text.ts";
+import { compilePolicies } from "../src/policies/compile-policies.ts";
+import { type PolicyDocument, policySchema } from "../src/policies/policy-settings.ts";
 import { CallPolicies } from "../src/chat/call/call-policies.ts";
 import { parseChatRequest } from "../src/chat/request/parse.ts";
 import type { Configured } from "../src/core/configured.ts";

@@ -49,7 +49,11 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
   },
   { path: "src/mcp/settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   { path: "src/auth/content-settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
-  { path: "src/auth/policy-settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
+  {
+    path: "src/policies/policy-settings.ts",
+    text: "custom",
+    reason: "zod's word for a problem that one finds oneself",
+  },
   { path: "src/cli/simulation/traffic.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   { path: "src/snapshot/configuration.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
 ];
@@ -63,12 +67,12 @@ const STATE_ALLOWED: readonly StateAllowance[] = [
   { path: "src/core/ids.ts", name: "digits", reason: DRAWN_AHEAD },
   { path: "src/core/ids.ts", name: "used", reason: DRAWN_AHEAD },
   {
-    path: "src/auth/work-meter.ts",
+    path: "src/guards/work-meter.ts",
     name: "left",
     reason: "bounds one synchronous search from within, and is restored when the search returns",
   },
-  { path: "src/auth/detector-national-ids.ts", name: "SEVEN_DIGITS", reason: SHARED_SEARCH },
-  { path: "src/auth/detector-national-ids.ts", name: "THIRTEEN_DIGITS", reason: SHARED_SEARCH },
+  { path: "src/guards/detector-national-ids.ts", name: "SEVEN_DIGITS", reason: SHARED_SEARCH },
+  { path: "src/guards/detector-national-ids.ts", name: "THIRTEEN_DIGITS", reason: SHARED_SEARCH },
   { path: "src/wire/json-scan.ts", name: "COUNTS", reason: SCRATCH },
   { path: "src/wire/json-scan.ts", name: "OBJECTS", reason: SCRATCH },
 ];
@@ -84,7 +88,7 @@ const MAX_HANDLE_LINES = 120;
 const WALL_CLOCK = ["Date.now", "performance.timeOrigin"];
 const STOPWATCH_AND_CHANCE = ["performance.now", "Bun.nanoseconds", "process.hrtime", "process.uptime", "Math.random"];
 /** The layers that decide. Those with drivers (sockets, files, databases) may time themselves and jitter their waits. */
-const RULES = ["core", "accounting", "providers", "auth", "admission", "routing", "mcp", "snapshot", "chat"];
+const RULES = ["core", "accounting", "providers", "guards", "policies", "auth", "admission", "routing", "mcp", "snapshot", "chat"];
 const ENVIRONMENT = ["process.env", "Bun.env", "import.meta.env"];
 const SOCKETS = new Set([
   "fetch",

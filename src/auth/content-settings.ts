@@ -4,10 +4,10 @@ import { z } from "zod";
 import type { ContentLogs, ContentRules } from "../core/content.ts";
 import type { Project } from "../core/identity.ts";
 import type { ContentLogSettings, ScopeSettings } from "../core/snapshot.ts";
-import { detectorsOf, PII_CLASSES } from "./detector-classes.ts";
-import { NATIONAL_ID_NAMES, type NationalId } from "./detector-national-ids.ts";
-import { PatternError } from "./pattern-program.ts";
-import { guardPattern } from "./policy-guard.ts";
+import { detectorsOf, PII_CLASSES } from "../guards/detector-classes.ts";
+import { NATIONAL_ID_NAMES, type NationalId } from "../guards/detector-national-ids.ts";
+import { PatternError } from "../guards/pattern-program.ts";
+import { guardPattern } from "../guards/compile-guard.ts";
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;

@@ -4,9 +4,9 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
-import { guardText, type GuardPolicy } from "../auth/guarded-text.ts";
-import { compilePolicies, projectPolicies } from "../auth/policies.ts";
-import { policiesSection, type PolicyDocument } from "../auth/policy-settings.ts";
+import { guardText, type GuardPolicy } from "../guards/guarded-text.ts";
+import { compilePolicies, projectPolicies } from "../policies/compile-policies.ts";
+import { policiesSection, type PolicyDocument } from "../policies/policy-settings.ts";
 import { CallPolicies } from "../chat/call/call-policies.ts";
 import { withCheckedEntries } from "../chat/fit/entry-request.ts";
 import { parseChatRequest } from "../chat/request/parse.ts";
@@ -21,8 +21,8 @@ import { PERMISSIONS, type Principal, ROLES } from "../core/identity.ts";
 import type { Policy, PolicyTarget } from "../core/policy.ts";
 import type { PolicyOutcome } from "../core/record.ts";
 import { splitName } from "../routing/compile-routes.ts";
-import { toldCost } from "../auth/guard-search.ts";
-import { compileGuard } from "../auth/policy-guard.ts";
+import { toldCost } from "../guards/guard-search.ts";
+import { compileGuard } from "../guards/compile-guard.ts";
 import { printJson, printLine } from "./output.ts";
 
 export interface PolicyTestFlags {

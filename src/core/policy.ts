@@ -34,9 +34,9 @@ export interface Detector {
    * characters of zero width.
    */
   readonly folds: boolean;
-  /** A text from which another thread can build the same detector, with `openDetector` of auth/policy-guard.ts. */
+  /** A text from which another thread can build the same detector, with `openDetector` of guards/compile-guard.ts. */
   readonly source: string;
-  /** The most steps that the detector may take for each character of a text (auth/work-meter.ts). */
+  /** The most steps that the detector may take for each character of a text (guards/work-meter.ts). */
   readonly work: number;
   /** Whether the parts that all runs share have been built. That takes milliseconds for a long pattern. */
   readonly isReady: boolean;

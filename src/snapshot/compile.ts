@@ -3,7 +3,7 @@
 import { compilePrices } from "../accounting/price-settings.ts";
 import { compileLimits } from "../admission/compile-limits.ts";
 import { compileContentLogs } from "../auth/content-settings.ts";
-import { compilePolicies } from "../auth/policies.ts";
+import { compilePolicies } from "../policies/compile-policies.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Configured } from "../core/configured.ts";
 import { loginKey } from "../core/login.ts";

@@ -6,7 +6,7 @@ import { limitStoreSection } from "../admission/limit-store-settings.ts";
 import { budgetsSection, limitsSection } from "../admission/settings.ts";
 import { loginsSection } from "../auth/login-settings.ts";
 import { contentLogSection } from "../auth/content-settings.ts";
-import { policiesSection } from "../auth/policy-settings.ts";
+import { policiesSection } from "../policies/policy-settings.ts";
 import { settingsSection } from "../auth/scope-settings.ts";
 import type { Variables } from "../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";

@@ -3,7 +3,7 @@
 // precedence, as within the file.
 import type { PriceDocument } from "../accounting/price-settings.ts";
 import type { ConfiguredLimits } from "../admission/compile-limits.ts";
-import type { PolicyDocument } from "../auth/policy-settings.ts";
+import type { PolicyDocument } from "../policies/policy-settings.ts";
 import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type PriceDocument, pricesSection } from "../accounting/price-settings.ts";
 import { type BudgetDocument, budgetsSection, type LimitDocument, limitsSection } from "../admission/settings.ts";
-import { type PolicyDocument, policiesSection } from "../auth/policy-settings.ts";
+import { type PolicyDocument, policiesSection } from "../policies/policy-settings.ts";
 import { scopeSettingsSection } from "../auth/scope-settings.ts";
 import { SCOPE_ID } from "../config/sections.ts";
 import type { ScopeSettings } from "../core/snapshot.ts";

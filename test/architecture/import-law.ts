@@ -11,6 +11,8 @@ export const LAYERS = [
   "observe",
   "accounting",
   "providers",
+  "guards",
+  "policies",
   "auth",
   "admission",
   "routing",

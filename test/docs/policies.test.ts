@@ -1,8 +1,8 @@
 // docs/policies.md: every piece of configuration on it loads, its sample is as it says, and its tables name what there is.
 import { expect, test } from "bun:test";
-import { NATIONAL_ID_NAMES } from "../../src/auth/detector-national-ids.ts";
-import { PII_CLASSES } from "../../src/auth/detector-classes.ts";
-import { compilePolicies } from "../../src/auth/policies.ts";
+import { NATIONAL_ID_NAMES } from "../../src/guards/detector-national-ids.ts";
+import { PII_CLASSES } from "../../src/guards/detector-classes.ts";
+import { compilePolicies } from "../../src/policies/compile-policies.ts";
 import { policyTest } from "../../src/cli/policy-test.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { RULE_VARIABLES } from "../../src/core/policy.ts";

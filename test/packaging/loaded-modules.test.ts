@@ -37,10 +37,10 @@ test("the gateway's modules bring no library that only a configuration asks for"
 
 test("a rule brings the library of rules, a pattern that of patterns", () => {
   const loaded = packagesAfter(
-    `const { compileRule } = await import("./src/auth/policy-rule.ts"); compileRule('request.model.matches("^x")')`,
+    `const { compileRule } = await import("./src/policies/policy-rule.ts"); compileRule('request.model.matches("^x")')`,
   );
   expect(loaded).toContain("@marcbachmann/cel-js");
   expect(
-    packagesAfter(`const { compilePattern } = await import("./src/auth/pattern-program.ts"); compilePattern("x")`),
+    packagesAfter(`const { compilePattern } = await import("./src/guards/pattern-program.ts"); compilePattern("x")`),
   ).toContain("re2js");
 });

@@ -1,6 +1,6 @@
 // Keeping what is said in calls (promise 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere else.
-import { policiesFor } from "../auth/policy-documents.ts";
-import type { GuardPolicy } from "../../src/auth/guarded-text.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
+import type { GuardPolicy } from "../../src/guards/guarded-text.ts";
 import { textGuard } from "../../src/chat/guards/guard-request.ts";
 import { redactedValues } from "../../src/chat/content/content-redaction.ts";
 import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";

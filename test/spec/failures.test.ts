@@ -8,7 +8,7 @@ import { type Fault, status } from "../harness/faults.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { limitedGateway, limitSet } from "../harness/limited.ts";
 import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";
-import { policiesFor } from "../auth/policy-documents.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
 import { HELLO } from "./chat-calls.ts";
 
 const TOO_LONG = status(

@@ -2,8 +2,8 @@
 // would have found here.
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { openTurns } from "../../src/auth/fair-turns.ts";
-import { guardText, type GuardPolicy } from "../../src/auth/guarded-text.ts";
+import { openTurns } from "../../src/guards/fair-turns.ts";
+import { guardText, type GuardPolicy } from "../../src/guards/guarded-text.ts";
 import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { guardedMessages, textGuard } from "../../src/chat/guards/guard-request.ts";
 import { GuardScheduler, type StreamUnderGuards } from "../../src/chat/guards/guard-scheduler.ts";
@@ -11,7 +11,7 @@ import { GatewayError } from "../../src/core/errors.ts";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import type { ChatChunk, Message } from "../../src/core/chat.ts";
 import type { PolicyOutcome } from "../../src/core/record.ts";
-import { policiesFor } from "../auth/policy-documents.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
 import { startGateway } from "../harness/gateway-process.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 import { eventStream, openaiAnswer } from "../harness/upstream.ts";

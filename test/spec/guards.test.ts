@@ -5,7 +5,7 @@ import type { Fault } from "../harness/faults.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { routedGateway, routeOf } from "../harness/routed.ts";
 import { eventStream, openaiAnswer } from "../harness/upstream.ts";
-import { policiesFor } from "../auth/policy-documents.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
 import { FAMILIES, HELLO, TOOL } from "./chat-calls.ts";
 import { choiceChunk, chunk, play, type Played, USAGE, usageChunk } from "./played-stream.ts";
 import { drawCount } from "../harness/long-run.ts";

@@ -6,7 +6,7 @@ import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-pro
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
 import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
-import { policiesFor } from "../auth/policy-documents.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
 import { type SeenAnswer, seenAnswer } from "./seen-answer.ts";
 
 const thread = openLongBodyThread();

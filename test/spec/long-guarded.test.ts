@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
-import { guardsFor, policiesFor } from "../auth/policy-documents.ts";
+import { guardsFor, policiesFor } from "../policies/policy-documents.ts";
 import { startGateway } from "../harness/gateway-process.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";

@@ -6,7 +6,7 @@ import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts
 import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { openLongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
-import { policiesFor } from "../auth/policy-documents.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
 import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import type { StubOptions } from "../harness/in-process.ts";
 import { type SeenAnswer, seenAnswer } from "./seen-answer.ts";

@@ -8,7 +8,7 @@ import {
 } from "../../src/chat/long-bodies/long-requests.ts";
 import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
-import { policiesFor } from "../auth/policy-documents.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
 import { seen, sentFrom } from "./seen-call.ts";
 
 const thread = openLongBodyThread();

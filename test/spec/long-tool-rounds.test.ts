@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
-import { policiesFor } from "../auth/policy-documents.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
 import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
 import { answerOf, roundOf, type ScriptedRound } from "./scripted-rounds.ts";

@@ -6,8 +6,8 @@ import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../har
 import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";
 import { readStream } from "../harness/sse.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
-import { configuredPolicy, policiesFor } from "../auth/policy-documents.ts";
-import { compilePolicies } from "../../src/auth/policies.ts";
+import { configuredPolicy, policiesFor } from "../policies/policy-documents.ts";
+import { compilePolicies } from "../../src/policies/compile-policies.ts";
 import { HELLO, TOOL } from "./chat-calls.ts";
 
 const DEAD: Fault = { kind: "refused" };

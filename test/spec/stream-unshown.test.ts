@@ -1,7 +1,7 @@
 // Streams of which the client has seen nothing, because a guard held it back, the provider broke off or nobody read: what was made is charged once, and limit, record and cost say the same
 // (promises 4.2, 4.7, 7.7, 11.1).
 import { expect, test } from "bun:test";
-import { policiesFor } from "../auth/policy-documents.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
 import { waitFor } from "../harness/fake-tools.ts";
 import { type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { limitSet } from "../harness/limited.ts";

@@ -1,7 +1,7 @@
 // Rounds of tools when something is slow, leaves, has no room or is not allowed (promises 10.4 with 4.2, 7.2, 7.7, 8.4, 8.5, 3.3), and what holds for any rounds.
 import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { policiesFor } from "../auth/policy-documents.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
 import { type FakeTool, type FakeToolServers, fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { limitSet } from "../harness/limited.ts";

@@ -1,7 +1,7 @@
 // Calls with tool servers under policies, explanations and providers without tools: a tool's result is a stranger's text, and nothing that it says widens the call.
 import { describe, expect, test } from "bun:test";
-import { policiesFor } from "../auth/policy-documents.ts";
-import type { GuardPolicy } from "../../src/auth/guarded-text.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
+import type { GuardPolicy } from "../../src/guards/guarded-text.ts";
 import { textGuard } from "../../src/chat/guards/guard-request.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";

@@ -1,10 +1,10 @@
 // Every recorded exchange in reach, through the whole gateway: what the client gets, what the provider was sent, how errors are classed, and that
 // nothing that was cut looks complete. Solves the kind, never the case: what cannot pass stands in EXCEPTIONS with its reason.
 import { describe, expect, test } from "bun:test";
-import { PII_CLASSES } from "../../src/auth/detector-classes.ts";
+import { PII_CLASSES } from "../../src/guards/detector-classes.ts";
 import type { PolicySet } from "../../src/core/policy.ts";
 import { providers } from "../../src/providers/registry.ts";
-import { policiesFor } from "../auth/policy-documents.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
 import { cannedUpstream, type CannedAnswer, stubGateway } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";
 import { eventStream, openaiChunk } from "../harness/upstream.ts";

@@ -1,14 +1,14 @@
 // The policies of one call. They are evaluated once before anything is called, and again for each target before each
 // attempt (promises 3.1 to 3.4). Their outcomes go into the record; the caller receives the policy's message and its
 // name, never the rule.
-import { BlockedText, type GuardPolicy } from "../../auth/guarded-text.ts";
-import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../../auth/policy-facts.ts";
+import { BlockedText, type GuardPolicy } from "../../guards/guarded-text.ts";
+import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../../policies/policy-facts.ts";
 import type { ChatRequest, Message } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { Policy, PolicyCaller, PolicyTarget, ProjectPolicies } from "../../core/policy.ts";
 import type { PolicyOutcome } from "../../core/record.ts";
-import { TooMuchWork, withinWork } from "../../auth/work-meter.ts";
+import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-answer.ts";
 import { blockedError, violation } from "./policy-violation.ts";
 import {

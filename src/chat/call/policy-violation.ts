@@ -1,5 +1,5 @@
 // The refusal of a policy as the caller receives it: its message and its name, never its rule or what it found.
-import { BlockedText } from "../../auth/guarded-text.ts";
+import { BlockedText } from "../../guards/guarded-text.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Policy } from "../../core/policy.ts";
 

@@ -1,11 +1,11 @@
 // Collects the content of one call while it runs, and prepares it after its end: files are replaced by a note, texts
 // are cut to size and redacted (promise 11.3). It exists only where the project keeps content.
-import type { GuardPolicy } from "../../auth/guarded-text.ts";
+import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } from "../../core/chat.ts";
 import type { CallContent, ContentRules, SaidAnswer } from "../../core/content.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Guard, ProjectPolicies } from "../../core/policy.ts";
-import { workOf } from "../../auth/policy-guard.ts";
+import { workOf } from "../../guards/compile-guard.ts";
 import { redactedValues } from "./content-redaction.ts";
 import {
   CUT,

@@ -1,7 +1,7 @@
 // Redacts what is kept of a call. It searches as guards search a request, and more: the kept copy need not work as a
 // request, so that ids, names of functions, names of members and numbers are searched as well, and JSON within a text
 // is searched with its escapes decoded.
-import type { Found } from "../../auth/guarded-text.ts";
+import type { Found } from "../../guards/guarded-text.ts";
 import type { Json } from "../../core/json.ts";
 import { type KindOf, mapMessage, namesAndNumbers, type TextGuard } from "../guards/guard-request.ts";
 

@@ -1,10 +1,10 @@
 // Applies guards to a conversation that this thread holds, while the search runs in a guard thread (promises 3.3, 5.8).
 // This thread packs the texts for the search, determines the findings of each guard, and masks the conversation. None
 // of its text goes to the thread that serves calls.
-import { BlockedText, type GuardPolicy } from "../../auth/guarded-text.ts";
-import { type Matches, receivedGuard, type SentGuard, type Texts } from "../../auth/guard-search.ts";
-import { type PackedTexts, packTexts } from "../../auth/packed-texts.ts";
-import { TooMuchWork, withinWork } from "../../auth/work-meter.ts";
+import { BlockedText, type GuardPolicy } from "../../guards/guarded-text.ts";
+import { type Matches, receivedGuard, type SentGuard, type Texts } from "../../guards/guard-search.ts";
+import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
+import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
 import { guardedConversation, type PriorMatches, type TextGuard, textGuard, UNSEARCHED } from "./guard-request.ts";
 import type { HeldRequest } from "../long-bodies/held-conversation.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";

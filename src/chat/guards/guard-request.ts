@@ -9,7 +9,7 @@ import {
   type GuardPolicy,
   type GuardFinding,
   guardText,
-} from "../../auth/guarded-text.ts";
+} from "../../guards/guarded-text.ts";
 import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
 import { heldPlace } from "../../core/held-member.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";

@@ -1,10 +1,10 @@
 // Decides in which thread guards search texts: small searches run at once in the serving thread, and those that could
 // keep other callers waiting run in a worker thread. Which of the two a text needs is found out by trying: a search
 // that turns out to be long is stopped, and starts anew in a worker thread.
-import { BlockedText, type GuardPolicy, type GuardFinding } from "../../auth/guarded-text.ts";
-import { type Matches, type Texts, workOfGuards } from "../../auth/guard-search.ts";
-import { type PackedTexts, packTexts } from "../../auth/packed-texts.ts";
-import { TooMuchWork, withinWork } from "../../auth/work-meter.ts";
+import { BlockedText, type GuardPolicy, type GuardFinding } from "../../guards/guarded-text.ts";
+import { type Matches, type Texts, workOfGuards } from "../../guards/guard-search.ts";
+import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
+import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { parseJson } from "../../wire/json.ts";

@@ -2,9 +2,9 @@
 // fewest waiting searches, has a time limit, and is abandoned when its call is over. If a thread ends, its searches
 // fail, and the next search starts a new thread.
 import { availableParallelism } from "node:os";
-import { type Matches, sentGuard, type Texts } from "../../auth/guard-search.ts";
-import type { GuardPolicy } from "../../auth/guarded-text.ts";
-import type { PackedTexts } from "../../auth/packed-texts.ts";
+import { type Matches, sentGuard, type Texts } from "../../guards/guard-search.ts";
+import type { GuardPolicy } from "../../guards/guarded-text.ts";
+import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
 import { threadFile } from "../../core/thread-file.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";

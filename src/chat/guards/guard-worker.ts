@@ -1,7 +1,7 @@
 // The guard thread. It searches large requests and answers, and the chunks of streams. Tenants take turns, the
 // working time of a search is limited, and searches that have been abandoned are stopped.
 import { parentPort } from "node:worker_threads";
-import { openTurns } from "../../auth/fair-turns.ts";
+import { openTurns } from "../../guards/fair-turns.ts";
 import {
   type Matches,
   pieceFor,
@@ -10,9 +10,9 @@ import {
   type SentGuard,
   type Texts,
   workOfGuards,
-} from "../../auth/guard-search.ts";
-import type { GuardPolicy } from "../../auth/guarded-text.ts";
-import { type PackedTexts, unpackTexts } from "../../auth/packed-texts.ts";
+} from "../../guards/guard-search.ts";
+import type { GuardPolicy } from "../../guards/guarded-text.ts";
+import { type PackedTexts, unpackTexts } from "../../guards/packed-texts.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { systemClock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";

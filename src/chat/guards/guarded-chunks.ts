@@ -1,6 +1,6 @@
 // Applies guards on the answer to the chunks of one stream, between the decoder and the stream normalizer: it returns
 // what may be sent by now, and the rest at the end. It needs only the guards, and so it can run in any thread.
-import type { GuardPolicy, GuardFinding } from "../../auth/guarded-text.ts";
+import type { GuardPolicy, GuardFinding } from "../../guards/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { StreamGuard } from "./guard-answer.ts";

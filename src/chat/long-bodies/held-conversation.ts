@@ -1,7 +1,7 @@
 // A conversation that another thread holds: the facts about it that the serving thread gets, and how the request that
 // the serving thread has prepared is joined with the conversation again (promise 5.8).
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
-import { memberFacts } from "../../auth/policy-facts.ts";
+import { memberFacts } from "../../policies/policy-facts.ts";
 import type {
   BlockType,
   ChatRequest,

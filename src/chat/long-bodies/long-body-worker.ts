@@ -2,8 +2,8 @@
 // for each target. It also reads a provider's non-streaming answer and writes the client's, and it reads long requests
 // to the sandbox. It returns bytes and figures, never the parsed value.
 import { parentPort } from "node:worker_threads";
-import type { Matches, SentGuard } from "../../auth/guard-search.ts";
-import type { PackedTexts } from "../../auth/packed-texts.ts";
+import type { Matches, SentGuard } from "../../guards/guard-search.ts";
+import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { BodyBounds } from "../../core/body-bounds.ts";
 import type { ChatRequest, HeldConversation, VendorForm } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";

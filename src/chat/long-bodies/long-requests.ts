@@ -1,8 +1,8 @@
 // Long requests, as the thread that serves calls sees them (promise 5.8). The body is handed unparsed to another
 // thread, which returns a request without its conversation, and later the bytes for each target.
-import { type Matches, sentGuard } from "../../auth/guard-search.ts";
-import type { GuardPolicy } from "../../auth/guarded-text.ts";
-import type { PackedTexts } from "../../auth/packed-texts.ts";
+import { type Matches, sentGuard } from "../../guards/guard-search.ts";
+import type { GuardPolicy } from "../../guards/guarded-text.ts";
+import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { BodyBounds } from "../../core/body-bounds.ts";
 import type { ChatRequest, UnansweredCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";

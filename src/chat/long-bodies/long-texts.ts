@@ -1,7 +1,7 @@
 // JSON values with long texts (promise 5.8). One thread passes them to another as a short outline and a block of
 // memory, so that the receiving thread parses no long text. They are written as bytes in several turns of the event
 // loop.
-import { type PackedTexts, packTexts, unpackTexts } from "../../auth/packed-texts.ts";
+import { type PackedTexts, packTexts, unpackTexts } from "../../guards/packed-texts.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { parseScanned } from "../../wire/json.ts";
 import { scanValue } from "../../wire/json-scan.ts";

@@ -1,8 +1,8 @@
 // Translates a provider's non-streaming answer from bytes to the bytes that the client receives, with figures about it.
 // The thread for long bodies does this with non-streaming answers (promise 5.8).
 import { estimatedUsage } from "../../accounting/estimate.ts";
-import type { Matches, SentGuard } from "../../auth/guard-search.ts";
-import type { PackedTexts } from "../../auth/packed-texts.ts";
+import type { Matches, SentGuard } from "../../guards/guard-search.ts";
+import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { ChatAnswer, Usage } from "../../core/chat.ts";
 import type { Credential } from "../../core/target.ts";
 import { type DecodeContext, MalformedAnswer, type Provider } from "../../providers/provider.ts";

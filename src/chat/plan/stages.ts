@@ -3,7 +3,7 @@
 // route (limits, policies, settings, retries, timeouts, the record, the answer) is read from there.
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/token-restrictions.ts";
-import type { GuardPolicy } from "../../auth/guarded-text.ts";
+import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { PolicyTarget } from "../../core/policy.ts";

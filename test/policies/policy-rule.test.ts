@@ -10,8 +10,8 @@ import {
   ScopeFacts,
   TargetFacts,
   TokenFacts,
-} from "../../src/auth/policy-facts.ts";
-import { compileRule, RuleError } from "../../src/auth/policy-rule.ts";
+} from "../../src/policies/policy-facts.ts";
+import { compileRule, RuleError } from "../../src/policies/policy-rule.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import type { RuleFacts } from "../../src/core/policy.ts";

@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { RE2JS } from "re2js";
-import { BlockedText, GuardedText, type GuardPolicy, guardText } from "../../src/auth/guarded-text.ts";
-import { PII_CLASSES } from "../../src/auth/detector-classes.ts";
-import { guardsFor } from "./policy-documents.ts";
+import { BlockedText, GuardedText, type GuardPolicy, guardText } from "../../src/guards/guarded-text.ts";
+import { PII_CLASSES } from "../../src/guards/detector-classes.ts";
+import { guardsFor } from "../policies/policy-documents.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";
 
 /** Each is one of its class: made up, with right check digits. */

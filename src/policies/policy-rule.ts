@@ -7,7 +7,7 @@ import type { ASTNode, Environment } from "@marcbachmann/cel-js";
 import type { RE2JS } from "re2js";
 import type { PolicyRule, RuleVariable } from "../core/policy.ts";
 import { RULE_VARIABLES } from "../core/policy.ts";
-import { instructionsOf, linearPattern } from "./pattern-program.ts";
+import { instructionsOf, linearPattern } from "../guards/pattern-program.ts";
 import { CALENDAR_FIELDS, zonedField } from "./zoned-time.ts";
 import {
   ClientFacts,

@@ -1,9 +1,9 @@
 // Policies for tests: documents as the file holds them, configured and compiled.
-import { compilePolicies } from "../../src/auth/policies.ts";
-import { type PolicyDocument, policySchema } from "../../src/auth/policy-settings.ts";
+import { compilePolicies } from "../../src/policies/compile-policies.ts";
+import { type PolicyDocument, policySchema } from "../../src/policies/policy-settings.ts";
 import type { Configured } from "../../src/core/configured.ts";
 import type { PolicySet } from "../../src/core/policy.ts";
-import type { GuardPolicy } from "../../src/auth/guarded-text.ts";
+import type { GuardPolicy } from "../../src/guards/guarded-text.ts";
 
 export function configuredPolicy(
   document: object,

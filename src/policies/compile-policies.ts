@@ -4,7 +4,7 @@ import type { Configured } from "../core/configured.ts";
 import { compileGlob, type Glob } from "../core/glob.ts";
 import type { Policy, PolicyCaller, PolicyRule, PolicySet, PolicyTarget, ProjectPolicies } from "../core/policy.ts";
 import { FactError } from "./policy-facts.ts";
-import { compileGuard } from "./policy-guard.ts";
+import { compileGuard } from "../guards/compile-guard.ts";
 import { compileRule } from "./policy-rule.ts";
 import type { PolicyDocument } from "./policy-settings.ts";
 

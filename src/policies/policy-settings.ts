@@ -1,10 +1,10 @@
 // The document of a policy: the admin API accepts it, the store keeps it, and the section `policies` of the
 // configuration file holds it (promises of chapter 3). A document whose rule or pattern cannot be used is invalid.
 import { z } from "zod";
-import { PII_CLASSES } from "./detector-classes.ts";
-import { NATIONAL_ID_NAMES, type NationalId } from "./detector-national-ids.ts";
-import { guardPattern } from "./policy-guard.ts";
-import { PatternError } from "./pattern-program.ts";
+import { PII_CLASSES } from "../guards/detector-classes.ts";
+import { NATIONAL_ID_NAMES, type NationalId } from "../guards/detector-national-ids.ts";
+import { guardPattern } from "../guards/compile-guard.ts";
+import { PatternError } from "../guards/pattern-program.ts";
 import { compileRule, MAX_RULE, RuleError } from "./policy-rule.ts";
 
 const POLICY_NAME = /^[A-Za-z0-9_.-]{1,64}$/;

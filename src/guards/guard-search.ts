@@ -3,7 +3,7 @@
 // matches as numbers.
 import type { Guard } from "../core/policy.ts";
 import { GuardedText, type GuardPolicy } from "./guarded-text.ts";
-import { openDetector, workOf } from "./policy-guard.ts";
+import { openDetector, workOf } from "./compile-guard.ts";
 
 /** A policy with a guard, in the form in which it is passed to another thread. */
 export interface SentGuard {

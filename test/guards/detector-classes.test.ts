@@ -1,9 +1,9 @@
 // What each class finds and what it leaves alone: numbers, ids and code of everyday texts are no personal data.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { PII_CLASSES } from "../../src/auth/detector-classes.ts";
-import { GuardedText, guardText } from "../../src/auth/guarded-text.ts";
-import { guardsFor } from "./policy-documents.ts";
+import { PII_CLASSES } from "../../src/guards/detector-classes.ts";
+import { GuardedText, guardText } from "../../src/guards/guarded-text.ts";
+import { guardsFor } from "../policies/policy-documents.ts";
 
 const masked = (text: string, guard: object, isJson = false): string =>
   guardText(text, guardsFor({ action: "mask", mask: "#", ...guard }), () => {}, { isJson });
