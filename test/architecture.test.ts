@@ -54,7 +54,11 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
     text: "custom",
     reason: "zod's word for a problem that one finds oneself",
   },
-  { path: "src/cli/simulation/traffic.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
+  {
+    path: "src/diagnostics/simulation/traffic.ts",
+    text: "custom",
+    reason: "zod's word for a problem that one finds oneself",
+  },
   { path: "src/snapshot/configuration.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
 ];
 
@@ -88,7 +92,19 @@ const MAX_HANDLE_LINES = 120;
 const WALL_CLOCK = ["Date.now", "performance.timeOrigin"];
 const STOPWATCH_AND_CHANCE = ["performance.now", "Bun.nanoseconds", "process.hrtime", "process.uptime", "Math.random"];
 /** The layers that decide. Those with drivers (sockets, files, databases) may time themselves and jitter their waits. */
-const RULES = ["core", "accounting", "providers", "guards", "policies", "auth", "admission", "routing", "mcp", "snapshot", "chat"];
+const RULES = [
+  "core",
+  "accounting",
+  "providers",
+  "guards",
+  "policies",
+  "auth",
+  "admission",
+  "routing",
+  "mcp",
+  "snapshot",
+  "chat",
+];
 const ENVIRONMENT = ["process.env", "Bun.env", "import.meta.env"];
 const SOCKETS = new Set([
   "fetch",

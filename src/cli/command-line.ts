@@ -203,7 +203,7 @@ function addTop(program: Command, setCode: (code: number) => void): void {
   )
     .option("--interval <seconds>", "time between readings (default: 1)", positiveNumber)
     .option("--once", "print it once, without a terminal")
-    .action(async (options) => setCode(await (await import("./top/top.ts")).top(options, readEnvironment())));
+    .action(async (options) => setCode(await (await import("./top.ts")).top(options, readEnvironment())));
 }
 
 /** Added to the commands of the admin API for limits: works directly on the store in which several gateways count. */

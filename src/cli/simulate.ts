@@ -4,7 +4,7 @@ import type { Environment } from "../config/environment.ts";
 import { PROVIDER_FAMILIES } from "../gateway.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
-import { chanceOf } from "./simulation/chance.ts";
+import { chanceOf } from "../diagnostics/simulation/chance.ts";
 import {
   type CallRow,
   type Counts,
@@ -14,10 +14,10 @@ import {
   reportOf,
   type TargetRow,
   type Totals,
-} from "./simulation/report.ts";
-import { type Run, runCalls } from "./simulation/run-calls.ts";
-import { readTraffic, type Traffic } from "./simulation/traffic.ts";
-import { createCourses } from "./simulation/upstream-course.ts";
+} from "../diagnostics/simulation/report.ts";
+import { type Run, runCalls } from "../diagnostics/simulation/run-calls.ts";
+import { readTraffic, type Traffic } from "../diagnostics/simulation/traffic.ts";
+import { createCourses } from "../diagnostics/simulation/upstream-course.ts";
 
 export interface SimulateFlags {
   readonly traffic: string;

@@ -22,6 +22,7 @@ export const LAYERS = [
   "http",
   "closing.ts",
   "gateway.ts",
+  "diagnostics",
   "cli",
   "main.ts",
 ] as const;

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { simulation } from "../../src/cli/simulate.ts";
-import type { CallRow, Report, TargetRow } from "../../src/cli/simulation/report.ts";
+import type { CallRow, Report, TargetRow } from "../../src/diagnostics/simulation/report.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
 import { z } from "zod";
-import { trafficShape } from "../../src/cli/simulation/traffic-schema.ts";
+import { trafficShape } from "../../src/diagnostics/simulation/traffic-schema.ts";
 import { readPage, tableBelow } from "../docs/pages.ts";
 import { runCli } from "../harness/gateway-process.ts";
 

@@ -1,9 +1,9 @@
 // `dragoman top`: the arithmetic between two readings, the picture of it, and the command against a real gateway.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { parseExposition } from "../../src/cli/top/exposition.ts";
-import { figuresOf, quantile, type Reading } from "../../src/cli/top/figures.ts";
-import { plainText, screenOf, type View } from "../../src/cli/top/screen.ts";
-import { recent } from "../../src/cli/top/top.ts";
+import { parseExposition } from "../../src/diagnostics/top/exposition.ts";
+import { figuresOf, quantile, type Reading } from "../../src/diagnostics/top/figures.ts";
+import { plainText, screenOf, type View } from "../../src/diagnostics/top/screen.ts";
+import { recent } from "../../src/cli/top.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import {
   cleanEnvironment,

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LLMock } from "@copilotkit/aimock";
 import type { Result } from "../../src/cli/conformance.ts";
-import { CHECKS } from "../../src/cli/conformance/checks.ts";
+import { CHECKS } from "../../src/diagnostics/conformance/checks.ts";
 
 interface Run {
   readonly code: number;

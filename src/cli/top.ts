@@ -1,14 +1,14 @@
 // `dragoman top`: shows live how a running gateway performs. It reads /metrics and /readyz?verbose: on the gateway's
 // machine without a token, from elsewhere with an operator's token, or one with the permission `ops`.
-import type { Environment } from "../../config/environment.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { GatewayFlags } from "../admin/client.ts";
-import { printError, printLine } from "../output.ts";
-import { parseExposition } from "./exposition.ts";
-import { type Figures, figuresOf, type Reading } from "./figures.ts";
-import { plainText, screenOf, type View } from "./screen.ts";
-import { openTerminal } from "./terminal.ts";
+import type { Environment } from "../config/environment.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import type { GatewayFlags } from "./admin/client.ts";
+import { printError, printLine } from "./output.ts";
+import { parseExposition } from "../diagnostics/top/exposition.ts";
+import { type Figures, figuresOf, type Reading } from "../diagnostics/top/figures.ts";
+import { plainText, screenOf, type View } from "../diagnostics/top/screen.ts";
+import { openTerminal } from "../diagnostics/top/terminal.ts";
 
 export interface TopFlags extends GatewayFlags {
   /** Seconds. */
