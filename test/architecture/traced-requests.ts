@@ -1,0 +1,61 @@
+// Sends requests of one kind to a gateway in this process; request-files.ts runs it under coverage.
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readEnvironment } from "../../src/config/environment.ts";
+import { resolveServerOptions } from "../../src/config/server-options.ts";
+import { openGateway, PROVIDER_FAMILIES } from "../../src/gateway.ts";
+import { loadConfiguration } from "../../src/snapshot/configuration.ts";
+import { runCli } from "../harness/gateway-process.ts";
+import { openToolServer, said } from "../harness/tool-server.ts";
+import type { RequestKind } from "./request-files.ts";
+
+const KIND = process.env["TRACED_KIND"] as RequestKind;
+const REQUESTS = Number(process.env["TRACED_REQUESTS"]);
+
+const MESSAGES = [{ role: "user", content: "Hello." }];
+const CHATS: Readonly<Record<Exclude<RequestKind, "admin">, object>> = {
+  plain: { model: "sandbox:echo", messages: MESSAGES },
+  stream: { model: "sandbox:echo", messages: MESSAGES, stream: true },
+  tools: { model: "sandbox:tools", messages: MESSAGES, tools: [{ type: "mcp", server_label: "sky" }] },
+};
+
+test("sends them", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-traced-"));
+  const tools = openToolServer({
+    tools: [{ name: "weather", inputSchema: { type: "object" } as never, run: () => said("It is warm.") }],
+  });
+  const config = join(folder, "dragoman.yaml");
+  await Bun.write(config, `tool_servers:\n  sky: { url: ${JSON.stringify(tools.url)}, require_approval: never }\n`);
+  const environment = readEnvironment({});
+  const file = loadConfiguration({ file: config, families: PROVIDER_FAMILIES, environment });
+  const gateway = await openGateway(
+    {
+      ...resolveServerOptions({ flags: { data: join(folder, "data") }, environment, file }),
+      host: "127.0.0.1",
+      port: 0,
+      logLevel: "silent",
+    },
+    config,
+    environment,
+  );
+  try {
+    const maintainer = ["--project", "default", "--role", "maintainer", "--json"];
+    const { stdout } = await runCli(["token", "create", "--data", join(folder, "data"), ...maintainer]);
+    const { token } = JSON.parse(stdout) as { readonly token: string };
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    for (let count = 0; count < REQUESTS; count++) {
+      const [method, path, body] =
+        KIND === "admin"
+          ? ["POST", "/api/v1/admin/projects/default/routes", { name: `route-${count}`, targets: [{ model: "sandbox:echo" }] }]
+          : ["POST", "/api/v1/chat/completions", CHATS[KIND]];
+      const response = await fetch(`${gateway.url}${path}`, { method, headers, body: JSON.stringify(body) });
+      expect([response.ok, await response.text()]).toEqual([true, expect.anything()]);
+    }
+  } finally {
+    await gateway.close();
+    await tools.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
