@@ -48,7 +48,11 @@ test("sends them", async () => {
     for (let count = 0; count < REQUESTS; count++) {
       const [method, path, body] =
         KIND === "admin"
-          ? ["POST", "/api/v1/admin/projects/default/routes", { name: `route-${count}`, targets: [{ model: "sandbox:echo" }] }]
+          ? [
+              "POST",
+              "/api/v1/admin/projects/default/routes",
+              { name: `route-${count}`, targets: [{ model: "sandbox:echo" }] },
+            ]
           : ["POST", "/api/v1/chat/completions", CHATS[KIND]];
       const response = await fetch(`${gateway.url}${path}`, { method, headers, body: JSON.stringify(body) });
       expect([response.ok, await response.text()]).toEqual([true, expect.anything()]);
