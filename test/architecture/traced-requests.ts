@@ -24,7 +24,7 @@ const CHATS: Readonly<Record<Exclude<RequestKind, "admin">, object>> = {
 test("sends them", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-traced-"));
   const tools = openToolServer({
-    tools: [{ name: "weather", inputSchema: { type: "object" } as never, run: () => said("It is warm.") }],
+    tools: [{ name: "weather", inputSchema: { type: "object" }, run: () => said("It is warm.") }],
   });
   const config = join(folder, "dragoman.yaml");
   await Bun.write(config, `tool_servers:\n  sky: { url: ${JSON.stringify(tools.url)}, require_approval: never }\n`);
