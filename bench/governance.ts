@@ -25,7 +25,7 @@ const OTHERS = { tokens: 10_000, projects: 1_000 };
 const CONNECTIONS = 32;
 /** Process clocks advance in steps of 10 ms, so that shorter rounds would be meaningless. */
 const FULL = { rounds: 4, roundMs: 900, warmUpMs: 1200, others: OTHERS };
-const QUICK = { rounds: 1, roundMs: 300, warmUpMs: 200, others: { tokens: 200, projects: 20 } };
+const QUICK = { rounds: 1, roundMs: 100, warmUpMs: 50, others: { tokens: 200, projects: 20 } };
 type Pace = typeof FULL;
 
 const VARIANTS = ["nothing", "governed", "crowded", "leased"] as const;

@@ -59,7 +59,7 @@ export interface Pace {
   readonly settleMs: number;
 }
 export const FULL: Pace = { warmUpMs: 3000, loadMs: 5000, latencyMs: 3000, openStreams: 1000, settleMs: 30_000 };
-export const QUICK: Pace = { warmUpMs: 250, loadMs: 400, latencyMs: 250, openStreams: 50, settleMs: 500 };
+export const QUICK: Pace = { warmUpMs: 80, loadMs: 150, latencyMs: 100, openStreams: 50, settleMs: 200 };
 
 const CONNECTIONS = 32;
 /** When less than this share of the load's core was idle, the load may have been the bottleneck. */

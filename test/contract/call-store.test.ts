@@ -1,7 +1,7 @@
 // The stores of calls that there are, through the one suite; and what only SQLite in a file can get wrong.
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
@@ -18,6 +18,7 @@ import { callStoreSuite, type CallPlace } from "./call-store.suite.ts";
 const folder = mkdtempSync(join(tmpdir(), "dragoman-calls-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
+let furnishedFile: string | null = null;
 
 /** Of which contents are kept. */
 async function addPlaces(store: Store): Promise<void> {
@@ -32,10 +33,14 @@ async function addPlaces(store: Store): Promise<void> {
 
 async function newFile(): Promise<string> {
   const file = join(folder, `calls-${++files}.db`);
-  const store = await openSqliteStore({ file });
-  await store.migrate();
-  await addPlaces(store);
-  await store.close();
+  if (furnishedFile === null) {
+    furnishedFile = join(folder, "furnished.db");
+    const store = await openSqliteStore({ file: furnishedFile });
+    await store.migrate();
+    await addPlaces(store);
+    await store.close();
+  }
+  copyFileSync(furnishedFile, file);
   return file;
 }
 
@@ -47,7 +52,8 @@ callStoreSuite("a SQLite file", async (): Promise<CallPlace> => {
 const postgres = await startPostgres();
 if (postgres !== null) {
   afterAll(() => postgres.dispose());
-  const newDatabase = async (): Promise<string> => {
+  let furnished: Promise<string> | null = null;
+  const furnish = async (): Promise<string> => {
     const url = await postgres.newDatabase();
     const { store } = openPostgresDatabase({ url });
     await store.migrate();
@@ -55,6 +61,7 @@ if (postgres !== null) {
     await store.close();
     return url;
   };
+  const newDatabase = async (): Promise<string> => await postgres.newDatabase(await (furnished ??= furnish()));
   callStoreSuite("PostgreSQL", async (): Promise<CallPlace> => {
     const calls = openPostgresCalls({ url: await newDatabase() });
     return { calls, dispose: () => calls.close() };

@@ -7,6 +7,7 @@ import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openPostgresEvents } from "../../src/store/postgres-events.ts";
 import { openSqliteEvents } from "../../src/store/sqlite-events.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { migratedDatabases } from "../harness/databases.ts";
 import { startPostgres } from "../harness/postgres-server.ts";
 import { eventQueueSuite, type QueuePlace, someEvent } from "./event-queue.suite.ts";
 
@@ -42,10 +43,10 @@ const server = await startPostgres();
 afterAll(() => server?.dispose());
 
 describe.skipIf(server === null)("with a server", () => {
+  const newDatabase = server === null ? null : migratedDatabases(server);
   eventQueueSuite("PostgreSQL", async (): Promise<QueuePlace> => {
-    const url = await server!.newDatabase();
+    const url = await newDatabase!();
     const { store } = openPostgresDatabase({ url });
-    await store.migrate();
     return { store, open: (options) => openPostgresEvents({ url, ...options }), dispose: () => store.close() };
   });
 });

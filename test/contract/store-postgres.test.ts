@@ -4,6 +4,7 @@ import pg from "pg";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { writes } from "../harness/store-writes.ts";
+import { migratedDatabases } from "../harness/databases.ts";
 import { startPostgres, statement } from "../harness/postgres-server.ts";
 import { storeChangesSuite } from "./store-changes.suite.ts";
 import { storeSuite, type StorePlace } from "./store.suite.ts";
@@ -13,24 +14,22 @@ const server = await startPostgres();
 afterAll(() => server?.dispose());
 
 describe.skipIf(server === null)("with a server", () => {
-  const newDatabase = async (): Promise<StorePlace> => {
-    const url = await server!.newDatabase();
-    return {
-      open: async (options) => openPostgresDatabase({ url, ...options }).store,
-      run: async (sql) => void (await statement(url, sql)),
-      read: (sql) => statement(url, sql),
-      dispose: async () => {},
-    };
-  };
-  storeSuite("PostgreSQL", newDatabase);
-  storeChangesSuite("PostgreSQL", newDatabase);
+  const placeAt = (url: string): StorePlace => ({
+    open: async (options) => openPostgresDatabase({ url, ...options }).store,
+    run: async (sql) => void (await statement(url, sql)),
+    read: (sql) => statement(url, sql),
+    dispose: async () => {},
+  });
+  const newUrl = server === null ? null : migratedDatabases(server);
+  storeSuite("PostgreSQL", async () => placeAt(await server!.newDatabase()));
+  storeChangesSuite("PostgreSQL", async () => placeAt(await newUrl!()));
 });
 
 describe.skipIf(server === null)("a server that is away, frozen or cut off", () => {
+  const newUrl = server === null ? null : migratedDatabases(server);
   const opened = async () => {
-    const url = await server!.newDatabase();
+    const url = await newUrl!();
     const database = openPostgresDatabase({ url, statementTimeoutMs: 300, connectTimeoutMs: 500 });
-    await database.store.migrate();
     return { url, store: database.store };
   };
   const failure = (attempt: Promise<unknown>): Promise<unknown> =>

@@ -1,4 +1,4 @@
-// The databases that the gateway can be kept in, each new and empty, so that one suite runs over all of them.
+// The databases that the gateway can be kept in, each new and without rows, so that one suite runs over all of them.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { openPostgresCalls } from "../../src/store/postgres-calls.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
-import { startPostgres, statement } from "./postgres-server.ts";
+import { type PostgresServer, startPostgres, statement } from "./postgres-server.ts";
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
@@ -52,14 +52,28 @@ export const SQLITE: DatabaseKind = {
   dispose: () => Promise.resolve(),
 };
 
-/** With a server of its own for PostgreSQL, where that is installed. */
+/** Gives the addresses of new databases that have all tables and no row. They are made once, and then copied. */
+export function migratedDatabases(server: PostgresServer): () => Promise<string> {
+  let first: Promise<string> | null = null;
+  const make = async (): Promise<string> => {
+    const url = await server.newDatabase();
+    const { store } = openPostgresDatabase({ url });
+    await store.migrate();
+    await store.close();
+    return url;
+  };
+  return async () => await server.newDatabase(await (first ??= make()));
+}
+
+/** With a server of its own for PostgreSQL, where that is installed. Their tables are there already. */
 export async function allDatabases(): Promise<readonly DatabaseKind[]> {
   const server = await startPostgres();
+  const newDatabase = server === null ? null : migratedDatabases(server);
   const postgres: DatabaseKind = {
     name: "PostgreSQL",
     isMissing: server === null,
     async create() {
-      const url = await server!.newDatabase();
+      const url = await newDatabase!();
       return {
         openStore: (options) => Promise.resolve(openPostgresDatabase({ url, ...options }).store),
         openCalls: () => openPostgresCalls({ url }),

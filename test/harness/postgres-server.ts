@@ -10,8 +10,8 @@ import { endWithThisProcess } from "./server-end.ts";
 export interface PostgresServer {
   /** Of its first database, which is empty: `postgresql://...`. */
   readonly url: string;
-  /** The address of a new, empty database. */
-  newDatabase(): Promise<string>;
+  /** The address of a new database: empty, or a copy of the one at `like`, to which nothing may be connected. */
+  newDatabase(like?: string): Promise<string>;
   /** Ends it as an administrator does: connections are cut, nothing is lost. It comes back with start(). */
   stop(): Promise<void>;
   /** All processes of it at once, as when the power goes. */
@@ -68,6 +68,8 @@ export async function startPostgres(): Promise<PostgresServer | null> {
     "fsync=off",
     "-c",
     "max_connections=200",
+    "-c",
+    "autovacuum=off",
   ];
   let server: Bun.Subprocess | null = null;
   let databases = 0;
@@ -104,9 +106,10 @@ export async function startPostgres(): Promise<PostgresServer | null> {
   await start();
   return {
     url: url("postgres"),
-    async newDatabase() {
+    async newDatabase(like) {
       const name = `test_${++databases}`;
-      await statement(url("postgres"), `create database ${name}`);
+      const template = like === undefined ? "" : ` template ${new URL(like).pathname.slice(1)}`;
+      await statement(url("postgres"), `create database ${name}${template}`);
       return url(name);
     },
     stop: () => end("SIGINT"),
