@@ -3,12 +3,15 @@
 // bytes that stand behind the previous answer on its connection; a connection serves one partition, one request at a time, and none after an answer that forbids it.
 import { afterAll, expect, test } from "bun:test";
 import { createServer, type AddressInfo, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import fc from "fast-check";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import { UpstreamFault, type UpstreamClient } from "../../src/wire/upstream.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
 import { type HttpReading, readHttp } from "./http-reading.ts";
+import { openRandomProxy, proxyPlay, type ProxyPlay, type RandomProxy } from "./random-proxy.ts";
 import { readAll } from "./upstream-calls.ts";
+import { selfSigned } from "./upstream-tls.suite.ts";
 
 /** Each run draws fresh sequences; DRAGOMAN_MODEL_SEED plays those of an earlier run again. */
 const SEED = Number(process.env["DRAGOMAN_MODEL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
@@ -17,6 +20,9 @@ const SEQUENCES = 60;
 const CLOCK_MS = 200;
 /** More than the kernel takes at once, so that an answer can come before its request has left. */
 const LARGE = "x".repeat(6 * 1024 * 1024);
+/** Null without the openssl command; then there are no tunnels. */
+const IDENTITY = selfSigned("IP:127.0.0.1");
+if (IDENTITY === null) console.log("skipped: tunnels, because there is no openssl command to make a certificate with");
 
 // What a server does with one request.
 
@@ -159,6 +165,21 @@ const ask: fc.Arbitrary<Ask> = fc.record({
   begins: fc.constantFrom("behind", "behind", "later", "beside"),
 });
 
+/** How the calls of a sequence reach the server. `forwarded`: it is the proxy, and forwards requests to itself. */
+type Way =
+  | { readonly kind: "direct" | "forwarded" }
+  | { readonly kind: "tunnel"; readonly isSecureProxy: boolean; readonly proxy: readonly ProxyPlay[] };
+const tunnel: fc.Arbitrary<Way> = fc.record({
+  kind: fc.constant("tunnel" as const),
+  isSecureProxy: fc.nat(3).map((one) => one === 0),
+  proxy: fc.array(proxyPlay, { minLength: 1, maxLength: 6 }),
+});
+const way: fc.Arbitrary<Way> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant<Way>({ kind: "direct" }) },
+  { weight: 1, arbitrary: fc.constant<Way>({ kind: "forwarded" }) },
+  { weight: IDENTITY === null ? 0 : 3, arbitrary: tunnel },
+);
+
 interface Told {
   readonly fault: string | null;
   readonly body: string;
@@ -174,17 +195,20 @@ interface Seen {
   readonly writtenBefore: number;
 }
 interface SeenConnection {
+  /** Of the client, or of the proxy before it. */
+  readonly port: number;
   written: string;
   ended: boolean;
   reset: boolean;
   readonly requests: Seen[];
 }
 
-async function openRandomServer(asks: () => readonly Ask[]) {
+async function openRandomServer(asks: () => readonly Ask[], isSecure: boolean) {
   const connections: SeenConnection[] = [];
   const open = new Set<Socket>();
-  const server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
-    const seen: SeenConnection = { written: "", ended: false, reset: false, requests: [] };
+  const accept = (socket: Socket): void => {
+    socket.setNoDelay(true);
+    const seen: SeenConnection = { port: socket.remotePort!, written: "", ended: false, reset: false, requests: [] };
     connections.push(seen);
     open.add(socket);
     socket.on("close", () => open.delete(socket));
@@ -212,9 +236,13 @@ async function openRandomServer(asks: () => readonly Ask[]) {
         headIsPlayed = false;
       }
     });
-  });
+  };
+  const server = isSecure
+    ? createTlsServer({ ...IDENTITY, allowHalfOpen: true }, accept)
+    : createServer({ allowHalfOpen: true }, accept);
+  server.on("tlsClientError", () => undefined);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { server, connections, open, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
+  return { server, connections, open, port: (server.address() as AddressInfo).port };
 }
 
 async function perform(socket: Socket, seen: SeenConnection, { bytes, cuts: at, afterwards }: Play): Promise<void> {
@@ -282,11 +310,17 @@ const asText = (bytes: string): string =>
     .toString("utf8")
     .replace(/^\ufeff/, "");
 
-/** What is wrong with what calls told, by what the server wrote. */
-function judge(asks: readonly Ask[], told: readonly Told[], connections: readonly SeenConnection[]): readonly string[] {
+/** What is wrong with what calls told, by what the server wrote and what the proxy did. */
+function judge(
+  asks: readonly Ask[],
+  told: readonly Told[],
+  connections: readonly SeenConnection[],
+  proxy: RandomProxy | null,
+): readonly string[] {
   const wrong: string[] = [];
   const lastOf = new Map<number, string[] | null>();
-  for (const { written, ended, reset, requests } of connections) {
+  for (const { port, written, ended, reset, requests } of connections) {
+    const isBroken = reset || proxy?.hasSevered(port) === true;
     if (new Set(requests.map(({ id }) => asks[id]!.partition)).size > 1)
       wrong.push("a connection served two partitions");
     let from = 0;
@@ -300,7 +334,7 @@ function judge(asks: readonly Ask[], told: readonly Told[], connections: readonl
       const reading = readHttp(written.slice(from), ended && isLast);
       from += reading.end;
       previous = reading;
-      lastOf.set(id, faultsOf(told[id]!, reading, { ended: ended && isLast, reset: reset && isLast }));
+      lastOf.set(id, faultsOf(told[id]!, reading, { ended: ended && isLast, reset: isBroken && isLast }));
     });
   }
   for (const [id, faults] of lastOf) wrong.push(...(faults ?? []).map((words) => `call ${id}: ${words}`));
@@ -308,6 +342,13 @@ function judge(asks: readonly Ask[], told: readonly Told[], connections: readonl
     if (!lastOf.has(id) && one.fault === null)
       wrong.push(`call ${id} has an answer, and the server never had its request`);
   });
+  if (proxy === null) return wrong;
+  const unsent = told.filter((_, id) => !lastOf.has(id));
+  for (const { fault } of unsent)
+    if (fault !== "connection" && fault !== "timeout") wrong.push(`a call without a tunnel ended with ${fault}`);
+  const failed = unsent.filter(({ fault }) => fault === "connection").length;
+  if (failed > proxy.harmedConnections())
+    wrong.push(`${failed} calls got no tunnel, where the proxy harmed ${proxy.harmedConnections()} connections`);
   return wrong;
 }
 
@@ -345,10 +386,16 @@ test("random servers against an independent reading: no answer is another's, non
   let asks: readonly Ask[] = [];
   const counted = new Map<string, number>();
   await fc.assert(
-    fc.asyncProperty(fc.array(ask, { minLength: 2, maxLength: 14 }), async (chosen) => {
+    fc.asyncProperty(fc.array(ask, { minLength: 2, maxLength: 14 }), way, async (chosen, by) => {
       asks = chosen;
-      const { server, connections, open, url } = await openRandomServer(() => asks);
-      const client = createSocketUpstream();
+      const { server, connections, open, port } = await openRandomServer(() => asks, by.kind === "tunnel");
+      const proxy =
+        by.kind === "tunnel" ? await openRandomProxy(by.proxy, port, by.isSecureProxy ? IDENTITY! : undefined) : null;
+      const client = createSocketUpstream({
+        ...(by.kind === "tunnel" && { ca: IDENTITY!.cert }),
+        ...(by.kind !== "direct" && { proxy: { url: proxy?.url ?? `http://127.0.0.1:${port}`, exceptions: "" } }),
+      });
+      const url = `${by.kind === "tunnel" ? "https" : "http"}://127.0.0.1:${port}/`;
       const told: Promise<Told>[] = [];
       try {
         for (const [id, one] of chosen.entries()) {
@@ -357,9 +404,13 @@ test("random servers against an independent reading: no answer is another's, non
           told.push(call(client, url, id, one));
         }
         const ends = await Promise.all(told);
-        for (const { fault } of ends) counted.set(fault ?? "answer", (counted.get(fault ?? "answer") ?? 0) + 1);
-        expect(judge(chosen, ends, connections)).toEqual([]);
+        for (const { fault } of ends) {
+          counted.set(fault ?? "answer", (counted.get(fault ?? "answer") ?? 0) + 1);
+          if (fault === null) counted.set(by.kind, (counted.get(by.kind) ?? 0) + 1);
+        }
+        expect(judge(chosen, ends, connections, proxy)).toEqual([]);
       } finally {
+        await proxy?.close();
         for (const socket of open) socket.destroy();
         await new Promise<void>((resolve) => server.close(() => resolve()));
       }
