@@ -18,6 +18,7 @@ const SEED = Number(process.env["DRAGOMAN_MODEL_SEED"] ?? Math.floor(Math.random
 const SEQUENCES = 60;
 /** Long enough that only a server that says nothing more runs into them. */
 const CLOCK_MS = 200;
+const CONNECT_MS = 5_000;
 /** More than the kernel takes at once, so that an answer can come before its request has left. */
 const LARGE = "x".repeat(6 * 1024 * 1024);
 /** Null without the openssl command; then there are no tunnels. */
@@ -288,7 +289,7 @@ async function call(
     const response = await client.send(
       { url, headers: { "x-id": String(id) }, body: isLarge ? LARGE : "{}" },
       {
-        connectTimeoutMs: 5_000,
+        connectTimeoutMs: CONNECT_MS,
         firstByteTimeoutMs: CLOCK_MS,
         betweenBytesTimeoutMs: CLOCK_MS,
         signal: new Cancellation(),
@@ -344,8 +345,12 @@ function judge(
   });
   if (proxy === null) return wrong;
   const unsent = told.filter((_, id) => !lastOf.has(id));
-  for (const { fault } of unsent)
-    if (fault !== "connection" && fault !== "timeout") wrong.push(`a call without a tunnel ended with ${fault}`);
+  for (const { fault, tookMs } of unsent) {
+    // A large request may run into the clock of the first byte while the server still reads it; no proxy here is silent.
+    const isOfConnecting = fault === "timeout" && tookMs >= CONNECT_MS;
+    if (isOfConnecting || (fault !== "connection" && fault !== "timeout"))
+      wrong.push(`a call without a tunnel ended with ${fault} after ${tookMs} ms`);
+  }
   const failed = unsent.filter(({ fault }) => fault === "connection").length;
   if (failed > proxy.harmedConnections())
     wrong.push(`${failed} calls got no tunnel, where the proxy harmed ${proxy.harmedConnections()} connections`);
