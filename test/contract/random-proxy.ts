@@ -43,7 +43,10 @@ export const proxyPlay: fc.Arbitrary<ProxyPlay> = fc.oneof(
       answer: tunnelAnswers,
       isTunnel: fc.constant(true),
       isTrickling: fc.boolean(),
-      severAfterBytes: fc.oneof({ weight: 4, arbitrary: fc.constant(Infinity) }, { weight: 1, arbitrary: fc.nat(4_000) }),
+      severAfterBytes: fc.oneof(
+        { weight: 4, arbitrary: fc.constant(Infinity) },
+        { weight: 1, arbitrary: fc.nat(4_000) },
+      ),
     }),
   },
   {
@@ -131,7 +134,9 @@ export async function openRandomProxy(
     socket.resume();
   };
   const server =
-    identity === undefined ? createServer({ allowHalfOpen: true, noDelay: true }, accept) : createTlsServer(identity, accept);
+    identity === undefined
+      ? createServer({ allowHalfOpen: true, noDelay: true }, accept)
+      : createTlsServer(identity, accept);
   server.on("tlsClientError", () => undefined);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
