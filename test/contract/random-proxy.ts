@@ -23,7 +23,7 @@ const tunnelAnswers = fc.constantFrom(
   "HTTP/1.1 200 OK\r\nContent-Length: 40\r\nTransfer-Encoding: gzip\r\n\r\n",
   `HTTP/1.1 100 Continue\r\n\r\n${OPEN}`,
 );
-const refusals = fc.constantFrom(
+const refusalAnswers = fc.constantFrom(
   "",
   "HTTP/1.1 200 O",
   "HTTP/1.1 403 Forbidden\r\n\r\n",
@@ -51,7 +51,7 @@ export const proxyPlay: fc.Arbitrary<ProxyPlay> = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: refusals.map((answer) => ({ answer, isTunnel: false, isTrickling: false, severAfterBytes: Infinity })),
+    arbitrary: refusalAnswers.map((answer) => ({ answer, isTunnel: false, isTrickling: false, severAfterBytes: Infinity })),
   },
 );
 
@@ -115,10 +115,7 @@ export async function openRandomProxy(
         writing = writing.then(() => write(part));
         if (bytesLeft > 0) return;
         severed.add(peer.localPort!);
-        void writing.then(() => {
-          socket.destroy();
-          peer.destroy();
-        });
+        void writing.then(() => [socket, peer].forEach((one) => one.destroy()));
       })
       .on("end", () => void writing.then(() => socket.end()))
       .on("error", () => void writing.then(() => reset(socket)))
