@@ -51,7 +51,12 @@ export const proxyPlay: fc.Arbitrary<ProxyPlay> = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: refusalAnswers.map((answer) => ({ answer, isTunnel: false, isTrickling: false, severAfterBytes: Infinity })),
+    arbitrary: refusalAnswers.map((answer) => ({
+      answer,
+      isTunnel: false,
+      isTrickling: false,
+      severAfterBytes: Infinity,
+    })),
   },
 );
 
