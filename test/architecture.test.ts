@@ -15,7 +15,14 @@ import {
   moduleFormViolations,
   useViolations,
 } from "./architecture/house-rules.ts";
-import { importLawViolations, importRounds, layerOf, LAYERS, packageViolations } from "./architecture/import-law.ts";
+import {
+  importLawViolations,
+  importRounds,
+  layerOf,
+  LAYERS,
+  packageViolations,
+  seamViolations,
+} from "./architecture/import-law.ts";
 import { moduleStateViolations, type StateAllowance } from "./architecture/module-state.ts";
 import { parseFile, readTree, type SourceFile, type Violation } from "./architecture/source-tree.ts";
 import { ORDINARY_WORDS, vendorNames, vendorNameViolations, type Allowance } from "./architecture/vendor-names.ts";
@@ -136,6 +143,9 @@ describe("imports", () => {
   });
   test("go to the own folder or to folders on the left", () => {
     expect(shown(importLawViolations(src))).toEqual([]);
+  });
+  test("of the steps of every call name nothing of one operation", () => {
+    expect(shown(seamViolations(src))).toEqual([]);
   });
   test("never go round", () => {
     expect(importRounds(everything).map((round) => round.join(" -> "))).toEqual([]);
@@ -272,6 +282,13 @@ describe("the judges can fail", () => {
         }),
       ),
     ).toEqual([]);
+  });
+  test("an import from the steps of every call to an operation", () => {
+    const line = 'import { a } from "../answer/a.ts"; import { b } from "../call/b.ts";';
+    expect(shown(seamViolations(tree({ "src/chat/plan/c.ts": line })))).toEqual([
+      "src/chat/plan/c.ts:1 imports src/chat/answer/a.ts, but plan/ serves every operation",
+    ]);
+    expect(seamViolations(tree({ "src/chat/tools/c.ts": line }))).toEqual([]);
   });
   test("a folder without a rank, a way out of src/, and the list itself", () => {
     expect(shown(importLawViolations(tree({ "src/helpers/a.ts": "export const a = 1;" })))).toEqual([

@@ -59,6 +59,34 @@ function judgeEdge(from: string, to: string): string | null {
   return rankOf(to) > rankOf(from) ? `imports ${to}, but ${layerOf(to)} stands to the right of ${layerOf(from)}` : null;
 }
 
+/** Folders of src/chat/ with the steps of every call, and those with what belongs to the operation chat completions. */
+const EVERY_CALL = new Set(["call", "plan", "attempt", "fit", "content", "metering"]);
+const OPERATION = new Set(["request", "answer", "explain", "tools"]);
+/** `<importing file> -> <imported file>`, under src/chat/. */
+const SEAM_EXCEPTIONS: ReadonlySet<string> = new Set([
+  // an entry of `fallbacks` is parsed as a request of its own
+  "fit/entry-request.ts -> request/parse.ts",
+  // the parameters of an entry apply before the tools of servers are offered
+  "fit/entry-request.ts -> tools/offered-tools.ts",
+  // guards on answers search the body that the client receives
+  "call/call-policies.ts -> answer/non-streaming-answer.ts",
+]);
+
+/** The steps of every call do not know the operation that they serve. */
+export function seamViolations(files: readonly SourceFile[]): readonly Violation[] {
+  const inChat = (path: string): readonly string[] => (path.startsWith("src/chat/") ? path.split("/").slice(2) : []);
+  return files.flatMap(({ path, imports }) =>
+    imports.flatMap(({ target, line }) => {
+      const [from, to] = [inChat(path), inChat(target ?? "")];
+      return EVERY_CALL.has(from[0] ?? "") &&
+        OPERATION.has(to[0] ?? "") &&
+        !SEAM_EXCEPTIONS.has(`${from.join("/")} -> ${to.join("/")}`)
+        ? [{ path, line, what: `imports ${target}, but ${from[0]}/ serves every operation` }]
+        : [];
+    }),
+  );
+}
+
 /** Packages: `node:` builtins, Bun's own, and what package.json lists as a dependency of the running gateway. `computed`: files that load what somebody names. */
 export function packageViolations(
   files: readonly SourceFile[],

@@ -19,7 +19,7 @@ import { unnamedFigures } from "../../core/usage.ts";
 import { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallClock } from "./call-clock.ts";
 import type { FittedRequest } from "../fit/fit.ts";
-import { ToolRunRecorder } from "../tools/tool-run-recorder.ts";
+import { ToolRunRecorder } from "./tool-run-recorder.ts";
 
 /** What is known of a call when its request head has arrived. */
 export interface ArrivedCall {

@@ -1,13 +1,12 @@
 // What one attempt reserves, uses and costs. It is charged once, however the attempt ends (promise 4.2,
 // docs/design/sliding-windows.md). A request that reached a provider and was not refused is paid for: by the provider's
 // figures where there are any, otherwise by an estimate, which is at least the prompt and what was generated.
-import { estimatedUsage } from "../../accounting/estimate.ts";
+import { estimatedUsage, type TokenTally } from "../../accounting/estimate.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { AttemptReservation } from "../../admission/call-limits.ts";
 import { type CountedUsage, NO_USAGE } from "../../admission/reservation-estimate.ts";
 import type { ChatRequest, Usage } from "../../core/chat.ts";
 import { countedTokens } from "../../core/usage.ts";
-import type { StreamNormalizer } from "../answer/stream-normalizer.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
 import { promptTokens } from "./attempt-estimate.ts";
@@ -160,14 +159,21 @@ export class AttemptMeter {
   }
 }
 
+/** What the meter reads of a stream that is under way or has ended. */
+export interface StreamFigures {
+  /** As the provider reported it so far; `null` when it has not. */
+  readonly reportedUsage: Usage | null;
+  readonly hasGenerated: boolean;
+  readonly generated: TokenTally;
+  /** Whether the stream ended as it should. */
+  readonly isComplete: boolean;
+}
+
 /**
  * Returns what a stream has used so far; `null` when nothing is known. Figures that came before its end need not
  * contain all that was generated since.
  */
-export function streamUsage(
-  request: ChatRequest,
-  stream: Pick<StreamNormalizer, "reportedUsage" | "hasGenerated" | "generated" | "isComplete">,
-): AttemptUsage | null {
+export function streamUsage(request: ChatRequest, stream: StreamFigures): AttemptUsage | null {
   const { reportedUsage: reported } = stream;
   if (reported !== null && (stream.isComplete || !stream.hasGenerated)) return { usage: reported, isEstimated: false };
   if (!stream.hasGenerated) return null;

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
 import { nextTurn } from "../../wire/turn.ts";
 import type { Call } from "../call/call.ts";
-import type { ToolRunRecorder } from "./tool-run-recorder.ts";
+import type { ToolRunRecorder } from "../call/tool-run-recorder.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";
 
 export type OnActivity = (activity: ToolActivity) => void;

@@ -2,7 +2,7 @@
 // over.
 import type { ErrorCode } from "../../core/errors.ts";
 import type { ToolRun } from "../../core/tool.ts";
-import type { CallClock } from "../call/call-clock.ts";
+import type { CallClock } from "./call-clock.ts";
 
 export class ToolRunRecorder {
   readonly row: Readonly<ToolRun>;
