@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { table } from "../docs/markdown.ts";
+import { attemptOf, bareRecord } from "../test/contract/call-records.ts";
 import type { CallRecord } from "../src/core/record.ts";
 import type { CallStore, LogFilter } from "../src/store/calls.ts";
 import { rowOf } from "../src/store/journal-row.ts";
@@ -89,71 +90,46 @@ function record(number: number, rows: number): CallRecord {
   const model = (token + (mixed % 5 === 0 ? 1 : 0)) % MODELS.length;
   const prompt = 200 + (mixed % 4000);
   const completion = 20 + (mixed % 800);
-  return {
+  return bareRecord({
     traceId: `${mixed.toString(16).padStart(8, "0")}${number.toString(16).padStart(24, "0")}`,
     startedAtMs: FROM + Math.floor((number / rows) * DAYS * DAY_MS),
     clientRequestId: number % 10 === 7 ? `req-${number}` : null,
-    otelTraceId: null,
-    trace: null,
-    rounds: 1,
-    tools: [],
     snapshotVersion: 3,
     tokenId: `token${token}`,
     tenantId: `tenant-${token % 10}`,
     projectId: `project-${token % 40}`,
-    userId: null,
     endUser: mixed % 3 === 0 ? `user-${mixed % 5000}` : null,
     modelAsked: "openai:model",
     route: token % 2 === 0 ? "fast" : "direct",
     provider: model % 4 === 0 ? "anthropic" : "openai",
     model: MODELS[model]!,
     stream: mixed % 2 === 0,
-    explained: false,
     status: failed ? 502 : 200,
     code: failed ? "upstream_error" : null,
-    errorDetail: null,
     dispositions: { temperature: "native", max_completion_tokens: "native" },
     messages: { count: 3, roles: { system: 1, user: 2 }, blocks: ["text"], bodyCharacters: 1200 },
     attempts: [
-      {
+      attemptOf({
         provider: "openai",
-        vendor: "openai",
         model: "model",
         status: failed ? 500 : 200,
         code: failed ? "upstream_error" : null,
-        round: 1,
-        startMs: 1,
-        spanId: null,
         usage: null,
         usageSource: null,
-        toldModel: null,
-        requestId: null,
-        nativeCode: null,
-        retryAfterMs: null,
         headMs: 320,
         firstContentMs: 400,
         totalMs: 1500,
-      },
+      }),
     ],
     finishReasons: ["stop"],
-    nativeFinishReasons: [],
-    finishInferred: false,
-    providerModel: null,
-    providerRequestId: null,
-    unnamedUsage: null,
     usage: failed ? null : { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
     usageSource: failed ? null : "provider",
     cost: failed ? null : { nanoUsd: prompt * 2500 + completion * 10_000, priceId: "genai-prices@0.1.8:openai/gpt-4o" },
-    callerCost: null,
-    limits: [],
-    policies: [],
-    warnings: [],
-    cancelled: false,
     metadata: { team: "search", session: `s${mixed % 50_000}` },
     firstContentMs: 400,
     totalMs: mixed % 20_000,
     ownMs: 0.2,
-  };
+  });
 }
 
 async function questions(calls: CallStore): Promise<Readonly<Record<string, number>>> {

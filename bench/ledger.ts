@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../src/core/clock.ts";
 import { newTraceId } from "../src/core/ids.ts";
+import { attemptOf, bareRecord } from "../test/contract/call-records.ts";
 import type { CallRecord } from "../src/core/record.ts";
 import { Journal } from "../src/store/journal.ts";
 import { type JournalDisk, systemDisk } from "../src/store/journal-disk.ts";
@@ -38,71 +39,41 @@ function aRecord(): CallRecord {
     after: 4,
     wouldRefuse: false,
   }));
-  return {
+  return bareRecord({
     traceId: newTraceId(),
     startedAtMs: systemClock.now(),
-    clientRequestId: null,
-    otelTraceId: null,
-    trace: null,
-    rounds: 1,
-    tools: [],
     snapshotVersion: 3,
     tokenId: "gXjv9JZ7bHQC",
     tenantId: "default",
     projectId: "default",
-    userId: null,
-    endUser: null,
     modelAsked: "openai:gpt-4o",
     route: "direct",
     provider: "openai",
     model: "gpt-4o",
     stream: true,
-    explained: false,
     status: 200,
-    code: null,
-    errorDetail: null,
     dispositions: { temperature: "native", stream: "native", max_completion_tokens: "mapped" },
     messages: { count: 2, roles: { system: 1, user: 1 }, blocks: [], bodyCharacters: 1043 },
     attempts: [
-      {
+      attemptOf({
         provider: "openai",
-        vendor: "openai",
-        model: "gpt-4o",
-        status: 200,
-        code: null,
-        round: 1,
-        startMs: 1,
         spanId: null,
         usage: null,
         usageSource: null,
-        toldModel: null,
-        requestId: null,
-        nativeCode: null,
-        retryAfterMs: null,
         headMs: 1.2341234,
         firstContentMs: 2.1234123,
         totalMs: 4.1234123,
-      },
+      }),
     ],
     finishReasons: ["stop"],
-    nativeFinishReasons: [],
-    finishInferred: false,
-    providerModel: null,
-    providerRequestId: null,
-    unnamedUsage: null,
     usage: { prompt_tokens: 12, completion_tokens: 200, total_tokens: 212 },
     usageSource: "provider",
     cost: { nanoUsd: 123_400, priceId: "openai/gpt-4o@2026-01-01" },
-    callerCost: null,
     limits,
-    policies: [],
-    warnings: [],
-    cancelled: false,
-    metadata: null,
     firstContentMs: 2.123412341234,
     totalMs: 4.1234123412,
     ownMs: 0.0912341234,
-  };
+  });
 }
 
 interface Measured {

@@ -24,56 +24,50 @@ export const DIMENSION_COLUMNS = [
   "model",
 ] as const satisfies readonly (keyof DimensionColumns)[];
 
-export interface CallColumns extends DimensionColumns {
-  readonly trace_id: string;
-  readonly time_ms: bigint;
-  readonly end_user: string;
-  readonly status: bigint;
-  readonly code: string;
-  readonly stream: bigint;
-  readonly cancelled: bigint;
+/** The columns of a call, in the order of the statements that write them. */
+const CALL_COLUMN_TYPES = {
+  trace_id: "text",
+  time_ms: "integer",
+  tenant_id: "text",
+  project_id: "text",
+  token_id: "text",
+  user_id: "text",
+  route: "text",
+  provider: "text",
+  model: "text",
+  end_user: "text",
+  status: "integer",
+  code: "text",
+  stream: "integer",
+  cancelled: "integer",
   /** 1 for an explanation, which sent no request to a provider and is in no sum. */
-  readonly explained: bigint;
-  readonly attempts: bigint;
-  readonly prompt_tokens: bigint;
-  readonly completion_tokens: bigint;
-  readonly cached_tokens: bigint;
-  readonly reasoning_tokens: bigint;
-  readonly cost_nano_usd: bigint | null;
-  readonly total_ms: bigint;
-  readonly first_content_ms: bigint | null;
-  readonly settled: bigint;
+  explained: "integer",
+  attempts: "integer",
+  prompt_tokens: "integer",
+  completion_tokens: "integer",
+  cached_tokens: "integer",
+  reasoning_tokens: "integer",
+  cost_nano_usd: "integer or null",
+  total_ms: "integer",
+  first_content_ms: "integer or null",
+  settled: "integer",
   /** `model` as the client wrote it. */
-  readonly model_asked: string;
+  model_asked: "text",
   /** Of the first choice. */
-  readonly finish_reason: string;
+  finish_reason: "text",
   /** JSON list of the call's rows in `call_tag`; empty when it has none. */
-  readonly tags: string;
-}
+  tags: "text",
+} as const;
 
-export const CALL_COLUMNS = [
-  "trace_id",
-  "time_ms",
-  ...DIMENSION_COLUMNS,
-  "end_user",
-  "status",
-  "code",
-  "stream",
-  "cancelled",
-  "explained",
-  "attempts",
-  "prompt_tokens",
-  "completion_tokens",
-  "cached_tokens",
-  "reasoning_tokens",
-  "cost_nano_usd",
-  "total_ms",
-  "first_content_ms",
-  "settled",
-  "model_asked",
-  "finish_reason",
-  "tags",
-] as const satisfies readonly (keyof CallColumns)[];
+interface ColumnValues {
+  readonly text: string;
+  readonly integer: bigint;
+  readonly "integer or null": bigint | null;
+}
+export type CallColumns = {
+  readonly [Name in keyof typeof CALL_COLUMN_TYPES]: ColumnValues[(typeof CALL_COLUMN_TYPES)[Name]];
+};
+export const CALL_COLUMNS = Object.keys(CALL_COLUMN_TYPES) as readonly (keyof CallColumns)[];
 
 export const DETAIL_COLUMNS = ["trace_id", "time_ms", "record"] as const;
 export const TAG_COLUMNS = ["tag", "time_ms", "trace_id", "tenant_id", "project_id"] as const;

@@ -1,10 +1,12 @@
-// What a journal contains at a start (promise 11.2): calls whose process ended before they did, and damage. Whole
-// entries after damage count; bytes at the end that are not a whole entry were left by a crash, and are cut off.
+// What a journal contains at a start (promise 11.2): calls whose process ended before they did, with what they are charged,
+// and damage. Whole entries after damage count; bytes at the end that are not a whole entry were left by a crash, and are
+// cut off.
 import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import type { CallRecord, LimitOutcome } from "../core/record.ts";
 import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { segmentPath, segmentsOf, setAsidePath } from "./journal-folder.ts";
 import { identityOfBytes, type SegmentIdentity } from "./journal-identity.ts";
-import { startOf, traceIdOf } from "./journal-row.ts";
+import { parseOpening, startOf, traceIdOf } from "./journal-row.ts";
 import type { JournalState } from "./journal-state.ts";
 import { OWNERS_FILE } from "./owner-only.ts";
 
@@ -150,4 +152,31 @@ export function cutTorn(folder: string, { damages, lastSegment, sizes, identitie
     if ((statSync(segmentPath(folder, segment), { throwIfNoEntry: false })?.size ?? 0) > end)
       truncateSync(segmentPath(folder, segment), end);
   }
+}
+
+/**
+ * The record of a call that was in flight when its process ended: what its opening entry says, charged with what the
+ * call had reserved. Throws SyntaxError.
+ */
+export function recordOfKilledCall(opening: string): CallRecord {
+  const call = parseOpening(opening);
+  const limits = call.limits.map((outcome): LimitOutcome => ({ ...outcome, settled: outcome.reserved }));
+  const tokens = reserved("tokens", limits);
+  const nanoUsd = reserved("nano_usd", limits);
+  return {
+    ...call,
+    limits,
+    status: 500,
+    code: "internal_error",
+    errorDetail: "the process ended before the call did",
+    // How the tokens would have been divided between prompt and completion is unknown.
+    usage: tokens === 0 ? null : { prompt_tokens: 0, completion_tokens: tokens, total_tokens: tokens },
+    usageSource: tokens === 0 ? null : "estimated",
+    cost: nanoUsd === 0 ? null : { nanoUsd, priceId: "reservation" },
+  };
+}
+
+/** Every limit with this unit has reserved for the same call, each by its own bound. The largest of them is charged. */
+function reserved(unit: LimitOutcome["unit"], limits: readonly LimitOutcome[]): number {
+  return Math.max(0, ...limits.filter((outcome) => outcome.unit === unit).map((outcome) => outcome.reserved));
 }

@@ -1,7 +1,6 @@
-// The contents of journal entries: a call as it was admitted, and as it ended. An opening entry without a closing one
-// is turned into a record here.
-import type { JsonObject } from "../core/json.ts";
-import type { Attempt, CallRecord, LimitOutcome } from "../core/record.ts";
+// The contents of journal entries: a call as it was admitted, and as it ended.
+import { emptyAttempt, emptyRecord } from "../core/empty-record.ts";
+import type { CallRecord } from "../core/record.ts";
 import { recordText } from "../core/record-text.ts";
 import { parseRecord } from "../wire/record-json.ts";
 import { MAX_TEXT_BYTES } from "./journal-entry.ts";
@@ -11,67 +10,31 @@ import type { LedgerRow } from "./ledger.ts";
 const MAX_TEXT = Math.floor(MAX_TEXT_BYTES / 3);
 const MAX_DETAIL = 16_384;
 
-/** The contents of an opening entry. */
-type Opening = Pick<
-  CallRecord,
-  | "traceId"
-  | "startedAtMs"
-  | "clientRequestId"
-  | "otelTraceId"
-  | "snapshotVersion"
-  | "tokenId"
-  | "tenantId"
-  | "projectId"
-  | "userId"
-  | "endUser"
-  | "modelAsked"
-  | "route"
-  | "provider"
-  | "model"
-  | "stream"
-  | "metadata"
-  | "limits"
->;
+/** The members of a record that an opening entry has, which are known when the first attempt is admitted. */
+function openingOf(record: CallRecord) {
+  return {
+    traceId: record.traceId,
+    startedAtMs: record.startedAtMs,
+    clientRequestId: record.clientRequestId,
+    otelTraceId: record.otelTraceId,
+    snapshotVersion: record.snapshotVersion,
+    tokenId: record.tokenId,
+    tenantId: record.tenantId,
+    projectId: record.projectId,
+    userId: record.userId,
+    endUser: record.endUser,
+    modelAsked: record.modelAsked,
+    route: record.route,
+    provider: record.provider,
+    model: record.model,
+    stream: record.stream,
+    metadata: record.metadata,
+    limits: record.limits,
+  } satisfies Partial<CallRecord>;
+}
 
 export function openingText(record: CallRecord): string {
-  const {
-    traceId,
-    startedAtMs,
-    clientRequestId,
-    otelTraceId,
-    snapshotVersion,
-    tokenId,
-    tenantId,
-    projectId,
-    userId,
-    endUser,
-    modelAsked,
-    route,
-    provider,
-    model,
-    stream,
-    metadata,
-    limits,
-  } = record;
-  const opening: Opening = {
-    traceId,
-    startedAtMs,
-    clientRequestId,
-    otelTraceId,
-    snapshotVersion,
-    tokenId,
-    tenantId,
-    projectId,
-    userId,
-    endUser,
-    modelAsked,
-    route,
-    provider,
-    model,
-    stream,
-    metadata,
-    limits,
-  };
+  const opening = openingOf(record);
   const text = JSON.stringify(opening);
   return text.length <= MAX_TEXT
     ? text
@@ -95,14 +58,24 @@ export function closingText(record: CallRecord): string {
 
 /** Parses a record of any version; members that its version did not have are empty. Throws SyntaxError. */
 export function parseClosing(text: string): CallRecord {
-  const record = { ...EMPTY, ...parseRecord<CallRecord>(text) };
-  return {
-    ...record,
-    attempts: record.attempts.map((attempt) =>
-      "requestId" in attempt ? attempt : { ...LATER_OF_ATTEMPTS, ...(attempt as Attempt) },
-    ),
-  };
+  const record = { ...EMPTY_RECORD, ...parseRecord<CallRecord>(text) };
+  return { ...record, attempts: record.attempts.map((attempt) => ({ ...EMPTY_ATTEMPT, ...attempt })) };
 }
+
+/** Parses an opening entry of any version as the record of a call that has not ended. Throws SyntaxError. */
+export function parseOpening(text: string): CallRecord {
+  return { ...EMPTY_RECORD, ...parseRecord<ReturnType<typeof openingOf>>(text) };
+}
+
+const EMPTY_RECORD = emptyRecord({
+  traceId: "",
+  startedAtMs: 0,
+  clientRequestId: null,
+  otelTraceId: null,
+  trace: null,
+  snapshotVersion: 0,
+});
+const EMPTY_ATTEMPT = emptyAttempt({ provider: "", vendor: null, model: "", round: 1, startMs: 0, spanId: null });
 
 /** A row for the database. Its text is decoded and its record parsed only when they are read. */
 export function rowOf(bytes: Buffer, settled: boolean): LedgerRow {
@@ -130,85 +103,3 @@ export function startOf(text: string): number {
 }
 const START = /"startedAtMs":(\d+)/;
 const START_WITHIN = 96;
-
-/**
- * The record of a call that was in flight when the process ended: it is charged with its reservation (promise 11.2).
- * Throws SyntaxError.
- */
-export function unsettledRecord(openingJson: string): CallRecord {
-  const opening = parseRecord<Opening>(openingJson);
-  const limits = (opening.limits ?? []).map((outcome): LimitOutcome => ({ ...outcome, settled: outcome.reserved }));
-  const reserved = (unit: LimitOutcome["unit"]): number =>
-    Math.max(0, ...limits.filter((outcome) => outcome.unit === unit).map((outcome) => outcome.reserved));
-  const tokens = reserved("tokens");
-  const nanoUsd = reserved("nano_usd");
-  return {
-    ...EMPTY,
-    ...opening,
-    limits,
-    status: 500,
-    code: "internal_error",
-    errorDetail: "the process ended before the call did",
-    // How the tokens would have been divided between prompt and completion is unknown.
-    usage: tokens === 0 ? null : { prompt_tokens: 0, completion_tokens: tokens, total_tokens: tokens },
-    usageSource: tokens === 0 ? null : "estimated",
-    cost: nanoUsd === 0 ? null : { nanoUsd, priceId: "reservation" },
-  };
-}
-
-const LATER_OF_ATTEMPTS = {
-  toldModel: null,
-  requestId: null,
-  vendor: null,
-  round: 1,
-  startMs: 0,
-  spanId: null,
-  usage: null,
-  usageSource: null,
-} satisfies Partial<Attempt>;
-
-const EMPTY: CallRecord = {
-  traceId: "",
-  startedAtMs: 0,
-  clientRequestId: null,
-  otelTraceId: null,
-  trace: null,
-  snapshotVersion: 0,
-  tokenId: null,
-  tenantId: null,
-  projectId: null,
-  userId: null,
-  endUser: null,
-  modelAsked: null,
-  route: null,
-  provider: null,
-  model: null,
-  stream: false,
-  explained: false,
-  status: 0,
-  code: null,
-  errorDetail: null,
-  dispositions: {},
-  messages: null,
-  attempts: [],
-  rounds: 1,
-  tools: [],
-  finishReasons: [],
-  nativeFinishReasons: [],
-  finishInferred: false,
-  providerModel: null,
-  providerRequestId: null,
-  usage: null,
-  usageSource: null,
-  unnamedUsage: null,
-  cost: null,
-  callerCost: null,
-  limits: [],
-  policies: [],
-  warnings: [],
-  cancelled: false,
-  metadata: null as JsonObject | null,
-  firstContentMs: null,
-  totalMs: 0,
-  ownMs: 0,
-};

@@ -21,8 +21,13 @@ import {
 } from "./journal-folder.ts";
 import { identityOf, newRandomName } from "./journal-identity.ts";
 import { metJournals, moment, reportMissing } from "./journal-missing.ts";
-import { cutTorn, type InspectOptions, inspectJournal, type JournalFindings } from "./journal-recovery.ts";
-import { unsettledRecord } from "./journal-row.ts";
+import {
+  cutTorn,
+  type InspectOptions,
+  inspectJournal,
+  type JournalFindings,
+  recordOfKilledCall,
+} from "./journal-recovery.ts";
 import {
   type EarlierJournal,
   earlierNumber,
@@ -213,7 +218,7 @@ async function openJournal(
     onMended: (words) => tell("warn", `the ledger can be written again: ${words}`),
   });
   await journal.start();
-  const recovered = findings.openings.map(unsettledRecord);
+  const recovered = findings.openings.map(recordOfKilledCall);
   for (const record of recovered) journal.addUnsettled(record);
   await journal.synced();
   if (recovered.length > 0)

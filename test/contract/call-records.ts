@@ -1,5 +1,7 @@
-// Records of calls for tests of what keeps them.
-import type { CallRecord } from "../../src/core/record.ts";
+// Records of calls for tests of what is made of them: `recordOf` for any answered call, `bareRecord` where absent fields
+// matter.
+import { emptyAttempt, emptyRecord } from "../../src/core/empty-record.ts";
+import type { Attempt, CallRecord } from "../../src/core/record.ts";
 import type { LedgerRow } from "../../src/store/ledger.ts";
 
 export const HOUR_MS = 3_600_000;
@@ -17,40 +19,20 @@ export interface CallParts extends Partial<Omit<CallRecord, "usage" | "cost">> {
   readonly costNanoUsd?: number | null;
 }
 
+/** A call that was answered. */
 export function recordOf({ tokens = [100, 10], costNanoUsd = 1000, ...parts }: CallParts = {}): CallRecord {
   const [prompt, completion, cached, reasoning] = tokens ?? [0, 0];
-  return {
-    traceId: newTraceId(),
+  return bareRecord({
     startedAtMs: DAY_ONE,
-    clientRequestId: null,
-    otelTraceId: null,
-    trace: null,
-    rounds: 1,
-    tools: [],
-    snapshotVersion: 1,
     tokenId: "tok",
     tenantId: "acme",
     projectId: "site",
-    userId: null,
-    endUser: null,
     modelAsked: "openai:gpt-4o",
     route: "direct",
     provider: "openai",
     model: "gpt-4o",
-    stream: false,
-    explained: false,
     status: 200,
-    code: null,
-    errorDetail: null,
-    dispositions: {},
-    messages: null,
-    attempts: [],
     finishReasons: ["stop"],
-    nativeFinishReasons: [],
-    finishInferred: false,
-    providerModel: null,
-    providerRequestId: null,
-    unnamedUsage: null,
     usage:
       tokens === null
         ? null
@@ -63,15 +45,30 @@ export function recordOf({ tokens = [100, 10], costNanoUsd = 1000, ...parts }: C
           },
     usageSource: tokens === null ? null : "provider",
     cost: costNanoUsd === null ? null : { nanoUsd: costNanoUsd, priceId: "p" },
-    callerCost: null,
-    limits: [],
-    policies: [],
-    warnings: [],
-    cancelled: false,
-    metadata: null,
     firstContentMs: 20,
     totalMs: 200,
     ownMs: 1,
+    ...parts,
+  });
+}
+
+/** A call of which nothing is known but these parts. */
+export function bareRecord(parts: Partial<CallRecord> = {}): CallRecord {
+  const arrived = { clientRequestId: null, otelTraceId: null, trace: null, snapshotVersion: 1 };
+  return { ...emptyRecord({ ...arrived, traceId: newTraceId(), startedAtMs: DAY_ONE }), ...parts };
+}
+
+/** An upstream request that was answered. */
+export function attemptOf(parts: Partial<Attempt> = {}): Attempt {
+  const sent = { provider: "mine", vendor: "openai", model: "gpt-4o", round: 1, startMs: 2, spanId: "a".repeat(16) };
+  return {
+    ...emptyAttempt(sent),
+    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+    usageSource: "provider",
+    status: 200,
+    headMs: 30,
+    firstContentMs: 52,
+    totalMs: 90,
     ...parts,
   };
 }

@@ -17,7 +17,7 @@ import type {
 import { LATENCY_BOUNDS_MS } from "../../src/store/calls.ts";
 import type { LedgerRow, ShippedPlace } from "../../src/store/ledger.ts";
 import type { Replica } from "../../src/store/replicas.ts";
-import { DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
+import { attemptOf, DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
 import { logSuite, type NewStore } from "./log-search.suite.ts";
 
 export interface CallPlace {
@@ -377,16 +377,7 @@ function listSuite(newStore: NewStore): void {
         startedAtMs: DAY_ONE + 5,
         tokens: [10, 5, 4, 3],
         costNanoUsd: 9_007_199_254_740_991,
-        attempts: [1, 2].map(() => ({
-          usageSource: null,
-          round: 1,
-          spanId: null,
-          startMs: 0,
-          usage: null,
-          vendor: null,
-          toldModel: null,
-          requestId: null,
-        })) as unknown as CallRecord["attempts"],
+        attempts: [attemptOf(), attemptOf({ round: 2 })],
         stream: true,
         cancelled: true,
         firstContentMs: 12.4,

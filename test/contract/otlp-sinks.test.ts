@@ -11,7 +11,8 @@ import { newSpanId } from "../../src/core/ids.ts";
 import { type OtlpReceiver, otlpReceiver } from "../harness/otlp-receiver.ts";
 import type { ReceivedSpan } from "../harness/otlp-messages.ts";
 import { httpSinkSuite, type Receiving, recordedCalls, sinkSuite } from "./sink.suite.ts";
-import { attemptOf, toolOf, tracedCall } from "../observe/integrations/traced-calls.ts";
+import { attemptOf } from "./call-records.ts";
+import { toolOf, tracedCall } from "../observe/integrations/traced-calls.ts";
 
 const SOON = (): AbortSignal => AbortSignal.timeout(5000);
 /** The protocol's own list: https://opentelemetry.io/docs/specs/otlp/#retryable-response-codes */

@@ -6,6 +6,7 @@ import { NOUNS } from "../../src/cli/admin/nouns.ts";
 import { parseCallerHeaders } from "../../src/chat/fit/caller-headers.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { CallRecord } from "../../src/core/record.ts";
+import { attemptOf, bareRecord } from "../contract/call-records.ts";
 import { VERSION } from "../../src/core/version.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { SANDBOX_MODELS } from "../../src/providers/sandbox/provider.ts";
@@ -134,25 +135,17 @@ const FULL: Required<CallRecord> = {
     spanId: null,
   })),
   attempts: [
-    {
+    attemptOf({
       provider: "sandbox",
-      vendor: null,
       model: "echo",
       status: 500,
       code: "upstream_error",
       round: 2,
-      startMs: 1,
-      spanId: null,
       usage: { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 },
       usageSource: "estimated",
-      toldModel: null,
-      requestId: null,
       nativeCode: "server_error",
       retryAfterMs: 2000,
-      headMs: 1,
-      firstContentMs: 2,
-      totalMs: 3,
-    },
+    }),
   ],
   finishReasons: ["stop"],
   nativeFinishReasons: ["eos"],
@@ -206,6 +199,15 @@ describe("docs/operations.md", () => {
   test("log fields: those of a line in which nothing is absent", () => {
     const line = JSON.parse(callLine(FULL)) as Record<string, unknown>;
     expect(sorted(wordsIn(tableBelow(operations, "## Logs")))).toEqual(sorted(fieldNames(line)));
+  });
+  test("log fields: a field of the record changes the line, if it is not in this list", () => {
+    const bare = bareRecord({ totalMs: -1, ownMs: -1, status: -1, snapshotVersion: -1, rounds: -1, startedAtMs: -1 });
+    const silent = Object.keys(FULL).filter((name) => {
+      const without = { ...FULL, [name]: bare[name as keyof CallRecord] };
+      return callLine(without) === callLine(FULL);
+    });
+    // the ids of its spans are in the traces
+    expect(silent).toEqual(["trace"]);
   });
   test("other lines: each message that the code writes, at its level", () => {
     const written = readTree(projectFolder, [

@@ -4,55 +4,7 @@ import type { CallRecord } from "../../src/core/record.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { observers } from "../../src/observe/observer.ts";
 import { parseJson } from "../../src/wire/json.ts";
-
-function record(over: Partial<CallRecord> = {}): CallRecord {
-  return {
-    traceId: "0".repeat(32),
-    startedAtMs: 1_767_225_600_000,
-    clientRequestId: null,
-    otelTraceId: null,
-    trace: null,
-    rounds: 1,
-    tools: [],
-    snapshotVersion: 1,
-    tokenId: null,
-    tenantId: null,
-    projectId: null,
-    userId: null,
-    endUser: null,
-    modelAsked: null,
-    route: null,
-    provider: null,
-    model: null,
-    stream: false,
-    explained: false,
-    status: 200,
-    code: null,
-    errorDetail: null,
-    dispositions: {},
-    messages: null,
-    attempts: [],
-    finishReasons: [],
-    nativeFinishReasons: [],
-    finishInferred: false,
-    providerModel: null,
-    providerRequestId: null,
-    unnamedUsage: null,
-    usage: null,
-    usageSource: null,
-    cost: null,
-    callerCost: null,
-    limits: [],
-    policies: [],
-    warnings: [],
-    cancelled: false,
-    metadata: null,
-    firstContentMs: null,
-    totalMs: 1,
-    ownMs: 1,
-    ...over,
-  };
-}
+import { attemptOf, bareRecord } from "../contract/call-records.ts";
 
 const figures: Readonly<Record<string, unknown>> = {
   "a text that looks like a line": '1}\n{"level":"info","forged":true',
@@ -69,7 +21,7 @@ for (const [what, figure] of Object.entries(figures))
       prompt_tokens_details: { cached_tokens: figure },
       completion_tokens_details: { reasoning_tokens: figure },
     };
-    const line = callLine(record({ usage: usage as unknown as CallRecord["usage"], usageSource: "provider" }));
+    const line = callLine(bareRecord({ usage: usage as unknown as CallRecord["usage"], usageSource: "provider" }));
     expect(line).not.toContain("\n");
     const told = JSON.parse(line) as Record<string, unknown>;
     expect(told).toMatchObject({ prompt_tokens: 1, msg: "call" });
@@ -84,7 +36,7 @@ test("[d11.1] figures stand in the line, zero too", () => {
     prompt_tokens_details: { cached_tokens: 0 },
     completion_tokens_details: { reasoning_tokens: 7 },
   };
-  expect(JSON.parse(callLine(record({ usage, usageSource: "provider" })))).toMatchObject({
+  expect(JSON.parse(callLine(bareRecord({ usage, usageSource: "provider" })))).toMatchObject({
     cached_tokens: 0,
     reasoning_tokens: 7,
   });
@@ -92,25 +44,7 @@ test("[d11.1] figures stand in the line, zero too", () => {
 
 test("[d11.1] whatever is said at will is cut, so that no call is too long to be logged", () => {
   const long = "x".repeat(1_000_000);
-  const attempt = {
-    provider: "openai",
-    vendor: null,
-    model: "m",
-    status: 400,
-    code: null,
-    round: 1,
-    startMs: 1,
-    spanId: null,
-    usage: null,
-    usageSource: null,
-    toldModel: null,
-    requestId: null,
-    nativeCode: long,
-    retryAfterMs: null,
-    headMs: null,
-    firstContentMs: null,
-    totalMs: null,
-  };
+  const attempt = attemptOf({ provider: "openai", status: 400, nativeCode: long });
   const dispositions = Object.fromEntries(
     Array.from({ length: 100_000 }, (_, index) => [
       `${index}_${long.slice(0, index === 0 ? 5000 : 10)}`,
@@ -118,7 +52,7 @@ test("[d11.1] whatever is said at will is cut, so that no call is too long to be
     ]),
   );
   const line = callLine(
-    record({
+    bareRecord({
       modelAsked: long,
       errorDetail: long,
       clientRequestId: long,
@@ -147,7 +81,7 @@ test("[d11.1, d10.4] rounds and tools stand in the line, and of very many tools 
     resultBytes: null,
     spanId: null,
   };
-  const line = callLine(record({ rounds: 2, tools: Array.from({ length: 1000 }, () => run) }));
+  const line = callLine(bareRecord({ rounds: 2, tools: Array.from({ length: 1000 }, () => run) }));
   expect(line.length).toBeLessThan(128 * 1024);
   const told = JSON.parse(line);
   expect([told.rounds, told.tools.length, told.tools_left_out]).toEqual([2, 128, 872]);
@@ -160,13 +94,13 @@ test("[d11.1, d10.4] rounds and tools stand in the line, and of very many tools 
     start_ms: 1,
     total_ms: 3,
   });
-  expect(JSON.parse(callLine(record()))).not.toContainAnyKeys(["rounds", "tools"]);
+  expect(JSON.parse(callLine(bareRecord()))).not.toContainAnyKeys(["rounds", "tools"]);
 });
 
 test("[d11.1] line ends and control characters of any field are escaped", () => {
   const nasty = 'a\r\n\u001b[2J\u0000"\ud800\\';
   const line = callLine(
-    record({
+    bareRecord({
       modelAsked: nasty,
       clientRequestId: nasty,
       metadata: { [nasty]: nasty },
@@ -188,8 +122,8 @@ test("[d11.4] an observer that throws takes neither the record from the others n
     },
   };
   const all = observers([failing, { publish: ({ traceId }) => told.push(traceId) }], (fault) => faults.push(fault));
-  all.publish(record({ traceId: "a" }));
-  all.publish(record({ traceId: "b" }));
+  all.publish(bareRecord({ traceId: "a" }));
+  all.publish(bareRecord({ traceId: "b" }));
   expect(told).toEqual(["a", "b"]);
   expect(faults).toHaveLength(2);
 });

@@ -6,8 +6,7 @@ import { systemClock } from "../../src/core/clock.ts";
 import { EntryEncoder, type JournalEntry, readEntry } from "../../src/store/journal-entry.ts";
 import { type JournalDisk, systemDisk } from "../../src/store/journal-disk.ts";
 import { segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
-import { inspectJournal } from "../../src/store/journal-recovery.ts";
-import { unsettledRecord } from "../../src/store/journal-row.ts";
+import { inspectJournal, recordOfKilledCall } from "../../src/store/journal-recovery.ts";
 import type { LedgerSink } from "../../src/store/ledger.ts";
 import { openLedger } from "../../src/store/open-ledger.ts";
 import { aCall, ended, newFolder, newJournal, release, testDisk, testSink, outcome, until } from "./ledger-parts.ts";
@@ -128,13 +127,13 @@ test("[d11.2] what further attempts have reserved is charged too", async () => {
   void journal.close(journal.open(other), ended(other));
   journal.reopen(entry, { ...call, limits: [outcome("tokens", 350)] });
   const { openings } = inspectJournal(folder);
-  expect(openings.map((opening) => unsettledRecord(opening).usage?.total_tokens)).toEqual([350]);
+  expect(openings.map((opening) => recordOfKilledCall(opening).usage?.total_tokens)).toEqual([350]);
   while (segmentsOf(folder).length < 3) void journal.close(journal.open(aCall()), ended(aCall()));
   for (const segment of [1, 2]) await release(folder, journal, segment);
   expect(
     inspectJournal(folder)
       .openings.filter((opening) => opening.includes(call.traceId))
-      .map((opening) => unsettledRecord(opening).usage?.total_tokens),
+      .map((opening) => recordOfKilledCall(opening).usage?.total_tokens),
   ).toEqual([350]);
   await journal.end();
 });
@@ -145,7 +144,7 @@ test("[d11.2] a call that was under way is charged with its reservation", () => 
     model: "gpt",
     limits: [outcome("requests", 1), outcome("tokens", 500), outcome("tokens", 700), outcome("nano_usd", 12_000)],
   });
-  expect(unsettledRecord(JSON.stringify(call))).toMatchObject({
+  expect(recordOfKilledCall(JSON.stringify(call))).toMatchObject({
     traceId: call.traceId,
     projectId: "default",
     provider: "openai",
@@ -161,7 +160,7 @@ test("[d11.2] a call that was under way is charged with its reservation", () => 
       { reserved: 12_000, settled: 12_000 },
     ],
   });
-  expect(unsettledRecord(JSON.stringify(aCall()))).toMatchObject({ usage: null, cost: null });
+  expect(recordOfKilledCall(JSON.stringify(aCall()))).toMatchObject({ usage: null, cost: null });
 });
 
 describe("a start after a crash", () => {

@@ -10,9 +10,9 @@ import { Journal, type JournalOptions } from "../../src/store/journal.ts";
 import { type JournalDisk, systemDisk } from "../../src/store/journal-disk.ts";
 import { segmentPath } from "../../src/store/journal-folder.ts";
 import { newRandomName } from "../../src/store/journal-identity.ts";
-import { parseClosing } from "../../src/store/journal-row.ts";
 import type { ShipperOptions } from "../../src/store/journal-shipper.ts";
 import type { LedgerRow, LedgerSink, ShippedPlace } from "../../src/store/ledger.ts";
+import { bareRecord } from "../contract/call-records.ts";
 import { DiskRoom, diskFull } from "./disk-room.ts";
 
 const folders: string[] = [];
@@ -26,8 +26,7 @@ export function newFolder(): string {
 
 /** A call that was admitted. */
 export function aCall(more: Partial<CallRecord> = {}): CallRecord {
-  return {
-    ...parseClosing("{}"),
+  return bareRecord({
     traceId: newTraceId(),
     startedAtMs: 1_767_225_600_000,
     tokenId: "t1",
@@ -36,7 +35,7 @@ export function aCall(more: Partial<CallRecord> = {}): CallRecord {
     modelAsked: "sandbox:echo",
     route: "direct",
     ...more,
-  };
+  });
 }
 
 /** The same at its end. */

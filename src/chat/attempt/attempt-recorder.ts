@@ -1,4 +1,5 @@
 // The row of one upstream request in the record of its call. Only this class changes the row.
+import { emptyAttempt, type SentAttempt } from "../../core/empty-record.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import type { Usage } from "../../core/chat.ts";
 import type { Attempt, UsageSource } from "../../core/record.ts";
@@ -10,28 +11,9 @@ export class AttemptRecorder {
   readonly #clock: CallClock;
 
   /** Called when the request is about to be sent. */
-  constructor(request: Pick<Attempt, "provider" | "vendor" | "model" | "round" | "spanId">, clock: CallClock) {
+  constructor(request: Omit<SentAttempt, "startMs">, clock: CallClock) {
     this.#clock = clock;
-    const { provider, vendor, model, round, spanId } = request;
-    this.row = this.#row = {
-      provider,
-      vendor,
-      model,
-      round,
-      startMs: clock.elapsedMs(),
-      spanId,
-      usage: null,
-      usageSource: null,
-      status: null,
-      code: null,
-      toldModel: null,
-      requestId: null,
-      nativeCode: null,
-      retryAfterMs: null,
-      headMs: null,
-      firstContentMs: null,
-      totalMs: null,
-    };
+    this.row = this.#row = emptyAttempt({ ...request, startMs: clock.elapsedMs() });
   }
 
   /**

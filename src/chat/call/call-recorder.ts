@@ -2,6 +2,7 @@
 // in lists of their own, to which the record refers, and each attempt and tool run has its own recorder.
 import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { ChatRequest, FinishReason, Usage } from "../../core/chat.ts";
+import { type ArrivedCall, emptyRecord } from "../../core/empty-record.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { newSpanId } from "../../core/ids.ts";
 import type { AccessToken, Principal } from "../../core/identity.ts";
@@ -14,24 +15,11 @@ import {
   type PolicyOutcome,
 } from "../../core/record.ts";
 import type { ToolRun } from "../../core/tool.ts";
-import type { TraceContext } from "../../core/trace.ts";
 import { unnamedFigures } from "../../core/usage.ts";
 import { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallClock } from "./call-clock.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { ToolRunRecorder } from "./tool-run-recorder.ts";
-
-/** What is known of a call when its request head has arrived. */
-export interface ArrivedCall {
-  readonly traceId: string;
-  /** Milliseconds since 1970. */
-  readonly startedAtMs: number;
-  readonly clientRequestId: string | null;
-  readonly otelTraceId: string | null;
-  /** `null` when the call is not traced. */
-  readonly trace: TraceContext | null;
-  readonly snapshotVersion: number;
-}
 
 /** Usage and whether it is estimated. */
 interface NotedUsage {
@@ -60,46 +48,9 @@ export class CallRecorder {
 
   constructor(arrived: ArrivedCall, clock: CallClock) {
     this.#clock = clock;
-    this.record = this.#record = {
-      ...arrived,
-      tokenId: null,
-      tenantId: null,
-      projectId: null,
-      userId: null,
-      endUser: null,
-      modelAsked: null,
-      route: null,
-      provider: null,
-      model: null,
-      stream: false,
-      explained: false,
-      status: 0,
-      code: null,
-      errorDetail: null,
-      dispositions: {},
-      messages: null,
-      attempts: this.#attemptRows,
-      rounds: 1,
-      tools: this.#toolRows,
-      finishReasons: [],
-      nativeFinishReasons: [],
-      finishInferred: false,
-      providerModel: null,
-      providerRequestId: null,
-      usage: null,
-      usageSource: null,
-      unnamedUsage: null,
-      cost: null,
-      callerCost: null,
-      limits: [],
-      policies: [],
-      warnings: [],
-      cancelled: false,
-      metadata: null,
-      firstContentMs: null,
-      totalMs: 0,
-      ownMs: 0,
-    };
+    this.record = this.#record = emptyRecord(arrived);
+    this.#record.attempts = this.#attemptRows;
+    this.#record.tools = this.#toolRows;
   }
 
   readonly authenticated = (token: AccessToken): void => {

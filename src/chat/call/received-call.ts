@@ -2,13 +2,14 @@
 // the request are known later (call.ts).
 import { clientAddress } from "../../auth/client-address.ts";
 import type { ChatRequest } from "../../core/chat.ts";
+import type { ArrivedCall } from "../../core/empty-record.ts";
 import { asGatewayError } from "../../core/errors.ts";
 import { newSpanId, newTraceId } from "../../core/ids.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { beginTrace, parseTraceparent } from "../../core/trace.ts";
 import { CallClock } from "./call-clock.ts";
 import { CallLifetime } from "./call-lifetime.ts";
-import { type ArrivedCall, CallRecorder } from "./call-recorder.ts";
+import { CallRecorder } from "./call-recorder.ts";
 import type { ChatContext } from "./context.ts";
 import { corsHeaders, errorResponse, providerHeaders } from "./reply-headers.ts";
 

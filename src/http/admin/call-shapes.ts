@@ -2,7 +2,6 @@
 import { z } from "zod";
 import { usd } from "../../accounting/price.ts";
 import type { TenantOrProject } from "../../auth/grants.ts";
-import type { JsonObject } from "../../core/json.ts";
 import type { CallScope, CallStore, CallSummary } from "../../store/calls.ts";
 import { instant, iso, time } from "./schemas.ts";
 
@@ -39,6 +38,9 @@ export const CALL_SHAPE = {
       "False if the gateway process ended before the call did; the call was then charged what was reserved for it.",
   }),
 };
+
+/** A call as reports and lists show it. */
+export type ShownCall = z.input<z.ZodObject<typeof CALL_SHAPE>>;
 
 export const word = z.string().min(1).max(400).optional();
 /** The tenant and project that a query may name when the path does not name them. */
@@ -84,7 +86,7 @@ export function scopeOf(
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-export function shownCall(of: CallSummary): JsonObject {
+export function shownCall(of: CallSummary): ShownCall {
   return {
     trace_id: of.traceId,
     at: iso(of.timeMs),

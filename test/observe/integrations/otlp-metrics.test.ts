@@ -9,7 +9,8 @@ import { ProtobufWriter } from "../../../src/wire/protobuf.ts";
 import { readPage, tableBelow } from "../../docs/pages.ts";
 import { decodeMetrics, type ReceivedMetric, type ReceivedPoint } from "../../harness/otlp-messages.ts";
 import { otlpReceiver } from "../../harness/otlp-receiver.ts";
-import { attemptOf, toolOf, tracedCall } from "./traced-calls.ts";
+import { attemptOf } from "../../contract/call-records.ts";
+import { toolOf, tracedCall } from "./traced-calls.ts";
 
 const START_MS = 1_767_225_600_000;
 

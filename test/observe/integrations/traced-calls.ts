@@ -1,34 +1,11 @@
 // Records of calls that were traced, for the tests of what is made of them.
-import type { Attempt, CallRecord } from "../../../src/core/record.ts";
+import type { CallRecord } from "../../../src/core/record.ts";
 import type { ToolRun } from "../../../src/core/tool.ts";
 import type { RecordedCall } from "../../../src/observe/integrations/sink.ts";
-import { recordOf } from "../../contract/call-records.ts";
+import { attemptOf, recordOf } from "../../contract/call-records.ts";
 
 export const TRACE = "0af7651916cd43dd8448eb211c80319c";
 export const CALL_SPAN = "00f067aa0ba902b7";
-
-export function attemptOf(parts: Partial<Attempt> = {}): Attempt {
-  return {
-    provider: "mine",
-    vendor: "openai",
-    model: "gpt-4o",
-    round: 1,
-    startMs: 2,
-    spanId: "a".repeat(16),
-    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-    usageSource: "provider",
-    status: 200,
-    code: null,
-    toldModel: null,
-    requestId: null,
-    nativeCode: null,
-    retryAfterMs: null,
-    headMs: 30,
-    firstContentMs: 52,
-    totalMs: 90,
-    ...parts,
-  };
-}
 
 export function toolOf(parts: Partial<ToolRun> = {}): ToolRun {
   return {
@@ -48,22 +25,19 @@ export function toolOf(parts: Partial<ToolRun> = {}): ToolRun {
 
 export function tracedCall(parts: Partial<CallRecord> = {}, content: RecordedCall["content"] = null): RecordedCall {
   return {
-    record: {
-      ...recordOf(),
+    record: recordOf({
       trace: { traceId: TRACE, spanId: CALL_SPAN, parentSpanId: null, sampled: true, state: null },
       modelAsked: "fast",
       route: "fast",
       provider: "mine",
       model: "gpt-4o",
-      finishReasons: ["stop"],
       attempts: [attemptOf()],
       usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
       totalMs: 100,
       firstContentMs: 55,
       ownMs: 1.5,
-      metadata: null,
       ...parts,
-    },
+    }),
     content,
   };
 }

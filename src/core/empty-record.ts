@@ -1,0 +1,84 @@
+// The record of a call, and the row of one of its upstream requests, before anything is known of them. Every field is
+// listed here, so that records begin alike wherever they are made: by a call, and from a journal of an earlier version.
+import type { Attempt, CallRecord } from "./record.ts";
+
+/** What is known of a call when its request head has arrived. */
+export type ArrivedCall = Pick<
+  CallRecord,
+  "traceId" | "startedAtMs" | "clientRequestId" | "otelTraceId" | "trace" | "snapshotVersion"
+>;
+
+/** What is known of an upstream request when it is about to be sent. */
+export type SentAttempt = Pick<Attempt, "provider" | "vendor" | "model" | "round" | "startMs" | "spanId">;
+
+/** The trace id and the start come first, because journals are searched for them there. */
+export function emptyRecord(arrived: ArrivedCall): CallRecord {
+  const { traceId, startedAtMs, clientRequestId, otelTraceId, trace, snapshotVersion } = arrived;
+  return {
+    traceId,
+    startedAtMs,
+    clientRequestId,
+    otelTraceId,
+    trace,
+    snapshotVersion,
+    tokenId: null,
+    tenantId: null,
+    projectId: null,
+    userId: null,
+    endUser: null,
+    modelAsked: null,
+    route: null,
+    provider: null,
+    model: null,
+    stream: false,
+    explained: false,
+    status: 0,
+    code: null,
+    errorDetail: null,
+    dispositions: {},
+    messages: null,
+    attempts: [],
+    rounds: 1,
+    tools: [],
+    finishReasons: [],
+    nativeFinishReasons: [],
+    finishInferred: false,
+    providerModel: null,
+    providerRequestId: null,
+    usage: null,
+    usageSource: null,
+    unnamedUsage: null,
+    cost: null,
+    callerCost: null,
+    limits: [],
+    policies: [],
+    warnings: [],
+    cancelled: false,
+    metadata: null,
+    firstContentMs: null,
+    totalMs: 0,
+    ownMs: 0,
+  };
+}
+
+export function emptyAttempt({ provider, vendor, model, round, startMs, spanId }: SentAttempt): Attempt {
+  return {
+    provider,
+    vendor,
+    model,
+    round,
+    startMs,
+    spanId,
+    usage: null,
+    usageSource: null,
+    status: null,
+    code: null,
+    toldModel: null,
+    requestId: null,
+    nativeCode: null,
+    retryAfterMs: null,
+    headMs: null,
+    firstContentMs: null,
+    totalMs: null,
+  };
+}
