@@ -17,6 +17,7 @@ import {
 } from "./architecture/house-rules.ts";
 import {
   importLawViolations,
+  providerImportViolations,
   importRounds,
   layerOf,
   LAYERS,
@@ -146,6 +147,9 @@ describe("imports", () => {
   });
   test("of the steps of every call name nothing of one operation", () => {
     expect(shown(seamViolations(src))).toEqual([]);
+  });
+  test("go from a provider's folder only to those that the table of the law names", () => {
+    expect(shown(providerImportViolations(src))).toEqual([]);
   });
   test("never go round", () => {
     expect(importRounds(everything).map((round) => round.join(" -> "))).toEqual([]);
@@ -320,6 +324,11 @@ describe("the judges can fail", () => {
         "src/core/c.ts": "export const c = 1;",
       }),
     ).toEqual([]);
+  });
+  test("an import from another provider's folder", () => {
+    const judge = (line: string) => providerImportViolations(tree({ "src/providers/cohere/decode.ts": line })).length;
+    expect(judge('import type { A } from "../ollama/decode.ts";')).toBe(1);
+    expect(judge('import "./citations.ts"; import "../provider.ts"; import "../../core/json.ts";')).toBe(0);
   });
   test("packages: a builtin without node:, a development package, a computed path, a missing ending", () => {
     const dependencies = new Set(["hono", "@scope/name"]);

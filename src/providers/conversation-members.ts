@@ -118,3 +118,12 @@ export function openTable(source: string, extraContent: readonly string[] = []):
     extraContent,
   };
 }
+
+/**
+ * The text of earlier reasoning, for providers whose reasoning is plain text without a signature.
+ * Empty when the answer came from another vendor: reasoning that has details is never plain.
+ */
+export function plainReasoning(message: Message): string {
+  if (Array.isArray(message.reasoning_details) && message.reasoning_details.length > 0) return "";
+  return typeof message.reasoning_content === "string" ? message.reasoning_content : "";
+}

@@ -8,7 +8,11 @@ import type { Json } from "../core/json.ts";
  */
 export function keepEncoded(path: string, there: Json, added: Json): Json {
   if (added === null || JSON.stringify(there) === JSON.stringify(added)) return there;
-  throw new GatewayError(
+  throw conflict(path);
+}
+
+export function conflict(path: string): GatewayError {
+  return new GatewayError(
     "reserved_parameter",
     `${path} conflicts with another field of the request; send only one of them.`,
     { param: path },

@@ -5,14 +5,32 @@ import { bedrock } from "./bedrock/provider.ts";
 import { completionProviders } from "./raw-completions/rows.ts";
 import { gemini } from "./gemini/provider.ts";
 import { ollama } from "./ollama/provider.ts";
-import { openaiCompatibleProviders } from "./openai-compatible/rows.ts";
+import { openAICompatibleProvider } from "./openai-compatible/provider.ts";
+import { clouds } from "./openai-compatible/rows/clouds.ts";
+import { gateways } from "./openai-compatible/rows/gateways.ts";
+import { hosts } from "./openai-compatible/rows/hosts.ts";
+import { hostsOfOpenModels } from "./openai-compatible/rows/hosts-open-models.ts";
+import { localServers } from "./openai-compatible/rows/local-servers.ts";
+import { modelMakersOfChina } from "./openai-compatible/rows/model-makers-china.ts";
+import { modelMakers } from "./openai-compatible/rows/model-makers.ts";
 import type { Provider } from "./provider.ts";
 import { sagemaker } from "./sagemaker/provider.ts";
 import { replicate } from "./replicate/provider.ts";
 import { type BuiltInModel, SANDBOX_MODELS, sandbox } from "./sandbox/provider.ts";
 import { vertex } from "./vertex/provider.ts";
 
-/** Providers with a wire form of their own; the others are rows. */
+/** To add one, add its row to the file of its kind. */
+export const openaiCompatibleProviders: readonly Provider[] = [
+  ...modelMakers,
+  ...modelMakersOfChina,
+  ...hosts,
+  ...hostsOfOpenModels,
+  ...clouds,
+  ...gateways,
+  ...localServers,
+].map(openAICompatibleProvider);
+
+/** Providers with a wire form of their own. */
 const ownForms: readonly Provider[] = [
   sandbox,
   anthropic,

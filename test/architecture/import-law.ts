@@ -146,3 +146,35 @@ export function importRounds(files: readonly SourceFile[]): readonly (readonly s
   for (const path of known) visit(path, []);
   return rounds;
 }
+
+/**
+ * Which folders of src/providers/ a provider's folder may import from beside its own. Files that stand directly in
+ * src/providers/ are for all of them.
+ */
+export const PROVIDER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
+  anthropic: ["claude", "content-blocks"],
+  bedrock: ["claude", "content-blocks"],
+  // It delegates by the name of the model.
+  vertex: ["anthropic", "claude", "content-blocks", "gemini", "openai-compatible"],
+  // Containers that speak OpenAI's form, behind AWS's errors.
+  sagemaker: ["bedrock", "openai-compatible"],
+  // Raw prompts have answers in OpenAI's form.
+  "raw-completions": ["openai-compatible", "prompt-template"],
+  replicate: ["openai-compatible", "prompt-template", "raw-completions"],
+  sandbox: ["openai-compatible"],
+};
+
+export function providerImportViolations(files: readonly SourceFile[]): readonly Violation[] {
+  return files.flatMap((file) =>
+    file.imports.flatMap(({ target, line }) => {
+      const [from, to] = [providerFolderOf(file.path), target === null ? null : providerFolderOf(target)];
+      if (from === null || to === null || from === to || PROVIDER_IMPORTS[from]?.includes(to) === true) return [];
+      return [{ path: file.path, line, what: `imports ${target}, but ${from} may not import from ${to}` }];
+    }),
+  );
+}
+
+function providerFolderOf(path: string): string | null {
+  const [src, layer, folder, file] = path.split("/");
+  return src === "src" && layer === "providers" && file !== undefined ? folder! : null;
+}

@@ -29,6 +29,12 @@ const SHAPES = /\bopenai[- ](compatible|shaped|style|sdks?)\b/gi;
 /** Fields of a request that the specification names: a caller's words, whoever serves the call. */
 const FIELDS = /\bvertex_(?:project|location|credentials|access_token)\b/g;
 
+/** Client programs, whose names begin as a vendor's do. */
+const CLIENTS = /\bClaude Code\b/g;
+
+/** Folders that several providers share and that no vendor is called. */
+const SHARED_FOLDERS: ReadonlySet<string> = new Set(["content-blocks"]);
+
 export interface Allowance {
   readonly path: string;
   readonly text: string;
@@ -48,7 +54,7 @@ export function vendorNames(files: readonly SourceFile[]): VendorNames {
   const labels = new Set<string>();
   for (const file of files.filter(({ path }) => path.startsWith(PROVIDERS))) {
     const below = file.path.slice(PROVIDERS.length).split("/");
-    if (below.length > 1) ids.add(below[0]!);
+    if (below.length > 1 && !SHARED_FOLDERS.has(below[0]!)) ids.add(below[0]!);
     for (const node of file.nodes) {
       if (node.type !== "ObjectExpression") continue;
       const id = textProperty(node, "id");
@@ -69,7 +75,7 @@ export function vendorNameViolations(
   const notifications = [...names.ids].filter((id) => !ORDINARY_WORDS.has(id));
   const words = new RegExp(`(?<![a-z0-9])(${notifications.map((id) => RegExp.escape(id)).join("|")})(?![a-z0-9])`, "i");
   const judgeText = (text: string): string | null => {
-    const plain = text.replaceAll(SHAPES, "").replaceAll(FIELDS, "");
+    const plain = text.replaceAll(SHAPES, "").replaceAll(FIELDS, "").replaceAll(CLIENTS, "");
     if (names.ids.has(text)) return text;
     const word = notifications.length === 0 ? undefined : words.exec(plain)?.[0];
     return (
@@ -110,7 +116,7 @@ function textOf(node: SyntaxNode): string | null {
 /** `isOpenAiTarget`, `geminiUrl`: a long id anywhere in the name, a short one only as a word of it. */
 function judgeIdentifier(node: SyntaxNode, notifications: readonly string[]): string | null {
   if (node.type !== "Identifier" && node.type !== "PrivateIdentifier") return null;
-  const name = String(node["name"]).replaceAll(FIELDS, "");
+  const name = String(node["name"]).replaceAll(FIELDS, "").replaceAll(CLIENTS, "");
   const squashed = name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
   const words = `-${name
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1-$2")

@@ -7,7 +7,7 @@ import { GatewayError } from "../../src/core/errors.ts";
 import { isObject } from "../../src/core/json.ts";
 import { COMMON_PARAMETERS, type CommonParameter } from "../../src/core/params.ts";
 import type { Target } from "../../src/core/target.ts";
-import { factsOf } from "../../src/providers/anthropic/models.ts";
+import { factsOf } from "../../src/providers/claude/models.ts";
 import { anthropic } from "../../src/providers/anthropic/provider.ts";
 import { keyCredential, SIGN_CONTEXT, targetFor } from "../harness/targets.ts";
 

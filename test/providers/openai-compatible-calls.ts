@@ -6,7 +6,7 @@ import { fitConversation } from "../../src/chat/fit/fit-conversation.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { openTable } from "../../src/providers/conversation-members.ts";
 import { openAICompatibleProvider } from "../../src/providers/openai-compatible/provider.ts";
-import { openaiCompatibleProviders } from "../../src/providers/openai-compatible/rows.ts";
+import { openaiCompatibleProviders } from "../../src/providers/registry.ts";
 import type { OpenAICompatibleRow } from "../../src/providers/openai-compatible/row.ts";
 import type { EncodedRequest, Provider } from "../../src/providers/provider.ts";
 import { targetFor } from "../harness/targets.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { capabilityOf } from "../../src/core/capability.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { openaiCompatibleProviders } from "../../src/providers/openai-compatible/rows.ts";
+import { openaiCompatibleProviders } from "../../src/providers/registry.ts";
 import { encode, provider, providerOf, thrownBy, wireBody } from "./openai-compatible-calls.ts";
 
 const DOCUMENT = { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" } };

@@ -11,21 +11,14 @@ import {
   type CapabilityException,
   type CapabilityTable,
 } from "../../core/capability.ts";
-import { EFFORTS } from "./reasoning-effort.ts";
-import { GENERATIONS, UNKNOWN_MODEL, type ModelFacts } from "./models.ts";
+import { acceptedEfforts } from "../claude/reasoning-effort.ts";
+import { TOP_P_DEFAULT_ONLY } from "../claude/capabilities.ts";
+import { GENERATIONS, UNKNOWN_MODEL, type ModelFacts } from "../claude/models.ts";
+import { thinkingBlocks } from "../claude/thinking-blocks.ts";
+import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 const native = (note: string): Capability => ({ ...NATIVE, note });
-
-/**
- * These models refuse every `top_p` except their default, which the vendor describes as 0.99 or above:
- * https://platform.claude.com/docs/en/about-claude/models/migration-guide
- */
-export const TOP_P_DEFAULT_ONLY: Capability = {
-  ...UNSUPPORTED,
-  note: "only the default, which is anything from 0.99 on",
-  neutral: (value) => typeof value === "number" && value >= 0.99,
-};
 
 /** The cells that differ between generations. Each generation names all of them. */
 function generationCells(facts: ModelFacts) {
@@ -55,14 +48,11 @@ function responseFormat(facts: ModelFacts): Capability {
 
 function reasoningEffort(facts: ModelFacts): Capability {
   if (facts.thinking === "none") return unsupported("this model does not think");
-  const words = EFFORTS.filter((word) =>
-    word === "none" ? facts.thinkingOff !== null : word !== "max" || facts.thinking === "adaptive",
-  );
   const note =
     facts.thinking === "budget"
       ? "thinking.budget_tokens, below max_tokens"
       : "thinking.type adaptive and output_config.effort";
-  return { ...mapped(note), values: words };
+  return { ...mapped(note), values: acceptedEfforts(facts) };
 }
 
 /** `factsHere` returns what the models accept on the platform that serves them. */
@@ -125,3 +115,21 @@ export const capabilities: CapabilityTable = {
   ...messagesCapabilities((facts) => facts),
   verified: { source: "https://platform.claude.com/docs/en/api/messages", date: "2026-11-20" },
 };
+
+const DOCUMENT = ["cache_control", "citations", "context", "title"];
+
+export const conversation: ConversationMembers = conversationMembers({
+  source: "https://platform.claude.com/docs/en/api/messages",
+  system: ["cache_control"],
+  user: ["cache_control"],
+  // The text of reasoning is part of its signed blocks.
+  assistant: ["cache_control", "refusal", "reasoning_content", "reasoning_details"],
+  tool: ["cache_control", "is_error"],
+  everyPart: ["cache_control"],
+  parts: { text: ["citations"], file: DOCUMENT, document: DOCUMENT },
+  calls: ["cache_control"],
+  // The vendor lists these members: https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
+  tools: ["cache_control", "defer_loading", "input_examples", "eager_input_streaming", "allowed_callers"],
+  extraContent: ["anthropic"],
+  hasSignedReasoning: (message) => thinkingBlocks(message).length > 0,
+});

@@ -2,13 +2,12 @@
 // completions have no form for is carried in `extra_content` (turn-content.ts).
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
+import { answerToolOf } from "../claude/json-output.ts";
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
-import { annotationsOf } from "./citations.ts";
 import { classifyError } from "./errors.ts";
-import { readMemo } from "./memo.ts";
 import { finishOf, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
-import { redactedDetail, thinkingDetail } from "./thinking-blocks.ts";
-import { carriedTurn } from "./turn-content.ts";
+import { redactedDetail, thinkingDetail } from "../claude/thinking-blocks.ts";
+import { annotationsOf, carriedTurn } from "./turn-content.ts";
 import { parseSentObject, textOrEmpty } from "../sent-json.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
@@ -20,7 +19,7 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
       throw new StreamError(classifyError({ status: 200, body }));
     throw new MalformedAnswer("The provider's answer has no list of content blocks.");
   }
-  const { answerTool } = readMemo(context.memo);
+  const answerTool = answerToolOf(context.memo);
   const blocks = content.filter(isObject);
   const parts = collect(blocks, answerTool);
   const refusal = refusalOf(details);

@@ -1,16 +1,14 @@
 // Encodes messages as `system` and turns: https://platform.claude.com/docs/en/api/messages. Adjacent messages of one
 // role become one turn, and tool results stand first in their turn, as the vendor requires. A participant's `name` has
 // no counterpart and is left out.
-import type { Message, MessageRole, ToolCall } from "../../core/chat.ts";
+import type { Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
-import { type CallIdForm, fittingCallId } from "../call-ids.ts";
-import { calledFunction } from "../called-function.ts";
+import { addContent, type Run } from "../content-blocks/turns.ts";
+import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../tool-calls.ts";
 import { encodeParts, namesUploadedFile } from "./encode-content.ts";
-import type { ModelFacts } from "./models.ts";
-import { thinkingBlocks } from "./thinking-blocks.ts";
+import type { ModelFacts } from "../claude/models.ts";
+import { thinkingBlocks } from "../claude/thinking-blocks.ts";
 import { turnContent } from "./turn-content.ts";
 
 export interface Conversation {
@@ -25,9 +23,6 @@ export interface Turn extends JsonObject {
   readonly content: string | readonly JsonObject[];
 }
 
-/** The vendor refuses empty texts: empty messages are left out, and this is reported to the caller. */
-export const LEFT_OUT_EMPTY: ReadonlySet<MessageRole> = new Set(["system", "developer", "user", "assistant"]);
-
 /**
  * When the model accepts system turns, later system messages keep their place, so that the prompt before them does not
  * change. The vendor accepts a system turn only behind a user turn, at the end or before an assistant turn, and never
@@ -39,25 +34,25 @@ export function encodeConversation(
   { systemTurns }: Pick<ModelFacts, "systemTurns">,
 ): Conversation {
   const system: SystemText[] = [];
-  const runs: Turn[][] = [];
+  const runs: TurnRun[] = [];
   /** System messages after the first turn that have not been placed yet. */
   let waiting: SystemText[] = [];
   const place = (): void => {
-    const last = runs.at(-1)?.at(-1);
-    if (last?.role === "user" || endsInServerTool(last)) runs.push([{ role: "system", content: joinSystem(waiting)! }]);
+    const last = runs.at(-1);
+    if (last?.role === "user" || endsInServerTool(last)) addContent(runs, "system", joinSystem(waiting)!);
     else system.push(...waiting);
     waiting = [];
   };
   messages.forEach((message, index) => {
     const path = `messages[${index}]`;
     if (message.role === "system" || message.role === "developer") {
-      const words = encodeSystem(message, path);
-      if (words.length > 0) (systemTurns && runs.length > 0 ? waiting : system).push(words);
+      const text = encodeSystem(message, path);
+      if (text.length > 0) (systemTurns && runs.length > 0 ? waiting : system).push(text);
       return;
     }
-    const turn = encodeTurn(message, path);
-    if (turn.role === "assistant" && turn.content.length > 0 && waiting.length > 0) place();
-    addTurn(runs, turn);
+    const { role, content } = encodeTurn(message, path);
+    if (role === "assistant" && content.length > 0 && waiting.length > 0) place();
+    addContent(runs, role, content);
   });
   if (waiting.length > 0) place();
   const turns = runs.map(joinRun);
@@ -69,12 +64,14 @@ export function encodeConversation(
 }
 
 type SystemText = string | readonly JsonObject[];
+type TurnRun = Run<Turn["role"], Turn["content"]>;
 
 /** A system turn may follow such an assistant turn, just as it may follow a user turn. */
-function endsInServerTool(turn: Turn | undefined): boolean {
-  const last = typeof turn?.content === "string" ? undefined : turn?.content.at(-1);
+function endsInServerTool(run: TurnRun | undefined): boolean {
+  const content = run?.contents.at(-1);
+  const last = typeof content === "string" ? undefined : content?.at(-1);
   return (
-    turn?.role === "assistant" &&
+    run?.role === "assistant" &&
     last !== undefined &&
     /^(?:server_tool_use|.+_tool_result)$/.test(last["type"] as string)
   );
@@ -145,26 +142,10 @@ function encodeToolCall(call: ToolCall, path: string): JsonObject {
     type: "tool_use",
     id: toolUseId(id),
     name: called.name,
-    input: parseInput(called.arguments),
+    input: toolInput(called.arguments),
     ...(isObject(caller) && { caller }),
     ...(isObject(mark) && { cache_control: mark }),
   };
-}
-
-/**
- * The vendor accepts only an object as input. Other arguments (of a tool call that was cut off, or invalid JSON of the
- * model) are wrapped as the vendor advises, so that the model sees what it wrote:
- * https://platform.claude.com/docs/en/agents-and-tools/tool-use/fine-grained-tool-streaming
- */
-function parseInput(text: string): JsonObject {
-  if (text.trim() === "") return {};
-  try {
-    const value = parseJson(text);
-    return isObject(value) ? value : { INVALID_JSON: text };
-  } catch (thrown) {
-    if (thrown instanceof JsonError) return { INVALID_JSON: text };
-    throw thrown;
-  }
 }
 
 function encodeToolResult(message: Message, path: string): JsonObject {
@@ -185,20 +166,11 @@ function toolUseId(id: string): string {
   return fittingCallId(id, CALL_IDS);
 }
 
-/** Appends a turn. Each run consists of adjacent turns of one role and becomes one turn. */
-function addTurn(runs: Turn[][], turn: Turn): void {
-  if (turn.content.length === 0) return;
-  const last = runs.at(-1);
-  if (last?.[0]?.role === turn.role) last.push(turn);
-  else runs.push([turn]);
-}
-
-/** Joins a run once, not turn by turn, because a conversation of tens of thousands of messages may be one run. */
-function joinRun(run: readonly Turn[]): Turn {
-  const [first] = run as readonly [Turn];
-  return run.length === 1
-    ? first
-    : { role: first.role, content: resultsFirst(run.flatMap(({ content }) => asBlocks(content))) };
+function joinRun({ role, contents }: TurnRun): Turn {
+  return {
+    role,
+    content: contents.length === 1 ? contents[0]! : resultsFirst(contents.flatMap(asBlocks)),
+  };
 }
 
 function resultsFirst(blocks: readonly JsonObject[]): readonly JsonObject[] {

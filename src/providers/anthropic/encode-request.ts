@@ -1,17 +1,17 @@
 // Encodes a chat request as a request to the Messages API: https://platform.claude.com/docs/en/api/messages
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
-import { isObject, mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
+import { mergeObjects, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
+import { conflict, keepEncoded } from "../pass-through.ts";
 import type { EncodedRequest } from "../provider.ts";
+import { toolName } from "../tool-calls.ts";
 import { betasOfBlocks, betasOfTools } from "./dialect.ts";
 import { FILES_BETA } from "./encode-content.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
-import { planJsonOutput, type JsonOutput } from "./json-output.ts";
-import type { Memo } from "./memo.ts";
-import { factsOf, type ModelFacts } from "./models.ts";
-import { encodeThinking, thinksByBudget } from "./reasoning-effort.ts";
+import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/json-output.ts";
+import { factsOf, type ModelFacts } from "../claude/models.ts";
+import { encodeThinking, thinksByBudget } from "../claude/reasoning-effort.ts";
 import { containerOf } from "./turn-content.ts";
 
 export const API_VERSION = "2023-06-01";
@@ -44,7 +44,7 @@ export interface EncodedMessages {
   readonly body: JsonObject;
   /** Beta features that the body needs. */
   readonly betas: readonly string[];
-  readonly memo: Memo;
+  readonly memo: JsonOutputMemo;
   readonly mapped: readonly string[];
 }
 
@@ -91,11 +91,7 @@ export function encodeMessagesBody(request: ChatRequest, target: Target, facts: 
   };
 }
 
-function toolName(tool: JsonObject): unknown {
-  return isObject(tool["function"]) ? tool["function"]["name"] : tool["name"];
-}
-
-function memoOf(json: JsonOutput, { tools }: EncodedTools): Memo {
+function memoOf(json: JsonOutput, { tools }: EncodedTools): JsonOutputMemo {
   return { answerTool: json?.kind === "tool" && tools?.includes(json.tool) === true ? json.tool.name : null };
 }
 
@@ -110,8 +106,8 @@ function encodeHeaders(target: Target, betas: readonly string[]): Record<string,
 
 /** Joins the caller's own beta features and those that the body needs into one header. */
 export function headersWithBetas({ headers }: Target, betas: readonly string[]): Record<string, string> {
-  const asked = (headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim());
-  const all = [...new Set([...asked, ...betas])].filter((beta) => beta !== "");
+  const own = (headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim());
+  const all = [...new Set([...own, ...betas])].filter((beta) => beta !== "");
   return { ...headers, ...(all.length > 0 && { "anthropic-beta": all.join(",") }), "content-type": "application/json" };
 }
 
@@ -130,22 +126,8 @@ function encodeSampling(params: ChatParams): JsonObject {
 
 function withPassThrough(encoded: JsonObject, extra: JsonObject): JsonObject {
   const reserved = Object.keys(extra).find((name) => RESERVED.has(name));
-  if (reserved !== undefined) throw overwrites(reserved);
+  if (reserved !== undefined) throw conflict(reserved);
   return mergeObjects(encoded, extra, keepEncoded);
-}
-
-/** What the gateway encoded is never overwritten (promise 6.5). The same value again, or null, changes nothing. */
-function keepEncoded(path: string, there: Json, added: Json): Json {
-  if (added !== null && JSON.stringify(there) !== JSON.stringify(added)) throw overwrites(path);
-  return there;
-}
-
-function overwrites(name: string): GatewayError {
-  return new GatewayError(
-    "reserved_parameter",
-    `${name} would overwrite what the gateway sends for a field of the request; send one of the two.`,
-    { param: name },
-  );
 }
 
 /** Parameters that are always sent in another form, each with its place on the wire. */
@@ -162,15 +144,15 @@ const PLACES = [
 
 /** Where the parameters went that did not keep their names, for explain and the record. */
 function mappedNames(params: ChatParams, json: JsonOutput): readonly string[] {
-  const words: string[] = [];
-  for (const [name, place] of PLACES) if (params[name] !== undefined) words.push(place);
-  if (params.user !== undefined && params.safety_identifier === undefined) words.push("user -> metadata.user_id");
+  const places: string[] = [];
+  for (const [name, place] of PLACES) if (params[name] !== undefined) places.push(place);
+  if (params.user !== undefined && params.safety_identifier === undefined) places.push("user -> metadata.user_id");
   if (params.parallel_tool_calls !== undefined)
-    words.push("parallel_tool_calls -> tool_choice.disable_parallel_tool_use");
-  if (params.service_tier === "default") words.push("service_tier -> service_tier standard_only");
+    places.push("parallel_tool_calls -> tool_choice.disable_parallel_tool_use");
+  if (params.service_tier === "default") places.push("service_tier -> service_tier standard_only");
   if (json !== null)
-    words.push(
+    places.push(
       json.kind === "format" ? "response_format -> output_config.format" : "response_format -> a forced tool call",
     );
-  return words;
+  return places;
 }

@@ -2,7 +2,7 @@
 import type { ChatParams, FunctionDefinition } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { JsonOutput } from "./json-output.ts";
+import type { JsonOutput } from "../claude/json-output.ts";
 
 /** This version works on every model that has web search. Later versions need code execution beside them. */
 const WEB_SEARCH = "web_search_20250305";

@@ -1,45 +1,22 @@
 // How an answer ended and what it used, in the terms of chat completions:
 // https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons and the usage object.
-import type { FinishReason, Usage } from "../../core/chat.ts";
+import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
+import { stopReasons } from "../content-blocks/finish-reasons.ts";
+import { objectsIn } from "../sent-json.ts";
 import { mainTokenCount, tokenCount } from "../token-count.ts";
 
-const FINISH: Readonly<Record<string, FinishReason>> = {
-  end_turn: "stop",
-  stop_sequence: "stop",
+export const { finishOf, isCutOff } = stopReasons({
   // A tool run by the vendor took too long. The caller continues by sending the turn back.
   pause_turn: "stop",
-  tool_use: "tool_calls",
-  max_tokens: "length",
-  model_context_window_exceeded: "length",
   compaction: "length",
   refusal: "content_filter",
-};
-
-export interface Finish {
-  readonly finish_reason: FinishReason;
-  readonly native_finish_reason: string;
-}
-
-/**
- * `hasCalls` is true when the answer holds tool calls that the caller has to run. A stop reason that the vendor adds
- * later counts as `end_turn`.
- */
-export function finishOf(stopReason: string, hasCalls: boolean): Finish {
-  const word = FINISH[stopReason] ?? "stop";
-  const isNormal = word === "stop" || word === "tool_calls";
-  return { finish_reason: isNormal ? (hasCalls ? "tool_calls" : "stop") : word, native_finish_reason: stopReason };
-}
+});
 
 /** The stop sequence of the request at which the model stopped. */
 export function stopSequenceOf(value: Json | undefined): { readonly stop_sequence?: string } {
   return typeof value === "string" ? { stop_sequence: value } : {};
-}
-
-/** True when a tool call's input may have been cut off. */
-export function isCutOff(stopReason: string): boolean {
-  return FINISH[stopReason] === "length";
 }
 
 /** The vendor's explanation of a refusal, when there is one. */
@@ -93,7 +70,7 @@ export function usageOf(native: JsonObject): Usage {
     output_tokens_details: details,
     iterations,
   } = native;
-  const each = Array.isArray(iterations) ? (iterations as readonly Json[]).filter(isObject) : [];
+  const each = objectsIn(iterations);
   const says = {
     read: typeof read === "number" || each.length > 0,
     written: typeof written === "number" || each.length > 0,

@@ -2,15 +2,14 @@
 import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
-import { capabilities } from "./capabilities.ts";
-import { conversation } from "./conversation.ts";
+import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { dialect } from "./dialect.ts";
-import { LEFT_OUT_EMPTY } from "./encode-messages.ts";
+import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { API_VERSION, encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
-import { factsOf } from "./models.ts";
+import { factsOf } from "../claude/models.ts";
 
 export const anthropic: Provider = {
   ...PLAIN_PROVIDER,

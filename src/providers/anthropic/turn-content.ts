@@ -3,8 +3,15 @@
 // https://platform.claude.com/docs/en/api/messages (content), .../build-with-claude/citations, .../compaction
 import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { carriedBlocks, carriedExtras, type ChatContent } from "../carried-content.ts";
-import { annotationsOf } from "./citations.ts";
+import {
+  carriedBlocks,
+  carriedExtras,
+  type ChatContent,
+  type GrowingBlock,
+  isBeyondChat,
+} from "../content-blocks/carried-turn.ts";
+import { parseObject } from "../tool-calls.ts";
+import { hasCitationWithoutAddress, urlCitations } from "../content-blocks/citations.ts";
 
 const VENDOR = "anthropic";
 
@@ -20,34 +27,25 @@ export function carriedTurn(
   container: Json | undefined,
   answerTool: string | null,
 ): { readonly extra_content?: JsonObject } {
-  const packed = {
-    ...(isBeyondChat(blocks, answerTool) && { content: blocks }),
+  const isAnswer = ({ type, name }: JsonObject): boolean => type === "tool_use" && name === answerTool;
+  const carried = {
+    ...(isBeyondChat(blocks, placeOf, isAnswer) && { content: blocks }),
     ...(isObject(container) && { container }),
   };
-  return Object.keys(packed).length === 0 ? {} : { extra_content: { [VENDOR]: packed } };
+  return Object.keys(carried).length === 0 ? {} : { extra_content: { [VENDOR]: carried } };
 }
 
-/**
- * A turn with the tool call of an emulated JSON answer is not carried: the call is the answer's text, and if it were
- * sent back as a call it would have no result.
- */
-function isBeyondChat(blocks: readonly JsonObject[], answerTool: string | null): boolean {
-  if (answerTool !== null && blocks.some(({ type, name }) => type === "tool_use" && name === answerTool)) return false;
-  let reached = 0;
-  for (const block of blocks) {
-    const place = ORDER[block["type"] as string];
-    if (place === undefined || place < reached || hasCitationWithoutAddress(block)) return true;
-    reached = place;
-  }
-  return false;
+function placeOf({ type, citations }: JsonObject): number | null {
+  return type === "text" && hasCitationWithoutAddress(citations, addressOf) ? null : (ORDER[type as string] ?? null);
 }
 
-function hasCitationWithoutAddress({ type, citations }: JsonObject): boolean {
-  return (
-    type === "text" &&
-    Array.isArray(citations) &&
-    (citations as readonly Json[]).some((citation) => annotationsOf([citation], 0, 1).length === 0)
-  );
+/** https://platform.claude.com/docs/en/build-with-claude/citations */
+function addressOf({ url, source }: JsonObject): Json | undefined {
+  return url ?? source;
+}
+
+export function annotationsOf(citations: Json | undefined, start: number, end: number): JsonObject[] {
+  return urlCitations(citations, addressOf, [start, end]);
 }
 
 function chatContentOf(blocks: readonly JsonObject[]): ChatContent {
@@ -77,9 +75,6 @@ export function containerOf(messages: readonly Message[]): string | null {
   return null;
 }
 
-/** A block that a stream is still adding to. */
-export type GrowingBlock = Record<string, Json | undefined>;
-
 /**
  * The member to which each type of delta adds. Other members of these deltas belong only to the stream. A delta of an
  * unlisted type adds to the members that it names.
@@ -107,4 +102,15 @@ export function growBlock(block: GrowingBlock, delta: JsonObject): void {
     const there = block[name];
     block[name] = typeof there === "string" && typeof value === "string" ? there + value : value;
   }
+}
+
+/** Joins the pieces of an input into one object. Returns false when they are no object. */
+export function endBlock(block: GrowingBlock): boolean {
+  const pieces = block["partial_json"];
+  if (pieces === undefined) return true;
+  delete block["partial_json"];
+  if (pieces === "") return true;
+  const input = typeof pieces === "string" ? parseObject(pieces) : null;
+  if (input !== null) block["input"] = input;
+  return input !== null;
 }

@@ -10,9 +10,12 @@ import {
   type CapabilityException,
   type CapabilityTable,
 } from "../../core/capability.ts";
-import { TOP_P_DEFAULT_ONLY } from "../anthropic/capabilities.ts";
-import { EFFORTS } from "../anthropic/reasoning-effort.ts";
+import { TOP_P_DEFAULT_ONLY } from "../claude/capabilities.ts";
+import type { ModelFacts as ClaudeFacts } from "../claude/models.ts";
+import { acceptedEfforts } from "../claude/reasoning-effort.ts";
 import { FAMILIES, UNKNOWN_FAMILY, type FamilyFacts } from "./models.ts";
+import { thinkingBlocks } from "../claude/thinking-blocks.ts";
+import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 const here = (takes: boolean, cell: Capability, note: string): Capability => (takes ? cell : unsupported(note));
@@ -98,18 +101,17 @@ function responseFormat({ jsonSchema, tools, toolChoice: choice }: FamilyFacts):
     : unsupported("this model has no structured output, and tool calls cannot be forced");
 }
 
+function claudeEffort(claude: ClaudeFacts): Capability {
+  const note =
+    claude.thinking === "budget"
+      ? "thinking.budget_tokens, less than the output limit"
+      : "thinking.type adaptive and output_config.effort";
+  return { ...mapped(`additionalModelRequestFields: ${note}`), values: acceptedEfforts(claude) };
+}
+
 function reasoningEffort({ reasoning, claude }: FamilyFacts): Capability {
+  if (claude !== null && claude.thinking !== "none") return claudeEffort(claude);
   switch (reasoning) {
-    case "claude": {
-      const words = EFFORTS.filter((word) =>
-        word === "none" ? claude?.thinkingOff !== null : word !== "max" || claude?.thinking === "adaptive",
-      );
-      const note =
-        claude?.thinking === "budget"
-          ? "thinking.budget_tokens, less than the output limit"
-          : "thinking.type adaptive and output_config.effort";
-      return { ...mapped(`additionalModelRequestFields: ${note}`), values: words };
-    }
     case "nova":
       return {
         ...mapped("additionalModelRequestFields.reasoningConfig: maxReasoningEffort, or disabled"),
@@ -173,3 +175,19 @@ export const capabilities: CapabilityTable = {
     date: "2026-11-20",
   },
 };
+
+const DOCUMENT = ["title", "context", "citations"];
+
+export const conversation: ConversationMembers = conversationMembers({
+  source: "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html",
+  // A `cache_control` becomes a cache point behind whatever carries it.
+  system: ["cache_control"],
+  user: ["cache_control"],
+  assistant: ["cache_control", "refusal", "reasoning_content", "reasoning_details"],
+  tool: ["cache_control", "is_error"],
+  everyPart: ["cache_control"],
+  parts: { image_url: DOCUMENT, file: DOCUMENT, document: DOCUMENT },
+  tools: ["cache_control"],
+  extraContent: ["bedrock"],
+  hasSignedReasoning: (message) => thinkingBlocks(message).length > 0,
+});

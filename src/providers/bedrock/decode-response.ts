@@ -3,13 +3,12 @@
 // for is carried in `extra_content` (turn-content.ts).
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { readMemo } from "../anthropic/memo.ts";
+import { answerToolOf } from "../claude/json-output.ts";
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
-import { annotationsOf } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
-import { isOfService, carriedTurn } from "./turn-content.ts";
+import { annotationsOf, carriedTurn, isOfService } from "./turn-content.ts";
 import { parseSentObject, textOrEmpty } from "../sent-json.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
@@ -23,7 +22,7 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
       throw new StreamError(classifyError({ status: 200, body }));
     throw new MalformedAnswer("The provider's answer has no list of content blocks.");
   }
-  const { answerTool } = readMemo(context.memo);
+  const answerTool = answerToolOf(context.memo);
   const blocks = content.filter(isObject);
   const parts = collect(blocks, answerTool, context.model);
   return {

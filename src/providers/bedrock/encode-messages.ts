@@ -4,11 +4,9 @@
 // out.
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
-import { type CallIdForm, fittingCallId } from "../call-ids.ts";
-import { calledFunction } from "../called-function.ts";
+import { type JsonObject } from "../../core/json.ts";
+import { addContent, type Run } from "../content-blocks/turns.ts";
+import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../tool-calls.ts";
 import { cachePoint, encodeParts, type DocumentNaming } from "./encode-content.ts";
 import { documentNames } from "./media.ts";
 import type { FamilyFacts } from "./models.ts";
@@ -27,17 +25,13 @@ interface Turn extends JsonObject {
   readonly content: readonly JsonObject[];
 }
 
-interface Run {
-  readonly role: Turn["role"];
-  /** Joined once, not turn by turn, because a conversation of tens of thousands of messages may be one run. */
-  readonly contents: (readonly JsonObject[])[];
-}
+type TurnRun = Run<Turn["role"], Turn["content"]>;
 
 /** Throws GatewayError `unsupported_content_block` with the path. */
 export function encodeConversation(messages: readonly Message[], facts: FamilyFacts): Conversation {
   const naming = documentNames();
   const systems: (readonly JsonObject[])[] = [];
-  const runs: Run[] = [];
+  const runs: TurnRun[] = [];
   for (const [index, message] of messages.entries()) {
     const path = `messages[${index}]`;
     if (message.role === "system" || message.role === "developer") {
@@ -45,10 +39,7 @@ export function encodeConversation(messages: readonly Message[], facts: FamilyFa
       continue;
     }
     const { role, content } = encodeTurn(message, path, naming);
-    const last = runs.at(-1);
-    if (content.length === 0) continue;
-    if (last?.role === role) last.contents.push(content);
-    else runs.push({ role, contents: [content] });
+    addContent(runs, role, content);
   }
   const system = systems.flat();
   const turns = (facts.system || system.length === 0 ? runs : withSystemInFirstTurn(runs, system)).map(
@@ -66,7 +57,7 @@ export function encodeConversation(messages: readonly Message[], facts: FamilyFa
   };
 }
 
-function withSystemInFirstTurn(runs: readonly Run[], system: readonly JsonObject[]): readonly Run[] {
+function withSystemInFirstTurn(runs: readonly TurnRun[], system: readonly JsonObject[]): readonly TurnRun[] {
   const first = runs.findIndex(({ role }) => role === "user");
   if (first === -1) return [{ role: "user", contents: [system] }, ...runs];
   return runs.map((run, index) => (index === first ? { ...run, contents: [system, ...run.contents] } : run));
@@ -118,22 +109,7 @@ function encodeBlocks({ content }: Message, path: string, naming: DocumentNaming
 
 function encodeToolCall(call: ToolCall, path: string): JsonObject {
   const called = calledFunction(call, path);
-  return { toolUse: { toolUseId: toolUseId(call.id), name: called.name, input: parseInput(called.arguments) } };
-}
-
-/**
- * The vendor accepts only an object as input. Other arguments (of a tool call that was cut off) are wrapped, so that
- * the model sees what it wrote.
- */
-function parseInput(text: string): JsonObject {
-  if (text.trim() === "") return {};
-  try {
-    const value = parseJson(text);
-    return isObject(value) ? value : { INVALID_JSON: text };
-  } catch (thrown) {
-    if (thrown instanceof JsonError) return { INVALID_JSON: text };
-    throw thrown;
-  }
+  return { toolUse: { toolUseId: toolUseId(call.id), name: called.name, input: toolInput(called.arguments) } };
 }
 
 function encodeToolResult(message: Message, path: string, naming: DocumentNaming): JsonObject[] {

@@ -2,15 +2,16 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 import type { ChatParams, ChatRequest, ResponseFormat } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isObject, mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import { planJsonOutput, type JsonOutput } from "../anthropic/json-output.ts";
-import type { Memo } from "../anthropic/memo.ts";
-import { thinksByBudget } from "../anthropic/reasoning-effort.ts";
+import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/json-output.ts";
+import { thinksByBudget } from "../claude/reasoning-effort.ts";
+import { keepEncoded } from "../pass-through.ts";
 import type { EncodedRequest } from "../provider.ts";
+import { toolName } from "../tool-calls.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";
-import { familyOf, type FamilyFacts } from "./models.ts";
+import { familyOf, type FamilyFacts, type ReasoningForm } from "./models.ts";
 import { encodeEffort } from "./reasoning.ts";
 
 /**
@@ -73,7 +74,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
     ...(tier !== undefined && tier !== "auto" && { serviceTier: { type: tier } }),
     ...(Object.keys(additionalModelRequestFields).length > 0 && { additionalModelRequestFields }),
   };
-  const memo: Memo = { answerTool };
+  const memo: JsonOutputMemo = { answerTool };
   return {
     request: {
       url: converseUrl(target, params.stream === true),
@@ -92,10 +93,6 @@ function converseUrl({ baseUrl, model }: Target, stream: boolean): string {
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
   return `${baseUrl}/model/${id}/${stream ? "converse-stream" : "converse"}`;
-}
-
-function toolName(tool: JsonObject): unknown {
-  return isObject(tool["function"]) ? tool["function"]["name"] : tool["name"];
 }
 
 function encodeInference({
@@ -162,17 +159,6 @@ function modelFieldsOf({ additionalModelRequestFields: fields }: JsonObject): Js
   return isObject(fields) ? fields : {};
 }
 
-/** What the gateway encoded is never overwritten (promise 6.5). The same value again, or null, changes nothing. */
-function keepEncoded(path: string, there: Json, added: Json): Json {
-  if (added !== null && JSON.stringify(there) !== JSON.stringify(added))
-    throw new GatewayError(
-      "reserved_parameter",
-      `${path} would overwrite what the gateway sends for a field of the request; send one of the two.`,
-      { param: path },
-    );
-  return there;
-}
-
 /**
  * In the last round of a call with tool servers, the gateway sets tool_choice to `none`. Converse has no such choice
  * and requires the tools when the conversation uses them, so the choice is left out.
@@ -183,10 +169,15 @@ function withoutOwnChoice({ params, offered }: ChatRequest, usesTools: boolean):
   return others;
 }
 
+/** The field of each family for `reasoning_effort`. */
+const EFFORT_FIELDS: Readonly<Partial<Record<ReasoningForm, string>>> = {
+  nova: "reasoningConfig",
+  gpt_oss: "reasoning_effort",
+  qwen: "reasoning_config",
+};
+
 function mappedNames(params: ChatParams, json: JsonOutput, facts: FamilyFacts): readonly string[] {
-  const effort = { claude: "thinking", nova: "reasoningConfig", gpt_oss: "reasoning_effort", qwen: "reasoning_config" }[
-    facts.reasoning as string
-  ];
+  const effort = facts.claude === null ? EFFORT_FIELDS[facts.reasoning] : "thinking";
   const places: readonly (readonly [unknown, string])[] = [
     [params.max_tokens ?? params.max_completion_tokens, "max_completion_tokens -> inferenceConfig.maxTokens"],
     [params.temperature, "temperature -> inferenceConfig.temperature"],
@@ -205,5 +196,5 @@ function mappedNames(params: ChatParams, json: JsonOutput, facts: FamilyFacts): 
       json?.kind === "format" ? "response_format -> outputConfig.textFormat" : "response_format -> a forced tool call",
     ],
   ];
-  return places.filter(([value]) => value !== undefined).map(([, words]) => words);
+  return places.filter(([value]) => value !== undefined).map(([, place]) => place);
 }

@@ -4,7 +4,7 @@
 import type { ChatParams, FunctionDefinition } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { JsonOutput } from "../anthropic/json-output.ts";
+import type { JsonOutput } from "../claude/json-output.ts";
 import { TOOLS_AS_THEY_ARE } from "./dialect.ts";
 import { cachePoint } from "./encode-content.ts";
 import type { FamilyFacts } from "./models.ts";

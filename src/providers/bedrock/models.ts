@@ -2,10 +2,10 @@
 // https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html and the
 // vendors' pages beside it. For a name that matches no row (such as the ARN of a user's own inference profile) no
 // feature is refused; the vendor decides.
-import { factsOf as claudeFactsOf, GENERATIONS, type ModelFacts as ClaudeFacts } from "../anthropic/models.ts";
+import { factsOf as claudeFactsOf, GENERATIONS, type ModelFacts as ClaudeFacts } from "../claude/models.ts";
 
-/** The form of `reasoning_effort`: each family has its own field, or none. */
-export type ReasoningForm = "claude" | "nova" | "gpt_oss" | "qwen" | "always" | "none" | "unknown";
+/** The form of `reasoning_effort` of families other than Claude: each has its own field, or none. */
+export type ReasoningForm = "nova" | "gpt_oss" | "qwen" | "always" | "none" | "unknown";
 
 export interface FamilyFacts {
   /** When false, the vendor refuses system prompts, and they are put at the start of the first user turn. */
@@ -21,7 +21,7 @@ export interface FamilyFacts {
   /** Whether the family has `outputConfig.textFormat`, and strict tools with it. */
   readonly jsonSchema: boolean;
   readonly reasoning: ReasoningForm;
-  /** Set for Claude only. */
+  /** Set for Claude only, which has its own form of `reasoning_effort`. */
   readonly claude: ClaudeFacts | null;
 }
 
@@ -70,7 +70,6 @@ function claudeFamily(name: RegExp, claude: ClaudeFacts, more: Partial<FamilyFac
       ...WITH_TOOLS,
       images: true,
       toolChoice: claude.forcedTools ? "all" : "none",
-      reasoning: claude.thinking === "none" ? "none" : "claude",
       claude: facts,
       ...more,
     },

@@ -4,11 +4,10 @@
 import type { BlockType } from "../../core/chat.ts";
 import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
-import { LEFT_OUT_EMPTY } from "../anthropic/encode-messages.ts";
+import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { signAws, type SigningScope } from "../aws-signature.ts";
 import { PLAIN_PROVIDER, type Provider, type SignContext } from "../provider.ts";
-import { capabilities } from "./capabilities.ts";
-import { conversation } from "./conversation.ts";
+import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { dialect } from "./dialect.ts";

@@ -3,8 +3,8 @@
 // .../nova/latest/nova2-userguide/extended-thinking.html
 import type { Message, ReasoningDetail } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { redactedDetail, thinkingBlocks, thinkingDetail } from "../anthropic/thinking-blocks.ts";
-import { encodeThinking } from "../anthropic/reasoning-effort.ts";
+import { redactedDetail, thinkingBlocks, thinkingDetail } from "../claude/thinking-blocks.ts";
+import { encodeThinking } from "../claude/reasoning-effort.ts";
 import type { FamilyFacts } from "./models.ts";
 
 /**
@@ -17,10 +17,10 @@ export function encodeEffort(
   maxTokens: number | undefined,
 ): JsonObject {
   if (effort === undefined) return {};
+  // Without a bound the service uses the model's own.
+  if (claude !== null && claude.thinking !== "none")
+    return encodeThinking(effort, claude, maxTokens ?? claude.maxOutputTokens);
   switch (reasoning) {
-    case "claude":
-      // Without a bound the service uses the model's own.
-      return claude === null ? {} : encodeThinking(effort, claude, maxTokens ?? claude.maxOutputTokens);
     case "nova":
       return {
         reasoningConfig: effort === "none" ? { type: "disabled" } : { type: "enabled", maxReasoningEffort: effort },

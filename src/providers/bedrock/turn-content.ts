@@ -3,8 +3,9 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
 import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { carriedBlocks, type ChatContent } from "../carried-content.ts";
-import { annotationsOf } from "./citations.ts";
+import { carriedBlocks, type ChatContent, type GrowingBlock, isBeyondChat } from "../content-blocks/carried-turn.ts";
+import { hasCitationWithoutAddress, urlCitations } from "../content-blocks/citations.ts";
+import { parseObject } from "../tool-calls.ts";
 
 const VENDOR = "bedrock";
 
@@ -18,23 +19,8 @@ export function carriedTurn(
   blocks: readonly JsonObject[],
   answerTool: string | null,
 ): { readonly extra_content?: JsonObject } {
-  return isBeyondChat(blocks, answerTool) ? { extra_content: { [VENDOR]: { content: blocks } } } : {};
-}
-
-/**
- * A turn with the tool call of an emulated JSON answer is not carried: the call is the answer's text, and if it were
- * sent back as a call it would have no result.
- */
-function isBeyondChat(blocks: readonly JsonObject[], answerTool: string | null): boolean {
-  if (answerTool !== null && blocks.some(({ toolUse }) => isObject(toolUse) && toolUse["name"] === answerTool))
-    return false;
-  let reached = 0;
-  for (const block of blocks) {
-    const place = placeOf(block);
-    if (place === null || place < reached) return true;
-    reached = place;
-  }
-  return false;
+  const isAnswer = ({ toolUse }: JsonObject): boolean => isObject(toolUse) && toolUse["name"] === answerTool;
+  return isBeyondChat(blocks, placeOf, isAnswer) ? { extra_content: { [VENDOR]: { content: blocks } } } : {};
 }
 
 /**
@@ -44,15 +30,18 @@ function isBeyondChat(blocks: readonly JsonObject[], answerTool: string | null):
 function placeOf({ text, reasoningContent, toolUse, citationsContent }: JsonObject): number | null {
   if (isObject(reasoningContent)) return 0;
   if (typeof text === "string") return 1;
-  if (isObject(citationsContent)) return hasCitationWithoutAddress(citationsContent) ? null : 1;
+  if (isObject(citationsContent)) return hasCitationWithoutAddress(citationsContent["citations"], addressOf) ? null : 1;
   return isObject(toolUse) && !isOfService(toolUse) ? 2 : null;
 }
 
-function hasCitationWithoutAddress({ citations }: JsonObject): boolean {
-  return (
-    Array.isArray(citations) &&
-    (citations as readonly Json[]).some((citation) => annotationsOf([citation], 0, 1).length === 0)
-  );
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html */
+function addressOf({ location, source }: JsonObject): Json | undefined {
+  const web = isObject(location) ? location["web"] : undefined;
+  return isObject(web) ? web["url"] : source;
+}
+
+export function annotationsOf(citations: Json | undefined, start: number, end: number): JsonObject[] {
+  return urlCitations(citations, addressOf, [start, end]);
 }
 
 function chatContentOf(blocks: readonly JsonObject[]): ChatContent {
@@ -92,12 +81,9 @@ function isUnsigned({ reasoningContent }: JsonObject): boolean {
 }
 
 /**
- * A block that a stream is still adding to. Text blocks have no start event, and become cited blocks with their first
- * citation.
+ * Adds a delta to its block. Text blocks have no start event, and become cited blocks with their first citation. The
+ * pieces of an input are joined as a text until the block ends.
  */
-export type GrowingBlock = Record<string, Json | undefined>;
-
-/** Adds a delta to its block. The pieces of an input are joined as a text until the block ends. */
 export function growBlock(block: GrowingBlock, delta: JsonObject): void {
   const { text, toolUse, reasoningContent, citation } = delta;
   if (typeof text === "string") addText(block, text);
@@ -109,6 +95,16 @@ export function growBlock(block: GrowingBlock, delta: JsonObject): void {
     };
   else if (isObject(reasoningContent)) addReasoning(block, reasoningContent);
   else for (const [name, value] of Object.entries(delta)) addOther(block, name, value!);
+}
+
+/** Reads the pieces of an input as one object. Returns false when they are no object. */
+export function endBlock(block: GrowingBlock): boolean {
+  const { toolUse } = block;
+  if (!isObject(toolUse)) return true;
+  const pieces = toolUse["input"];
+  const input = typeof pieces === "string" && pieces !== "" ? parseObject(pieces) : {};
+  if (input !== null) block["toolUse"] = { ...toolUse, input };
+  return input !== null;
 }
 
 function pieceOf(value: Json | undefined): string {

@@ -2,6 +2,7 @@
 // https://docs.cohere.com/docs/models
 import { NATIVE, UNSUPPORTED, emulated, mapped, type Capability, type CapabilityTable } from "../../core/capability.ts";
 import { BEFORE_R7B, NOT_THINKING, TEXT_ONLY, WITHOUT_TOOLS } from "./models.ts";
+import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 const native = (note: string): Capability => ({ ...NATIVE, note });
@@ -90,3 +91,11 @@ export const capabilities: CapabilityTable = {
   ],
   verified: { source: "https://docs.cohere.com/reference/chat", date: "2026-11-20" },
 };
+
+export const conversation: ConversationMembers = conversationMembers({
+  source: "https://docs.cohere.com/reference/chat#request.body.messages",
+  // Reasoning with details comes from another vendor and is not plain text.
+  assistant: ["refusal", "tool_plan", "citations", "reasoning_content", "reasoning_details"],
+  tool: ["name"],
+  parts: { document: ["title", "id", "document"] },
+});

@@ -4,10 +4,10 @@
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { calledFunction } from "../called-function.ts";
-import { plainReasoning } from "../plain-reasoning.ts";
-import { encodeDocument } from "./encode-documents.ts";
+import { calledFunction } from "../tool-calls.ts";
+import { plainReasoning } from "../conversation-members.ts";
 import { NOT_THINKING } from "./models.ts";
+import { documentText } from "../document-text.ts";
 
 export interface Conversation {
   readonly messages: readonly JsonObject[];
@@ -127,4 +127,14 @@ function areCitations(value: Json | undefined): boolean {
       (one) => isObject(one) && typeof one["start"] === "number" && Array.isArray(one["sources"]),
     )
   );
+}
+
+/** Throws GatewayError `unsupported_content_block` at `path` when the document is not text. */
+export function encodeDocument(part: ContentPart, path: string): JsonObject {
+  if (part["source"] === undefined && isObject(part["document"])) return part["document"];
+  const { id, title } = part;
+  return {
+    data: { text: documentText(part["source"] as JsonObject, path), ...(typeof title === "string" && { title }) },
+    ...(typeof id === "string" && { id }),
+  };
 }

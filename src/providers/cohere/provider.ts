@@ -2,8 +2,7 @@
 import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
-import { capabilities } from "./capabilities.ts";
-import { conversation } from "./conversation.ts";
+import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";

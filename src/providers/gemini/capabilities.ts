@@ -10,6 +10,8 @@ import {
   NO_THINKING,
   SPEECH_MODELS,
 } from "./models.ts";
+import { isObject } from "../../core/json.ts";
+import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 const servedHere = { ...UNSUPPORTED, note: "the API has no field for it; it is only recorded by the gateway" };
 const noTools = { tools: UNSUPPORTED, tool_choice: UNSUPPORTED };
@@ -102,3 +104,12 @@ export const capabilities: CapabilityTable = {
   ],
   verified: { source: "https://ai.google.dev/api/generate-content", date: "2026-11-20" },
 };
+
+export const conversation: ConversationMembers = conversationMembers({
+  source: "https://ai.google.dev/api/caching#Content",
+  // Of the reasoning, only the signatures are sent back: https://ai.google.dev/gemini-api/docs/thought-signatures
+  assistant: ["refusal", "images", "reasoning_content", "reasoning_details"],
+  tool: ["name"],
+  extraContent: ["google"],
+  hasSignedReasoning: ({ extra_content: extra }) => isObject(extra) && isObject(extra["google"]),
+});

@@ -4,10 +4,7 @@
 import type { ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { invalid } from "../../core/params.ts";
-import { parseJson } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
-import { calledFunction } from "../called-function.ts";
+import { calledFunction, parseObject, requireInput } from "../tool-calls.ts";
 import { isOwnCallId } from "./call-ids.ts";
 import { answeredImagePart, encodePart } from "./encode-parts.ts";
 import { isGemini3OrLater, takesSystemInstruction } from "./models.ts";
@@ -145,27 +142,10 @@ function modelParts(message: Message, path: string, walk: Walk): JsonObject[] {
 
 /** An id that the gateway created is left out, because the server sent none and does not know it. */
 function functionCall(call: ToolCall, path: string, walk: Walk): JsonObject {
-  const args = parseArguments(call.function.arguments, `${path}.function.arguments`);
+  const args = requireInput(call.function.arguments, `${path}.function.arguments`);
   return {
     functionCall: { ...(!isOwnCallId(call.id) && { id: call.id }), name: walk.wireName(call.function.name), args },
   };
-}
-
-function parseArguments(text: string, path: string): JsonObject {
-  if (text.trim() === "") return {};
-  const value = tryParse(text);
-  if (value === null) return {};
-  if (!isObject(value)) throw invalid(path, "a JSON object, written as a string", value ?? text);
-  return value;
-}
-
-function tryParse(text: string): Json | undefined {
-  try {
-    return parseJson(text);
-  } catch (thrown) {
-    if (thrown instanceof JsonError) return undefined;
-    throw thrown;
-  }
 }
 
 function putResponse(message: Message, path: string, walk: Walk): void {
@@ -210,8 +190,7 @@ function standsInResponse(part: JsonObject): boolean {
 }
 
 function responseObject(text: string): JsonObject {
-  const value = text.trimStart().startsWith("{") ? tryParse(text) : undefined;
-  return isObject(value) ? value : { result: text };
+  return (text.trimStart().startsWith("{") ? parseObject(text) : null) ?? { result: text };
 }
 
 /**

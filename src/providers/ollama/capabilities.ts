@@ -1,6 +1,7 @@
 // What Ollama's native chat API accepts of the common parameters: https://docs.ollama.com/api/chat, and the server's
 // own types: https://github.com/ollama/ollama/blob/main/api/types.go
 import { NATIVE, UNSUPPORTED, emulated, mapped, type Capability, type CapabilityTable } from "../../core/capability.ts";
+import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 const native = (note: string): Capability => ({ ...NATIVE, note });
@@ -80,3 +81,11 @@ export const capabilities: CapabilityTable = {
   ],
   verified: { source: "https://docs.ollama.com/api/chat", date: "2026-11-20" },
 };
+
+export const conversation: ConversationMembers = conversationMembers({
+  source: "https://docs.ollama.com/api/chat",
+  // Reasoning with details comes from another vendor and is not plain text.
+  assistant: ["refusal", "reasoning_content", "reasoning_details"],
+  tool: ["name"],
+  parts: { document: ["title"] },
+});

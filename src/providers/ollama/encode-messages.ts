@@ -2,12 +2,10 @@
 // the function as well as the tool call. A participant's `name` has no counterpart and is left out.
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
-import { calledFunction } from "../called-function.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { calledFunction, requireInput } from "../tool-calls.ts";
 import { documentText } from "../document-text.ts";
-import { plainReasoning } from "../plain-reasoning.ts";
+import { plainReasoning } from "../conversation-members.ts";
 
 const DATA_URI = /^data:[^,]*,/i;
 
@@ -128,28 +126,6 @@ function encodeCall(call: ToolCall, index: number, path: string): JsonObject {
   return {
     id: call.id,
     type: "function",
-    function: { ...(index > 0 && { index }), name, arguments: parseArguments(text, `${path}.function.arguments`) },
+    function: { ...(index > 0 && { index }), name, arguments: requireInput(text, `${path}.function.arguments`) },
   };
-}
-
-function parseArguments(text: string, path: string): JsonObject {
-  if (text.trim() === "") return {};
-  const value = tryParse(text);
-  if (value === null) return {};
-  if (!isObject(value))
-    throw new GatewayError(
-      "invalid_request",
-      `${path} must be a JSON object, written as a string: this provider takes the object itself.`,
-      { param: path },
-    );
-  return value;
-}
-
-function tryParse(text: string): Json | undefined {
-  try {
-    return parseJson(text);
-  } catch (thrown) {
-    if (thrown instanceof JsonError) return undefined;
-    throw thrown;
-  }
 }

@@ -2,7 +2,7 @@
 // caller's own text.
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
-import { type CallIdForm, fittingCallId } from "../call-ids.ts";
+import { type CallIdForm, fittingCallId } from "../tool-calls.ts";
 import { isElsewhere } from "./conversation.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 import type { WirePlan } from "./wire-plan.ts";

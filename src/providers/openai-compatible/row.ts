@@ -6,7 +6,7 @@ import type { CredentialForm } from "../../core/credential.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import type { CommonParameter } from "../../core/params.ts";
 import type { Target } from "../../core/target.ts";
-import type { CallIdForm } from "../call-ids.ts";
+import type { CallIdForm } from "../tool-calls.ts";
 import type { MemberTable } from "../conversation-members.ts";
 import type { Dialect, FailureClass, ProviderSetting } from "../provider.ts";
 

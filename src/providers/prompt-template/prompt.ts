@@ -9,6 +9,7 @@ import { memoizePerObject } from "../../core/memoization.ts";
 import { alternating, contentOf, refuseCalls, type Turn, turnsOf, unsayable } from "./conversation.ts";
 import { findFamily, PLAIN_FAMILY, PROMPT_FAMILIES } from "./families.ts";
 import type { PromptFamily } from "./family.ts";
+import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 export interface Prompt {
   readonly text: string;
@@ -115,3 +116,9 @@ function marksOf(
   const word = (name: string): string => (isObject(marks) && typeof marks[name] === "string" ? marks[name] : "");
   return { before: word("pre_message"), after: word("post_message") };
 }
+
+export const PROMPT_MEMBERS: ConversationMembers = conversationMembers({
+  source: "https://huggingface.co/docs/transformers/chat_templating",
+  assistant: ["refusal"],
+  tool: ["name"],
+});

@@ -10,8 +10,7 @@ import {
 } from "../../core/capability.ts";
 import { answerRules } from "../openai-compatible/answer-rules.ts";
 import { BEARER, RESERVED, withKey } from "../openai-compatible/provider.ts";
-import { PROMPT_MEMBERS } from "../prompt-template/prompt-members.ts";
-import { PROMPT_PARAMETERS, promptOf } from "../prompt-template/prompt.ts";
+import { PROMPT_MEMBERS, PROMPT_PARAMETERS, promptOf } from "../prompt-template/prompt.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { withExtra } from "./body.ts";
 import type { CompletionRow } from "./row.ts";

@@ -1,7 +1,7 @@
 // Replicate's predictions as a provider: https://replicate.com/docs/reference/http. A request creates a prediction, and
 // the answer is read from the prediction or from its stream.
 import { BEARER, withKey } from "../openai-compatible/provider.ts";
-import { PROMPT_MEMBERS } from "../prompt-template/prompt-members.ts";
+import { PROMPT_MEMBERS } from "../prompt-template/prompt.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities } from "./capabilities.ts";
 import { encodeRequest } from "./encode-request.ts";

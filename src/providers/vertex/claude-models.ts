@@ -6,18 +6,16 @@ import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/ch
 import { GatewayError } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import { messagesCapabilities } from "../anthropic/capabilities.ts";
-import { conversation } from "../anthropic/conversation.ts";
+import { messagesCapabilities, conversation } from "../anthropic/capabilities.ts";
 import { decodeResponse } from "../anthropic/decode-response.ts";
 import { openStream } from "../anthropic/decode-stream.ts";
 import { dialect } from "../anthropic/dialect.ts";
-import { LEFT_OUT_EMPTY } from "../anthropic/encode-messages.ts";
+import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { encodeMessagesBody, headersWithBetas } from "../anthropic/encode-request.ts";
-import { factsOf, type ModelFacts } from "../anthropic/models.ts";
+import { factsOf, type ModelFacts } from "../claude/models.ts";
 import type { EncodedRequest } from "../provider.ts";
 import { pathStep, vertexAddress } from "./address.ts";
-import type { ModelsOfOneForm } from "./forms.ts";
-import { ownName } from "./models.ts";
+import { type ModelsOfOneForm, ownName } from "./models.ts";
 
 const DEFAULT_VERSION = "v1";
 const MESSAGES_VERSION = "vertex-2023-10-16";

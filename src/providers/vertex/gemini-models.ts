@@ -3,8 +3,7 @@
 import { type CapabilityTable, mapped } from "../../core/capability.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
-import { capabilities as geminiCapabilities, MODEL_EXCEPTIONS } from "../gemini/capabilities.ts";
-import { conversation } from "../gemini/conversation.ts";
+import { capabilities as geminiCapabilities, MODEL_EXCEPTIONS, conversation } from "../gemini/capabilities.ts";
 import { decodeResponse } from "../gemini/decode-response.ts";
 import { openStream } from "../gemini/decode-stream.ts";
 import { LEFT_OUT_EMPTY } from "../gemini/encode-contents.ts";
@@ -14,8 +13,7 @@ import { renamedFunctions } from "../gemini/encode-tools.ts";
 import type { GeminiPlatform } from "../gemini/platform.ts";
 import { PLAIN_DIALECT, type EncodedRequest } from "../provider.ts";
 import { pathStep, vertexAddress } from "./address.ts";
-import type { ModelsOfOneForm } from "./forms.ts";
-import { ownName } from "./models.ts";
+import { type ModelsOfOneForm, ownName } from "./models.ts";
 
 /** The version that Google's own client uses; it has function call ids and preview models. */
 const DEFAULT_VERSION = "v1beta1";

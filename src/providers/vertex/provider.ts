@@ -11,9 +11,8 @@ import { PLAIN_PROVIDER, type Dialect, type Provider } from "../provider.ts";
 import { GLOBAL_ADDRESS, SETTINGS } from "./address.ts";
 import { CLAUDE_INLINES, claudeModels } from "./claude-models.ts";
 import { classifyError } from "./errors.ts";
-import type { ModelsOfOneForm } from "./forms.ts";
+import { type ModelsOfOneForm, CLAUDE, MISTRAL, OPEN, type WireForm, wireFormOf } from "./models.ts";
 import { geminiModels } from "./gemini-models.ts";
-import { CLAUDE, MISTRAL, OPEN, type WireForm, wireFormOf } from "./models.ts";
 import { mistralModels, openModels } from "./open-models.ts";
 
 const FORMS: Readonly<Record<WireForm, ModelsOfOneForm>> = {

@@ -3,7 +3,7 @@
 // https://github.com/mistralai/client-python
 import type { ContentPart, Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
-import type { CallIdForm } from "../../call-ids.ts";
+import type { CallIdForm } from "../../tool-calls.ts";
 import { mapMessages } from "../encode-messages.ts";
 import { OPENAI_ONLY } from "../features.ts";
 import { ADDRESS, base64Of, sourceOf, textPart } from "../quirks.ts";

@@ -4,7 +4,14 @@ import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ModelFacts } from "./models.ts";
 
-export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+
+/** The values of `reasoning_effort` that a model accepts. */
+export function acceptedEfforts({ thinking, thinkingOff }: Pick<ModelFacts, "thinking" | "thinkingOff">): string[] {
+  return EFFORTS.filter((effort) =>
+    effort === "none" ? thinkingOff !== null : effort !== "max" || thinking === "adaptive",
+  );
+}
 
 /** The smallest budget that the vendor accepts. */
 const MIN_BUDGET = 1_024;

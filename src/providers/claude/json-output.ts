@@ -12,6 +12,16 @@ export type JsonOutput =
   | { readonly kind: "tool"; readonly tool: JsonObject & { readonly name: string } }
   | null;
 
+/** What a decoder has to know about the request. */
+export interface JsonOutputMemo {
+  /** The tool whose input is the answer's text. `null` when JSON output is not emulated. */
+  readonly answerTool: string | null;
+}
+
+export function answerToolOf(memo: unknown): string | null {
+  return typeof memo === "object" && memo !== null && "answerTool" in memo ? (memo as JsonOutputMemo).answerTool : null;
+}
+
 export interface JsonOutputSituation {
   readonly facts: Pick<ModelFacts, "jsonSchema" | "forcedTools">;
   /** Whether the vendor refuses a forced tool in this request. */
@@ -26,15 +36,15 @@ export function planJsonOutput(
   { facts, forcingRefused, toolNames }: JsonOutputSituation,
 ): JsonOutput {
   if (format === undefined || format.type === "text") return null;
-  const asked = format.type === "json_schema" ? format.json_schema : null;
+  const requested = format.type === "json_schema" ? format.json_schema : null;
   // As everywhere, null means "not set".
-  const schema = asked?.schema ?? undefined;
+  const schema = requested?.schema ?? undefined;
   const forcing = facts.forcedTools && !forcingRefused;
   // Without strict the caller expects that every schema is accepted, and tools accept every schema.
-  if (facts.jsonSchema && schema !== undefined && (asked?.strict === true || !forcing || isEnforceable(schema)))
+  if (facts.jsonSchema && schema !== undefined && (requested?.strict === true || !forcing || isEnforceable(schema)))
     return { kind: "format", format: { type: "json_schema", schema } };
   if (!forcing) throw refusal(format.type, facts);
-  return { kind: "tool", tool: answerTool(schema, asked?.description, toolNames) };
+  return { kind: "tool", tool: answerTool(schema, requested?.description, toolNames) };
 }
 
 function refusal(type: string, facts: JsonOutputSituation["facts"]): GatewayError {
@@ -50,10 +60,10 @@ const OPEN_SCHEMA: JsonObject = { type: "object", additionalProperties: true };
 function answerTool(
   schema: JsonObject | undefined,
   description: string | undefined,
-  taken: readonly unknown[],
+  usedNames: readonly unknown[],
 ): JsonObject & { readonly name: string } {
   let name = "respond_with_json";
-  while (taken.includes(name)) name += "_";
+  while (usedNames.includes(name)) name += "_";
   return {
     name,
     description: description ?? "Give the answer. The input of this tool is the whole answer, as JSON.",

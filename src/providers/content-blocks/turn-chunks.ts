@@ -1,0 +1,111 @@
+// Makes the chunks of a streamed turn from what its content blocks contribute, and counts what later chunks refer to:
+// the position in the text, tool calls, and reasoning details.
+import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { MalformedAnswer } from "../provider.ts";
+
+export const NO_CHUNKS: readonly ChatChunk[] = [];
+
+/**
+ * Reasoning and its signature are emitted once more, complete, when their block ends, and so is a turn that chat
+ * completions cannot express. At most this many characters of either are kept.
+ */
+export const MAX_KEPT = 16 * 1024 * 1024;
+/** The most citations that one block may have. */
+const MAX_CITATIONS = 10_000;
+
+/** A tool call whose block has not ended. */
+export interface OpenCall {
+  /** `null` when the input is the answer's text. */
+  readonly index: number | null;
+  /** The input with which the block began. It is emitted at the block's end if no piece has come. */
+  readonly input: JsonObject;
+  hasInput: boolean;
+}
+
+export class TurnChunks {
+  #textLength = 0;
+  #calls = 0;
+  #details = 0;
+  /** A tool call without input, held back until it is clear that it was not cut off. */
+  #callWithoutInput: OpenCall | null = null;
+
+  /** In UTF-16 units. */
+  get textLength(): number {
+    return this.#textLength;
+  }
+
+  get hasCalls(): boolean {
+    return this.#calls > 0;
+  }
+
+  text(piece: string): readonly ChatChunk[] {
+    this.#textLength += piece.length;
+    return piece === "" ? NO_CHUNKS : [chunkOf({ content: piece })];
+  }
+
+  reasoning(piece: string): readonly ChatChunk[] {
+    return piece === "" ? NO_CHUNKS : [chunkOf({ reasoning_content: piece })];
+  }
+
+  /** `make` gets the index of the detail, and returns `null` when nothing has to be sent back. */
+  detail(make: (index: number) => ReasoningDetail | null): readonly ChatChunk[] {
+    const detail = make(this.#details);
+    if (detail === null) return NO_CHUNKS;
+    this.#details += 1;
+    return [chunkOf({ reasoning_details: [detail] })];
+  }
+
+  annotations(annotations: readonly JsonObject[]): readonly ChatChunk[] {
+    return annotations.length === 0 ? NO_CHUNKS : [chunkOf({ annotations })];
+  }
+
+  /** The call of the tool whose input is the answer's text. Nothing of it is emitted but its input. */
+  beginAnswerCall(input: JsonObject): OpenCall {
+    return { index: null, input, hasInput: false };
+  }
+
+  beginCall(
+    { id, name, ...more }: { readonly id: string; readonly name: string } & Pick<ToolCallDelta, "extra_content">,
+    input: JsonObject,
+  ): { readonly call: OpenCall; readonly chunks: readonly ChatChunk[] } {
+    const index = this.#calls++;
+    const delta: ToolCallDelta = { index, id, type: "function", function: { name, arguments: "" }, ...more };
+    return { call: { index, input, hasInput: false }, chunks: [chunkOf({ tool_calls: [delta] })] };
+  }
+
+  callInput(call: OpenCall, piece: string): readonly ChatChunk[] {
+    if (piece === "") return NO_CHUNKS;
+    call.hasInput = true;
+    return call.index === null
+      ? this.text(piece)
+      : [chunkOf({ tool_calls: [{ index: call.index, function: { arguments: piece } }] })];
+  }
+
+  endCall(call: OpenCall): void {
+    if (!call.hasInput) this.#callWithoutInput = call;
+  }
+
+  /** Emits the input of a call that was held back. It is called once the call is known not to have been cut off. */
+  releaseCall(): readonly ChatChunk[] {
+    const held = this.#callWithoutInput;
+    this.#callWithoutInput = null;
+    return held === null ? NO_CHUNKS : this.callInput(held, JSON.stringify(held.input));
+  }
+}
+
+export function chunkOf(delta: ChunkDelta): ChatChunk {
+  return { choices: [{ index: 0, delta }] };
+}
+
+/** Throws MalformedAnswer. `what` names the kind of block. */
+export function requireKeepable(characters: number, what: "thinking" | "reasoning"): void {
+  if (characters > MAX_KEPT)
+    throw new MalformedAnswer(`The provider's stream holds a ${what} block of more than ${MAX_KEPT} characters.`);
+}
+
+/** Throws MalformedAnswer. */
+export function requireFewCitations(count: number): void {
+  if (count > MAX_CITATIONS)
+    throw new MalformedAnswer(`The provider's stream holds a text block with more than ${MAX_CITATIONS} citations.`);
+}
