@@ -5,14 +5,14 @@ import { code, generatedMark, table } from "./markdown.ts";
 const GROUPS: readonly (readonly [source: ErrorSource, title: string, words: string])[] = [
   [
     "client",
-    "What the request is at fault for",
-    "The same request fails again; the message says what was expected and what came.",
+    "Errors of the request",
+    "Sending the same request again fails again. The message says what was expected and what was received.",
   ],
-  ["gateway", "What the gateway is at fault for", "The request was in order."],
+  ["gateway", "Errors of the gateway", "The request was valid."],
   [
     "upstream",
-    "What the provider said or did",
-    "The provider's own words are in the message, but for what it says about the operator's credential: that is in the log only, under the trace id.",
+    "Errors of the provider",
+    "The message quotes the provider. What a provider says about the operator's credential is only in the log, under the trace id.",
   ],
 ];
 
@@ -34,19 +34,19 @@ function row([name, { status, type, retry, meaning, cure }]: readonly [string, C
 const INTRODUCTION = `${generatedMark("src/core/errors.ts")}
 # Errors
 
-Every error that leaves the gateway has one body, on every path:
+Every error has the same form, on every path:
 
 \`\`\`json
 {"error": {"message": "...", "type": "...", "param": null, "code": "...", "metadata": {}}, "x_gateway_trace_id": "..."}
 \`\`\`
 
-- \`code\` is always one of the words below, and never changes its meaning. Programs should look at it, not at the message.
-- \`status\`, \`type\` and whether to try again follow from the code alone.
-- \`param\` is the path of the field that is at fault, such as \`messages[2].content[1].image_url.url\`, or null.
-- \`metadata\` is there only where a code has more to say.
-- Where a retry cannot help ("no"), the answer carries \`x-should-retry: false\`, which the official client libraries obey. Where it may help and
-  the wait is known, the answer carries \`retry-after\` (seconds) and \`retry-after-ms\`.
-- A 401 carries \`WWW-Authenticate: Bearer\`.
-- The trace id is in the body and in the headers \`x-request-id\` and \`x-gateway-trace-id\`; the log line of the call has it too.
-- Inside a stream that has begun, the same body comes as one event, then \`data: [DONE]\`. The HTTP status is 200 by then; the log and the metrics have
-  the status of the code.`;
+- \`code\` is one of the codes below, whose meaning never changes. Programs should use it, not the message.
+- \`status\`, \`type\` and whether a retry makes sense follow from the code alone.
+- \`param\` is the path of the invalid field, such as \`messages[2].content[1].image_url.url\`, or null.
+- \`metadata\` is present only if the code has further data.
+- If a retry cannot help ("no"), the answer has \`x-should-retry: false\`, which the official client libraries obey. If it may help and
+  the delay is known, the answer has \`retry-after\` (seconds) and \`retry-after-ms\`.
+- A 401 has \`WWW-Authenticate: Bearer\`.
+- The trace id is in the body and in the headers \`x-request-id\` and \`x-gateway-trace-id\`; the call's log line has it too.
+- In a stream that has begun, the same body is sent as one event, followed by \`data: [DONE]\`. The HTTP status is already 200; the log and the metrics
+  have the status of the code.`;

@@ -56,13 +56,13 @@ function unitOf({ name }: MetricListing): string {
   return UNITS.find(([pattern]) => pattern.test(name))?.[1] ?? "count";
 }
 
-const LABEL_WORDS = `No label has a value that a caller chose. What is beyond a bound counts as \`other\`; whoever configures more names than that can see them in the [log and the records](operations.md#logs).`;
+const LABEL_WORDS = `Callers cannot create label values. Values beyond the bound of a label count as \`other\`; to tell more of them apart, use the [log and the records](operations.md#logs).`;
 
 const INTRODUCTION = `${generatedMark("src/observe/metrics/metrics.ts and src/observe/metrics/labels.ts")}
 # Metrics
 
-\`GET /metrics\` answers in Prometheus' text format, to programs on this machine, operators and tokens with the permission \`ops\` only, unless \`ops.open\` says otherwise. [integrations/prometheus.md](integrations/prometheus.md) has a scrape
-configuration, a dashboard and alerts.
+\`GET /metrics\` serves Prometheus' text format to programs on the gateway's machine, operators, and tokens with the permission \`ops\`, or to everyone if \`ops.open\` is true.
+[integrations/prometheus.md](integrations/prometheus.md) has a scrape configuration, a dashboard and alerts.
 
-Calls that were [explained](api.md#explaining-a-call) and not made do not count, nor do requests to other paths, such as the admin API; requests to [operations that are not served](api.md#operations-that-are-not-served) count as refused calls. A call that is under way counts when it has ended.
-Counters begin at 0 with the process.`;
+A call is counted when it has ended. [Explained](api.md#explaining-a-call) calls and requests to other paths, such as the admin API, are not counted; requests to
+[operations that are not served](api.md#operations-that-are-not-served) count as refused calls. Counters start at 0 with the process.`;

@@ -16,26 +16,26 @@ export function providersPage(providers: readonly Provider[]): string {
 const INTRODUCTION = `${generatedMark("src/providers/registry.ts")}
 # Providers
 
-A model is written \`<id>:<model_name>\`, with the provider's own name of the model: \`openai:gpt-5-mini\`, \`openrouter:meta-llama/llama-4-maverick\`.
-A provider is enabled by its key in the environment or by an entry in the configuration file: [configuration.md](configuration.md).
+A model is written \`<id>:<model_name>\`, with the provider's own name for the model: \`openai:gpt-5-mini\`, \`openrouter:meta-llama/llama-4-maverick\`.
+A provider is enabled by its key in the environment or by an entry in the configuration file: see [credentials.md](credentials.md).
 
-What the words in the tables mean:
+The tables show what happens to each common parameter and content block:
 
 | support | meaning |
 | --- | --- |
-| native | The provider has it under OpenAI's name and in OpenAI's form. |
-| mapped | The provider has it under another name or in another form; the note says which. |
-| emulated | The gateway gets the same effect by other means. |
-| unsupported | A parameter is refused with 400 \`unsupported_parameter\`, or dropped where \`drop_params\` is on. \`user\`, \`safety_identifier\`, \`stream\` and \`stream_options\` are never refused: the gateway serves them itself. A content block is refused with 400 \`unsupported_content_block\`, always. |
+| native | The provider supports it under OpenAI's name and in OpenAI's form. |
+| mapped | The provider supports it under another name or in another form, which the note describes. |
+| emulated | The gateway achieves the same effect by other means. |
+| unsupported | A parameter is refused with 400 \`unsupported_parameter\`, or dropped if \`drop_params\` is true. \`user\`, \`safety_identifier\`, \`stream\` and \`stream_options\` are never refused, because the gateway handles them itself. A content block is always refused, with 400 \`unsupported_content_block\`. |
 
-Where a cell names values or a range, others are refused with 400 \`unsupported_value\`. Some models of a provider differ: the first line below "By model" whose
-pattern matches the model's name and that names the parameter decides. \`dragoman params <id>:<model_name>\` prints the result for one model.
+If a note names values or a range, others are refused with 400 \`unsupported_value\`. Some models differ from their provider: the first row under "By model" that names
+the parameter and whose pattern matches the model's name decides. \`dragoman params <id>:<model_name>\` prints the result for one model.
 
-Members of messages, content parts, calls and tools that a provider does not take are left out of what it is sent, without \`drop_params\`, and named in
-\`x-gateway-dropped-params\` without their place: \`messages[].name\`, \`messages[].content[].cache_control\`, \`messages[].tool_calls[].extra_content\`. What each takes stands in its
-section: those that every conversation has (role, content, calls, the ids of calls) are not repeated there.
+Members of messages, content parts, tool calls and tools that a provider does not support are left out, regardless of \`drop_params\`, and reported in
+\`x-gateway-dropped-params\` without their index: \`messages[].name\`, \`messages[].content[].cache_control\`, \`messages[].tool_calls[].extra_content\`. Each section lists
+what its provider supports, beyond what every conversation has (role, content, tool calls and their ids).
 
-"Checked" names the page that a table was checked against, and when. A table that is not checked says what the wire form promises.`;
+"Checked" is the page against which a table was checked, and the date. A table that was not checked shows what the wire format specifies.`;
 
 function overview(providers: readonly Provider[]): string {
   const rows = providers.map(({ id, label, keyVariables, capabilities: { verified }, sameShape }) => [
@@ -45,7 +45,7 @@ function overview(providers: readonly Provider[]): string {
     keyVariables.length === 0 ? "none needed" : code(keyVariables[0]!),
     verified === "unverified" ? "no" : verified.date,
   ]);
-  return table(["id", "name", "wire form", "key", "checked"], rows);
+  return table(["id", "name", "wire format", "key", "checked"], rows);
 }
 
 /** As the usual renderers make it of a heading that is the id alone. */
@@ -84,7 +84,7 @@ function facts(provider: Provider): string {
   const forms = [
     ["content blocks", dialect.blocks],
     ["tool types", dialect.tools],
-    ["words of `tool_choice`", dialect.toolChoices],
+    ["values of `tool_choice`", dialect.toolChoices],
     ["relaxed message rules", dialect.messageRules],
   ] as const;
   const own = forms
@@ -94,16 +94,16 @@ function facts(provider: Provider): string {
   return [
     `${label}. [The vendor's page](${docs}).`,
     "",
-    `- Address: ${inside ? "answers inside the gateway" : baseUrl === null ? "none of its own; `base_url` has to be configured" : code(baseUrl)}`,
-    `- Key: ${keyVariables.length === 0 ? (inside ? "needs none" : "needs none; `api_key` in the configuration where the server asks for one") : keyVariables.map(code).join(" or ")}`,
-    `- Checked: ${verified === "unverified" ? "no; taken from the wire form" : `${verified.date}, [source](${verified.source})`}`,
+    `- Address: ${inside ? "answers inside the gateway" : baseUrl === null ? "none by default; configure `base_url`" : code(baseUrl)}`,
+    `- Key: ${keyVariables.length === 0 ? (inside ? "none needed" : "none needed; set `api_key` in the configuration if the server requires one") : keyVariables.map(code).join(" or ")}`,
+    `- Checked: ${verified === "unverified" ? "no; taken from the wire format" : `${verified.date}, [source](${verified.source})`}`,
     ...(models === undefined ? [] : [`- Models: ${codeList(models.map(({ id }) => id))}`]),
-    ...(own.length === 0 ? [] : [`- Beyond the common forms it takes ${own.join("; ")}`]),
-    `- Of a conversation it takes ${conversationFacts(provider)}`,
-    `- Refused in a pass-through (\`reserved_parameter\`): ${codeList(reserved)}`,
+    ...(own.length === 0 ? [] : [`- Beyond the common forms: ${own.join("; ")}`]),
+    `- Members of a conversation: ${conversationFacts(provider)}`,
+    `- Refused as pass-through fields (\`reserved_parameter\`): ${codeList(reserved)}`,
     ...(privileged.size === 0
       ? []
-      : [`- Passed through only with the permission \`byo_endpoint\`: ${codeList(privileged)}`]),
+      : [`- Pass-through fields that need the permission \`byo_endpoint\`: ${codeList(privileged)}`]),
   ].join("\n");
 }
 
@@ -146,7 +146,7 @@ function conversationFacts(provider: Provider): string {
   const words = isOpen
     ? `any member${extraContent.length === 0 ? ", but no `extra_content`" : `, and ${code("extra_content")} of ${codeList(extraContent)}`}`
     : told.length === 0
-      ? "nothing beyond what every conversation has"
+      ? "none beyond those that every conversation has"
       : told.join("; ");
   return `${words} ([source](${source}))`;
 }

@@ -37,7 +37,7 @@ describe("docs/prompt-templates.md", () => {
   });
   test("every raw endpoint is in the table", () => {
     expect(
-      tableBelow(page, "# Prompts of raw endpoints")
+      tableBelow(page, "# Prompt templates for raw endpoints")
         .flatMap(([ids]) => codeWords(ids!))
         .toSorted(),
     ).toEqual([...completionProviders.map(({ id }) => id), "replicate"].toSorted());
