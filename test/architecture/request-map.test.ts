@@ -1,0 +1,65 @@
+// The map of ARCHITECTURE.md against the files that real requests run through: what the map names is run through, and
+// what a call runs through of the folders that decide about it is on the map.
+import { beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { filesOfRequest, KINDS, type RequestKind } from "./request-files.ts";
+
+const PROJECT = join(import.meta.dir, "../..");
+const ARCHITECTURE = readFileSync(join(PROJECT, "ARCHITECTURE.md"), "utf8");
+
+const SECTIONS: Readonly<Record<RequestKind, string>> = {
+  plain: "A plain call",
+  stream: "A stream",
+  tools: "A round of tools",
+  admin: "An admin write",
+};
+/** What runs in every request of a kind, and is no step of it. */
+const DECISIVE: Readonly<Record<RequestKind, RegExp>> = {
+  plain: /^src\/(http|auth|admission|routing|chat)\//,
+  stream: /^src\/(http|auth|admission|routing|chat)\//,
+  tools: /^src\/(http|auth|admission|routing|chat)\//,
+  admin: /^src\/http\//,
+};
+/** Files that every call passes only to learn that it does not need them. */
+const PASSED: ReadonlySet<string> = new Set([
+  "src/chat/explain/explain.ts",
+  "src/chat/tools/open-tool-session.ts",
+  "src/chat/long-bodies/long-sandbox-requests.ts",
+  "src/http/admin/file-documents.ts",
+  "src/http/admin/route-rule.ts",
+]);
+
+/** The paths that a section names; a name without a folder stands beside the file before it. */
+function namedIn(section: string): readonly string[] {
+  const text = ARCHITECTURE.split(`\n### ${section}\n`)[1]?.split(/\n##/)[0];
+  if (text === undefined) throw new Error(`ARCHITECTURE.md has no section ${section}`);
+  const rows = text.split("\n").filter((line) => line.startsWith("|"));
+  return rows.flatMap((row) => {
+    let folder = "";
+    return [...row.split("|")[2]!.matchAll(/`([\w./-]+\.ts)`/g)].map(([, name]) => {
+      const path = name!.includes("/") && existsSync(join(PROJECT, "src", name!)) ? name! : `${folder}/${name}`;
+      folder = path.slice(0, path.lastIndexOf("/"));
+      return `src/${path}`;
+    });
+  });
+}
+
+describe.each([...KINDS])("the map of a request: %s", (kind) => {
+  let run: readonly string[];
+  beforeAll(async () => {
+    run = await filesOfRequest(kind, PROJECT);
+  }, 120_000);
+
+  test("names only files that the request runs through", () => {
+    expect(namedIn(SECTIONS[kind]).filter((path) => !run.includes(path))).toEqual([]);
+  });
+  test("names every file of the deciding folders that the request runs through", () => {
+    const named = new Set([
+      ...(kind === "admin" ? [] : [...namedIn(SECTIONS.plain), "src/chat/handle.ts"]),
+      ...namedIn(SECTIONS[kind]),
+      ...PASSED,
+    ]);
+    expect(run.filter((path) => DECISIVE[kind].test(path) && !named.has(path))).toEqual([]);
+  });
+});
