@@ -175,7 +175,7 @@ describe("providers", () => {
   });
   test("are named nowhere outside src/providers/", () => {
     expect(shown(vendorNameViolations(src, names, VENDOR_NAMES_ALLOWED))).toEqual([]);
-  });
+  }, 120_000);
   test("have no exception that is no longer needed", () => {
     const needed = vendorNameViolations(src, names, []);
     expect(

@@ -1,0 +1,32 @@
+// The table of ports in ARCHITECTURE.md against the interfaces and the suites that there are.
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const PROJECT = join(import.meta.dir, "../..");
+const CONTRACT = join(PROJECT, "test/contract");
+const read = (...path: readonly string[]): string => readFileSync(join(PROJECT, ...path), "utf8");
+
+const section = read("ARCHITECTURE.md").split("\n## Ports\n")[1]?.split(/\n## /)[0] ?? "";
+const ports = section
+  .split("\n")
+  .filter((line) => line.startsWith("| `"))
+  .map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")))
+  .map(([, name, file, , suite]) => ({ name: name!, file: file!, suite: suite! }));
+
+test("each port of the table is an interface of its file", () => {
+  expect(ports.length).toBeGreaterThan(5);
+  expect(ports.filter(({ name, file }) => !read("src", file).includes(`export interface ${name} `))).toEqual([]);
+});
+
+test("each suite of the table is played by a test, and no suite is missing in it", () => {
+  const files = readdirSync(CONTRACT);
+  const imports = (suite: string): readonly string[] =>
+    files.filter((file) => file !== suite && read("test/contract", file).includes(`"./${suite}"`));
+  const listed = new Set(ports.map(({ suite }) => suite));
+  for (const suite of listed)
+    expect([suite, imports(suite).some((file) => file.endsWith(".test.ts"))]).toEqual([suite, true]);
+  // a suite that is not in the table is a part of one that is, or of what its drivers have beyond the port
+  const parts = files.filter((file) => file.endsWith(".suite.ts") && !listed.has(file));
+  expect(parts.filter((part) => imports(part).length === 0)).toEqual([]);
+});
