@@ -146,7 +146,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     expect((await run()).written_off).toEqual(planned.written_off);
     expect(await usedOf("killed")).toBe(charged - units);
     expect((await run()).written_off).toEqual([]);
-  }, 60_000);
+  });
 
   test("a gateway that comes back all the same states what it used: nothing is given back twice", async () => {
     const { child, used, line } = await start(redis.url, null, "stopped");
@@ -171,7 +171,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     void child.stdin.end();
     expect(await line()).toBe("ended");
     expect(await usedOf("stopped")).toBe(used);
-  }, 60_000);
+  });
 
   const usedOfBoth = async (id: string): Promise<readonly number[]> => [await usedOf(id), await usedOf(`${id}-lent`)];
 
@@ -194,7 +194,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: false })).toEqual(planned);
     expect(await usedOfBoth("reserved")).toEqual([30, 30]);
     expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: true })).toEqual([]);
-  }, 60_000);
+  });
 
   test("[d4.2] a gateway whose reservations were written off, and that comes back, is charged with what its calls used", async () => {
     const { child, line } = await start(redis.url, null, "away", reserver(redis.url, "away"));
@@ -208,7 +208,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     expect(await line()).toBe("ended");
     expect(await usedOfBoth("away")).toEqual([34, 60]);
     expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: true })).toEqual([]);
-  }, 60_000);
+  });
 
   test("[d4.2] of a real gateway that is killed with calls under way, and whose data folder is lost, nothing stays charged but what was used", async () => {
     const config = "budgets: { whole: { tokens: 60000, window: total, on_store_failure: closed } }\n";
@@ -249,7 +249,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     expect(perCall).toBeGreaterThan(0);
     expect(found).toBe(left + written!.reserved - perCall);
     await next.stop();
-  }, 60_000);
+  });
 
   test("without a store of limits, and with one that is away, it says so", async () => {
     const nothing = await runCli(["limit", "reconcile"]);
@@ -263,7 +263,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
       expect.stringContaining("127.0.0.1:1 did not answer") as unknown as string,
     ]);
     expect(away.stderr).not.toContain("secret");
-  }, 30_000);
+  });
 
   test("in a cluster every node is asked", async () => {
     const cluster = await startCluster(3);
@@ -296,5 +296,5 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     } finally {
       await cluster.stop();
     }
-  }, 60_000);
+  });
 });

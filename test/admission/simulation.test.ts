@@ -36,20 +36,16 @@ describe("replicas that borrow parts of limits", () => {
     expect(sums.admitted).toBeGreaterThan(WORLDS * 50);
     expect(sums.refused).toBeGreaterThan(WORLDS * 50);
     expect(sums.atOnce).toBeGreaterThan(WORLDS * 10);
-  }, 120_000);
+  });
 
   test("are the same for the same seed", () => {
     expect(simulate(7)).toEqual(simulate(7));
   });
 
-  test.each(PLANTED)(
-    "a planted fault is found: %s",
-    (planted) => {
-      const found = seedsFrom(1, WORLDS_A_FAULT).find((seed) => simulate(seed, planted).fault !== null);
-      if (process.env["DRAGOMAN_TEST_SEED"] === undefined) expect(found).toBeDefined();
-    },
-    120_000,
-  );
+  test.each(PLANTED)("a planted fault is found: %s", (planted) => {
+    const found = seedsFrom(1, WORLDS_A_FAULT).find((seed) => simulate(seed, planted).fault !== null);
+    if (process.env["DRAGOMAN_TEST_SEED"] === undefined) expect(found).toBeDefined();
+  });
 });
 
 const CUT_WORLDS = drawCount(150, 300);
@@ -68,10 +64,10 @@ describe("replicas that are cut off or lack CPU, under `local_share`", () => {
     expect(sums.alone).toBeGreaterThan(CUT_WORLDS * 10);
     // the bound is stated because it is needed
     expect(sums.excess).toBeGreaterThan(0.2);
-  }, 120_000);
+  });
 
   test("a share that is not divided is found", () => {
     const found = seedsFrom(1, CUT_WORLDS).find((seed) => simulateLocalShare(seed, "no division").fault !== null);
     if (process.env["DRAGOMAN_TEST_SEED"] === undefined) expect(found).toBeDefined();
-  }, 120_000);
+  });
 });

@@ -78,7 +78,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     const fresh = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
     expect((await fresh.status(large)).used).toBe(used);
     for (const store of [other, next, fresh]) await store.close();
-  }, 30_000);
+  });
 
   test("[d4.3] a clock that is wrong here changes nothing of how long a refused call is told to wait", async () => {
     const waits: number[] = [];
@@ -103,7 +103,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     const [dayMs, minuteMs] = waits;
     for (const [index, ms] of waits.entries())
       expect(Math.abs(ms - (index % 2 === 0 ? dayMs! : minuteMs!))).toBeLessThan(5000);
-  }, 20_000);
+  });
 
   test("a process that ends in order leaves nothing behind: what it borrowed is back, and so is its file", async () => {
     const store = await open();
@@ -134,7 +134,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     closed.release();
     shared.release();
     await store.close();
-  }, 30_000);
+  });
 
   test("eighty limits at once on one call, a rule that changes its limit, and a value that is no key", async () => {
     const store = await open();
@@ -179,7 +179,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     });
     redisClient.disconnect();
     await store.close();
-  }, 30_000);
+  });
 
   test("a server without memory left: each limit does what its on_store_failure says, and nothing is counted by half", async () => {
     const store = await open();
@@ -200,7 +200,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     await until(async () => (await store.status(shared)).used === 2 && !store.figures().isAway);
     redisClient.disconnect();
     await store.close();
-  }, 30_000);
+  });
 
   test("every count goes by itself when its window has passed, but for budgets without end", async () => {
     const store = await open();
@@ -227,7 +227,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     expect(forever.filter((key) => key.includes(":o:"))).toEqual([]);
     expect(forever).toHaveLength(10);
     redisClient.disconnect();
-  }, 30_000);
+  });
 
   test("[d9.5] metrics tell how many reservations asked the store and how long it took, what is borrowed, and whether the store is away", async () => {
     let store: Awaited<ReturnType<typeof openValkeyLimits>> | null = null;
@@ -271,7 +271,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     redis.thaw();
     while ((await figure("away")) === 1) await Bun.sleep(50);
     await store.close();
-  }, 30_000);
+  });
 
   test("[d4.2] a store that answers late is waited for: nothing is decided alone while it may still answer", async () => {
     const store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
@@ -292,7 +292,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     first.release();
     (await reserved(store, needOf(account))).release();
     await store.close();
-  }, 30_000);
+  });
 
   test("[d4.2] a wall clock that is set forward or back ends no call while the store is heard", async () => {
     let aheadMs = 0;
@@ -313,5 +313,5 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     expect(isLost).toBe(false);
     slot.release();
     await store.close();
-  }, 30_000);
+  });
 });

@@ -20,7 +20,7 @@ test("20,000 calls: pages stay quick however deep, and reports delay nothing els
   for (const [what, ms] of Object.entries(tookMs))
     expect([what, ms < (what.includes("page") || what.includes("one call") ? 2_500 : 20_000)]).toEqual([what, true]);
   expect(longestPauseMs).toBeLessThan(250);
-}, 120_000);
+});
 
 describe("no page looks at the whole table", () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-plans-"));

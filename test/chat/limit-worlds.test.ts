@@ -192,5 +192,4 @@ test.each([
     );
     expect(refusals).toBeGreaterThan(RUNS / 10);
   },
-  120_000,
 );

@@ -105,7 +105,7 @@ test("[d11.2] verify finds a segment that is missing, between others, before and
   const aside = readdirSync(own).find((name) => name.endsWith(".damaged"))!;
   expect(readFileSync(join(own, aside))).toEqual(broken);
   expect(await run("verify", data)).toMatchObject({ code: 1, told: [{ missing: [], set_aside: [join(own, aside)] }] });
-}, 60_000);
+});
 
 test("a folder without a ledger is told with its cure", async () => {
   const { code, stderr } = await run("status", newFolder());

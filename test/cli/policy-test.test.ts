@@ -70,7 +70,7 @@ describe("a sample", () => {
       ["watch", "would_deny", "request"],
     ]);
     expect(samples[6].spoke[0]).toMatchObject({ policy: "mail", effect: "masked", at: "answer" });
-  }, 20_000);
+  });
 
   test("[d3.1] that is not as expected ends the command with 1, and says so", async () => {
     const file = writtenFile(
@@ -82,7 +82,7 @@ describe("a sample", () => {
     expect(code).toBe(1);
     expect(stdout).toContain("first: allowed (NOT as expected: denied by team)");
     expect(stdout).toContain("b.json: allowed");
-  }, 20_000);
+  });
 });
 
 describe("what is wrong", () => {
@@ -100,7 +100,7 @@ describe("what is wrong", () => {
       1,
       expect.stringContaining("policies.mine.rule: the rule cannot be used: line 2, column 11"),
     ]);
-  }, 20_000);
+  });
 
   test("a sample: which, and what was expected there", async () => {
     for (const [sample, words] of [
@@ -111,5 +111,5 @@ describe("what is wrong", () => {
       const { code, stderr } = await tested([{ request: request() }, sample]);
       expect([code, stderr]).toEqual([2, expect.stringContaining(words)]);
     }
-  }, 20_000);
+  });
 });

@@ -211,14 +211,14 @@ describe("whatever happens", () => {
     );
     console.log(`${calls} calls`);
     expect(calls).toBeGreaterThan(1_500);
-  }, 60_000);
+  });
   test("a breaker never opens on a client's fault", () => {
     check(
       worlds([TARGETS[0]], ["client"], TARGETS, callsOf(fc.boolean(), fc.constant(undefined)), true),
       (run) => expect(run.health).toEqual([]),
       drawCount(40, 100),
     );
-  }, 60_000);
+  });
   test("with one healthy target left every call succeeds", () => {
     const broken = TARGETS.filter((name) => name !== HEALTHY);
     check(
@@ -233,5 +233,5 @@ describe("whatever happens", () => {
         expect(run.calls.filter(({ code }) => code !== null).map(({ code, attempts }) => [code, attempts])).toEqual([]),
       drawCount(80, 200),
     );
-  }, 60_000);
+  });
 });

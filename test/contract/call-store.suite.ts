@@ -716,7 +716,7 @@ function randomSuite(newStore: NewStore): void {
       }),
       { numRuns: 25 },
     );
-  }, 60_000);
+  });
 }
 
 function spentSuite(newStore: NewStore): void {

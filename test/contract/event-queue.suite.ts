@@ -118,7 +118,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
         );
       expect([written, isDone]).toEqual([5, false]);
       expect(await spreading).toEqual({ deliveries: 30_000, shed: 0 });
-    }, 120_000);
+    });
     test("[d11.4] a delivery is in one gateway's hands at a time, and free again when its lease has ended", async () => {
       await put(
         Array.from({ length: 30 }, () => someEvent()),

@@ -156,7 +156,7 @@ function strangeBytesSuite(provider: Provider): void {
         if (cpuMs > SLOWEST_CPU_MS) slow.push(`${way}: ${name}, ${body.length} characters: ${Math.round(cpuMs)} ms`);
       }
     expect(slow).toEqual([]);
-  }, 120_000);
+  });
 }
 
 const FAILURE_CLASSES: readonly string[] = [

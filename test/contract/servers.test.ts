@@ -38,7 +38,6 @@ test.skipIf(postgresPrograms() === null || !existsSync("/proc/self"))(
     expect(existsSync(dirname(left.folder))).toBe(true);
     expect(await isGone(left)).toBe(true);
   },
-  60_000,
 );
 
 test.skipIf(findServer("redis-server") === null || !existsSync("/proc/self"))(
@@ -49,5 +48,4 @@ test.skipIf(findServer("redis-server") === null || !existsSync("/proc/self"))(
     const { pid, folder } = await startRedis()`);
     expect(await isGone(left)).toBe(true);
   },
-  60_000,
 );

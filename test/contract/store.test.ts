@@ -140,7 +140,7 @@ describe("one SQLite file and several processes", () => {
     expect((await store.readIdentities()).tenants).toHaveLength(30);
     expect(await store.revision()).toBe("30");
     await store.close();
-  }, 20_000);
+  });
 
   test("a lock of another process is waited for while this one goes on working", async () => {
     const file = newFile();
@@ -190,7 +190,7 @@ describe("one SQLite file and several processes", () => {
     expect((await store.readIdentities()).tenants).toHaveLength(3);
     expect(await store.revision()).toBe("3");
     await store.close();
-  }, 30_000);
+  });
 
   test("only the owner can read the file", async () => {
     const file = newFile();

@@ -55,7 +55,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
         allowPrivateAddresses: () => false,
         tell: (_level, words, fields) => told.push(`${words} ${fields["error_detail"] ?? ""}`),
       });
-    }, 30_000);
+    });
     afterAll(async () => {
       await servers.close();
       await reference.stop();
@@ -158,6 +158,6 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
       await Bun.sleep(100);
       expect((await call("echo", { message: "again" })).parts).toEqual([{ kind: "text", text: "Echo: again" }]);
       expect((await servers.list(server, new Cancellation())).length).toBe(13);
-    }, 30_000);
+    });
   });
 }

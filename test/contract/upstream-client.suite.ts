@@ -35,7 +35,7 @@ export function upstreamClientSuite(
     clocksSuite(all);
     upstreamConnectionSuite(all);
     upstreamTlsSuite(makeClient);
-    test("three hundred calls that hang hold up no other", () => checkHangingCalls(all), 20_000);
+    test("three hundred calls that hang hold up no other", () => checkHangingCalls(all));
   });
 }
 

@@ -173,7 +173,7 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
       await child.exited;
       rmSync(folder, { recursive: true, force: true });
     }
-  }, 30_000);
+  });
 });
 
 describe("the comparison", () => {

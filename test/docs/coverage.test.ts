@@ -234,7 +234,7 @@ describe("docs/operations.md", () => {
       codeWords(options!).toSorted().join(" "),
     ]);
     expect(sortedRows(told)).toEqual(sortedRows(real));
-  }, 30_000);
+  });
 });
 
 describe("docs/cli.md", () => {

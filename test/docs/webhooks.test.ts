@@ -142,7 +142,7 @@ describe("the receiver of the page", () => {
       stdout: "pipe",
       stderr: "inherit",
     });
-    for (let tries = 0; tries < 200 && (await fetch(url, { method: "POST" }).catch(() => null)) === null; tries++)
+    for (let tries = 0; tries < 2000 && (await fetch(url, { method: "POST" }).catch(() => null)) === null; tries++)
       await Bun.sleep(25);
     rmSync(program);
   });

@@ -231,7 +231,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", ({ mode
 
 /** The log is written in blocks: waits for a line. */
 async function callLine(fits: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 2000; tries++) {
     const line = stage.gateway.lines().find((one) => one["msg"] === "call" && fits(one));
     if (line !== undefined) return line;
     await Bun.sleep(25);

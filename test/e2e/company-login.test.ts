@@ -20,7 +20,7 @@ oidc:
       - { claim: groups, value: ai-owners, role: owner }
 `,
   });
-}, 30_000);
+});
 afterAll(async () => {
   await gateway.stop();
   issuer.stop();
@@ -106,5 +106,5 @@ describe("a company's login", () => {
     await until(async () => (await call(carol, { "x-gateway-project-id": "default" })) === 200);
     expect((await run("user", "delete", "carol.jones", "--yes")).code).toBe(0);
     await until(async () => (await call(carol)) === 403);
-  }, 20_000);
+  });
 });

@@ -69,7 +69,7 @@ describe("rights", () => {
     } finally {
       process.umask(umask);
     }
-  }, 60_000);
+  });
 });
 
 describe("a database that was lost", () => {
@@ -117,7 +117,7 @@ describe("a database that was lost", () => {
       expect(
         anew.lines().find(({ msg }) => String(msg).includes("older than what the ledger has shipped")),
       ).toMatchObject({ rows: 1, lost: 1 });
-    }, 60_000);
+    });
   }
 
   test.skipIf(postgres === null)(
@@ -168,7 +168,6 @@ describe("a database that was lost", () => {
       expect(looked.code).toBe(2);
       expect(looked.stderr).toContain("no tables of the gateway");
     },
-    120_000,
   );
 
   test("a first start that ended before it had made its database begins again, also with a master key that was put there", async () => {
@@ -180,5 +179,5 @@ describe("a database that was lost", () => {
     const gateway = await startGateway({ dataFolder });
     expect(gateway.firstToken).not.toBeNull();
     await gateway.stop("SIGTERM");
-  }, 60_000);
+  });
 });

@@ -17,4 +17,4 @@ test("[d11.2] while the database is stopped, killed or frozen no call fails, and
     faults: code === 0 ? "" : faults,
   }).toEqual({ code: 0, broken: [], faults: "" });
   expect(words).toMatch(/^0 broken promises$/m);
-}, 180_000);
+});

@@ -15,4 +15,4 @@ test("[d11.2] kill -9 at random moments loses no usage that a client saw, and le
     faults: code === 0 ? "" : faults,
   }).toEqual({ code: 0, broken: [], faults: "" });
   expect(words).toMatch(/^0 broken promises$/m);
-}, 120_000);
+});

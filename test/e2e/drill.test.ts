@@ -17,4 +17,4 @@ test("[d7.1] [d7.3] [d7.4] [d7.5] [d8.3] the drill breaks no promise", async () 
     );
   expect({ broken, code, words: code === 0 ? "" : words }).toEqual({ broken: [], code: 0, words: "" });
   expect(table).toMatch(/^\d+ scenarios, 0 broken promises$/m);
-}, 120_000);
+});

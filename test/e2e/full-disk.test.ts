@@ -57,12 +57,11 @@ test.skipIf(!mounted)(
     expect(metrics).toContain("\ndragoman_ledger_waiting_rows 0\n");
     expect(gateway.output()).toContain("the ledger cannot be written");
     rmSync(join(folder, "filler"));
-    const endsMs = performance.now() + 5000;
+    const endsMs = performance.now() + 100_000;
     while ((await gateway.chat(ASK)).status !== 200) expect(performance.now()).toBeLessThan(endsMs);
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
     expect(statfsSync(folder).bavail * statfsSync(folder).bsize).toBeGreaterThan(4 * MIB);
   },
-  60_000,
 );
 
 const small = mkdtempSync(join(tmpdir(), "dragoman-small-"));
@@ -113,12 +112,11 @@ test.skipIf(!hasSmall)(
       // the log is written in blocks
       while (!second.output().includes(`needs ${4 * MIB}`)) await Bun.sleep(20);
       rmSync(join(small, "filler"));
-      const endsMs = performance.now() + 5000;
+      const endsMs = performance.now() + 100_000;
       while ((await fetch(`${second.url}/readyz`)).status !== 200) expect(performance.now()).toBeLessThan(endsMs);
     } finally {
       await second.stop("SIGTERM");
       rmSync(place.dataFolder, { recursive: true });
     }
   },
-  120_000,
 );

@@ -37,4 +37,4 @@ test("a rotated key opens everything, for a database that was open meanwhile too
     { document: { api_key: "sk-kept" }, fault: null },
   ]);
   await later.store.close();
-}, 30_000);
+});

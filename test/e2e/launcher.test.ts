@@ -17,7 +17,7 @@ async function until<T>(look: () => T | Promise<T>, holds: (value: T) => boolean
   for (;;) {
     const value = await look();
     if (holds(value)) return value;
-    if (performance.now() - startedMs > 60 * SECONDS) throw new Error(`${what}: not within a minute`);
+    if (performance.now() - startedMs > 100 * SECONDS) throw new Error(`${what}: not within 100 s`);
     await Bun.sleep(20);
   }
 }

@@ -74,4 +74,4 @@ test("[d11.2] a call that was under way at kill -9 is charged with its reservati
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}, 60_000);
+});

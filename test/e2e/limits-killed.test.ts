@@ -125,7 +125,6 @@ describe.each(WORLDS)(
           await redis?.stop();
         }
       },
-      120_000,
     );
   },
 );

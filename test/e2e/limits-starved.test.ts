@@ -79,5 +79,4 @@ test.skipIf(binary === null)(
       await redis.stop();
     }
   },
-  60_000,
 );

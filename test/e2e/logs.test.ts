@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { cleanEnvironment, FLAGS, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { runHere } from "../harness/command-line.ts";
+import { cleanEnvironment, FLAGS, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 
 const SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";
 const WORD = "xylophone-prompt";
@@ -13,7 +14,7 @@ let developer: string;
 let maintainer: string;
 
 const environment = (token: string) => cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: token });
-const cli = (token: string, ...args: readonly string[]) => runCli(args, environment(token), gateway.folder);
+const cli = (token: string, ...args: readonly string[]) => runHere(args, environment(token), gateway.folder);
 async function json(token: string, ...args: readonly string[]): Promise<any> {
   const { code, stdout, stderr } = await cli(token, ...args, "--json");
   if (code !== 0) throw new Error(stderr);
@@ -25,12 +26,12 @@ async function chat(content: string, more: Readonly<Record<string, unknown>> = {
   return response.headers.get("x-gateway-trace-id")!;
 }
 async function until<T>(look: () => Promise<T | null | undefined | false>): Promise<T> {
-  for (let tries = 0; tries < 500; tries++) {
+  for (let tries = 0; tries < 1500; tries++) {
     const found = await look();
     if (found !== null && found !== undefined && found !== false) return found;
     await Bun.sleep(100);
   }
-  throw new Error("it did not come within 50 s");
+  throw new Error("it did not come within 150 s");
 }
 
 beforeAll(async () => {
@@ -46,7 +47,7 @@ beforeAll(async () => {
     "--permission",
     "read_content",
   );
-}, 180_000);
+});
 afterAll(async () => void (await gateway.stop()));
 
 describe("refused requests", () => {
@@ -102,7 +103,7 @@ describe("refused requests", () => {
     }
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
     expect(metrics).toMatch(/code="operation_not_served"[^\n]* 3\n/);
-  }, 180_000);
+  });
 
   test("[d11.1] [d9.6] an operation that is not served is recorded for the operator where no good token came with it", async () => {
     for (const token of [null, "dgm_pt_wrong"]) {
@@ -116,7 +117,7 @@ describe("refused requests", () => {
         "POST /v1/responses",
       ]);
     }
-  }, 180_000);
+  });
 });
 
 describe("what is said", () => {
@@ -183,14 +184,14 @@ describe("what is said", () => {
     for (const text of [gateway.output(), metrics]) expect(text.includes(WORD)).toBe(false);
     for (const file of filesOf(gateway.dataFolder))
       expect([file, readFileSync(file).includes(WORD)]).toEqual([file, false]);
-  }, 180_000);
+  });
 
   test("[d11.3] is removed for good by one command, after a dry run that says of how many calls", async () => {
     expect((await cli(developer, "logs", "--purge-content", "--project", "default")).stderr).toContain("403");
     expect((await cli(owner, "logs", "--purge-content", "--dry-run")).stdout).toContain("of 1 calls would be deleted");
     expect((await cli(owner, "logs", "--purge-content")).stdout).toContain("of 1 calls was deleted");
     expect((await json(owner, "logs", "--purge-content")).removed).toBe(0);
-  }, 30_000);
+  });
 });
 
 describe("dragoman logs", () => {
@@ -227,7 +228,7 @@ describe("dragoman logs", () => {
       const text = await response.text();
       expect([response.status, text.startsWith(first), text.includes(traceId)]).toEqual([200, true, true]);
     }
-  }, 180_000);
+  });
 
   test("[d9.3] --follow prints calls as they end, each once, long ones too, and only those that are asked for", async () => {
     const child = Bun.spawn(
@@ -256,7 +257,7 @@ describe("dragoman logs", () => {
       child.kill();
       await child.exited;
     }
-  }, 180_000);
+  });
 });
 
 function filesOf(folder: string): readonly string[] {

@@ -64,7 +64,7 @@ describe("a trace from the caller through the gateway to whom it calls", () => {
 
   test("[d11.4] metrics of the same calls come, by the conventions' names, and the last ones before the process ends", async () => {
     const name = "gen_ai.client.operation.duration";
-    for (let tries = 0; tries < 60 && !services.receiver.metrics().some((metric) => metric.name === name); tries++)
+    for (let tries = 0; tries < 600 && !services.receiver.metrics().some((metric) => metric.name === name); tries++)
       await Bun.sleep(50);
     const metric = services.receiver.metrics().findLast((one) => one.name === name)!;
     expect([metric.type, metric.unit, metric.temporality, metric.resource["service.name"]]).toEqual([

@@ -37,7 +37,7 @@ async function gaugeOf(gateway: GatewayProcess, configuration: "same" | "differe
 }
 
 async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const endsMs = performance.now() + 90_000;
+  const endsMs = performance.now() + 150_000;
   while (!(await isSo())) {
     if (performance.now() > endsMs) throw new Error(`it never came to this: ${what}`);
     await Bun.sleep(200);

@@ -128,7 +128,7 @@ describe("the sandbox's model with server-everything", () => {
   beforeAll(async () => {
     everything = await startEverything();
     gateway = await startGateway({ config: everything.config });
-  }, 40_000);
+  });
   afterAll(async () => {
     await gateway.stop();
     await everything.stop();
@@ -245,4 +245,4 @@ test("[d10.2] npm run demo:tools sees all of it", async () => {
   ]);
   expect({ code, errors }).toEqual({ code: 0, errors: "" });
   expect(output).toContain("All of it was seen");
-}, 60_000);
+});

@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 
 const PROGRAM = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"));
-const STARTS_WITHIN_MS = 20_000;
+const STARTS_WITHIN_MS = 100_000;
 
 export interface EverythingServers {
   /** `tool_servers` of a configuration file: `local` over stdio, `remote` over HTTP. */

@@ -84,7 +84,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     !output.includes("listens on") ||
     (!output.includes("Another access token") && !output.includes("curl http"))
   ) {
-    if (child.exitCode !== null || Date.now() - started > 60_000)
+    if (child.exitCode !== null || Date.now() - started > 100_000)
       throw new Error(`the gateway did not start: ${errors}${output}`);
     await Bun.sleep(10);
   }
@@ -110,13 +110,13 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       );
       if (made.code !== 0) throw new Error(made.stderr);
       const { token } = JSON.parse(made.stdout) as { token: string };
-      for (let tries = 0; tries < 600; tries++) {
+      for (let tries = 0; tries < 2000; tries++) {
         const known = await fetch(`${url}/api/v1/models`, { headers: { authorization: `Bearer ${token}` } });
         await known.body?.cancel();
         if (known.status !== 401) return token;
         await Bun.sleep(50);
       }
-      throw new Error("the server does not know the token after 30 s");
+      throw new Error("the server does not know the token after 100 s");
     },
     chat: (body, { token = firstToken ?? "", headers = {}, signal, path = "/api/v1/chat/completions" } = {}) =>
       fetch(`${url}${path}`, {

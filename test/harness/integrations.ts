@@ -51,7 +51,7 @@ export function openTestIntegrations(
     logged,
     standing,
     async until(holds) {
-      for (let tries = 0; tries < 1000; tries++) {
+      for (let tries = 0; tries < 10000; tries++) {
         if (holds()) return;
         await Bun.sleep(10);
       }

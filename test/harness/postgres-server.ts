@@ -25,7 +25,7 @@ export interface PostgresServer {
 }
 
 const USER = "dragoman";
-const UP_WITHIN_MS = 20_000;
+const UP_WITHIN_MS = 100_000;
 
 /** Null, with a line that says so, where PostgreSQL is not installed; an error there in CI. */
 export async function startPostgres(): Promise<PostgresServer | null> {

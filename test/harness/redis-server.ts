@@ -24,7 +24,7 @@ export function findServer(name: "redis-server" | "valkey-server"): string | nul
   return Bun.which(name);
 }
 
-const STARTS_WITHIN_MS = 10_000;
+const STARTS_WITHIN_MS = 100_000;
 
 export async function startRedis(
   options: { readonly binary?: string; readonly flags?: readonly string[]; readonly port?: number } = {},

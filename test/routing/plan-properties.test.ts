@@ -22,19 +22,15 @@ function hold(
     adapt = (world) => world,
   }: { readonly mood?: "any" | "patient"; readonly adapt?: (world: World) => World } = {},
 ): void {
-  test(
-    name,
-    () => {
-      fc.assert(
-        fc.property(worlds(mood), (drawn) => {
-          const world = adapt(drawn);
-          judge(world, run(world));
-        }),
-        { seed, numRuns: RUNS },
-      );
-    },
-    60_000,
-  );
+  test(name, () => {
+    fc.assert(
+      fc.property(worlds(mood), (drawn) => {
+        const world = adapt(drawn);
+        judge(world, run(world));
+      }),
+      { seed, numRuns: RUNS },
+    );
+  });
 }
 
 const tries = (seen: readonly Seen[]): readonly (Omit<Seen, "step"> & { readonly step: TryStep<Candidate> })[] =>

@@ -526,7 +526,7 @@ describe("over the real process", () => {
       strict.createToken("--permission", "byo_endpoint"),
       open.createToken("--permission", "byo_endpoint"),
     ]);
-  }, 30_000);
+  });
   afterAll(async () => {
     await Promise.all([strict.stop(), open.stop()]);
     await upstream.stop();

@@ -7,7 +7,7 @@ import { answeringGateway, ask, HELLO, readError } from "./chat-calls.ts";
 let gateway: GatewayProcess;
 beforeAll(async () => {
   gateway = await startGateway();
-}, 30_000);
+});
 afterAll(async () => {
   await gateway.stop();
 });
@@ -61,7 +61,7 @@ describe("401", () => {
     const revoked = await gateway.createToken();
     const short = await gateway.createToken("--expires-in-days", String(2 / 86_400));
     expect((await runCli(["token", "revoke", revoked.split("_")[2]!, "--data", gateway.dataFolder])).code).toBe(0);
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + 100_000;
     while (
       Date.now() < deadline &&
       ((await call(`Bearer ${short}`)).outcome === "200" || (await call(`Bearer ${revoked}`)).outcome === "200")
@@ -86,7 +86,7 @@ describe("401", () => {
       const sent = header?.replace("Bearer ", "") ?? "";
       if (sent.length > 20) expect(text).not.toContain(sent.slice(20));
     }
-  }, 20_000);
+  });
 
   test("[s:errors.401-unauthorized] who has no token learns nothing else: the body is not looked at", async () => {
     const response = await fetch(`${gateway.url}/api/v1/chat/completions`, {

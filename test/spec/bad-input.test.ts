@@ -367,7 +367,7 @@ describe("in this process", () => {
     console.log(`nearly right requests: ${answered} of ${NEARLY_RIGHT} were answered`);
     // or the test would only ever see the parser's refusals
     expect(answered).toBeGreaterThan(NEARLY_RIGHT / 10);
-  }, 120_000);
+  });
 
   test("[d5.1] arbitrary request headers beside a right body", async () => {
     const known = fc.constantFrom(
@@ -410,7 +410,7 @@ describe("over the real process", () => {
   let process_: GatewayProcess;
   beforeAll(async () => {
     process_ = await startGateway({ config: "server: {max_body_bytes: 4096, body_timeout_s: 0.5}\n" });
-  }, 30_000);
+  });
   afterAll(async () => {
     // killed: the runtime's graceful stop may wait for ever for a connection whose body was refused unread
     await process_.stop("SIGKILL");

@@ -486,7 +486,7 @@ describe("what is kept", () => {
       const worstMs = await longestTurnMs(async () => (kept = await keeper.content(0)));
       expect([index, JSON.stringify(kept).length < 400_000, worstMs < 500]).toEqual([index, true, true]);
     }
-  }, 60_000);
+  });
 
   test("[d11.3] [d5.8] of a long request, whose conversation another thread holds, the same is kept as of a short one, and it is let go of when that is ready", async () => {
     const thread = openLongBodyThread();
@@ -545,7 +545,7 @@ describe("what is kept", () => {
     }
     expect(events).toEqual(conversations.flatMap(() => ["cut", "let go of"]));
     await thread.close();
-  }, 60_000);
+  });
 
   test("[d11.3] turns of tools that the gateway ran are kept as well, redacted like the others, whole and streamed, also of a round that is the last", async () => {
     const tools = () =>

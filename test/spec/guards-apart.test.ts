@@ -80,7 +80,7 @@ describe("one caller's guards and the others", () => {
     } finally {
       await gateway.stop();
     }
-  }, 60_000);
+  });
 
   test("[d3.3] the work ends when the client disconnects: what comes after it in the same thread need not wait for it", async () => {
     const left = new Cancellation();
@@ -105,7 +105,7 @@ describe("one caller's guards and the others", () => {
     expect(
       await threads.search({ longTexts: ["x"], json: [] }, guards.slice(0, 1), { tenantId: "acme", signal: null }),
     ).toMatchObject({ unlooked: [] });
-  }, 30_000);
+  });
 
   test("[d3.3] tenants have equal shares of the thread, whatever one of them brings", () => {
     let now = 0;
@@ -198,7 +198,7 @@ describe("what becomes of a text that could not be looked at in time", () => {
       status: 200,
       outcomes: [{ name: "slow", effect: "failed", why }],
     });
-  }, 60_000);
+  });
 
   test("[d3.3] of a plain answer and of a stream as well: what was not looked at does not leave, and with on_error: allow it leaves as it is", async () => {
     // a thread that gives its answers too late
@@ -229,7 +229,7 @@ describe("what becomes of a text that could not be looked at in time", () => {
     ).catch((thrown: unknown) => String(thrown));
     expect(refused).toContain("policy_violation");
     await late.close();
-  }, 60_000);
+  });
 });
 
 describe("what is found there is what is found here", () => {
@@ -327,7 +327,7 @@ describe("what is found there is what is found here", () => {
       ),
       { numRuns: drawCount(20, 60) },
     );
-  }, 60_000);
+  });
 
   test("[d3.3] in streams, wherever they are cut", async () => {
     const shownBy = async (
@@ -395,7 +395,7 @@ describe("what is found there is what is found here", () => {
       ),
       { numRuns: drawCount(20, 60) },
     );
-  }, 60_000);
+  });
 
   test("[d3.3] through the whole gateway: a stream under heavy guards says what the provider said, with what is masked masked, finish reason and usage", async () => {
     const events = [

@@ -128,7 +128,7 @@ describe("a callback module", () => {
       message: "the thread of integrations ended and is restarted",
       fields: { integrations: ["mine"], error_detail: expect.stringContaining("no sign of life") },
     });
-  }, 20_000);
+  });
   test("[d11.4] many short calls in a row are no call that hangs, however long they take together", async () => {
     await using opened = openTestIntegrations(
       { mine: { ...CALLBACK, hang_s: 1 } },
@@ -139,7 +139,7 @@ describe("a callback module", () => {
     publish(opened, 200);
     await opened.until(() => opened.standing("mine").sums.delivered === 200 || opened.standing("mine").restarts > 0);
     expect(opened.standing("mine")).toMatchObject({ sums: { delivered: 200, thread_ended: 0 }, restarts: 0 });
-  }, 60_000);
+  });
   test.each([
     ["ends the process", "process.exit(7);", "code 7"],
     [
@@ -152,25 +152,21 @@ describe("a callback module", () => {
       "Promise.reject(new Error('alone')); await new Promise((resolve) => setTimeout(resolve, 100));",
       "alone",
     ],
-  ])(
-    "[d11.4] one that %s ends its thread and nothing else",
-    async (_, code, why) => {
-      await using opened = openTestIntegrations(
-        { mine: CALLBACK },
-        {
-          "module.ts": `export const onCallEnd = async ({ modelAsked }) => { if (modelAsked === "bad") { ${code} } };`,
-        },
-      );
-      publish(opened, 1, { modelAsked: "bad" });
-      await opened.until(() => opened.standing("mine").restarts === 1);
-      publish(opened, 4);
-      await opened.until(() => opened.standing("mine").sums.delivered >= 4);
-      expect(
-        opened.logged.find(({ message }) => message.startsWith("the thread of"))!.fields["error_detail"],
-      ).toContain(why);
-    },
-    20_000,
-  );
+  ])("[d11.4] one that %s ends its thread and nothing else", async (_, code, why) => {
+    await using opened = openTestIntegrations(
+      { mine: CALLBACK },
+      {
+        "module.ts": `export const onCallEnd = async ({ modelAsked }) => { if (modelAsked === "bad") { ${code} } };`,
+      },
+    );
+    publish(opened, 1, { modelAsked: "bad" });
+    await opened.until(() => opened.standing("mine").restarts === 1);
+    publish(opened, 4);
+    await opened.until(() => opened.standing("mine").sums.delivered >= 4);
+    expect(opened.logged.find(({ message }) => message.startsWith("the thread of"))!.fields["error_detail"]).toContain(
+      why,
+    );
+  });
   test("[d11.4] one whose heap grows is ended and begun again", async () => {
     await using opened = openTestIntegrations(
       { mine: { ...CALLBACK, max_memory_bytes: 64 * 1024 * 1024 } },
@@ -183,7 +179,7 @@ describe("a callback module", () => {
     expect(opened.logged.some(({ fields }) => String(fields["error_detail"]).startsWith("its heap has grown to"))).toBe(
       true,
     );
-  }, 20_000);
+  });
   test("[d11.4] one that is slow is told of the newest, and what was shed is counted", async () => {
     await using opened = openTestIntegrations(
       { mine: { ...CALLBACK, queue_calls: 50, timeout_ms: 100 } },
@@ -314,7 +310,7 @@ describe("sinks in their thread", () => {
       "deliveries to an integration work again",
     ]);
     await server.stop(true);
-  }, 20_000);
+  });
   test("[d11.4] at the end of the process what waits goes within its time, and the rest is counted and told", async () => {
     const opened = openTestIntegrations(
       {

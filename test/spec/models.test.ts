@@ -324,5 +324,5 @@ describe("[s:behaviors.6, d6.1] three faces of one table", () => {
       for (const row of [...body.parameters, ...body.content_blocks])
         expect(lines.find((line) => line.startsWith(`${row.name} `))).toContain(` ${row.support}`);
     }
-  }, 30_000);
+  });
 });

@@ -47,7 +47,7 @@ beforeAll(async () => {
     for (const id of ["ann", "bob", "carol", "dave", "erin", "frank"])
       await writer.createUser({ id, tenantId: "default", name: id });
   });
-}, 30_000);
+});
 afterAll(async () => {
   await store.close();
   await gateway.stop();
@@ -157,7 +157,7 @@ describe("a personal token", () => {
     await put("dave", "red", "owner");
     await soon(await tokenOf("dave"), "200");
     expect((await call(token)).outcome).toBe("401 revoked_token");
-  }, 20_000);
+  });
 
   test("[d2.7] a removed user's tokens are unknown, within a second", async () => {
     await put("erin", "red", "developer");
@@ -232,7 +232,7 @@ describe("the command line", () => {
         ])
       ).code,
     ).toBe(0);
-  }, 20_000);
+  });
 
   test("[d2.4] narrows a token, and it is narrowed in the running server", async () => {
     const token = await gateway.createToken(
@@ -267,5 +267,5 @@ describe("the command line", () => {
       expect(
         (await runCli(["token", "create", "--project", "default", ...wrong, "--data", gateway.dataFolder])).code,
       ).toBe(1);
-  }, 20_000);
+  });
 });

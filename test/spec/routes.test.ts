@@ -427,7 +427,7 @@ test("dragoman routes prints what each route comes to, where it stands", async (
     rmSync(folder, { recursive: true, force: true });
   }
   // two processes that have to start, however busy the machine is
-}, 120_000);
+});
 
 test("an explanation says which route it is, and that its word on drop_params counts", async () => {
   const stub = answeringGateway({ snapshot: ROUTES, permissions: ["debug"] });

@@ -84,7 +84,7 @@ describe("[d7.5] over HTTP", () => {
     gateway = await startGateway({
       config: `providers:\n${providers}\nroutes:\n  r: {strategy: {type: weighted, sticky: {header: X-Conversation-Id}}, targets: ${targets}}\n`,
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await gateway.stop();
     await upstream.stop();
@@ -100,5 +100,5 @@ describe("[d7.5] over HTTP", () => {
     for (const key of KEYS) first.set(key, await ask({ "x-conversation-id": key }));
     expect(new Set(first.values()).size).toBe(UPSTREAMS.length);
     for (const key of KEYS) expect(await ask({ "X-CONVERSATION-ID": key })).toBe(first.get(key)!);
-  }, 60_000);
+  });
 });

@@ -443,4 +443,4 @@ test("[d7.7, d8.3, d4.2, d10.4] whenever the client leaves, and wherever the pro
     }),
     { numRuns: drawCount(70, 200) },
   );
-}, 30_000);
+});

@@ -13,7 +13,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     config: `server: {max_body_bytes: ${MAX_BODY_BYTES}, body_timeout_s: ${BODY_TIMEOUT_S}}\n`,
   });
-}, 30_000);
+});
 afterAll(async () => {
   // killed: the runtime's graceful stop may wait for ever for a connection whose body was refused unread
   await gateway.stop("SIGKILL");
@@ -205,7 +205,7 @@ describe("form", () => {
     } finally {
       await large.stop();
     }
-  }, 30_000);
+  });
 
   test("[d5.6] what is wrong with the JSON is told with its place", async () => {
     const { text } = await call({ pieces: ['{\n  "model": "sandbox:echo",\n  "messages": nope\n}'] });

@@ -251,7 +251,7 @@ describe("[s:service.7] the base address ends in /api/v1", () => {
 });
 
 async function logged(traceId: string): Promise<Record<string, unknown>> {
-  for (let tries = 0; tries < 100; tries++) {
+  for (let tries = 0; tries < 1000; tries++) {
     const line = gateway.lines().find((one) => one["trace_id"] === traceId);
     if (line !== undefined) return line;
     await Bun.sleep(20);

@@ -432,7 +432,7 @@ describe.skipIf(trafficMissing)("recorded traffic", () => {
       }
     expect(seen.second).toBeGreaterThan(100);
     expect(seen.begun).toBeGreaterThan(100);
-  }, 60_000);
+  });
 
   test.each(some((recorded) => recorded.client_request_exact && hasConversation(recorded)))(
     "[d6.2] the request of %s reaches the provider as its own client sent it",

@@ -36,7 +36,7 @@ describe("a value with long texts", () => {
       }),
       { numRuns: 300 },
     );
-  }, 60_000);
+  });
 
   test("[d5.8] is written in turns as in one", async () => {
     await fc.assert(
@@ -46,7 +46,7 @@ describe("a value with long texts", () => {
       }),
       { numRuns: 300 },
     );
-  }, 60_000);
+  });
 
   test("[d5.8] brings no long text in its outline, and lets others have their turns while it is written", async () => {
     const long = "word ".repeat(1_000_000);

@@ -117,15 +117,15 @@ test("[d11.4] what a thread delivers after it was written off is counted once", 
 test("[d11.4] one that shows no sign of life, and one whose heap is too large, is ended and begun again; waits grow", async () => {
   const { thread, begun, lost, figures } = setUp({ maxHeapBytes: 100 * 1024 * 1024 });
   figures().addShared("beats", 1);
-  for (let tries = 0; tries < 400 && begun.length < 2; tries++) await Bun.sleep(10);
+  for (let tries = 0; tries < 4000 && begun.length < 2; tries++) await Bun.sleep(10);
   expect([lost, begun[0]!.isTerminated]).toEqual([["no sign of life for 1 s"], true]);
   const beating = setInterval(() => figures().addShared("beats", 1), 100);
   figures().setShared("heapMib", 101);
-  for (let tries = 0; tries < 400 && begun.length < 3; tries++) await Bun.sleep(10);
+  for (let tries = 0; tries < 4000 && begun.length < 3; tries++) await Bun.sleep(10);
   clearInterval(beating);
   expect(lost[1]).toBe("its heap has grown to 101 MiB");
   await thread.end(0);
-}, 15_000);
+});
 test("counts of 32 bits that wrap are counted on", async () => {
   const { thread, figures } = setUp();
   for (let count = 0; count < 3; count++) {

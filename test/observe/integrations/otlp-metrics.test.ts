@@ -311,7 +311,7 @@ describe("exports", () => {
     const receiver = otlpReceiver();
     const { metrics } = opened(receiver.url, { metrics_interval_s: 1 });
     metrics.count(record());
-    for (let tries = 0; tries < 60 && receiver.exports.length === 0; tries++) await Bun.sleep(50);
+    for (let tries = 0; tries < 600 && receiver.exports.length === 0; tries++) await Bun.sleep(50);
     expect(calls(receiver.metrics())).toEqual([["cumulative", [1n], 1000]]);
     expect(receiver.exports[0]!.path).toBe("/v1/metrics");
     await metrics.end(1000);

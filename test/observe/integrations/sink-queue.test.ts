@@ -84,7 +84,7 @@ function setUp(
     }
   };
   const until = async (is: () => boolean): Promise<void> => {
-    for (let tries = 0; tries < 900 && !is(); tries++) await Bun.sleep(5);
+    for (let tries = 0; tries < 9000 && !is(); tries++) await Bun.sleep(5);
     expect(is()).toBe(true);
   };
   return { queue, add, batches, atMs, shed, seen, told, until };
