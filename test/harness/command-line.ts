@@ -29,7 +29,10 @@ async function runNow(
 ): Promise<Ran> {
   const { env } = process;
   const before = process.cwd();
-  const writes = { stdout: process.stdout.write, stderr: process.stderr.write };
+  const writes = {
+    stdout: process.stdout.write.bind(process.stdout),
+    stderr: process.stderr.write.bind(process.stderr),
+  };
   const said = { stdout: "", stderr: "" };
   for (const stream of ["stdout", "stderr"] as const)
     process[stream].write = (text: string | Uint8Array): boolean => {
