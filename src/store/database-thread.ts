@@ -1,7 +1,7 @@
 // A thread that works on a database outside the main thread. It gets requests as messages and answers each
-// (wire/asked-thread.ts).
+// (wire/request-thread.ts).
 import type { MessagePort } from "node:worker_threads";
-import { AskedThread, type ThreadReply, type ThreadRequest } from "../wire/asked-thread.ts";
+import { RequestThread, type ThreadReply, type ThreadRequest } from "../wire/request-thread.ts";
 import { StoreError, type StoreErrorKind } from "./store.ts";
 
 /** Handles the messages in the thread's program, in the order in which they arrive. `close` is the last one. */
@@ -38,13 +38,13 @@ export function answerRequests<Open extends { close(): Promise<void> }>(
 
 /** One thread, restarted after it ended by itself. It is a class because it lives as long as the store. */
 export class DatabaseThread<Method extends string> {
-  readonly #thread: AskedThread;
+  readonly #thread: RequestThread;
   readonly #name: string;
 
   /** `setup` is the thread's `workerData`; `name` begins sentences in messages. */
   constructor(program: URL, setup: unknown, name: string) {
     this.#name = name;
-    this.#thread = new AskedThread({
+    this.#thread = new RequestThread({
       program,
       setup,
       ended: (why) => new StoreError("unusable", `${name} ended${why}.`),
@@ -55,7 +55,7 @@ export class DatabaseThread<Method extends string> {
 
   ask<T>(method: Method, ...args: readonly unknown[]): Promise<T> {
     if (this.#thread.isClosed) return Promise.reject(new StoreError("unusable", `${this.#name} is closed.`));
-    return this.#thread.ask(method, args, args.flatMap(transferable));
+    return this.#thread.request(method, args, args.flatMap(transferable));
   }
 
   close(): Promise<void> {

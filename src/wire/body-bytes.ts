@@ -10,23 +10,23 @@ export function tooLarge(maxBytes: number): UpstreamFault {
 }
 
 /** Decodes UTF-8, drops a byte order mark, and replaces invalid bytes. */
-export function utf8Of(bytes: Uint8Array): string {
+export function decodeUtf8(bytes: Uint8Array): string {
   return DECODER.decode(bytes);
 }
 
 /** Reads the rest of the body. When the body exceeds the bound, calls `stop` with the fault and throws it. */
-export async function bytesOf(
+export async function readBytes(
   body: Pick<UpstreamBody, "read">,
   maxBytes: number,
   stop: (fault: UpstreamFault) => void,
-  goesOn?: (bytes: number) => boolean,
+  shouldContinue?: (bytes: number) => boolean,
 ): Promise<Uint8Array> {
   let first: Uint8Array | undefined = undefined;
   let more: Uint8Array[] | undefined = undefined;
   let length = 0;
   for (let bytes = await body.read(); bytes !== null; bytes = await body.read()) {
     length += bytes.length;
-    if (length > maxBytes || goesOn?.(length) === false) {
+    if (length > maxBytes || shouldContinue?.(length) === false) {
       const fault = tooLarge(Math.min(length, maxBytes));
       stop(fault);
       throw fault;

@@ -31,11 +31,11 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #ca: string | undefined;
   readonly #idle = new Map<string, Connection[]>();
   /** All idle connections, the one that has been idle longest first. */
-  readonly #waiting = new Set<Connection>();
-  #keptCount = 0;
+  readonly #idleByAge = new Set<Connection>();
+  #releaseCount = 0;
   /** The sockets have been read since the connections up to this number were returned. */
-  #settledCount = 0;
-  #isSettling = false;
+  #readReleaseCount = 0;
+  #isAwaitingReads = false;
   /** By the address to which they connect: the number of attempts that no call waits for. */
   readonly #abandoned = new Map<string, number>();
   #sweep: ReturnType<typeof setTimeout> | undefined = undefined;
@@ -46,16 +46,16 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /** Returns an open connection that has served before, and makes `owner` its owner. */
-  take(poolKey: string, owner: ConnectionOwner, nowMs: number): Connection | undefined {
+  acquire(poolKey: string, owner: ConnectionOwner, nowMs: number): Connection | undefined {
     const idle = this.#idle.get(poolKey);
     if (idle === undefined) return undefined;
     for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
-      this.#waiting.delete(connection);
+      this.#idleByAge.delete(connection);
       if (connection.idleUntilMs > nowMs) {
         connection.owner = owner;
         return connection;
       }
-      connection.retire();
+      connection.closeGracefully();
     }
     return undefined;
   }
@@ -65,19 +65,19 @@ export class ConnectionPool implements ConnectionOwner {
    * the response have not been read yet. A request sent now would go to a peer that has closed the connection, or would
    * be answered by bytes that were sent before it.
    */
-  needsRest(connection: Connection): boolean {
-    return connection.keptAs > this.#settledCount;
+  mayHaveUnreadBytes(connection: Connection): boolean {
+    return connection.releaseNumber > this.#readReleaseCount;
   }
 
-  #settle(): void {
-    this.#isSettling = true;
+  #awaitReads(): void {
+    this.#isAwaitingReads = true;
     // The first callback runs at the end of this turn, before the sockets are read; the second runs after that.
     setImmediate(() => {
-      const count = this.#keptCount;
+      const count = this.#releaseCount;
       setImmediate(() => {
-        this.#settledCount = count;
-        this.#isSettling = false;
-        if (this.#keptCount > count) this.#settle();
+        this.#readReleaseCount = count;
+        this.#isAwaitingReads = false;
+        if (this.#releaseCount > count) this.#awaitReads();
       });
     });
   }
@@ -93,7 +93,7 @@ export class ConnectionPool implements ConnectionOwner {
    * Takes back a connection that can serve again, or closes it when the pool is full. `peerTimeoutMs` is the idle time
    * after which the peer closes it.
    */
-  keep(connection: Connection, nowMs: number, peerTimeoutMs: number | undefined): void {
+  release(connection: Connection, nowMs: number, peerTimeoutMs: number | undefined): void {
     const idleMs = Math.min(this.#bounds.idleTimeoutMs, (peerTimeoutMs ?? Infinity) - PEER_TIMEOUT_MARGIN_MS);
     let idle = this.#idle.get(connection.poolKey);
     if (
@@ -101,23 +101,23 @@ export class ConnectionPool implements ConnectionOwner {
       (idle !== undefined && idle.length >= this.#bounds.maxIdlePerTarget) ||
       this.#bounds.maxIdle === 0
     ) {
-      connection.retire();
+      connection.closeGracefully();
       return;
     }
-    if (this.#waiting.size >= this.#bounds.maxIdle) this.#closeLongestWaiting();
+    if (this.#idleByAge.size >= this.#bounds.maxIdle) this.#closeOldest();
     if (idle === undefined) this.#idle.set(connection.poolKey, (idle = []));
     connection.owner = this;
     connection.idleUntilMs = nowMs + idleMs;
-    connection.keptAs = ++this.#keptCount;
+    connection.releaseNumber = ++this.#releaseCount;
     if (connection.isPaused) connection.resume();
     idle.push(connection);
-    this.#waiting.add(connection);
-    if (!this.#isSettling) this.#settle();
-    if (this.#sweep === undefined) this.#armSweep();
+    this.#idleByAge.add(connection);
+    if (!this.#isAwaitingReads) this.#awaitReads();
+    if (this.#sweep === undefined) this.#scheduleSweep();
   }
 
   /** Ends a connection at once, whatever its state. */
-  drop(connection: Connection): void {
+  discard(connection: Connection): void {
     if (!connection.abandon(this)) return;
     const address = addressOf(connection.target);
     this.#abandoned.set(address, (this.#abandoned.get(address) ?? 0) + 1);
@@ -134,23 +134,23 @@ export class ConnectionPool implements ConnectionOwner {
 
   ended(connection: Connection): void {
     this.#remove(connection);
-    connection.retire();
+    connection.closeGracefully();
   }
 
   closed(connection: Connection): void {
     if (!this.#remove(connection)) this.#forgetAbandoned(connection);
   }
 
-  #closeLongestWaiting(): void {
-    for (const connection of this.#waiting) {
+  #closeOldest(): void {
+    for (const connection of this.#idleByAge) {
       this.#remove(connection);
-      connection.retire();
+      connection.closeGracefully();
       return;
     }
   }
 
   #remove(connection: Connection): boolean {
-    if (!this.#waiting.delete(connection)) return false;
+    if (!this.#idleByAge.delete(connection)) return false;
     const idle = this.#idle.get(connection.poolKey);
     if (idle === undefined) return false;
     idle.splice(idle.indexOf(connection), 1);
@@ -165,24 +165,24 @@ export class ConnectionPool implements ConnectionOwner {
     else this.#abandoned.delete(address);
   }
 
-  #armSweep(): void {
-    this.#sweep = setTimeout(() => this.#closeOld(performance.now()), this.#bounds.idleTimeoutMs / 4);
+  #scheduleSweep(): void {
+    this.#sweep = setTimeout(() => this.#closeExpired(performance.now()), this.#bounds.idleTimeoutMs / 4);
     this.#sweep.unref();
   }
 
-  #closeOld(nowMs: number): void {
+  #closeExpired(nowMs: number): void {
     this.#sweep = undefined;
     for (const [key, idle] of this.#idle) {
       const young = idle.filter(({ idleUntilMs }) => idleUntilMs > nowMs);
       for (const connection of idle) {
         if (connection.idleUntilMs > nowMs) continue;
-        this.#waiting.delete(connection);
-        connection.retire();
+        this.#idleByAge.delete(connection);
+        connection.closeGracefully();
       }
       if (young.length === 0) this.#idle.delete(key);
       else this.#idle.set(key, young);
     }
-    if (this.#idle.size > 0) this.#armSweep();
+    if (this.#idle.size > 0) this.#scheduleSweep();
   }
 }
 

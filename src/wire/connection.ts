@@ -32,7 +32,7 @@ export type ConnectStep = "provider" | "proxy" | "tunnel" | "provider in tunnel"
  * How many bytes one connection hands to the kernel in a turn of the event loop. Many connections with large bodies
  * would otherwise delay all other calls while their bytes are copied.
  */
-const MAX_TURN_BYTES = 256 * 1024;
+const MAX_BYTES_PER_TURN = 256 * 1024;
 
 export class Connection {
   readonly target: HttpTarget;
@@ -44,7 +44,7 @@ export class Connection {
    * return.
    */
   idleUntilMs = 0;
-  keptAs = 0;
+  releaseNumber = 0;
   readonly #ca: string | undefined;
   #step: ConnectStep;
   #socket: ByteSocket | undefined = undefined;
@@ -55,13 +55,13 @@ export class Connection {
   #probe: ProbeSocket | undefined = undefined;
   #state: "connecting" | "open" | "closed" = "connecting";
   #isAbandoned = false;
-  #paused = false;
+  #isPaused = false;
   /** The bytes that the kernel has not accepted yet. */
   #unsent: Uint8Array | undefined = undefined;
   /** The body that follows `#unsent`. */
   #unsentBody: Uint8Array | undefined = undefined;
   /** Whether the rest is to be written in the next turn of the event loop. */
-  #waitsForTurn = false;
+  #isWriteScheduled = false;
   /** The code of a TLS failure, which is known before the socket closes because of it. */
   #errorCode: string | undefined = undefined;
 
@@ -80,7 +80,7 @@ export class Connection {
   }
 
   get isPaused(): boolean {
-    return this.#paused;
+    return this.#isPaused;
   }
 
   /** Whether a part of the last request has not been sent. */
@@ -134,18 +134,18 @@ export class Connection {
       this.#unsentBody = body;
     } else if (body !== undefined && body.length > 0) {
       this.#unsent = body;
-      this.#writeOn();
+      this.#writeRest();
     }
     return true;
   }
 
   pause(): void {
-    this.#paused = true;
+    this.#isPaused = true;
     this.#socket?.pause();
   }
 
   resume(): void {
-    this.#paused = false;
+    this.#isPaused = false;
     this.#socket?.resume();
   }
 
@@ -158,7 +158,7 @@ export class Connection {
   }
 
   /** Closes a connection on which nothing is in flight: the peer sees an orderly end. */
-  retire(): void {
+  closeGracefully(): void {
     if (this.#unsent !== undefined) return this.close();
     this.#state = "closed";
     this.#socket?.end();
@@ -208,15 +208,15 @@ export class Connection {
 
   drained(): void {
     if (this.#unsent === undefined) return;
-    this.#writeOn();
+    this.#writeRest();
     if (this.#unsent === undefined && this.#state === "open") this.owner.sent?.(this);
   }
 
   /** Writes as much of the rest as the kernel accepts now, within the bound of one turn of the event loop. */
-  #writeOn(): void {
-    let leftBytes = MAX_TURN_BYTES;
+  #writeRest(): void {
+    let leftBytes = MAX_BYTES_PER_TURN;
     while (this.#unsent !== undefined && this.#socket !== undefined) {
-      if (leftBytes <= 0) return this.#writeNextTurn();
+      if (leftBytes <= 0) return this.#writeRestLater();
       const slice = this.#unsent.subarray(0, leftBytes);
       const written = this.#socket.write(slice);
       if (written < 0) return;
@@ -231,11 +231,11 @@ export class Connection {
     }
   }
 
-  #writeNextTurn(): void {
-    if (this.#waitsForTurn) return;
-    this.#waitsForTurn = true;
+  #writeRestLater(): void {
+    if (this.#isWriteScheduled) return;
+    this.#isWriteScheduled = true;
     setImmediate(() => {
-      this.#waitsForTurn = false;
+      this.#isWriteScheduled = false;
       this.drained();
     });
   }
@@ -264,7 +264,7 @@ export class Connection {
     this.#step = "tunnel";
     this.#tunnelAnswer = new TunnelAnswer(tunnel);
     this.#unsent = Buffer.from(tunnel.head, "latin1");
-    this.#writeOn();
+    this.#writeRest();
   }
 
   proxyAnswered(socket: Socket<Connection>, bytes: Buffer): void {

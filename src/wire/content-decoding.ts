@@ -12,7 +12,7 @@ import {
   type InflateRaw,
 } from "node:zlib";
 import type { CancelSignal } from "../core/cancellation.ts";
-import { bytesOf, utf8Of } from "./body-bytes.ts";
+import { readBytes, decodeUtf8 } from "./body-bytes.ts";
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody } from "./upstream.ts";
 
@@ -57,11 +57,11 @@ class DecodedBody implements UpstreamBody {
   }
 
   async text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string> {
-    return utf8Of(await this.bytes(maxBytes, goesOn));
+    return decodeUtf8(await this.bytes(maxBytes, goesOn));
   }
 
   bytes(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<Uint8Array> {
-    return bytesOf(this, maxBytes, (fault) => this.#stop(fault), goesOn);
+    return readBytes(this, maxBytes, (fault) => this.#stop(fault), goesOn);
   }
 
   cancel(): void {

@@ -40,7 +40,7 @@ export class ResponseParser {
 
   // The head while it is incomplete: its bytes up to #held, and how far they have been read.
   #buffer: Buffer = NO_BYTES;
-  #held = 0;
+  #bufferedBytes = 0;
   #headStart = 0;
   #lineStart = 0;
   #scanned = 0;
@@ -147,12 +147,12 @@ export class ResponseParser {
 
   /** Returns where the body begins in `bytes`, or -1 while the head is incomplete. */
   #readHead(bytes: Buffer): number {
-    const heldBefore = this.#held;
-    this.#hold(bytes);
+    const heldBefore = this.#bufferedBytes;
+    this.#append(bytes);
     for (;;) {
       const end = this.#readLines();
       if (end < 0) {
-        if (this.#held - this.#headStart > MAX_HEAD_BYTES)
+        if (this.#bufferedBytes - this.#headStart > MAX_HEAD_BYTES)
           throw malformed(`has a head of more than ${MAX_HEAD_BYTES} bytes`);
         return -1;
       }
@@ -169,20 +169,20 @@ export class ResponseParser {
     }
   }
 
-  #hold(bytes: Buffer): void {
-    if (this.#held === 0) {
+  #append(bytes: Buffer): void {
+    if (this.#bufferedBytes === 0) {
       this.#buffer = bytes;
-      this.#held = bytes.length;
+      this.#bufferedBytes = bytes.length;
       return;
     }
-    const held = this.#held + bytes.length;
+    const held = this.#bufferedBytes + bytes.length;
     if (this.#buffer.length < held) {
       const larger = Buffer.allocUnsafe(Math.max(held, 2 * this.#buffer.length));
-      this.#buffer.copy(larger, 0, 0, this.#held);
+      this.#buffer.copy(larger, 0, 0, this.#bufferedBytes);
       this.#buffer = larger;
     }
-    bytes.copy(this.#buffer, this.#held);
-    this.#held = held;
+    bytes.copy(this.#buffer, this.#bufferedBytes);
+    this.#bufferedBytes = held;
   }
 
   #forgetHead(end: number): void {
@@ -201,7 +201,7 @@ export class ResponseParser {
   /** Returns the position after the blank line, or -1 when it has not arrived. */
   #readLines(): number {
     const buffer = this.#buffer;
-    const held = this.#held;
+    const held = this.#bufferedBytes;
     let lineStart = this.#lineStart;
     let at = this.#scanned;
     let end = -1;

@@ -1,7 +1,7 @@
 // One upstream request over a connection of the gateway's own client, from taking the connection to the last byte of
 // the response: with its clocks, its link to the caller's signal, and the one repetition that a stale kept-alive
 // connection can require.
-import { bytesOf, tooLarge, utf8Of } from "./body-bytes.ts";
+import { readBytes, tooLarge, decodeUtf8 } from "./body-bytes.ts";
 import type { Connection, ConnectionOwner, ConnectStep } from "./connection.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { decodedBody } from "./content-decoding.ts";
@@ -13,10 +13,10 @@ import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody, UpstreamCall, UpstreamResponse } from "./upstream.ts";
 import { afterSocketsRead } from "./turn.ts";
 import { WaitClock } from "./wait-clock.ts";
-import type { Waiting } from "./wait-clock.ts";
+import type { WaitOwner } from "./wait-clock.ts";
 
 /** Bytes that may wait for the reader before the connection is paused; one read of the socket may exceed it. */
-const MAX_WAITING_BYTES = 256 * 1024;
+const MAX_UNREAD_BYTES = 256 * 1024;
 
 /**
  * A peer may close an idle connection just as a request is on its way to it. A request is sent once more, on another
@@ -50,9 +50,9 @@ const STEPS: Readonly<Record<ConnectStep, { readonly unreached: string; readonly
 type State = "connecting" | "waiting for the head" | "body" | "over";
 
 /** Replaces the functions of a promise that is settled. */
-const NOBODY = (): void => undefined;
+const IGNORE = (): void => undefined;
 
-export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
+export class Exchange implements UpstreamBody, ConnectionOwner, WaitOwner {
   readonly #pool: ConnectionPool;
   readonly #target: HttpTarget;
   readonly #poolKey: string;
@@ -71,13 +71,13 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
   #parser = new ResponseParser();
 
   /** Bytes of the body that wait for the reader. */
-  #waiting: Buffer[] = [];
-  #waitingBytes = 0;
-  #takenBytes = 0;
+  #unread: Buffer[] = [];
+  #unreadBytes = 0;
+  #readBytes = 0;
   /** What ended the body early. It is thrown after the bytes that arrived before it. */
   #failure: { readonly reason: unknown } | undefined = undefined;
   #resolveRead: ((bytes: Uint8Array | null) => void) | undefined = undefined;
-  #rejectRead: (reason: unknown) => void = NOBODY;
+  #rejectRead: (reason: unknown) => void = IGNORE;
 
   /** `resolve` and `reject` settle the promise of the response's head. */
   constructor(
@@ -103,11 +103,11 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
 
   start(): void {
     this.#call.signal.addEventListener("abort", this);
-    const connection = this.#pool.take(this.#poolKey, this, performance.now());
+    const connection = this.#pool.acquire(this.#poolKey, this, performance.now());
     if (connection === undefined) return this.#connect();
     this.#connection = connection;
     this.#isReused = true;
-    if (!this.#pool.needsRest(connection)) return this.#send(connection);
+    if (!this.#pool.mayHaveUnreadBytes(connection)) return this.#send(connection);
     const sendUnlessClosed = (): void => {
       if (this.#connection === connection) this.#send(connection);
     };
@@ -133,7 +133,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
   #send(connection: Connection): void {
     this.#state = "waiting for the head";
     this.#sentMs = this.#clock.start(this.#call.firstByteTimeoutMs);
-    if (!connection.write(this.#request as EncodedRequest)) this.#lose("EPIPE");
+    if (!connection.write(this.#request as EncodedRequest)) this.#handleLoss("EPIPE");
     else if (!connection.hasUnsent) this.sent();
   }
 
@@ -144,7 +144,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
   received(connection: Connection, bytes: Buffer): void {
     const parser = this.#parser;
     // No request has been sent on this connection yet, so these bytes are not its response.
-    if (this.#state === "connecting") return this.#lose("ECONNRESET");
+    if (this.#state === "connecting") return this.#handleLoss("ECONNRESET");
     let body: Buffer | null;
     try {
       body = parser.push(bytes);
@@ -155,35 +155,35 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     if (this.#state !== "body") {
       if (!parser.hasHead) return;
       if (parser.status === 407 && this.#isForwarded) return this.#stopAtProxy();
-      this.#answer();
+      this.#resolveResponse();
     }
     if (parser.complete) this.#finish(connection, parser.reusable && !connection.hasUnsent);
     if (body !== null) this.#deliver(body, connection);
-    else if (parser.complete) this.#wakeAtEnd();
+    else if (parser.complete) this.#resolveReadAtEnd();
   }
 
   ended(connection: Connection): void {
     if (!this.#parser.end()) {
-      this.#lose("ECONNRESET");
+      this.#handleLoss("ECONNRESET");
       return;
     }
     this.#finish(connection, false);
-    this.#wakeAtEnd();
+    this.#resolveReadAtEnd();
   }
 
   closed(_: Connection, reason: string | UpstreamFault | undefined): void {
     if (reason instanceof UpstreamFault) this.#stop(reason);
-    else this.#lose(reason ?? "ECONNRESET");
+    else this.#handleLoss(reason ?? "ECONNRESET");
   }
 
-  #answer(): void {
+  #resolveResponse(): void {
     const parser = this.#parser;
     this.#state = "body";
     this.#request = undefined;
     this.#clock.pause();
     const { contentEncoding } = parser;
     const resolve = this.#resolveHead;
-    this.#resolveHead = this.#rejectHead = NOBODY;
+    this.#resolveHead = this.#rejectHead = IGNORE;
     resolve({
       status: parser.status,
       header: (name) => parser.header(name),
@@ -208,40 +208,40 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
   #finish(connection: Connection, canServeAgain: boolean): void {
     this.#connection = undefined;
     this.#release();
-    if (canServeAgain) this.#pool.keep(connection, performance.now(), this.#parser.idleTimeoutMs);
-    else connection.retire();
+    if (canServeAgain) this.#pool.release(connection, performance.now(), this.#parser.idleTimeoutMs);
+    else connection.closeGracefully();
   }
 
   #deliver(bytes: Buffer, connection: Connection): void {
     const resolve = this.#resolveRead;
     if (resolve !== undefined) {
-      this.#forgetReader();
-      this.#takenBytes += bytes.length;
+      this.#clearReader();
+      this.#readBytes += bytes.length;
       resolve(bytes);
       return;
     }
-    this.#waiting.push(bytes);
-    this.#waitingBytes += bytes.length;
-    if (this.#waitingBytes > MAX_WAITING_BYTES && this.#connection !== undefined && !connection.isPaused)
+    this.#unread.push(bytes);
+    this.#unreadBytes += bytes.length;
+    if (this.#unreadBytes > MAX_UNREAD_BYTES && this.#connection !== undefined && !connection.isPaused)
       connection.pause();
   }
 
-  #wakeAtEnd(): void {
+  #resolveReadAtEnd(): void {
     const resolve = this.#resolveRead;
     if (resolve === undefined) return;
-    this.#forgetReader();
+    this.#clearReader();
     this.#state = "over";
     resolve(null);
   }
 
-  #forgetReader(): void {
+  #clearReader(): void {
     this.#resolveRead = undefined;
-    this.#rejectRead = NOBODY;
+    this.#rejectRead = IGNORE;
     this.#clock.pause();
   }
 
   /** The connection is gone before the response was complete. */
-  #lose(code: string): void {
+  #handleLoss(code: string): void {
     if (this.#state === "body")
       return this.#fail(new UpstreamFault("cut", `the provider's answer broke off (${code})`));
     const isStale =
@@ -251,15 +251,15 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     if (!isStale)
       return this.#stop(new UpstreamFault("connection", `${STEPS[this.#connectStep()].unreached} (${code})`));
     this.#call.onSent?.(false);
-    this.#dropConnection();
+    this.#discardConnection();
     this.#connect();
   }
 
   /** Ends the exchange with a fault that the reader sees after the bytes that arrived before it. */
   #fail(fault: unknown): void {
-    if (this.#waiting.length === 0) return this.#stop(fault);
+    if (this.#unread.length === 0) return this.#stop(fault);
     this.#failure = { reason: fault };
-    this.#dropConnection();
+    this.#discardConnection();
     this.#release();
   }
 
@@ -269,20 +269,20 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     this.#state = "over";
     this.#failure = { reason };
     this.#request = undefined;
-    this.#waiting = [];
-    this.#dropConnection();
+    this.#unread = [];
+    this.#discardConnection();
     this.#release();
     const [rejectHead, rejectRead] = [this.#rejectHead, this.#rejectRead];
-    this.#resolveHead = this.#rejectHead = NOBODY;
-    this.#forgetReader();
+    this.#resolveHead = this.#rejectHead = IGNORE;
+    this.#clearReader();
     rejectHead(reason);
     rejectRead(reason);
   }
 
-  #dropConnection(): void {
+  #discardConnection(): void {
     const connection = this.#connection;
     this.#connection = undefined;
-    if (connection !== undefined) this.#pool.drop(connection);
+    if (connection !== undefined) this.#pool.discard(connection);
   }
 
   #release(): void {
@@ -291,22 +291,22 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
   }
 
   /** What to throw instead of reading on: a fault, or the reason of the caller's signal. */
-  #stopped(): { readonly reason: unknown } | undefined {
+  #endOfReading(): { readonly reason: unknown } | undefined {
     if (this.#state === "body" && this.#call.signal.aborted) this.#stop(this.#call.signal.reason);
-    if (this.#waiting.length > 0) return undefined;
+    if (this.#unread.length > 0) return undefined;
     if (this.#failure !== undefined) this.#state = "over";
     return this.#failure;
   }
 
   read(): Promise<Uint8Array | null> {
-    const stopped = this.#stopped();
+    const stopped = this.#endOfReading();
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the signal's reason is handed on as it is
     if (stopped !== undefined) return Promise.reject(stopped.reason);
-    const bytes = this.#waiting.shift();
+    const bytes = this.#unread.shift();
     if (bytes !== undefined) {
-      this.#takenBytes += bytes.length;
-      this.#waitingBytes -= bytes.length;
-      if (this.#waitingBytes === 0 && this.#connection?.isPaused === true) this.#connection.resume();
+      this.#readBytes += bytes.length;
+      this.#unreadBytes -= bytes.length;
+      if (this.#unreadBytes === 0 && this.#connection?.isPaused === true) this.#connection.resume();
       return Promise.resolve(bytes);
     }
     if (this.#connection === undefined) this.#state = "over";
@@ -319,15 +319,15 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     });
   }
 
-  async text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string> {
-    return utf8Of(await this.bytes(maxBytes, goesOn));
+  async text(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<string> {
+    return decodeUtf8(await this.bytes(maxBytes, shouldContinue));
   }
 
   bytes(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<Uint8Array> {
     const knownBytes = this.#parser.contentLength;
-    if (this.#stopped() === undefined && knownBytes !== undefined && knownBytes - this.#takenBytes > maxBytes)
+    if (this.#endOfReading() === undefined && knownBytes !== undefined && knownBytes - this.#readBytes > maxBytes)
       this.#stop(tooLarge(maxBytes));
-    return bytesOf(this, maxBytes, (fault) => this.#stop(fault), goesOn);
+    return readBytes(this, maxBytes, (fault) => this.#stop(fault), goesOn);
   }
 
   cancel(): void {

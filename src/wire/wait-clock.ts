@@ -4,13 +4,13 @@ import { MAX_TIMER_MS } from "../core/clock.ts";
 import { afterSocketsRead } from "./turn.ts";
 
 /** The owner of the wait. */
-export interface Waiting {
+export interface WaitOwner {
   /** Called when the current wait has lasted too long. */
   expired(): void;
 }
 
 export class WaitClock {
-  readonly #owner: Waiting;
+  readonly #owner: WaitOwner;
   readonly #shortestMs: number;
   #timer: ReturnType<typeof setTimeout> | undefined = undefined;
   /** Infinity while there is no wait. */
@@ -20,7 +20,7 @@ export class WaitClock {
    * No wait that begins while the timer is set may be shorter than `shortestMs`, so that the timer always fires early
    * enough.
    */
-  constructor(owner: Waiting, shortestMs: number) {
+  constructor(owner: WaitOwner, shortestMs: number) {
     this.#owner = owner;
     this.#shortestMs = Math.min(shortestMs, MAX_TIMER_MS);
   }
@@ -29,7 +29,7 @@ export class WaitClock {
   start(ms: number): number {
     const nowMs = performance.now();
     this.#deadlineMs = nowMs + ms;
-    if (this.#timer === undefined) this.#arm(nowMs);
+    if (this.#timer === undefined) this.#setTimer(nowMs);
     return nowMs;
   }
 
@@ -45,7 +45,7 @@ export class WaitClock {
     this.#timer = undefined;
   }
 
-  #arm(nowMs: number): void {
+  #setTimer(nowMs: number): void {
     const ms = Math.min(Math.ceil(this.#deadlineMs - nowMs), this.#shortestMs);
     this.#timer = setTimeout(() => this.#tick(), ms);
   }
@@ -54,7 +54,7 @@ export class WaitClock {
     this.#timer = undefined;
     if (this.#deadlineMs === Infinity) return;
     const nowMs = performance.now();
-    if (nowMs < this.#deadlineMs) return this.#arm(nowMs);
+    if (nowMs < this.#deadlineMs) return this.#setTimer(nowMs);
     const deadlineMs = this.#deadlineMs;
     // The response may have arrived in time while this process was too busy to read it.
     afterSocketsRead(() => {

@@ -1,7 +1,7 @@
 // Upstreams that fail as a script says, within the process, in OpenAI's form. Each answer is marked with who gave it, so that two that were mixed show; each
 // call is kept with how it ended. Their clocks are the global timers, so that a test may turn them.
 import { pause } from "../../src/chat/call/pause.ts";
-import { bytesOf, utf8Of } from "../../src/wire/body-bytes.ts";
+import { readBytes, decodeUtf8 } from "../../src/wire/body-bytes.ts";
 import {
   type UpstreamCall,
   type UpstreamClient,
@@ -156,8 +156,8 @@ async function serve(served: Served, call: UpstreamCall, nowMs: () => number): P
     header: (name) => (fault.kind === "status" ? fault.headers : undefined)?.[name] ?? null,
     body: {
       read,
-      bytes: (maxBytes) => bytesOf({ read }, maxBytes, () => {}),
-      text: async (maxBytes) => utf8Of(await bytesOf({ read }, maxBytes, () => {})),
+      bytes: (maxBytes) => readBytes({ read }, maxBytes, () => {}),
+      text: async (maxBytes) => decodeUtf8(await readBytes({ read }, maxBytes, () => {})),
       cancel: () => end("cancelled"),
     },
   };

@@ -28,7 +28,7 @@ import type { Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { createSandboxUpstream, type ReadElsewhere, SANDBOX_SCHEME } from "../../src/providers/sandbox/upstream.ts";
 import { type Ledger, noLedger } from "../../src/store/ledger.ts";
-import { bytesOf, utf8Of } from "../../src/wire/body-bytes.ts";
+import { readBytes, decodeUtf8 } from "../../src/wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
 import { openCredentialProvider, type RefusedCredential } from "../../src/credentials/credential-provider.ts";
 import type { FakeToolServers } from "./fake-tools.ts";
@@ -268,8 +268,8 @@ export function cannedUpstream(answer: CannedAnswer | ((request: UpstreamRequest
         header: (name) => headers[name] ?? null,
         body: {
           read,
-          bytes: (maxBytes) => bytesOf({ read }, maxBytes, () => {}),
-          text: async (maxBytes) => utf8Of(await bytesOf({ read }, maxBytes, () => {})),
+          bytes: (maxBytes) => readBytes({ read }, maxBytes, () => {}),
+          text: async (maxBytes) => decodeUtf8(await readBytes({ read }, maxBytes, () => {})),
           cancel: () => {},
         },
       });

@@ -1,6 +1,6 @@
 // Promises 4.2 and 7.7: leaving early is not free. What reached a provider is charged, once; a plain answer that has begun is read on, within bounds, for what it used.
 import { describe, expect, test } from "bun:test";
-import { bytesOf } from "../../src/wire/body-bytes.ts";
+import { readBytes } from "../../src/wire/body-bytes.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";
 import type { Fault } from "../harness/faults.ts";
 import { ask, expectNothingOpen, limitedGateway } from "../harness/limited.ts";
@@ -28,7 +28,7 @@ function endless(): { readonly upstream: UpstreamClient; readonly read: () => nu
         header: () => null,
         body: {
           read,
-          bytes: (max, goesOn) => bytesOf({ read }, max, () => {}, goesOn),
+          bytes: (max, goesOn) => readBytes({ read }, max, () => {}, goesOn),
           text: () => Promise.resolve(""),
           cancel: () => {},
         },

@@ -1,5 +1,5 @@
 // A provider whose answer the test gives piece by piece: what has been asked of it, and when it was let go.
-import { bytesOf, utf8Of } from "../../src/wire/body-bytes.ts";
+import { readBytes, decodeUtf8 } from "../../src/wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault } from "../../src/wire/upstream.ts";
 
 export interface ManualUpstream {
@@ -44,8 +44,8 @@ export function manualUpstream({
           if (piece instanceof UpstreamFault) throw piece;
           return piece === null ? null : new TextEncoder().encode(piece);
         };
-        const bytes = (maxBytes: number): Promise<Uint8Array> => bytesOf({ read }, maxBytes, () => {});
-        const text = async (maxBytes: number): Promise<string> => utf8Of(await bytes(maxBytes));
+        const bytes = (maxBytes: number): Promise<Uint8Array> => readBytes({ read }, maxBytes, () => {});
+        const text = async (maxBytes: number): Promise<string> => decodeUtf8(await bytes(maxBytes));
         const cancel = (): void => {
           released = true;
           wake();

@@ -4,7 +4,7 @@ import { cannedUpstream, type CannedAnswer, type Stub, stubGateway } from "../ha
 import { limitSet } from "../harness/limited.ts";
 import { readStream } from "../harness/sse.ts";
 import { DEFAULT_BREAKER } from "../../src/core/route.ts";
-import { bytesOf } from "../../src/wire/body-bytes.ts";
+import { readBytes } from "../../src/wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
 
 const ASK = { model: "ollama:qwen3:4b", messages: [{ role: "user", content: "Pick a word." }], n: 3 };
@@ -204,7 +204,7 @@ function partsUpstream(parts: readonly Part[]): UpstreamClient {
           await new Promise<void>((ended) => call.signal.addEventListener("abort", () => ended()));
         throw call.signal.reason;
       };
-      const bytes = (max: number): Promise<Uint8Array> => bytesOf({ read }, max, () => {});
+      const bytes = (max: number): Promise<Uint8Array> => readBytes({ read }, max, () => {});
       return Promise.resolve({
         status,
         header: (name) => headers[name] ?? null,

@@ -8,7 +8,7 @@ import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
 import { threadFile } from "../../core/thread-file.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
-import { AskedThread } from "../../wire/asked-thread.ts";
+import { RequestThread } from "../../wire/request-thread.ts";
 import type { ChunksReply } from "./guard-worker.ts";
 
 /** For which tenant guards search, and until when. */
@@ -68,7 +68,7 @@ export function openGuardThreads({
   const threads = Array.from(
     { length: count },
     () =>
-      new AskedThread({
+      new RequestThread({
         program,
         setup: null,
         ended,
@@ -77,10 +77,11 @@ export function openGuardThreads({
   );
   let streams = 0;
 
-  const idlest = (): AskedThread => threads.reduce((best, thread) => (thread.waiting < best.waiting ? thread : best));
+  const idlest = (): RequestThread =>
+    threads.reduce((best, thread) => (thread.pendingCount < best.pendingCount ? thread : best));
 
   const ask = async <T>(
-    thread: AskedThread,
+    thread: RequestThread,
     signal: CancelSignal | null,
     method: string,
     args: readonly unknown[],
@@ -90,7 +91,7 @@ export function openGuardThreads({
     let question = 0;
     let over: () => void = () => {};
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const answer = thread.ask<T>(method, args, transfer, (id) => (question = id));
+    const answer = thread.request<T>(method, args, transfer, (id) => (question = id));
     const given = new Promise<null>((resolve, reject) => {
       timer = setTimeout(resolve, waitMs, null);
       // the signal's reason is passed on unchanged
@@ -111,8 +112,8 @@ export function openGuardThreads({
       signal?.removeEventListener("abort", over);
       if (!isAnswered) {
         answer.catch(() => {});
-        thread.forget(question);
-        thread.tell("give_up", question);
+        thread.abandon(question);
+        thread.notify("give_up", question);
       }
     }
   };
@@ -137,7 +138,7 @@ export function openGuardThreads({
           isOpen = true;
           return ask(thread, signal, "take", [key, chunks, isEnd, opening]);
         },
-        close: () => thread.tell("drop", key),
+        close: () => thread.notify("drop", key),
       };
     },
     async close() {

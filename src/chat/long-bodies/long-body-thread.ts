@@ -3,8 +3,8 @@
 import { GatewayError } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
 import { threadFile } from "../../core/thread-file.ts";
-import { AskedThread } from "../../wire/asked-thread.ts";
-import { openTenantTurns } from "../../wire/tenant-turns.ts";
+import { RequestThread } from "../../wire/request-thread.ts";
+import { openTenantQueue } from "../../wire/tenant-queue.ts";
 import { type TransferredError, receivedError } from "./transferred-error.ts";
 
 /**
@@ -28,13 +28,13 @@ export interface LongBodyThread {
 const FAILED = "The gateway failed while it handled this request.";
 
 export function openLongBodyThread(): LongBodyThread {
-  const thread = new AskedThread({
+  const thread = new RequestThread({
     program: threadFile(import.meta.url, "chat/long-bodies/long-body-worker.ts"),
     setup: null,
     ended: (why) => new GatewayError("internal_error", FAILED, { detail: `the thread of long bodies ended${why}` }),
     failed: ({ message }) => new GatewayError("internal_error", FAILED, { detail: message }),
   });
-  const turns = openTenantTurns();
+  const queue = openTenantQueue();
   return {
     async ask<T extends object | string>(
       tenantId: string,
@@ -42,14 +42,14 @@ export function openLongBodyThread(): LongBodyThread {
       question: unknown,
       transfer: readonly ArrayBuffer[] = [],
     ) {
-      const result = await turns.run(tenantId, () =>
-        thread.ask<T | { readonly thrown: TransferredError }>(method, [question], transfer),
+      const result = await queue.run(tenantId, () =>
+        thread.request<T | { readonly thrown: TransferredError }>(method, [question], transfer),
       );
       if (isObject(result) && isObject(result["thrown"]))
         throw receivedError(result["thrown"] as unknown as TransferredError);
       return result as T;
     },
-    send: (method, question) => thread.tell(method, question),
+    send: (method, question) => thread.notify(method, question),
     close: () => thread.close(false),
   };
 }

@@ -11,8 +11,8 @@ import type { Target } from "../../core/target.ts";
 import type { EncodedRequest } from "../../providers/provider.ts";
 import { providers } from "../../providers/registry.ts";
 import { readingOf } from "../../providers/sandbox/reading.ts";
-import type { ThreadReply, ThreadRequest } from "../../wire/asked-thread.ts";
-import { utf8Of } from "../../wire/body-bytes.ts";
+import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
+import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { type Fetched, type Place, placesToFetch, withContent } from "../attempt/content-places.ts";
 import { cutWithMargin, type Fitting } from "../content/content-size.ts";
 import { fitConversation } from "../fit/fit-conversation.ts";
@@ -220,7 +220,7 @@ function methodsOf(held: HeldConversations, gathered: GatheredAnswers): Methods 
     found: (question: FoundQuestion) => held.found(question),
     said: (question: FindingsQuestion) => held.said(question),
     release: (conversation: number) => held.release(conversation),
-    read: (body: Uint8Array) => readingOf(utf8Of(body)),
+    read: (body: Uint8Array) => readingOf(decodeUtf8(body)),
     check: (question: DecodeQuestion) => checkedAnswer(question, providers.get(question.family)!),
     decode: (question: DecodeQuestion) => packedAnswer(question, providers.get(question.family)!),
     write: (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),

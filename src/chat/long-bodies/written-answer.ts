@@ -6,7 +6,7 @@ import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { ChatAnswer, Usage } from "../../core/chat.ts";
 import type { Credential } from "../../core/target.ts";
 import { type DecodeContext, MalformedAnswer, type Provider } from "../../providers/provider.ts";
-import { utf8Of } from "../../wire/body-bytes.ts";
+import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { answerWithoutKeys } from "../answer/answer-keys.ts";
 import { joinedAnswer, type JoinedFigures } from "../answer/joined-answer.ts";
 import { type AnswerFinding, AnswerGuardSearch } from "../guards/guard-long-answer.ts";
@@ -105,7 +105,7 @@ const MAX_MODEL = 1024;
 
 /** Throws StreamError or MalformedAnswer. */
 export function decodedAnswer({ bytes, decode, credential }: DecodeQuestion, provider: Provider): ChatAnswer {
-  const answer = provider.decodeResponse(answerWithoutKeys(utf8Of(bytes), credential), decode);
+  const answer = provider.decodeResponse(answerWithoutKeys(decodeUtf8(bytes), credential), decode);
   // among other answers, its absence would go unnoticed
   if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
   return answer;

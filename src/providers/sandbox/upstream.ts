@@ -2,7 +2,7 @@
 // be tried without a key or a network. Its faults are realistic: they look on the wire like a provider that stalls,
 // breaks off or sends invalid data.
 import type { CancelSignal } from "../../core/cancellation.ts";
-import { bytesOf, utf8Of } from "../../wire/body-bytes.ts";
+import { readBytes, decodeUtf8 } from "../../wire/body-bytes.ts";
 import {
   type UpstreamBody,
   type UpstreamCall,
@@ -40,7 +40,7 @@ export function createSandboxUpstream(readElsewhere: ReadElsewhere): UpstreamCli
       const elsewhere = readElsewhere(body, call.partition);
       const reading =
         elsewhere === null
-          ? readingOf(typeof body === "string" ? body : utf8Of(body))
+          ? readingOf(typeof body === "string" ? body : decodeUtf8(body))
           : await within(elsewhere, call.signal, call.firstByteTimeoutMs);
       return answered(reading, call);
     },
@@ -128,8 +128,8 @@ function respond(
       if (next.value === SILENCE) await pause(Number.POSITIVE_INFINITY, call.signal, call.betweenBytesTimeoutMs);
       return encoder.encode(next.value as string);
     },
-    bytes: (maxBytes) => bytesOf(body, maxBytes, () => body.cancel()),
-    text: async (maxBytes) => utf8Of(await body.bytes(maxBytes)),
+    bytes: (maxBytes) => readBytes(body, maxBytes, () => body.cancel()),
+    text: async (maxBytes) => decodeUtf8(await body.bytes(maxBytes)),
     cancel: () => {
       ended = true;
     },

@@ -1,18 +1,18 @@
 // Turns of tenants: against an independent count, with random work.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { openTenantTurns } from "../../src/wire/tenant-turns.ts";
+import { openTenantQueue } from "../../src/wire/tenant-queue.ts";
 
 test("[d5.8] one piece runs at a time, and no tenant waits for more than one piece of each other tenant", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(fc.constantFrom("a", "b", "c"), fc.boolean(), fc.nat(3)), { minLength: 1, maxLength: 40 }),
       async (pieces) => {
-        const turns = openTenantTurns();
+        const queue = openTenantQueue();
         const done: string[] = [];
         let running = 0;
         const all = pieces.map(([tenant, fails, waits]) =>
-          turns
+          queue
             .run(tenant, async () => {
               running += 1;
               expect(running).toBe(1);

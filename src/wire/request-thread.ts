@@ -17,7 +17,7 @@ export interface ThreadReply {
   readonly error?: { readonly kind: string | null; readonly message: string };
 }
 
-export interface AskedThreadOptions {
+export interface RequestThreadOptions {
   readonly program: URL;
   /** The thread's `workerData`. */
   readonly setup: unknown;
@@ -27,19 +27,19 @@ export interface AskedThreadOptions {
   readonly failed: (error: NonNullable<ThreadReply["error"]>) => Error;
 }
 
-interface Waiting {
+interface PendingRequest {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
-export class AskedThread {
-  readonly #options: AskedThreadOptions;
-  readonly #waiting = new Map<number, Waiting>();
+export class RequestThread {
+  readonly #options: RequestThreadOptions;
+  readonly #pending = new Map<number, PendingRequest>();
   #worker: Worker | null = null;
-  #asked = 0;
+  #lastId = 0;
   #isClosed = false;
 
-  constructor(options: AskedThreadOptions) {
+  constructor(options: RequestThreadOptions) {
     this.#options = options;
   }
 
@@ -47,41 +47,41 @@ export class AskedThread {
     return this.#isClosed;
   }
   /** The number of requests without a reply. */
-  get waiting(): number {
-    return this.#waiting.size;
+  get pendingCount(): number {
+    return this.#pending.size;
   }
 
   /**
-   * Memory in `transfer` moves to the thread and is no longer usable here. `onAsked` receives the id of the request,
-   * for `tell`.
+   * Memory in `transfer` moves to the thread and is no longer usable here. `onSent` receives the id of the request,
+   * for `notify`.
    */
-  ask<T>(
+  request<T>(
     method: string,
     args: readonly unknown[],
     transfer: readonly Transferable[] = [],
-    onAsked?: (id: number) => void,
+    onSent?: (id: number) => void,
   ): Promise<T> {
     if (this.#isClosed) return Promise.reject(this.#options.ended(" because it was closed"));
-    return this.#send(method, args, transfer, onAsked) as Promise<T>;
+    return this.#send(method, args, transfer, onSent) as Promise<T>;
   }
 
   /** Stops waiting for the reply to a request. */
-  forget(id: number): void {
-    this.#waiting.delete(id);
+  abandon(id: number): void {
+    this.#pending.delete(id);
   }
 
   /** Sends a message that needs no reply, if the thread is running. */
-  tell(method: string, ...args: readonly unknown[]): void {
+  notify(method: string, ...args: readonly unknown[]): void {
     this.#worker?.postMessage({ id: 0, method, args } satisfies ThreadRequest, []);
   }
 
   /** With `asks`, sends a last request, `close`, and waits for its reply; otherwise ends the thread at once. */
-  async close(asks: boolean): Promise<void> {
+  async close(isOrderly: boolean): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const worker = this.#worker;
     if (worker === null) return;
-    if (asks) await this.#send("close", [], []).catch(() => {});
+    if (isOrderly) await this.#send("close", [], []).catch(() => {});
     this.#worker = null;
     await worker.terminate();
   }
@@ -90,31 +90,31 @@ export class AskedThread {
     method: string,
     args: readonly unknown[],
     transfer: readonly Transferable[],
-    onAsked?: (id: number) => void,
+    onSent?: (id: number) => void,
   ): Promise<unknown> {
-    const worker = (this.#worker ??= this.#begin());
-    const id = ++this.#asked;
-    onAsked?.(id);
+    const worker = (this.#worker ??= this.#start());
+    const id = ++this.#lastId;
+    onSent?.(id);
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+      this.#pending.set(id, { resolve, reject });
       worker.postMessage({ id, method, args } satisfies ThreadRequest, [...transfer]);
     });
   }
 
-  #begin(): Worker {
+  #start(): Worker {
     const worker = new Worker(this.#options.program, { workerData: this.#options.setup });
     worker.unref();
     worker.on("message", ({ id, result, error }: ThreadReply) => {
-      const waiting = this.#waiting.get(id);
-      this.#waiting.delete(id);
+      const waiting = this.#pending.get(id);
+      this.#pending.delete(id);
       if (error === undefined) waiting?.resolve(result);
       else waiting?.reject(this.#options.failed(error));
     });
     const ended = (why: string): void => {
       if (this.#worker !== worker && this.#worker !== null) return;
       this.#worker = null;
-      const lost = [...this.#waiting.values()];
-      this.#waiting.clear();
+      const lost = [...this.#pending.values()];
+      this.#pending.clear();
       for (const { reject } of lost) reject(this.#options.ended(why));
     };
     worker.on("error", (error) => ended(`: ${error instanceof Error ? error.message : String(error)}`));

@@ -1,12 +1,12 @@
 // Runs work one piece at a time, taking turns among tenants, so that a tenant with much work delays mainly its own
 // work.
 
-export interface TenantTurns {
+export interface TenantQueue {
   /** Runs the work when it is the tenant's turn. */
   run<T>(tenantId: string, work: () => Promise<T>): Promise<T>;
 }
 
-export function openTenantTurns(): TenantTurns {
+export function openTenantQueue(): TenantQueue {
   /** Tenants in the order of their turns. */
   const waiting = new Map<string, (() => void)[]>();
   let isBusy = false;
