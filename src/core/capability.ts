@@ -1,7 +1,7 @@
 // What a provider supports, as data: one cell for each common parameter and content block type, with exceptions per
 // model (promise 6.2).
-import { BLOCK_TYPES, type BlockType, type ChatRequest } from "./chat.ts";
-import type { Json } from "./json.ts";
+import { type ChatParams, BLOCK_TYPES, type BlockType } from "./chat.ts";
+import type { Json, JsonObject } from "./json.ts";
 import { COMMON_PARAMETERS, type CommonParameter } from "./params.ts";
 
 /**
@@ -29,7 +29,7 @@ export interface Capability {
    * Recognizes the model's own default of an unsupported parameter. Sending it means the same as not sending the
    * parameter, so that it is passed on as it came. The common neutral values are accepted as well.
    */
-  readonly neutral?: (value: Json, request: Pick<ChatRequest, "params" | "extra">) => boolean;
+  readonly neutral?: (value: Json, request: { readonly params: ChatParams; readonly extra: JsonObject }) => boolean;
 }
 
 export type Feature = CommonParameter | BlockType;

@@ -4,6 +4,7 @@
 import type { CredentialForm, StoredCredential } from "./credential.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Permission } from "./identity.ts";
+import type { RequestSource, Sourced } from "./request-source.ts";
 import type { ToolApproval } from "./tool.ts";
 
 export const MESSAGE_ROLES = ["system", "developer", "user", "assistant", "function", "tool"] as const;
@@ -253,28 +254,6 @@ export interface VendorForm {
   readonly message: string;
 }
 
-/**
- * The body text that the caller sent, with the positions of its top-level members. Targets of the same shape are sent
- * parts of it unchanged.
- */
-export interface RequestSource {
-  readonly text: string;
-  readonly members: ReadonlyMap<string, MemberSpan>;
-  /**
-   * Top-level members whose value in the request differs from the text, for example legacy functions that became tools.
-   */
-  readonly rewritten: ReadonlySet<string>;
-}
-/**
- * Offsets into the text, in UTF-16 units: of the key's opening quote, of the value's first unit, and one past the
- * value's last unit.
- */
-export interface MemberSpan {
-  readonly keyStart: number;
-  readonly valueStart: number;
-  readonly valueEnd: number;
-}
-
 /** What the gateway itself offers to the model beside the client's own functions (promise 10.2). */
 export interface OfferedTools {
   /** The request as it was sent; rules of policies are evaluated on it. */
@@ -349,11 +328,11 @@ export interface ChatRequest {
    * Where `held` is set, another thread has the conversation, and these are only the messages that tool rounds have
    * added to it.
    */
-  readonly messages: readonly Message[];
+  readonly messages: Sourced<readonly Message[]>;
   readonly held?: HeldConversation;
-  readonly params: ChatParams;
+  readonly params: Sourced<ChatParams>;
   /** Fields outside the common set, merged with `extra_body`. They go to the provider untouched. */
-  readonly extra: JsonObject;
+  readonly extra: Sourced<JsonObject>;
   readonly options: CallOptions;
   /** Block types that occur, each with the path of its first occurrence. */
   readonly blocks: ReadonlyMap<BlockType, string>;

@@ -2,7 +2,14 @@
 // made when a rule first reads them, once for each call. Long texts and lists are not available to rules: a rule that
 // reads one fails, and therefore denies (promise 3.1).
 import { estimatePrompt } from "../accounting/estimate.ts";
-import { BLOCK_TYPES, type ChatRequest, type HeldConversation, type Message, MESSAGE_ROLES } from "../core/chat.ts";
+import {
+  type ChatParams,
+  BLOCK_TYPES,
+  type ChatRequest,
+  type HeldConversation,
+  type Message,
+  MESSAGE_ROLES,
+} from "../core/chat.ts";
 import { heldPlace } from "../core/held-member.ts";
 import type { Principal } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
@@ -194,7 +201,7 @@ export class RequestFacts {
     return this.#request.params.stream === true;
   }
   get parameters(): ParameterFacts {
-    return (this.#parameters ??= new ParameterFacts(this.#request.params as JsonObject));
+    return (this.#parameters ??= new ParameterFacts(this.#request.params as ChatParams as JsonObject));
   }
   get extra(): Value {
     return (this.#extra ??= valueOf(extraOf(this.#request)));

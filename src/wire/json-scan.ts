@@ -2,7 +2,7 @@
 // numbers a double would change, and whether the text keeps its bounds. It is linear in the length of the text,
 // allocates only the spans, and assumes that the text is JSON: where it is not, the scan ends early or reads too far,
 // and JSON.parse, which always follows, rejects the text.
-import type { MemberSpan } from "../core/chat.ts";
+import type { MemberSpan } from "../core/request-source.ts";
 import { JsonError } from "./json-error.ts";
 
 export interface JsonBounds {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { capabilityOf } from "../../src/core/capability.ts";
+import { withMembers } from "../../src/core/request-source.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { COMMON_PARAMETERS, type CommonParameter, FIELDS, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
@@ -94,11 +95,7 @@ describe("the caller's text", () => {
       '{"model":"x","messages":[{"role":"user","content":"Hi"}],"stop":["a","b","c","d","e"],"seed":1,"top_p":0.5}',
     );
     const { seed: _seed, ...params } = request.params;
-    const fitted = {
-      ...request,
-      params: { ...params, stop: ["a", "b", "c", "d"] },
-      source: { ...request.source, rewritten: new Set(["stop"]) },
-    };
+    const fitted = withMembers(request, { params: { ...params, stop: ["a", "b", "c", "d"] } });
     const body = JSON.parse(custom.encodeRequest(fitted, targetOf(custom, "m")).request.body) as JsonObject;
     expect(body["stop"]).toEqual(["a", "b", "c", "d"]);
     expect(body).not.toHaveProperty("seed");
@@ -109,7 +106,7 @@ describe("the caller's text", () => {
     const request = parseChatRequest('{"model":"x","messages":[{"role":"user","content":"Hi"}]}');
     const body = JSON.parse(
       custom.encodeRequest(
-        { ...request, params: { temperature: 0.2, max_tokens: 5, max_completion_tokens: 5 } },
+        withMembers(request, { params: { temperature: 0.2, max_tokens: 5, max_completion_tokens: 5 } }),
         targetOf(custom, "m"),
       ).request.body,
     ) as JsonObject;

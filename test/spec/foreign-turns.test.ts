@@ -351,7 +351,8 @@ const idsOf = (body: JsonObject): readonly unknown[] =>
 const targets = [...providers.values()].filter(({ id }) => id !== "sandbox");
 /** Raw prompts have no form for calls. */
 const refusesCalls = (error: JsonObject | null): boolean =>
-  error?.["code"] === "unsupported_value" && /no form for|has no function|cannot be/.test(error["message"] as string);
+  error?.["code"] === "unsupported_value" &&
+  /no form for|has no function|cannot (?:be|represent)/.test(error["message"] as string);
 
 describe("a turn with calls that one provider made, at every other", () => {
   for (const [family, model, answer] of TURNS)

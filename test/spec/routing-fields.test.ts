@@ -283,10 +283,10 @@ describe("the request of a try", () => {
     ];
     requestForEntry(request, first);
     const later = requestForEntry(request, second);
-    expect([later.params, later.extra]).toEqual([{ temperature: 1, stop: "x" }, {}]);
-    expect(requestForEntry(request, third).params).toEqual({ temperature: 1 });
+    expect([later.params, later.extra]).toEqual<unknown>([{ temperature: 1, stop: "x" }, {}]);
+    expect(requestForEntry(request, third).params).toEqual<unknown>({ temperature: 1 });
     expect(requestForEntry(request, second)).toBe(later);
-    expect(request.params).toEqual({ temperature: 1 });
+    expect(request.params).toEqual<unknown>({ temperature: 1 });
   });
   test("two names of one thing: what the entry says ends what the request said under the other", () => {
     const { params } = requestForEntry(parse({ max_completion_tokens: 100 }), entry("gemini:g", { max_tokens: 5 }));
@@ -369,7 +369,7 @@ describe("the request of a try", () => {
     const target = { ...route.targets[0]!, ...splitModel("openai:gpt-4o", snapshot) };
     expect(requestForTarget(request, target, route)).toBe(request);
     const made = requestForTarget(request, { ...target, params: { temperature: 0, top_k: 9, seed: 4 } }, route);
-    expect([made.params, made.extra, made.options.model]).toEqual([
+    expect([made.params, made.extra, made.options.model]).toEqual<unknown>([
       { temperature: 1, seed: 4 },
       { top_k: 1 },
       MODELS.openai,

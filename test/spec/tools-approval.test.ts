@@ -87,7 +87,7 @@ describe("[d10.3] approval", () => {
     expect(session.approved).toEqual([write]);
     const outcome = await session.run(session.approved[0]!, 0, (activity) => world.told.push(activity), null);
     const { request: next, replay } = session.next(session.request, null, [outcome], false);
-    expect(next.messages).toEqual([USER, turn(write), result("call_w", "write ran")]);
+    expect(next.messages).toEqual<unknown>([USER, turn(write), result("call_w", "write ran")]);
     expect(next.params.tool_choice).toBeUndefined();
     expect(replay).toEqual([result("call_w", "write ran")]);
     expect(world.told.map(({ type, round }) => [type, round])).toEqual([
@@ -109,7 +109,7 @@ describe("[d10.3] approval", () => {
     const session = await open(messages, { never: { tool_names: ["write", "read"] } });
     expect(session.approved.map(({ id }) => id)).toEqual(["call_w", "r"]);
     const outcomes = await Promise.all(session.approved.map((call) => session.run(call, 0, () => {}, null)));
-    expect(session.next(session.request, null, outcomes, false).request.messages).toEqual([
+    expect(session.next(session.request, null, outcomes, false).request.messages).toEqual<unknown>([
       ...messages,
       result("call_w", "write ran"),
       result("r", "read ran"),
@@ -156,7 +156,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
       said([{ ...first, content: "Let me look." }, result("r1")], { content: "Let me look.\n\nAll done." }),
       again,
     ]);
-    expect(messages).toEqual([
+    expect(messages).toEqual<unknown>([
       USER,
       { ...first, content: "Let me look." },
       result("r1"),
@@ -168,14 +168,12 @@ describe("[d10.3] rounds that come back with their answer", () => {
 
   test("are left out where the request names no tool server, and the field still goes to nobody", () => {
     const { messages, source } = parse([USER, said([first, result("r1")]), again], []);
-    expect(messages).toEqual([USER, { role: "assistant", content: "All done." }, again]);
+    expect(messages).toEqual<unknown>([USER, { role: "assistant", content: "All done." }, again]);
     expect(source.rewritten.has("messages")).toBe(true);
     for (const rounds of [{}, { rounds: 1, calls: [] }, { replay: [] }, { replay: null }, null])
-      expect(parse([USER, { role: "assistant", content: "a", x_gateway_mcp: rounds }, again]).messages).toEqual([
-        USER,
-        { role: "assistant", content: "a" },
-        again,
-      ]);
+      expect(
+        parse([USER, { role: "assistant", content: "a", x_gateway_mcp: rounds }, again]).messages,
+      ).toEqual<unknown>([USER, { role: "assistant", content: "a" }, again]);
   });
 
   test("a turn with calls of both is one turn again, with the gateway's results first and the client's behind them", () => {
@@ -189,7 +187,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
         [USER, said(replay, { content: null, tool_calls: [callOf("m", "mine")] }), result("m"), again],
         [DOCS, MINE],
       ).messages,
-    ).toEqual([USER, first, result("r1"), mixed, result("r2"), result("m"), again] as readonly Message[]);
+    ).toEqual<unknown>([USER, first, result("r1"), mixed, result("r2"), result("m"), again] as readonly Message[]);
   });
 
   test("images of results stand behind all results of their turn, the client's included", async () => {
@@ -206,7 +204,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
       tool_calls: [callOf("m", "mine"), callOf("w", "docs__write")],
     });
     const { messages, toolImages, blocks } = parse([USER, asked, result("m"), again], [DOCS, MINE]);
-    expect(messages).toEqual([USER, mixed, result("r"), result("m"), images, again] as readonly Message[]);
+    expect(messages).toEqual<unknown>([USER, mixed, result("r"), result("m"), images, again] as readonly Message[]);
     expect([[...toolImages], blocks.size]).toEqual([[4], 0]);
     // and behind those that are approved only now
     const session = await sessionWorld({ docs: docs() }).open({
@@ -215,7 +213,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
     });
     const outcome = await session.run(session.approved[0]!, 0, () => {}, null);
     const { request: next, replay } = session.next(session.request, null, [outcome], false);
-    expect(next.messages).toEqual([
+    expect(next.messages).toEqual<unknown>([
       USER,
       mixed,
       result("r"),
@@ -228,7 +226,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
 
   test("results of calls that were approved answer the message before", () => {
     const waiting = turn(callOf("w", "docs__write"));
-    expect(parse([USER, waiting, said([result("w"), first, result("r1")]), again]).messages).toEqual([
+    expect(parse([USER, waiting, said([result("w"), first, result("r1")]), again]).messages).toEqual<unknown>([
       USER,
       waiting,
       result("w"),
@@ -253,7 +251,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
         { role: "function", name: "mine", content: "done" },
       ],
     };
-    expect(parseChatRequest(JSON.stringify(body)).messages).toEqual([
+    expect(parseChatRequest(JSON.stringify(body)).messages).toEqual<unknown>([
       USER,
       turn(callOf("r", "docs__read"), callOf("call_1", "mine")),
       result("r"),
@@ -268,7 +266,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
       said([write("w1"), result("w1")], { content: null, tool_calls: write("w2").tool_calls }),
       result("w2"),
     ]);
-    expect(messages).toEqual([USER, write("w1"), result("w1"), write("w2"), result("w2")]);
+    expect(messages).toEqual<unknown>([USER, write("w1"), result("w1"), write("w2"), result("w2")]);
   });
 
   test("are checked as messages are: what is wrong is 400 with its path", async () => {
@@ -392,7 +390,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
       said([{ ...first, x_gateway_mcp: { replay: [first, result("r1")] } }, result("r1")]),
       again,
     ]);
-    expect(messages).toEqual([USER, first, result("r1"), { role: "assistant", content: "All done." }, again]);
+    expect(messages).toEqual<unknown>([USER, first, result("r1"), { role: "assistant", content: "All done." }, again]);
   });
 
   test("whatever rounds there were, the conversation that comes back is the one that the model saw, and every call has its result before anybody speaks", () => {
@@ -432,7 +430,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
                   ? []
                   : [{ role: "assistant", content: last }]
               : results;
-          expect(messages).toEqual([USER, ...replay, ...told, again] as unknown as readonly Message[]);
+          expect(messages).toEqual<unknown>([USER, ...replay, ...told, again] as unknown as readonly Message[]);
           expectNothingWaits(messages);
         },
       ),

@@ -1,5 +1,6 @@
 // Content that blocks of a conversation refer to by an address, for models that accept bytes only: where the addresses
 // are, and how the bytes replace them as data URIs.
+import { withMembers } from "../../core/request-source.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -76,11 +77,7 @@ export function withContent(request: ChatRequest, places: readonly Place[], fetc
       places.flatMap((place, at) => (place.message === index ? [{ place, fetched: fetched[at]! }] : [])),
     ),
   );
-  return {
-    ...request,
-    messages,
-    source: { ...request.source, rewritten: new Set([...request.source.rewritten, "messages"]) },
-  };
+  return withMembers(request, { messages });
 }
 
 /**

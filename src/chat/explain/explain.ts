@@ -4,7 +4,7 @@
 import { usd, usdPerToken } from "../../accounting/price.ts";
 import { explainedAccount } from "../../admission/limit-errors.ts";
 import { effectiveCapability, SYNONYMS } from "../../core/capability.ts";
-import type { ChatRequest } from "../../core/chat.ts";
+import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import type { StoredCredential } from "../../core/credential.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
@@ -131,7 +131,7 @@ function knownSecrets(
 ): readonly string[] {
   const stored = [...snapshot.providers.values()].flatMap(({ credentials }) => credentials);
   const brought = [...request.options.credentials.values()].map((credential) => credential.stored);
-  const named = new Set(namedSecrets([request.extra, request.params as JsonObject, ...request.messages]));
+  const named = new Set(namedSecrets([request.extra, request.params as ChatParams as JsonObject, ...request.messages]));
   if (named.size > MAX_NAMED_SECRETS)
     throw new GatewayError(
       "invalid_request",

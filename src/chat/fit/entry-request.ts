@@ -1,7 +1,8 @@
 // Makes the request of one attempt: the client's own request with the parameters of an entry of `fallbacks` or
 // `model_list`, or of a route's target. Each is made from the client's text again, so that nothing of one attempt
 // remains in the next (promises 2.9, 3.4 and 7.3).
-import type { ChatRequest, MemberSpan, RequestFallback, RequestSource } from "../../core/chat.ts";
+import type { ChatRequest, RequestFallback } from "../../core/chat.ts";
+import type { MemberSpan, RequestSource } from "../../core/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Permission } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";

@@ -1,6 +1,7 @@
 // Fits a conversation to its target (promise 6.10): members of messages, content parts, tool calls and tools that the
 // provider does not support are left out and reported. It works only on data, the provider's table of members.
 // Unchanged objects keep their identity, so that the caller's own text can be sent.
+import { withMembers } from "../../core/request-source.ts";
 import type { ChatRequest, ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ConversationMembers, Members } from "../../providers/conversation-members.ts";
@@ -39,18 +40,13 @@ export function fitConversation(request: ChatRequest, members: ConversationMembe
   for (const message of held?.skeleton ?? []) fitMessage(message, members, left);
   const messages = mapped(request.messages, (message) => fitMessage(message, members, left));
   const tools = offered === undefined ? offered : mapped(offered, (tool) => fitTool(tool, members, left));
-  const changed = [
-    ...(messages === request.messages ? NOTHING : ["messages"]),
-    ...(tools === offered ? NOTHING : ["tools"]),
-  ];
-  if (changed.length === 0) return { request, left: left.names.size === 0 ? NOTHING : [...left.names] };
+  if (messages === request.messages && tools === offered)
+    return { request, left: left.names.size === 0 ? NOTHING : [...left.names] };
   return {
-    request: {
-      ...request,
+    request: withMembers(request, {
       messages,
-      ...(tools !== undefined && { params: { ...request.params, tools } }),
-      source: { ...request.source, rewritten: new Set([...request.source.rewritten, ...changed]) },
-    },
+      ...(tools !== offered && tools !== undefined && { params: { ...request.params, tools } }),
+    }),
     left: [...left.names],
   };
 }

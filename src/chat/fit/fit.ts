@@ -1,8 +1,10 @@
 // Fits a request to its target (promises 5.7 and 6.2 to 6.5): what the provider does not support is refused or, where
 // that is allowed, dropped and reported. It works only on data: the provider's capability table, its dialect and its
 // reserved names.
+import { withMembers } from "../../core/request-source.ts";
 import { type Capability, capabilityOf, effectiveCapability } from "../../core/capability.ts";
-import type { ChatParams, ChatRequest, Message, RequestSource } from "../../core/chat.ts";
+import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
+import type { RequestSource } from "../../core/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { describe, isObject, type Json } from "../../core/json.ts";
@@ -57,7 +59,7 @@ export function fitRequest(
   for (const name of left) dispositions[name] = "dropped";
   if (!provider.sameShape) refuseChoiceOfNothing(params);
   for (const name of Object.keys(request.extra)) dispositions[name] = "passed";
-  const fitted = params === request.params ? request : { ...request, params };
+  const fitted = params === request.params ? request : withMembers(request, { params });
   return {
     request:
       callsFor(fitted, provider, target.model) > 1
@@ -128,10 +130,9 @@ function guardPassThrough(request: ChatRequest, provider: Provider, principal: P
 function withinStopLimit(request: ChatRequest, settings: FitSettings): ChatRequest {
   const stop = request.params.stop;
   if (settings.disableStopSequenceLimit || !Array.isArray(stop) || stop.length <= MAX_STOP_SEQUENCES) return request;
+  const shortened = (stop as readonly string[]).slice(0, MAX_STOP_SEQUENCES);
   return {
-    ...request,
-    params: { ...request.params, stop: stop.slice(0, MAX_STOP_SEQUENCES) as readonly string[] },
-    source: { ...request.source, rewritten: new Set([...request.source.rewritten, "stop"]) },
+    ...withMembers(request, { params: { ...request.params, stop: shortened } }),
     warnings: [...request.warnings, "stop_truncated"],
   };
 }

@@ -1,6 +1,7 @@
 // Adapts images from tool results to a target. A model that takes images gets them; any other gets only the line in the
 // result that mentions them. The client did not send them, so a request never fails because of them (promises 6.4,
 // 10.2).
+import { withMembers } from "../../core/request-source.ts";
 import { effectiveCapability } from "../../core/capability.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
@@ -20,7 +21,7 @@ export function withToolImages(
     // the thread that holds the conversation removes the images from it
     return held !== undefined
       ? request
-      : { ...request, messages: messages.filter((_message, index) => !toolImages.has(index)) };
+      : withMembers(request, { messages: messages.filter((_message, index) => !toolImages.has(index)) });
   const [first] = toolImages;
   return blocks.has("image_url")
     ? request

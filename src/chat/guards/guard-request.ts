@@ -1,5 +1,6 @@
 // Applies guards to a request: every text that goes to the provider is searched, and masked if a guard masks. Masked
 // members are marked as rewritten, so that no target gets the caller's original text of them (docs/decisions/0002).
+import { type SourcedMembers, withMembers } from "../../core/request-source.ts";
 import {
   BlockedText,
   type Found,
@@ -49,16 +50,10 @@ export function guardedConversation(request: ChatRequest, members: readonly stri
   });
 }
 
-function withGuarded(
-  request: ChatRequest,
-  { messages, params, extra }: Pick<ChatRequest, "messages" | "params" | "extra">,
-): ChatRequest {
-  if (messages === request.messages && params === request.params && extra === request.extra) return request;
-  const rewritten = new Set(request.source.rewritten);
-  if (messages !== request.messages) rewritten.add("messages");
-  for (const name of changedNames(request.params as JsonObject, params as JsonObject)) rewritten.add(name);
-  for (const name of changedNames(request.extra, extra)) rewritten.add(name);
-  return { ...request, messages, params, extra, source: { ...request.source, rewritten } };
+function withGuarded(request: ChatRequest, guarded: SourcedMembers<ChatRequest>): ChatRequest {
+  const isSame =
+    guarded.messages === request.messages && guarded.params === request.params && guarded.extra === request.extra;
+  return isSame ? request : withMembers(request, guarded);
 }
 
 /** Throws BlockedText. Returns the same list if nothing was replaced. */
@@ -456,10 +451,6 @@ function guardedNames(value: Json, guard: TextGuard): Json {
 
 function guardedName(name: string, guard: TextGuard): string {
   return name.length < LONG_NAME || isProtocolWord(name) ? name : guard(name, "words");
-}
-
-function changedNames(before: JsonObject, after: JsonObject): readonly string[] {
-  return before === after ? [] : Object.keys(after).filter((name) => before[name] !== after[name]);
 }
 
 /**

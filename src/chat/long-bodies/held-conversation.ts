@@ -2,15 +2,8 @@
 // the serving thread has prepared is joined with the conversation again (promise 5.8).
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
 import { memberFacts } from "../../policies/policy-facts.ts";
-import type {
-  BlockType,
-  ChatRequest,
-  ContentPart,
-  HeldConversation,
-  MemberSpan,
-  Message,
-  RequestSource,
-} from "../../core/chat.ts";
+import type { BlockType, ChatParams, ChatRequest, ContentPart, HeldConversation, Message } from "../../core/chat.ts";
+import { type MemberSpan, requestOfText, type RequestSource } from "../../core/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
@@ -209,13 +202,13 @@ export function withConversation(
     put(ownExtra, name, whole.extra[own]!);
     if (whole.source.rewritten.has(own)) rewritten.add(name);
   }
-  return {
+  return requestOfText<ChatRequest>({
     ...rest,
-    params: parseBoundedJson(params) as ChatRequest["params"],
+    params: parseBoundedJson(params) as ChatParams,
     extra: ownExtra,
     messages: behind === "[]" ? whole.messages : joinedMessages(whole.messages, behind, inserted),
     source: { text: joined + text.slice(copied), members: spans, rewritten },
-  };
+  });
 }
 
 function joinedMessages(

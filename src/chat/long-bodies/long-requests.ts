@@ -3,6 +3,7 @@
 import { type Matches, sentGuard } from "../../guards/guard-search.ts";
 import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
+import { requestOfText } from "../../core/request-source.ts";
 import type { BodyBounds } from "../../core/body-bounds.ts";
 import type { ChatRequest, UnansweredCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -185,7 +186,7 @@ function withoutConversation({
   isRewritten,
 }: Opened): ChatRequest {
   const rest = parseChatRequest(outline, null);
-  return {
+  return requestOfText<ChatRequest>({
     ...rest,
     messages: [],
     held: { ...held, unanswered: parseBoundedJson(unanswered) as unknown as readonly UnansweredCall[] },
@@ -194,5 +195,5 @@ function withoutConversation({
     toolImages,
     options: { ...rest.options, legacyFunctions },
     source: isRewritten ? { ...rest.source, rewritten: new Set([...rest.source.rewritten, "messages"]) } : rest.source,
-  };
+  });
 }

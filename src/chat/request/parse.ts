@@ -1,6 +1,7 @@
 // Parses the text of a body to a ChatRequest: every field is in exactly one class (promise 6.1), and is checked by the
 // table of the common set and the rules of promise 5. fit.ts checks what depends on the target, such as what its vendor
 // understands.
+import { requestOfText } from "../../core/request-source.ts";
 import { rateOfToken } from "../../accounting/price.ts";
 import type { AskedToolServer, CallOptions, ChatParams, ChatRequest } from "../../core/chat.ts";
 import { type BodyBounds, LEAST_BODY_BOUNDS } from "../../core/body-bounds.ts";
@@ -64,7 +65,7 @@ export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST
   if (params.tool_choice !== undefined) parseToolChoice(params.tool_choice, toolServers, forms);
   if (params.response_format !== undefined) parseResponseFormat(params.response_format, forms);
   const extra = mergeExtraBody(fields.extra, fields.gateway["extra_body"], body);
-  return {
+  return requestOfText<ChatRequest>({
     variant: "client",
     messages: conversation.messages,
     params,
@@ -84,7 +85,7 @@ export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST
       ]),
     },
     warnings: [],
-  };
+  });
 }
 
 /**

@@ -1,5 +1,6 @@
 // Offers the tools of tool servers to a model as functions (promise 10.2), with valid names and with schemas that every
 // provider accepts.
+import { withMembers } from "../../core/request-source.ts";
 import { createHash } from "node:crypto";
 import type { ChatParams, ChatRequest, FunctionTool, OfferedTools } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -98,12 +99,7 @@ export function withOfferedTools(request: ChatRequest, offered: OfferedTools): C
   const tools = [...own, ...offered.functions];
   const { tools: _tools, ...others } = request.params;
   const params = withChoice(tools.length === 0 ? others : { ...others, tools }, offered);
-  return {
-    ...request,
-    params,
-    offered,
-    source: { ...request.source, rewritten: new Set([...request.source.rewritten, "tools", "tool_choice"]) },
-  };
+  return { ...withMembers(request, { params }), offered };
 }
 
 /** Returns the path of the client's function with index `own`. Entries for tool servers may stand before it. */

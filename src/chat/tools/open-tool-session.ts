@@ -1,5 +1,6 @@
 // Opens the tool session of a call (promises 10.1 to 10.3): finds the tool servers, lists their tools, offers them as
 // functions, and collects the calls that the client has approved.
+import { withMembers } from "../../core/request-source.ts";
 import type { AskedToolServer, ChatRequest, FunctionTool, Message, ToolCall, UnansweredCall } from "../../core/chat.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
@@ -76,16 +77,9 @@ function nextRound(
 ): NextRound {
   const offered = { ...before.offered!, choice: isLast ? ("none" as const) : ("auto" as const) };
   const { conversation, added, replay } = withOutcomes(before, turn, outcomes);
-  const { source } = before;
-  const request = {
-    ...before,
-    ...conversation,
-    params: withChoice(before.params, offered),
-    offered,
-    source: source.rewritten.has("messages")
-      ? source
-      : { ...source, rewritten: new Set([...source.rewritten, "messages"]) },
-  };
+  const { messages, ...places } = conversation;
+  const params = withChoice(before.params, offered);
+  const request = { ...withMembers(before, { messages, params }), ...places, offered };
   return { request, added, replay };
 }
 

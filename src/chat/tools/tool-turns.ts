@@ -8,7 +8,9 @@ import type { NextRound, ToolOutcome } from "./tool-session.ts";
  */
 const TURN_MEMBERS = ["content", "reasoning_content", "reasoning_details", "extra_content", "tool_calls"] as const;
 
-type Conversation = Pick<ChatRequest, "messages" | "toolImages" | "held">;
+interface Conversation extends Pick<ChatRequest, "toolImages" | "held"> {
+  readonly messages: readonly Message[];
+}
 
 /** If `turn` is null, the calls are already at the end of the conversation. */
 export function withOutcomes(

@@ -1,6 +1,7 @@
 // Prepares the calls of a traffic file for the engine: each is a request that passes the gateway's own parser and
 // rules. Keys are not needed: every provider counts as enabled and has a placeholder credential.
 import { CallPrices } from "../../chat/metering/call-prices.ts";
+import { withMembers } from "../../core/request-source.ts";
 import { everyStage, type PlannedCall, prepare, type Prepared } from "../../chat/plan/stages.ts";
 import { withCheckedEntries } from "../../chat/fit/entry-request.ts";
 import { parseChatRequest } from "../../chat/request/parse.ts";
@@ -84,7 +85,9 @@ function callsOf(entry: CallEntry, snapshot: Snapshot, targets: Set<string>): re
   // parsed once: thousands of users need not hold thousands of long prompts
   const kinds = Array.from({ length: Math.min(users ?? 1, count) }, (_, number) =>
     callOf(
-      users === undefined ? request : { ...request, params: { ...request.params, user: `user-${number + 1}` } },
+      users === undefined
+        ? request
+        : withMembers(request, { params: { ...request.params, user: `user-${number + 1}` } }),
       entry,
       snapshot,
     ),

@@ -13,7 +13,7 @@ export function wireMessages(
   request: ChatRequest,
   target: Target,
 ): readonly Message[] {
-  let { messages } = request;
+  let messages: readonly Message[] = request.messages;
   if (row.developerRole !== undefined) messages = withRole(messages, row.developerRole);
   if (row.reasoningBack !== undefined) messages = withReasoning(messages, row.reasoningBack);
   if (plan.blocks.size > 0 && anyOf(plan.blocks, request.blocks)) messages = withBlocks(messages, plan.blocks);

@@ -1,7 +1,8 @@
 // Encodes a request as the body for an OpenAI-compatible provider, from the caller's own text: each top-level member is
 // copied as it was written, left out, or replaced, in the caller's order. Key order, unknown fields and the spelling of
 // numbers thereby reach the provider byte for byte.
-import type { ChatRequest, MemberSpan } from "../../core/chat.ts";
+import type { ChatParams, ChatRequest } from "../../core/chat.ts";
+import type { MemberSpan } from "../../core/request-source.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
@@ -74,7 +75,7 @@ function encodeBody(
   mapped: string[],
 ): string {
   const { members } = request.source;
-  const params = request.params as JsonObject;
+  const params = request.params as ChatParams as JsonObject;
   const rewritten = plan.rewrites.length === 0 ? NOTHING_REWRITTEN : rewrite(plan, request, mapped);
   const fromExtraBody = members.has("extra_body") ? extraBodyNames(request) : null;
   const draft: Draft = {

@@ -2,7 +2,7 @@
 // a bundled template. The template treats content as data: marks inside it stay plain text, and the server's tokenizer
 // decides how it reads them.
 import { Template } from "@huggingface/jinja";
-import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
+import type { ChatParams, Message } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
@@ -32,7 +32,7 @@ export const PROMPT_PARAMETERS = [
  * the start. A token that the caller names is always written.
  */
 export function promptOf(
-  { messages, params }: Pick<ChatRequest, "messages" | "params">,
+  { messages, params }: { readonly messages: readonly Message[]; readonly params: ChatParams },
   model: string,
   { serverAddsBos }: { readonly serverAddsBos: boolean },
 ): Prompt {
