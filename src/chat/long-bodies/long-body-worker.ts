@@ -189,7 +189,7 @@ class HeldConversations {
     return this.#heldOf(conversation).search!.found(guards, matches);
   }
 
-  said({ conversation, place }: FindingsQuestion): readonly HeldFinding[] {
+  findings({ conversation, place }: FindingsQuestion): readonly HeldFinding[] {
     return this.#heldOf(conversation).search!.findingsOf(place);
   }
 
@@ -218,7 +218,7 @@ function methodsOf(held: HeldConversations, gathered: GatheredAnswers): Methods 
     cut: (question: CutQuestion) => held.cut(question),
     texts: (conversation: number) => held.texts(conversation),
     found: (question: FoundQuestion) => held.found(question),
-    said: (question: FindingsQuestion) => held.said(question),
+    findings: (question: FindingsQuestion) => held.findings(question),
     release: (conversation: number) => held.release(conversation),
     read: (body: Uint8Array) => readingOf(decodeUtf8(body)),
     check: (question: DecodeQuestion) => checkedAnswer(question, providers.get(question.family)!),
