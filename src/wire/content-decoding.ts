@@ -56,12 +56,12 @@ class DecodedBody implements UpstreamBody {
     }
   }
 
-  async text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string> {
-    return decodeUtf8(await this.bytes(maxBytes, goesOn));
+  async text(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<string> {
+    return decodeUtf8(await this.bytes(maxBytes, shouldContinue));
   }
 
-  bytes(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<Uint8Array> {
-    return readBytes(this, maxBytes, (fault) => this.#stop(fault), goesOn);
+  bytes(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<Uint8Array> {
+    return readBytes(this, maxBytes, (fault) => this.#stop(fault), shouldContinue);
   }
 
   cancel(): void {

@@ -1,6 +1,6 @@
 // Reads a chunked body (RFC 9112 7.1) from bytes that may be split anywhere: returns its data without sizes, extensions
 // and trailer fields, which are ignored.
-import { malformed } from "./http-malformed.ts";
+import { malformed } from "./upstream.ts";
 
 /** Bounds the extensions of one chunk, and all trailer fields together. */
 const MAX_SKIPPED_BYTES = 16 * 1024;

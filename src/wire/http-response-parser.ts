@@ -2,8 +2,7 @@
 // repair bare line feeds, folded fields or odd lengths, the response is rejected, because two readers that repair it
 // differently would see two different responses.
 import { ChunkReader } from "./http-chunks.ts";
-import { malformed } from "./http-malformed.ts";
-import type { UpstreamFault } from "./upstream.ts";
+import { malformed, type UpstreamFault } from "./upstream.ts";
 
 /** Bytes of one head. Each informational head before it is bounded by itself. */
 export const MAX_HEAD_BYTES = 64 * 1024;

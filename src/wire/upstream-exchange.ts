@@ -323,11 +323,11 @@ export class Exchange implements UpstreamBody, ConnectionOwner, WaitOwner {
     return decodeUtf8(await this.bytes(maxBytes, shouldContinue));
   }
 
-  bytes(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<Uint8Array> {
+  bytes(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<Uint8Array> {
     const knownBytes = this.#parser.contentLength;
     if (this.#endOfReading() === undefined && knownBytes !== undefined && knownBytes - this.#readBytes > maxBytes)
       this.#stop(tooLarge(maxBytes));
-    return readBytes(this, maxBytes, (fault) => this.#stop(fault), goesOn);
+    return readBytes(this, maxBytes, (fault) => this.#stop(fault), shouldContinue);
   }
 
   cancel(): void {

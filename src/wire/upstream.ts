@@ -61,12 +61,12 @@ export interface UpstreamBody {
    */
   read(): Promise<Uint8Array | null>;
   /**
-   * Reads the whole body. Throws UpstreamFault `too_large` above `maxBytes` (decompressed), and when `goesOn`, which
+   * Reads the whole body. Throws UpstreamFault `too_large` above `maxBytes` (decompressed), and when `shouldContinue`, which
    * receives the number of bytes after each read, returns false.
    */
-  bytes(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<Uint8Array>;
+  bytes(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<Uint8Array>;
   /** Like bytes(), decoded as UTF-8. */
-  text(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<string>;
+  text(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<string>;
   /** Ends the connection; it may be called twice, and after the end. */
   cancel(): void;
 }
@@ -92,4 +92,9 @@ export class UpstreamFault extends Error {
     this.name = "UpstreamFault";
     this.kind = kind;
   }
+}
+
+/** The fault of a response that violates HTTP. `what` completes a sentence that begins with "the provider's answer". */
+export function malformed(what: string): UpstreamFault {
+  return new UpstreamFault("malformed", `the provider's answer ${what}`);
 }
