@@ -23,7 +23,25 @@ const FILE_TIMEOUT_MS = isLong ? 3_600_000 : 600_000;
 const WAITS = /^test\/(e2e|packaging)\//;
 const CORES = availableParallelism();
 /** Started first, in this order, because the run would have to wait for them at its end. */
-const LONGEST: readonly string[] = ["test/e2e/replica-files.test.ts"];
+const LONGEST: readonly string[] = [
+  "e2e/replica-files",
+  "e2e/webhooks",
+  "e2e/ledger-restarts",
+  "e2e/drill-tenants",
+  "e2e/drill-replicas",
+  "e2e/limits",
+  "e2e/postgres",
+  "e2e/process",
+  "spec/admin-operations",
+  "admission/reconcile",
+  "spec/admin-api",
+  "contract/call-store",
+  "contract/store-postgres",
+  "bench/bench",
+  "contract/event-queue",
+  "spec/admin-roles",
+  "docs/commands",
+].map((name) => `test/${name}.test.ts`);
 
 interface Outcome extends Verdict {
   readonly file: string;
