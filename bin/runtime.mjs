@@ -52,7 +52,7 @@ export function environment(given) {
   const valid = asked !== undefined && /^[1-9]\d{0,4}$/.test(asked) && Number(asked) <= MAX_HTTP_REQUESTS;
   if (asked !== undefined && !valid)
     say(
-      `BUN_CONFIG_MAX_HTTP_REQUESTS has to be 1 to ${MAX_HTTP_REQUESTS}; ${JSON.stringify(asked)} is replaced by ${MAX_HTTP_REQUESTS}.`,
+      `BUN_CONFIG_MAX_HTTP_REQUESTS must be 1 to ${MAX_HTTP_REQUESTS}; ${JSON.stringify(asked)} is replaced by ${MAX_HTTP_REQUESTS}.`,
     );
   return valid ? given : { ...given, BUN_CONFIG_MAX_HTTP_REQUESTS: String(MAX_HTTP_REQUESTS) };
 }

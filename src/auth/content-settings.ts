@@ -88,7 +88,7 @@ export const contentLogSchema = z
       .optional()
       .meta({
         title: "Size",
-        description: `Most characters to keep of one call. The answer may take half of them; of a longer conversation the last messages are kept. The default is ${DEFAULT_CHARACTERS}.`,
+        description: `Maximum number of characters to keep of one call. The answer may take half of them; of a longer conversation the last messages are kept. The default is ${DEFAULT_CHARACTERS}.`,
       }),
     redact: redact.optional().meta({
       title: "Redaction",

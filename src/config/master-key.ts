@@ -61,7 +61,7 @@ export function findMasterKeys({
     const found = readSecretFile(file);
     if ("problem" in found)
       throw named === undefined
-        ? problem("master key", `${found.problem}; mend it, or name another file with ${FILE_VARIABLE}`)
+        ? problem("master key", `${found.problem}; correct it, or set another file with ${FILE_VARIABLE}`)
         : problem(FILE_VARIABLE, found.problem);
     return parseKeys(found.text, file);
   };

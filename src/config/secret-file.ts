@@ -9,7 +9,7 @@ export const MAX_SECRET_FILE_BYTES = 64 * 1024;
 /** The file's text without the line break at its end. A problem names the path, never the content. */
 export function readSecretFile(path: string): { readonly text: string } | { readonly problem: string } {
   // A relative path would depend on the folder in which the gateway is started.
-  if (!isAbsolute(path)) return { problem: "the path of a secret has to be absolute, such as /run/secrets/name" };
+  if (!isAbsolute(path)) return { problem: "the path of a secret must be absolute, such as /run/secrets/name" };
   const bytes = boundedBytes(path);
   if (typeof bytes === "string") return { problem: `the file ${path} cannot be read: ${bytes}` };
   if (bytes.length > MAX_SECRET_FILE_BYTES)

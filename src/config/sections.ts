@@ -97,33 +97,33 @@ export const serverSection = z
     max_body_values: bound(
       LEAST_BODY_BOUNDS.maxValues,
       10_000_000,
-      "Most JSON values in a request: strings, numbers, literals, arrays and objects together.",
+      "Maximum number of JSON values in a request: strings, numbers, literals, arrays and objects together.",
     ),
     max_body_levels: bound(LEAST_BODY_BOUNDS.maxLevels, 512, "Deepest nesting of arrays and objects in a request."),
-    max_messages: bound(LEAST_BODY_BOUNDS.maxMessages, 1_000_000, "Most messages in a request."),
-    max_tools: bound(LEAST_BODY_BOUNDS.maxTools, 1_000_000, "Most tools in a request."),
+    max_messages: bound(LEAST_BODY_BOUNDS.maxMessages, 1_000_000, "Maximum number of messages in a request."),
+    max_tools: bound(LEAST_BODY_BOUNDS.maxTools, 1_000_000, "Maximum number of tools in a request."),
     max_items: bound(
       LEAST_BODY_BOUNDS.maxItems,
       1_000_000,
-      "Most items of any other list in a request, such as the parts of a message, and most members of any object.",
+      "Maximum number of items of any other list in a request, such as the parts of a message, and of members of any object.",
     ),
     max_name_characters: bound(
       LEAST_BODY_BOUNDS.maxNameCharacters,
       65_536,
       "Longest name of a field, a model, a route and so on, in characters.",
     ),
-    max_number_digits: bound(LEAST_BODY_BOUNDS.maxNumberDigits, 65_536, "Most digits of a number."),
+    max_number_digits: bound(LEAST_BODY_BOUNDS.maxNumberDigits, 65_536, "Maximum number of digits of a number."),
     body_timeout_s: seconds(60, 3600, "Time within which the body of a request must arrive after its head."),
     max_concurrent_calls: z
       .int()
       .min(1)
       .max(MAX_CONCURRENT_CALLS)
       .default(10_000)
-      .meta({ title: "Calls", description: "Most calls in flight; further calls are answered with 503." }),
+      .meta({ title: "Calls", description: "Maximum number of calls in flight; further calls are answered with 503." }),
     max_concurrent_calls_per_tenant: z.int().min(1).max(MAX_CONCURRENT_CALLS).optional().meta({
       title: "Calls of a tenant",
       description:
-        "Most calls in flight of one tenant; further calls are answered with 503. The default is four fifths of `max_concurrent_calls` if there are several tenants, so that one tenant cannot block all others.",
+        "Maximum number of calls in flight of one tenant; further calls are answered with 503. The default is four fifths of `max_concurrent_calls` if there are several tenants, so that one tenant cannot block all others.",
     }),
     max_answer_bytes: bytes(
       64 * MIB,

@@ -92,7 +92,7 @@ export function capabilityRows(
 export const NATIVE: Capability = { support: "native" };
 export const UNSUPPORTED: Capability = { support: "unsupported" };
 /** A parameter of which the model accepts only its default (promise 6.3). */
-export const defaultOnly = (value: number, note = `the model takes only its default ${value}`): Capability => ({
+export const defaultOnly = (value: number, note = `only the default, ${value}`): Capability => ({
   support: "unsupported",
   note,
   neutral: (given) => given === value,

@@ -80,7 +80,7 @@ const target = z.union([
       }),
       max_concurrency: z.int().min(1).max(65_535).optional().meta({
         title: "Calls",
-        description: "Most calls in flight at this target; further calls wait in the `queue`.",
+        description: "Maximum number of calls in flight at this target; further calls wait in the `queue`.",
       }),
     })
     .meta({ title: "Target", description: "A model and how it is used in this route." }),

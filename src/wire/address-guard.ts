@@ -94,11 +94,11 @@ function parseAddress(
   subject: string,
 ): { readonly url: string; readonly host: string } {
   const url = URL.parse(address);
-  if (url === null) throw refusal(param, `\`${param}\` has to be an http or https URL.`);
+  if (url === null) throw refusal(param, `\`${param}\` must be an http or https URL.`);
   if (url.protocol !== "http:" && url.protocol !== "https:")
     throw refusal(
       param,
-      `\`${param}\` has to be an http or https URL; got the scheme ${JSON.stringify(url.protocol.slice(0, 32))}.`,
+      `\`${param}\` must be an http or https URL; got the scheme ${JSON.stringify(url.protocol.slice(0, 32))}.`,
     );
   if (url.username !== "" || url.password !== "")
     throw refusal(param, `\`${param}\` cannot carry a user name or password; leave them out of the address.`);

@@ -37,7 +37,7 @@ const STEPS: Readonly<Record<ConnectStep, { readonly unreached: string; readonly
     missing: `${PROXY} accepted no connection`,
   },
   tunnel: {
-    unreached: `${PROXY} closed the connection in place of opening a tunnel to the provider`,
+    unreached: `${PROXY} closed the connection instead of opening a tunnel to the provider`,
     missing: `${PROXY} opened no tunnel to the provider`,
   },
   "provider in tunnel": {

@@ -89,7 +89,7 @@ describe("expansion of ${file:/path}", () => {
   test.each(["", "secret", "./secret", "../secret"])(
     "the path %p is refused: only an absolute one means the same everywhere",
     (path) => {
-      expect(problemsOf(path)).toEqual(["the path of a secret has to be absolute, such as /run/secrets/name"]);
+      expect(problemsOf(path)).toEqual(["the path of a secret must be absolute, such as /run/secrets/name"]);
     },
   );
 });

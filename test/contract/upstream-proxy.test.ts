@@ -51,9 +51,9 @@ describe("a proxy that opens no tunnel", () => {
       ["many informational heads", "HTTP/1.1 100 Continue\r\n\r\n".repeat(17), "not valid HTTP"],
       ["bytes behind the head", "HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "sent bytes into the tunnel"],
       ["a body behind the head", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "sent bytes into the tunnel"],
-      ["nothing, and closes", "", "closed the connection in place of opening a tunnel", "end"],
-      ["nothing, and resets", "", "closed the connection in place of opening a tunnel", "reset"],
-      ["half a head, and closes", "HTTP/1.1 200 O", "closed the connection in place of opening a tunnel", "end"],
+      ["nothing, and closes", "", "closed the connection instead of opening a tunnel", "end"],
+      ["nothing, and resets", "", "closed the connection instead of opening a tunnel", "reset"],
+      ["half a head, and closes", "HTTP/1.1 200 O", "closed the connection instead of opening a tunnel", "end"],
     ];
   for (const [title, bytes, words, then] of answers)
     test(`answers ${title}: a connection fault that says so, and nothing was sent`, async () => {

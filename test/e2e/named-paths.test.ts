@@ -92,7 +92,7 @@ const CASES: readonly (readonly [what: string, start: () => Start, words: readon
   [
     "the path of the master key is relative",
     () => ({ variables: { DRAGOMAN_MASTER_KEY_FILE: "master.key" } }),
-    ["environment DRAGOMAN_MASTER_KEY_FILE", "has to be absolute", "/run/secrets/"],
+    ["environment DRAGOMAN_MASTER_KEY_FILE", "must be absolute", "/run/secrets/"],
   ],
   [
     "the configuration is a folder",

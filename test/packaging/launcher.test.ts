@@ -129,7 +129,7 @@ describe("what the command gets", () => {
     });
     const wrong = await run(ready, [], { env: { BUN_CONFIG_MAX_HTTP_REQUESTS: "99999" } });
     expect(probed(wrong)).toMatchObject({ requests: "65535" });
-    expect(wrong.stderr).toContain("BUN_CONFIG_MAX_HTTP_REQUESTS has to be 1 to 65535");
+    expect(wrong.stderr).toContain("BUN_CONFIG_MAX_HTTP_REQUESTS must be 1 to 65535");
     for (const value of ["", "0", "-1", "1e3", "many", "65536"])
       expect([value, environment({ BUN_CONFIG_MAX_HTTP_REQUESTS: value })["BUN_CONFIG_MAX_HTTP_REQUESTS"]]).toEqual([
         value,

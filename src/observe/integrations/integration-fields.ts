@@ -67,7 +67,12 @@ export const integrationFields = {
     description:
       "Whether prompts and answers are sent too, for tenants that keep them and redacted in the same way. By default no text of a prompt or an answer is sent.",
   }),
-  batch_calls: z.int().min(1).max(5000).default(256).meta({ title: "Calls", description: "Most calls in one batch." }),
+  batch_calls: z
+    .int()
+    .min(1)
+    .max(5000)
+    .default(256)
+    .meta({ title: "Calls", description: "Maximum number of calls in one batch." }),
   batch_wait_ms: z
     .int()
     .min(10)
@@ -84,7 +89,7 @@ export const integrationFields = {
   }),
   queue_calls: z.int().min(10).max(1_000_000).default(10_000).meta({
     title: "Calls",
-    description: "Most calls waiting in memory; beyond that the oldest are dropped and counted.",
+    description: "Maximum number of calls waiting in memory; beyond that the oldest are dropped and counted.",
   }),
   queue_bytes: z
     .int()
@@ -93,7 +98,8 @@ export const integrationFields = {
     .default(32 * MIB)
     .meta({
       title: "Bytes",
-      description: "Most bytes of calls waiting in memory; beyond that the oldest are dropped and counted.",
+      description:
+        "Maximum number of bytes of calls waiting in memory; beyond that the oldest are dropped and counted.",
     }),
 } as const;
 

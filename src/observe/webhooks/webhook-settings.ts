@@ -63,7 +63,7 @@ const SHAPE = {
   max_attempts: z.int().min(1).max(MAX_ATTEMPTS).default(DEFAULT_ATTEMPTS).meta({
     title: "Attempts",
     description:
-      "Most attempts of a delivery: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, and then every 24 h.",
+      "Maximum number of attempts of a delivery: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, and then every 24 h.",
   }),
   previous_secret: secret.optional().meta({
     title: "Previous secret",
