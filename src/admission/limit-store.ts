@@ -34,7 +34,7 @@ export interface Settled {
   readonly stamp?: number | undefined;
   /** See `Reservation.run`. */
   readonly run?: string | undefined;
-  /** The standing of the account of each need that was ended; `null` for the other needs. */
+  /** The status of the account of each need that was ended; `null` for the other needs. */
   readonly after: readonly (AccountStatus | null)[];
 }
 
@@ -43,7 +43,7 @@ export interface Settled {
  */
 export interface Reservation {
   readonly needs: readonly Need[];
-  /** The standing of each need's account before the reservation, and after it. */
+  /** The status of each need's account before the reservation, and after it. */
   readonly before: readonly AccountStatus[];
   readonly after: readonly AccountStatus[];
   /** The indexes of the forced needs that would have been refused. */
@@ -58,7 +58,7 @@ export interface Reservation {
   /**
    * Charges what each need really used, in the order of the needs; a value below 0 counts as 0. A need whose value is
    * `null` stays open and is ended by a later call, for example when an attempt has ended and the call has not. Never
-   * waits. Returns `null` when the current standing of the accounts is not known here.
+   * waits. Returns `null` when the current status of the accounts is not known here.
    */
   settle(used: readonly (number | null)[]): Settled | null;
   /** Ends the needs that are still open as unused. Never waits. */
@@ -94,7 +94,7 @@ export interface Shortage {
 export interface LimitStore {
   /** Reserves all needs or none. The result is synchronous where no network is needed; it never rejects. */
   reserve(needs: readonly Need[]): Reservation | Shortage | Promise<Reservation | Shortage>;
-  /** Reads the standing of an account, for listings and headers, without reserving. */
+  /** Reads the status of an account, for listings and headers, without reserving. */
   status(account: Account): AccountStatus | Promise<AccountStatus>;
   /**
    * Returns true only for the first caller in the current window of the account, across all replicas. For events that
@@ -107,7 +107,7 @@ export interface LimitStore {
    * For a store shared by several replicas: how long part of it has been unreachable from here, and why; `null` when
    * all of it is reachable. Absent when the store is in this process.
    */
-  away?(): { readonly forMs: number; readonly reason: string } | null;
+  outage?(): { readonly forMs: number; readonly reason: string } | null;
   close(): Promise<void>;
 }
 

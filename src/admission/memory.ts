@@ -1,5 +1,5 @@
 // The limits of one process, in its memory. Every operation is one synchronous block, so all accounts of a call are
-// reserved or none of them is. What has to survive a restart is written to a keeper at intervals, and read from it at
+// reserved or none of them is. What has to survive a restart is written to a count store at intervals, and read from it at
 // start-up.
 import type { Clock } from "../core/clock.ts";
 import type { LimitRule } from "../core/limit.ts";
@@ -22,7 +22,7 @@ export interface MemoryLimitsOptions {
    */
   readonly maxValues?: number;
   readonly keepEveryMs?: number;
-  /** Reports an error of the keeper; counting continues. */
+  /** Reports an error of the count store; counting continues. */
   readonly onFault?: (fault: unknown) => void;
 }
 
@@ -50,7 +50,7 @@ export function openMemoryLimits(options: MemoryLimitsOptions): MemoryLimitStore
 
 class MemoryLimits implements MemoryLimitStore {
   readonly #clock: Clock;
-  readonly #keeper: CountStore | null;
+  readonly #countStore: CountStore | null;
   readonly #laterJournalled: () => readonly JournalledCount[];
   readonly #maxValues: number;
   readonly #onFault: (fault: unknown) => void;
@@ -88,7 +88,7 @@ class MemoryLimits implements MemoryLimitStore {
     onFault = () => {},
   }: MemoryLimitsOptions) {
     this.#clock = clock;
-    this.#keeper = countStore;
+    this.#countStore = countStore;
     this.#laterJournalled = laterJournalled;
     this.#maxValues = maxValues;
     this.#onFault = onFault;
@@ -117,11 +117,11 @@ class MemoryLimits implements MemoryLimitStore {
       const entry = entries[index]!;
       const { count } = entry;
       if (force && isShort(count, units, rule.limit)) overdrawn.push(index);
-      before.push(standingOf(count, rule.limit, times));
+      before.push(statusOf(count, rule.limit, times));
       buckets.push(charge(count, units));
       count.open += 1;
       entry.stamp = stamp;
-      after.push(standingOf(count, rule.limit, times));
+      after.push(statusOf(count, rule.limit, times));
       this.#keepLater(entry);
     }
     if (needs.length > 0) this.#open += 1;
@@ -134,7 +134,7 @@ class MemoryLimits implements MemoryLimitStore {
 
   status(account: Account): AccountStatus {
     const times = this.#times();
-    return standingOf(this.#entryOf(account, times).count, account.rule.limit, times);
+    return statusOf(this.#entryOf(account, times).count, account.rule.limit, times);
   }
 
   first(account: Account, mark: string): boolean {
@@ -150,7 +150,7 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   kept(): () => boolean {
-    const countStore = this.#keeper;
+    const countStore = this.#countStore;
     if (countStore === null) return () => true;
     if (!this.#isClosed) this.#gather(countStore);
     else if (this.#beside !== null && this.#run === undefined) return () => false;
@@ -162,7 +162,7 @@ class MemoryLimits implements MemoryLimitStore {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#keep(this.#unkept.length);
     this.#isClosed = true;
-    this.#keeper?.close();
+    this.#countStore?.close();
     return Promise.resolve();
   }
 
@@ -171,11 +171,11 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   #reservation(
-    told: Omit<Reservation, "settle" | "release">,
+    granted: Omit<Reservation, "settle" | "release">,
     entries: readonly Entry[],
     buckets: readonly number[],
   ): Reservation {
-    const { needs } = told;
+    const { needs } = granted;
     const ended = needs.map(() => false);
     let left = needs.length;
     const end = (usedOf: (index: number) => number | null): Settled | null => {
@@ -192,13 +192,13 @@ class MemoryLimits implements MemoryLimitStore {
         const need = needs[index]!;
         endNeed(entry.count, need, buckets[index]!, Math.max(0, units), times);
         entry.stamp = stamp;
-        after[index] = standingOf(entry.count, need.account.rule.limit, times);
+        after[index] = statusOf(entry.count, need.account.rule.limit, times);
         this.#keepLater(entry);
       }
       if (left === 0) this.#open -= 1;
       return { stamp: this.#isOrdered ? stamp : undefined, run: this.#run, after };
     };
-    return { ...told, settle: (used) => end((index) => used[index] ?? null), release: () => void end(() => 0) };
+    return { ...granted, settle: (used) => end((index) => used[index] ?? null), release: () => void end(() => 0) };
   }
 
   #entryOf({ rule, value }: Account, times: Times): Entry {
@@ -349,14 +349,14 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   #keepLater(entry: Entry): void {
-    if (this.#keeper === null || entry.isKept || !outlives(entry.count)) return;
+    if (this.#countStore === null || entry.isKept || !outlives(entry.count)) return;
     entry.isKept = true;
     this.#due += 1;
     this.#unkept.push(entry);
   }
 
   #keep(most: number): void {
-    const countStore = this.#keeper;
+    const countStore = this.#countStore;
     if (countStore === null) return;
     if (this.#beside !== null || this.#writes++ % ADD_EVERY === 0) this.#gather(countStore);
     this.#write(countStore, most);
@@ -422,7 +422,7 @@ function isShort({ total }: Count, units: number, limit: number): boolean {
   return units > 0 && total + units > limit;
 }
 
-function standingOf(count: Count, limit: number, times: Times): AccountStatus {
+function statusOf(count: Count, limit: number, times: Times): AccountStatus {
   const { total } = count;
   return { limit, used: total, remaining: total < limit ? limit - total : 0, resetsAtMs: emptyAtMs(count, times) };
 }
@@ -445,7 +445,7 @@ function shortest(needs: readonly Need[], entries: readonly Entry[], times: Time
     const order = at ?? (exceedsLimit ? Number.POSITIVE_INFINITY : Number.MAX_VALUE);
     if (found !== null && order <= lastMs) continue;
     lastMs = order;
-    found = { need, status: standingOf(count, rule.limit, times), fitsAtMs: at, exceedsLimit, unavailable: false };
+    found = { need, status: statusOf(count, rule.limit, times), fitsAtMs: at, exceedsLimit, unavailable: false };
   }
   return found;
 }

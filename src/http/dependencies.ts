@@ -8,17 +8,17 @@ import type { OpenLedger } from "../store/open-ledger.ts";
 
 export function dependencies(
   source: Pick<SnapshotSource, "storeStanding" | "fingerprint">,
-  limits: Pick<LimitStore, "away">,
+  limits: Pick<LimitStore, "outage">,
   ledger: Pick<OpenLedger, "status">,
   replicas: Pick<ReplicaWatch, "others">,
 ): JsonObject {
   const { unreachedMs, problems } = source.storeStanding();
-  const away = limits.away?.() ?? null;
+  const away = limits.outage?.() ?? null;
   const { fault, unshippedBytes, lost } = ledger.status();
   return {
     database: { reached_ms_ago: Math.round(unreachedMs), problems: [...problems] },
     limit_store: {
-      driver: limits.away === undefined ? "memory" : "valkey",
+      driver: limits.outage === undefined ? "memory" : "valkey",
       away_for_ms: away === null ? null : Math.round(away.forMs),
       reason: away?.reason ?? null,
     },

@@ -16,24 +16,24 @@ test("what is lost for one tenant is told once, though another goes on to reach 
   const { reach, told, at } = watched();
   for (let ms = 0; ms < 130_000; ms += 500) {
     at(ms);
-    reach.lost("one", "WRONGTYPE");
-    reach.heard("other");
+    reach.failed("one", "WRONGTYPE");
+    reach.answered("other");
   }
   expect(told).toEqual(["0 away WRONGTYPE", "60000 away WRONGTYPE", "120000 away WRONGTYPE"]);
-  expect(reach.away()).toEqual({ sinceMs: 0, error: "WRONGTYPE" });
+  expect(reach.outage()).toEqual({ sinceMs: 0, error: "WRONGTYPE" });
   at(130_000);
-  reach.heard("one");
+  reach.answered("one");
   expect(told.at(-1)).toBe("130000 back");
-  expect(reach.away()).toBeNull();
+  expect(reach.outage()).toBeNull();
 });
 
 test("a store that comes and goes ten times a second fills no log", () => {
   const { reach, told, at } = watched();
   for (let ms = 0; ms < 60_000; ms += 100) {
     at(ms);
-    reach.lost("one", "slow");
+    reach.failed("one", "slow");
     at(ms + 50);
-    reach.heard("one");
+    reach.answered("one");
   }
   expect(told).toHaveLength(24);
 });

@@ -23,7 +23,7 @@ function openWorld() {
     now: () => ({ monoMs: nowMs - sleptMs, wallMs: nowMs }),
     send(tag, message) {
       sent.push(message);
-      replies.push(() => replica.hear(tag, message.sequence, store.run(structuredClone(message), nowMs)));
+      replies.push(() => replica.receiveAnswer(tag, message.sequence, store.run(structuredClone(message), nowMs)));
     },
   });
   const settle = (): void => {

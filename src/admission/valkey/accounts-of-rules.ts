@@ -2,7 +2,7 @@
 // account.
 import type { Account } from "../limit-store.ts";
 import type { LimitRule } from "../../core/limit.ts";
-import { forgetTold, type Moment, newAccount, type ReplicaAccount } from "./account.ts";
+import { forgetReported, type Moment, newAccount, type ReplicaAccount } from "./replica-account.ts";
 import { type Channel, newChannel } from "./channel-state.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
 import type { Timings } from "./protocol.ts";
@@ -81,7 +81,7 @@ export class AccountsOfRules {
   sweep(now: Moment): void {
     for (const { channel, values } of this.#byKey.values())
       for (const [value, account] of values) {
-        if (now.monoMs - account.usedLastMs < IDLE_MS || !this.#isForgettable(channel, account)) continue;
+        if (now.monoMs - account.lastUsedMs < IDLE_MS || !this.#isForgettable(channel, account)) continue;
         values.delete(value);
         channel.accounts.delete(account);
       }
@@ -95,14 +95,14 @@ export class AccountsOfRules {
     if (
       account.openNeeds > 0 ||
       account.leases.length > 0 ||
-      account.owed > 0 ||
-      account.adds.size > 0 ||
+      account.overrun > 0 ||
+      account.unreported.size > 0 ||
       channel.dirty.has(account)
     )
       return false;
-    if (account.isUnderWay || !channel.joined) return false;
-    forgetTold(account, channel.storeNowMs, this.#options.timings.leaseLifeMs, this.#options.journal);
-    return account.mine.size === 0;
+    if (account.isInFlight || !channel.joined) return false;
+    forgetReported(account, channel.storeNowMs, this.#options.timings.leaseLifeMs, this.#options.journal);
+    return account.charged.size === 0;
   }
 
   #foundOf(rule: LimitRule): Found {

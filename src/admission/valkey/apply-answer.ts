@@ -1,23 +1,23 @@
 // Applies an answer of the store: to accounts and their leases, to waiting calls, and to everything after a new epoch.
 import {
   dropLeases,
-  forgetTold,
-  giveBack,
-  applyPaid,
+  forgetReported,
+  returnUnits,
+  overrunCharged,
   noteAnswered,
-  noteTruth,
-  plus,
-  setAside,
+  journalBucket,
+  addTo,
+  addUnrecorded,
   type Moment,
   type ReplicaAccount,
-} from "./account.ts";
+} from "./replica-account.ts";
 import {
   type Channel,
   type ChannelOptions,
   applyClock,
   localMs,
   type InFlightMessage,
-  type Waiting,
+  type WaitingCall,
 } from "./channel-state.ts";
 import {
   type AccountAnswer,
@@ -36,7 +36,7 @@ export const MISSED_HEARTBEATS = 2;
 const RECALL_STEP_MS = 15;
 const CLOSED_STEP_MS = 50;
 
-/** `underWay` is the message that is answered. */
+/** `inFlight` is the message that is answered. */
 export function applyAnswer(
   channel: Channel,
   inFlight: InFlightMessage,
@@ -44,10 +44,10 @@ export function applyAnswer(
   now: Moment,
   options: ChannelOptions,
 ): void {
-  channel.isAway = false;
+  channel.isUnreachable = false;
   applyClock(channel, answer[2], now);
   if (answer[0] === JOIN_FIRST || answer[0] === STALE) {
-    joinAgain(channel, inFlight, answer);
+    beginEpoch(channel, inFlight, answer);
     for (const account of inFlight.accounts) noteAnswered(account, options.journal);
     return;
   }
@@ -57,31 +57,32 @@ export function applyAnswer(
   channel.rank = rank;
   if (inFlight.message.join === 2) channel.joined = true;
   for (const [index, account] of inFlight.accounts.entries()) {
-    if (account.kind === "total") account.heldThere = inFlight.message.accounts[index]![5] + accounts[index]![2];
-    hearAccount(channel, account, accounts[index]!, answer[2], inFlight, now, options);
+    if (account.kind === "total") account.heldAtStore = inFlight.message.accounts[index]![5] + accounts[index]![2];
+    applyToAccount(channel, account, accounts[index]!, answer[2], inFlight, now, options);
   }
-  hearOperations(channel, inFlight, accounts, operations, now, options);
+  applyToOperations(channel, inFlight, accounts, operations, now, options);
   for (const account of inFlight.accounts) noteAnswered(account, options.journal);
-  for (const account of inFlight.accounts) forgetTold(account, answer[2], options.timings.leaseLifeMs, options.journal);
+  for (const account of inFlight.accounts)
+    forgetReported(account, answer[2], options.timings.leaseLifeMs, options.journal);
 }
 
 /** Nothing of an earlier epoch is trusted: leases are void, and everything is stated again. */
-function joinAgain(channel: Channel, { waiting, questions, owed }: InFlightMessage, answer: Answer): void {
+function beginEpoch(channel: Channel, { waiting, questions, overruns }: InFlightMessage, answer: Answer): void {
   channel.epoch = answer[1];
   channel.joined = false;
   if (answer[0] === STALE) channel.sequence += 1_000_000;
-  for (const { account, units } of owed) {
-    account.owed += units;
+  for (const { account, units } of overruns) {
+    account.overrun += units;
     channel.dirty.add(account);
   }
   channel.waiting.unshift(...waiting);
   channel.questions.unshift(...questions);
-  channel.toState = [...channel.accounts];
+  channel.toRestate = [...channel.accounts];
   for (const account of channel.leased) dropLeases(account, () => true);
   channel.leased.clear();
 }
 
-function hearAccount(
+function applyToAccount(
   channel: Channel,
   account: ReplicaAccount,
   [used, mode, granted, bucket, validMs, resetsAtMs]: AccountAnswer,
@@ -92,20 +93,20 @@ function hearAccount(
 ): void {
   account.mode = mode;
   account.used = used;
-  for (const units of account.adds.values()) account.used += units;
-  account.used += account.owed;
+  for (const units of account.unreported.values()) account.used += units;
+  account.used += account.overrun;
   account.resetsAtMs = resetsAtMs < 0 ? null : localMs(channel, resetsAtMs);
-  account.heardMs = now.monoMs;
+  account.answeredMs = now.monoMs;
   account.outage = null;
   if (account.kind === "slots" && account.renewedStoreMs > 0 && storeMs - account.renewedStoreMs > SLOTS_FREED_MS)
-    options.slotsFreed(account);
+    options.onSlotsFreed(account);
   account.renewedMs = inFlight.sentMs;
   account.renewedStoreMs = storeMs;
   account.overdueSinceRanMs = null;
-  if (mode !== CLOSED) channel.everOpen = true;
-  if (granted > 0) lend(channel, account, granted, bucket, validMs, inFlight, options);
-  if (account.kind === "slots" && now.monoMs - account.usedLastMs < options.timings.leaseLifeMs)
-    keepSlots(account, inFlight, options.timings.leaseLifeMs);
+  if (mode !== CLOSED) channel.wasOpen = true;
+  if (granted > 0) addLease(channel, account, granted, bucket, validMs, inFlight, options);
+  if (account.kind === "slots" && now.monoMs - account.lastUsedMs < options.timings.leaseLifeMs)
+    extendSlots(account, inFlight, options.timings.leaseLifeMs);
   if (mode === DIRECT && account.leases.length > 0) {
     // The leases were recalled.
     dropLeases(account, () => true);
@@ -115,14 +116,14 @@ function hearAccount(
 }
 
 /** Slots that are used now and then stay leased, because they are not dated. */
-function keepSlots({ leases }: ReplicaAccount, { sentMs, sentWallMs }: InFlightMessage, leaseLifeMs: number): void {
+function extendSlots({ leases }: ReplicaAccount, { sentMs, sentWallMs }: InFlightMessage, leaseLifeMs: number): void {
   for (const lease of leases) {
     lease.endsMonoMs = Math.max(lease.endsMonoMs, sentMs + leaseLifeMs);
     lease.endsWallMs = Math.max(lease.endsWallMs, sentWallMs + leaseLifeMs);
   }
 }
 
-function lend(
+function addLease(
   channel: Channel,
   account: ReplicaAccount,
   units: number,
@@ -148,7 +149,7 @@ function lend(
     ];
     return;
   }
-  plus(account.mine, bucket, units);
+  addTo(account.charged, bucket, units);
   const lease = {
     bucket,
     left: units,
@@ -159,12 +160,12 @@ function lend(
   };
   account.leases.push(lease);
   // The lease has to be in the journal before its first unit is spent.
-  lease.place = noteTruth(account, bucket, journal);
+  lease.place = journalBucket(account, bucket, journal);
 }
 
-function hearOperations(
+function applyToOperations(
   channel: Channel,
-  { message, waiting, questions, accounts, owed, sentMs }: InFlightMessage,
+  { message, waiting, questions, accounts, overruns, sentMs }: InFlightMessage,
   lines: readonly AccountAnswer[],
   answers: readonly OperationAnswer[],
   now: Moment,
@@ -176,27 +177,27 @@ function hearOperations(
   const marked = questions.filter(({ mark }) => mark !== null);
   let nextMarked = 0;
   const bucketOf = (account: ReplicaAccount): number => lines[accounts.indexOf(account)]![3];
-  for (const { account, units, overruns } of owed)
-    applyPaid(account, bucketOf(account), units, overruns, options.journal);
+  for (const { account, units, byBucket } of overruns)
+    overrunCharged(account, bucketOf(account), units, byBucket, options.journal);
   for (const [index, [kind]] of message.operations.entries()) {
     if (kind === "r")
-      hearReserved(channel, waiting[nextWaiting++]!, answers[index]!, isTooLate, bucketOf, now, options);
+      applyToWaiting(channel, waiting[nextWaiting++]!, answers[index]!, isTooLate, bucketOf, now, options);
     else if (kind === "f") {
       const question = marked[nextMarked++]!;
-      if (!question.isOver) question.onAnswer(answers[index]![0] === 1);
-      question.isOver = true;
+      if (!question.isAnswered) question.onAnswer(answers[index]![0] === 1);
+      question.isAnswered = true;
     }
   }
   for (const question of questions) {
-    if (question.mark !== null || question.isOver) continue;
-    question.isOver = true;
+    if (question.mark !== null || question.isAnswered) continue;
+    question.isAnswered = true;
     question.onAnswer(false);
   }
 }
 
-function hearReserved(
+function applyToWaiting(
   channel: Channel,
-  one: Waiting,
+  one: WaitingCall,
   answer: OperationAnswer,
   isTooLate: boolean,
   bucketOf: (account: ReplicaAccount) => number,
@@ -205,35 +206,35 @@ function hearReserved(
 ): void {
   if (answer[0] === 1) {
     const buckets = one.accounts.map(bucketOf);
-    const isTaken = !one.isOver && !isTooLate;
+    const isAccepted = !one.isDecided && !isTooLate;
     for (const [index, account] of one.accounts.entries()) {
       const { units } = one.needs[index]!;
       if (account.kind === "slots") {
-        if (isTaken) account.inUse += units;
+        if (isAccepted) account.inUse += units;
         channel.dirty.add(account);
         continue;
       }
-      plus(account.mine, buckets[index]!, units);
-      if (account.kind === "total") account.heldThere += units;
-      if (isTaken) {
-        setAside(account, buckets[index]!, units);
-        noteTruth(account, buckets[index]!, options.journal);
+      addTo(account.charged, buckets[index]!, units);
+      if (account.kind === "total") account.heldAtStore += units;
+      if (isAccepted) {
+        addUnrecorded(account, buckets[index]!, units);
+        journalBucket(account, buckets[index]!, options.journal);
         continue;
       }
-      giveBack(account, buckets[index]!, units, options.journal);
+      returnUnits(account, buckets[index]!, units, options.journal);
       channel.dirty.add(account);
     }
-    if (isTaken) one.onReserved(buckets, answer.slice(1));
+    if (isAccepted) one.onReserved(buckets, answer.slice(1));
     // The call is tried again, unless the store counted as unreachable meanwhile and the call was decided without it.
-    else if (!one.isOver) channel.waiting.push(Object.assign(one, { dueMs: now.monoMs }));
-    one.isOver ||= isTaken;
+    else if (!one.isDecided) channel.waiting.push(Object.assign(one, { dueMs: now.monoMs }));
+    one.isDecided ||= isAccepted;
     return;
   }
-  if (one.isOver) return;
+  if (one.isDecided) return;
   const isClosed = answer[0] === 2;
   one.waitsUntilMs ??=
     now.monoMs +
-    (isClosed && !channel.everOpen
+    (isClosed && !channel.wasOpen
       ? options.timings.joinMs + options.timings.heartbeatMs
       : options.timings.recallWaitMs);
   if ((isClosed || answer[4] === 1) && now.monoMs < one.waitsUntilMs) {
@@ -241,14 +242,14 @@ function hearReserved(
     channel.waiting.push(one);
     return;
   }
-  one.isOver = true;
-  if (isClosed) one.onAway();
+  one.isDecided = true;
+  if (isClosed) one.onUnreachable();
   else one.onShort(answer[1]!, answer[2]!, answer[3]! < 0 ? null : localMs(channel, answer[3]!));
 }
 
 /** Lets `on_store_failure` decide about the call. */
-export function abandonOne(one: Waiting): void {
-  if (one.isOver) return;
-  one.isOver = true;
-  one.onAway();
+export function decideOffline(one: WaitingCall): void {
+  if (one.isDecided) return;
+  one.isDecided = true;
+  one.onUnreachable();
 }

@@ -1,49 +1,49 @@
 // The state of a replica's exchange with the store about one tenant: what waits for the next message, which message is
 // in flight, and what the store last reported.
 import type { Need } from "../limit-store.ts";
-import type { Moment, ReplicaAccount } from "./account.ts";
+import type { Moment, ReplicaAccount } from "./replica-account.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
 import type { MessageWithKeys, Timings } from "./protocol.ts";
 
 /** A call that waits for the store. */
-export interface Waiting {
+export interface WaitingCall {
   readonly needs: readonly Need[];
   readonly accounts: readonly ReplicaAccount[];
   /** The needs were charged: `buckets` are those of the accounts, and `usedBefore` is what was used of each before. */
   readonly onReserved: (buckets: readonly number[], usedBefore: readonly number[]) => void;
   readonly onShort: (need: number, used: number, fitsAtMs: number | null) => void;
   /** The store cannot be reached, or its epoch stays closed for too long. */
-  readonly onAway: () => void;
+  readonly onUnreachable: () => void;
   /** The call is not tried again before this time. */
   dueMs: number;
   /**
    * How long the call may wait, set at the first refusal while leases are out or at the first try in a closed epoch.
    */
   waitsUntilMs: number | null;
-  isOver: boolean;
+  isDecided: boolean;
 }
 
 export interface Question {
   readonly account: ReplicaAccount;
-  /** `null` asks only for the standing. */
+  /** `null` asks only for the status. */
   readonly mark: string | null;
   readonly onAnswer: (isFirst: boolean) => void;
-  isOver: boolean;
+  isAnswered: boolean;
 }
 
 /** Usage beyond reservations, as a message reports it; `overruns` holds it by the bucket of the reservation. */
-export interface Owed {
+export interface Overrun {
   readonly account: ReplicaAccount;
   readonly units: number;
-  readonly overruns: ReadonlyMap<number, number>;
+  readonly byBucket: ReadonlyMap<number, number>;
 }
 
 export interface InFlightMessage {
   readonly message: MessageWithKeys;
   readonly accounts: readonly ReplicaAccount[];
-  readonly waiting: readonly Waiting[];
+  readonly waiting: readonly WaitingCall[];
   readonly questions: readonly Question[];
-  readonly owed: readonly Owed[];
+  readonly overruns: readonly Overrun[];
   /** Before the message was sent for the first time: leases that it brings live from here on. */
   readonly sentMs: number;
   readonly sentWallMs: number;
@@ -58,26 +58,26 @@ export interface Channel {
   readonly keys: readonly string[];
   epoch: string;
   joined: boolean;
-  everOpen: boolean;
+  wasOpen: boolean;
   sequence: number;
   inFlight: InFlightMessage | null;
   /** An answer is being applied. A message written now would describe a half-applied state. */
-  isHearing: boolean;
+  isApplying: boolean;
   readonly accounts: Set<ReplicaAccount>;
   readonly leased: Set<ReplicaAccount>;
   readonly dirty: Set<ReplicaAccount>;
   /** Accounts whose slots are in use, or were a moment ago. */
   readonly slots: Set<ReplicaAccount>;
-  readonly waiting: Waiting[];
+  readonly waiting: WaitingCall[];
   readonly questions: Question[];
-  toState: ReplicaAccount[];
+  toRestate: ReplicaAccount[];
   lastSentMs: number;
   /** A message could not be sent or went unanswered for too long, and none has been answered since. */
-  isAway: boolean;
+  isUnreachable: boolean;
   replicas: number;
   rank: number;
   storeNowMs: number;
-  heardMs: number;
+  answeredMs: number;
   /**
    * How far the wall clock of this process is ahead of the store's. A difference of a second or less may come from the
    * network and counts as 0.
@@ -90,14 +90,14 @@ export interface ChannelOptions {
   readonly timings: Timings;
   readonly journal: LeaseJournal;
   ownKey(accountKey: string): string;
-  /** Sends a message. The answer arrives through `hear`; `fail` reports that the message could not be sent. */
+  /** Sends a message. The answer arrives through `receiveAnswer`; `sendFailed` reports that the message could not be sent. */
   send(channel: Channel, message: MessageWithKeys): void;
   /** A message has gone unanswered for so long that the store counts as unreachable. */
-  silent(channel: Channel): void;
+  onSilent(channel: Channel): void;
   /**
    * By its own clock the store had no contact with this replica for so long that it has freed these slots in between.
    */
-  slotsFreed(account: ReplicaAccount): void;
+  onSlotsFreed(account: ReplicaAccount): void;
 }
 
 export function newChannel(tag: string, keys: readonly string[], sequence: number): Channel {
@@ -106,23 +106,23 @@ export function newChannel(tag: string, keys: readonly string[], sequence: numbe
     keys,
     epoch: "",
     joined: false,
-    everOpen: false,
+    wasOpen: false,
     sequence,
     inFlight: null,
-    isHearing: false,
+    isApplying: false,
     accounts: new Set(),
     leased: new Set(),
     dirty: new Set(),
     slots: new Set(),
     waiting: [],
     questions: [],
-    toState: [],
+    toRestate: [],
     lastSentMs: Number.NEGATIVE_INFINITY,
-    isAway: false,
+    isUnreachable: false,
     replicas: 1,
     rank: 0,
     storeNowMs: 0,
-    heardMs: 0,
+    answeredMs: 0,
     aheadMs: 0,
   };
 }
@@ -132,14 +132,14 @@ export function newChannel(tag: string, keys: readonly string[], sequence: numbe
  * set.
  */
 export function storeNowMs(channel: Channel, { monoMs, wallMs }: Moment): number {
-  return channel.storeNowMs === 0 ? wallMs : channel.storeNowMs + Math.max(0, monoMs - channel.heardMs);
+  return channel.storeNowMs === 0 ? wallMs : channel.storeNowMs + Math.max(0, monoMs - channel.answeredMs);
 }
 
 const MIN_SKEW_MS = 1000;
 
 export function applyClock(channel: Channel, storeMs: number, { monoMs, wallMs }: Moment): void {
   channel.storeNowMs = storeMs;
-  channel.heardMs = monoMs;
+  channel.answeredMs = monoMs;
   const aheadMs = wallMs - storeMs;
   if (Math.abs(aheadMs - channel.aheadMs) > MIN_SKEW_MS)
     channel.aheadMs = Math.abs(aheadMs) > MIN_SKEW_MS ? aheadMs : 0;

@@ -1,18 +1,18 @@
 // A replica's side of the exchange about one tenant, with one message in flight at a time. What calls need meanwhile
 // waits for the next message, which takes all of it. It has no clock, socket or timer of its own: the time and the
 // answers are passed in, and messages are passed to `send`.
-import { dropLeases, isOver, type Moment } from "./account.ts";
+import { dropLeases, hasEnded, type Moment } from "./replica-account.ts";
 import type { Channel, ChannelOptions } from "./channel-state.ts";
-import { abandonOne, applyAnswer } from "./apply-answer.ts";
+import { decideOffline, applyAnswer } from "./apply-answer.ts";
 import { writeMessage } from "./write-message.ts";
 import type { Answer } from "./protocol.ts";
 
 /** Writes and sends the next message if none is in flight and there is something to report, or if `always` is set. */
 export function flush(channel: Channel, now: Moment, options: ChannelOptions, always = false): void {
-  if (channel.inFlight !== null || channel.isHearing) return;
+  if (channel.inFlight !== null || channel.isApplying) return;
   endLeases(channel, now);
   const due = channel.waiting.some(({ dueMs }) => dueMs <= now.monoMs);
-  if (!always && !due && channel.dirty.size === 0 && channel.questions.length === 0 && channel.toState.length === 0)
+  if (!always && !due && channel.dirty.size === 0 && channel.questions.length === 0 && channel.toRestate.length === 0)
     return;
   const inFlight = writeMessage(channel, now, options);
   channel.inFlight = inFlight;
@@ -22,7 +22,7 @@ export function flush(channel: Channel, now: Moment, options: ChannelOptions, al
 
 function endLeases(channel: Channel, now: Moment): void {
   for (const account of channel.leased) {
-    dropLeases(account, (lease) => isOver(lease, now));
+    dropLeases(account, (lease) => hasEnded(lease, now));
     if (account.leases.length > 0) continue;
     channel.leased.delete(account);
     channel.dirty.add(account);
@@ -30,42 +30,48 @@ function endLeases(channel: Channel, now: Moment): void {
 }
 
 /** Handles the answer to the message in flight. Any other answer is late and is ignored. */
-export function hear(channel: Channel, sequence: number, answer: Answer, now: Moment, options: ChannelOptions): void {
+export function receiveAnswer(
+  channel: Channel,
+  sequence: number,
+  answer: Answer,
+  now: Moment,
+  options: ChannelOptions,
+): void {
   const { inFlight } = channel;
   if (inFlight === null || inFlight.message.sequence !== sequence) return;
   channel.inFlight = null;
-  channel.isHearing = true;
+  channel.isApplying = true;
   applyAnswer(channel, inFlight, answer, now, options);
-  channel.isHearing = false;
+  channel.isApplying = false;
   flush(channel, now, options);
 }
 
 /** The message in flight did not reach the store, as far as is known. */
-export function fail(channel: Channel, sequence: number, now: Moment, { timings }: ChannelOptions): void {
+export function sendFailed(channel: Channel, sequence: number, now: Moment, { timings }: ChannelOptions): void {
   const { inFlight } = channel;
   if (inFlight === null || inFlight.message.sequence !== sequence || inFlight.sendAgainMs !== null) return;
   inFlight.sendAgainMs = now.monoMs + timings.retryMs;
-  channel.isAway = true;
-  giveUp(channel);
+  channel.isUnreachable = true;
+  decideAllOffline(channel);
 }
 
 /**
  * The answer to the message in flight can no longer arrive, though the store may have given one: the message is sent
  * again.
  */
-export function repeat(channel: Channel, sequence: number, options: ChannelOptions): void {
+export function sendAgain(channel: Channel, sequence: number, options: ChannelOptions): void {
   const { inFlight } = channel;
   if (inFlight !== null && inFlight.message.sequence === sequence && inFlight.sendAgainMs === null)
     options.send(channel, inFlight.message);
 }
 
 /** No call waits while the store cannot be reached. */
-function giveUp(channel: Channel): void {
+function decideAllOffline(channel: Channel): void {
   const { inFlight } = channel;
-  for (const one of [...(inFlight?.waiting ?? []), ...channel.waiting.splice(0)]) abandonOne(one);
+  for (const one of [...(inFlight?.waiting ?? []), ...channel.waiting.splice(0)]) decideOffline(one);
   for (const question of [...(inFlight?.questions ?? []), ...channel.questions.splice(0)]) {
-    if (question.isOver) continue;
-    question.isOver = true;
+    if (question.isAnswered) continue;
+    question.isAnswered = true;
     question.onAnswer(true);
   }
 }
@@ -76,8 +82,8 @@ export function tick(channel: Channel, now: Moment, options: ChannelOptions): vo
   const { inFlight } = channel;
   if (inFlight !== null) {
     if (inFlight.sendAgainMs === null && now.ranMs >= inFlight.failsRanMs) {
-      options.silent(channel);
-      fail(channel, inFlight.message.sequence, now, options);
+      options.onSilent(channel);
+      sendFailed(channel, inFlight.message.sequence, now, options);
     } else if (inFlight.sendAgainMs !== null && now.monoMs >= inFlight.sendAgainMs) {
       inFlight.sendAgainMs = null;
       inFlight.failsRanMs = now.ranMs + timings.silentMs;
@@ -87,7 +93,7 @@ export function tick(channel: Channel, now: Moment, options: ChannelOptions): vo
   }
   const silentMs = now.monoMs - channel.lastSentMs;
   if (channel.slots.size > 0 && renewSlots(channel, now, timings.heartbeatMs, options)) return;
-  if (silentMs >= timings.heartbeatMs && isBusy(channel)) flush(channel, now, options, true);
+  if (silentMs >= timings.heartbeatMs && hasCharges(channel)) flush(channel, now, options, true);
   else if (silentMs >= timings.reportMs && channel.leased.size > 0) flush(channel, now, options, true);
   else if (channel.waiting.length > 0 || (channel.dirty.size > 0 && silentMs >= timings.reportMs))
     flush(channel, now, options);
@@ -111,8 +117,8 @@ export function renewSlots(channel: Channel, now: Moment, afterMs: number, optio
 }
 
 /** Whether anything is charged that would have to be stated in a new epoch. */
-function isBusy(channel: Channel): boolean {
+function hasCharges(channel: Channel): boolean {
   for (const account of channel.accounts)
-    if (account.mine.size > 0 || account.inUse > 0 || account.openNeeds > 0) return true;
+    if (account.charged.size > 0 || account.inUse > 0 || account.openNeeds > 0) return true;
   return false;
 }

@@ -17,9 +17,9 @@ export interface ConnectionOptions {
 export interface Connection {
   /**
    * Rejects when the message cannot be sent, the connection is lost, or the store answers with an error. Rejects with
-   * UnheardAnswer when the library stops waiting.
+   * AnswerTimeout when the library stops waiting.
    */
-  talk(message: MessageWithKeys): Promise<Answer>;
+  exchange(message: MessageWithKeys): Promise<Answer>;
   close(): void;
 }
 
@@ -35,7 +35,7 @@ const COMMAND = "dragomanLimits";
 type Scripted = Readonly<Record<typeof COMMAND, (...args: readonly (string | number)[]) => Promise<Answer>>>;
 
 /** The library has stopped waiting for the answer; the store may have given one. */
-export class UnreadAnswer extends Error {}
+export class AnswerTimeout extends Error {}
 
 /** How long start-up waits for the connection. */
 const READY_MS = 1500;
@@ -48,7 +48,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   client.on("ready", () => void (fault = null));
   client.defineCommand(COMMAND, { lua: STORE_SCRIPT });
   return {
-    async talk(message) {
+    async exchange(message) {
       try {
         return await (client as unknown as Scripted)[COMMAND](
           message.keys.length,
@@ -57,7 +57,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
         );
       } catch (error) {
         if (error instanceof Error && error.message === TIMED_OUT)
-          throw new UnreadAnswer(error.message, { cause: error });
+          throw new AnswerTimeout(error.message, { cause: error });
         // The reason for a missing connection is more useful than the fact that there is none.
         throw client.status === "ready" ? error : (fault ?? new Error("the connection was lost", { cause: error }));
       }

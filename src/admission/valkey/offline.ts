@@ -1,7 +1,15 @@
 // Decides about calls while the store cannot be reached, by the `on_store_failure` of each rule. What is admitted here
 // is stated to the store when it is back.
 import type { Need, Shortage } from "../limit-store.ts";
-import { localRoom, type Moment, noteTruth, plus, type ReplicaAccount, setAside, standingOf } from "./account.ts";
+import {
+  localRoom,
+  type Moment,
+  journalBucket,
+  addTo,
+  type ReplicaAccount,
+  addUnrecorded,
+  statusOf,
+} from "./replica-account.ts";
 import { type Channel, localMs, storeNowMs } from "./channel-state.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
 import type { Timings } from "./protocol.ts";
@@ -25,7 +33,7 @@ export function shortageOf(
 ): Shortage {
   return {
     need,
-    status: standingOf(account, used),
+    status: statusOf(account, used),
     fitsAtMs,
     exceedsLimit: !unavailable && need.units > account.limit,
     unavailable,
@@ -33,7 +41,7 @@ export function shortageOf(
 }
 
 /** `null` when all needs are admitted. */
-export function refusalOffline(
+export function shortageOffline(
   needs: readonly Need[],
   accounts: readonly ReplicaAccount[],
   channel: Channel,
@@ -85,10 +93,10 @@ export function chargeOffline(
       continue;
     }
     if (account.outage !== null) account.outage.spent += units;
-    plus(account.mine, bucket, units);
-    plus(account.adds, bucket, units);
-    setAside(account, bucket, units);
-    noteTruth(account, bucket, journal);
+    addTo(account.charged, bucket, units);
+    addTo(account.unreported, bucket, units);
+    addUnrecorded(account, bucket, units);
+    journalBucket(account, bucket, journal);
   }
   return { buckets, usedBefore };
 }

@@ -7,10 +7,10 @@ export interface OutageReportOptions {
 }
 
 export interface OutageReport {
-  heard(tag: string): void;
-  lost(tag: string, error: unknown): void;
+  answered(tag: string): void;
+  failed(tag: string, error: unknown): void;
   /** `null` while every message is answered. */
-  away(): { readonly sinceMs: number; readonly error: unknown } | null;
+  outage(): { readonly sinceMs: number; readonly error: unknown } | null;
 }
 
 /** The least time between two reports of an outage, and the interval of reminders while it lasts. */
@@ -20,24 +20,24 @@ const REMIND_MS = 60_000;
 export function openOutageReport({ now, onState }: OutageReportOptions): OutageReport {
   const lostTags = new Set<string>();
   let away: { readonly sinceMs: number; readonly error: unknown } | null = null;
-  let isTold = false;
-  let toldMs = Number.NEGATIVE_INFINITY;
+  let isReported = false;
+  let reportedMs = Number.NEGATIVE_INFINITY;
   return {
-    heard(tag) {
+    answered(tag) {
       if (away === null || !lostTags.delete(tag) || lostTags.size > 0) return;
       away = null;
-      if (isTold) onState("back", null);
-      isTold = false;
+      if (isReported) onState("back", null);
+      isReported = false;
     },
-    lost(tag, error) {
+    failed(tag, error) {
       const nowMs = now();
       lostTags.add(tag);
       away = { sinceMs: away?.sinceMs ?? nowMs, error };
-      if (nowMs - toldMs < (isTold ? REMIND_MS : QUIET_MS)) return;
-      isTold = true;
-      toldMs = nowMs;
+      if (nowMs - reportedMs < (isReported ? REMIND_MS : QUIET_MS)) return;
+      isReported = true;
+      reportedMs = nowMs;
       onState("away", error);
     },
-    away: () => away,
+    outage: () => away,
   };
 }

@@ -8,7 +8,7 @@ export const TIMINGS = {
   /** A replica that holds leases sends a message at least this often, and learns of recalls from the answers. */
   reportMs: 100,
   /** A replica leases as much as it used in this time. */
-  demandMs: 200,
+  useSpanMs: 200,
   /** A replica that has anything charged in a window sends a message at least this often. */
   heartbeatMs: 1000,
   /**

@@ -1,17 +1,17 @@
 // The reservation of one call on one or several accounts: each need is ended once, by settle() or release().
 import type { Need, Reservation, AccountStatus } from "../limit-store.ts";
-import { type ReplicaAccount, standingOf } from "./account.ts";
+import { type ReplicaAccount, statusOf } from "./replica-account.ts";
 import type { Channel } from "./channel-state.ts";
 import { wholeUnits } from "./protocol.ts";
 
 /** The owner of the reservation, which is notified of its changes. */
 export interface ReservationOwner {
-  taken(taken: ReplicaReservation): void;
+  reserved(reservation: ReplicaReservation): void;
   /** `used` of the `units` that were dated to the bucket were used. */
-  ended(channel: Channel, account: ReplicaAccount, bucket: number, units: number, used: number): void;
+  settled(channel: Channel, account: ReplicaAccount, bucket: number, units: number, used: number): void;
   /** The units, which are dated to the bucket, belong to a call that is in the ledger. */
   recorded(account: ReplicaAccount, bucket: number, units: number): void;
-  endedAll(taken: ReplicaReservation): void;
+  closed(reservation: ReplicaReservation): void;
 }
 
 export class ReplicaReservation implements Reservation {
@@ -20,14 +20,14 @@ export class ReplicaReservation implements Reservation {
   readonly after: readonly AccountStatus[];
   readonly overdrawn: readonly number[];
   readonly accounts: readonly ReplicaAccount[];
-  readonly #from: ReservationOwner;
+  readonly #owner: ReservationOwner;
   readonly #buckets: readonly number[];
   readonly channel: Channel;
   readonly #ended: boolean[];
-  #left: number;
+  #open: number;
   #isRecorded = false;
   /** Ends the call after its slot was given to others. */
-  end: () => void = () => {};
+  endCall: () => void = () => {};
 
   constructor(
     from: ReservationOwner,
@@ -37,12 +37,12 @@ export class ReplicaReservation implements Reservation {
     buckets: readonly number[],
     usedBefore: readonly number[],
   ) {
-    this.#from = from;
+    this.#owner = from;
     this.needs = needs;
     this.accounts = accounts;
     this.#buckets = buckets;
     this.channel = channel;
-    this.#left = needs.length;
+    this.#open = needs.length;
     this.#ended = needs.map(() => false);
     const before: AccountStatus[] = [];
     const after: AccountStatus[] = [];
@@ -51,22 +51,22 @@ export class ReplicaReservation implements Reservation {
       const account = accounts[index]!;
       const { units, force } = needs[index]!;
       const used = usedBefore[index]!;
-      before.push(standingOf(account, used));
-      after.push(standingOf(account, used + units));
+      before.push(statusOf(account, used));
+      after.push(statusOf(account, used + units));
       if (force && used + units > account.limit) overdrawn.push(index);
       account.openNeeds += 1;
     }
     this.before = before;
     this.after = after;
     this.overdrawn = overdrawn;
-    from.taken(this);
+    from.reserved(this);
   }
 
   recorded(): void {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
     for (const [index, account] of this.accounts.entries())
-      this.#from.recorded(account, this.#buckets[index]!, this.needs[index]!.units);
+      this.#owner.recorded(account, this.#buckets[index]!, this.needs[index]!.units);
   }
 
   settle(used: readonly (number | null)[]): null {
@@ -84,7 +84,7 @@ export class ReplicaReservation implements Reservation {
   }
 
   whenLost(end: () => void): void {
-    this.end = end;
+    this.endCall = end;
   }
 
   #end(index: number, used: number): void {
@@ -92,8 +92,8 @@ export class ReplicaReservation implements Reservation {
     this.#ended[index] = true;
     const account = this.accounts[index]!;
     account.openNeeds -= 1;
-    this.#from.ended(this.channel, account, this.#buckets[index]!, this.needs[index]!.units, used);
-    this.#left -= 1;
-    if (this.#left === 0) this.#from.endedAll(this);
+    this.#owner.settled(this.channel, account, this.#buckets[index]!, this.needs[index]!.units, used);
+    this.#open -= 1;
+    if (this.#open === 0) this.#owner.closed(this);
   }
 }

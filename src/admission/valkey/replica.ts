@@ -4,22 +4,22 @@
 import type { Account, Need, Reservation, Shortage, AccountStatus } from "../limit-store.ts";
 import type { LimitRule } from "../../core/limit.ts";
 import {
-  giveBack,
+  returnUnits,
   isLow,
-  isOver,
+  hasEnded,
   type Lease,
   leaseWithRoom,
   type Moment,
-  noteDemand,
-  owe,
+  noteUse,
+  addOverrun,
   recordCall,
   type ReplicaAccount,
   spend,
-  standingOf,
-} from "./account.ts";
+  statusOf,
+} from "./replica-account.ts";
 import { AccountsOfRules, type AccountsOptions } from "./accounts-of-rules.ts";
-import { chargeOffline, refusalOffline, shortageOf } from "./offline.ts";
-import { fail, flush, hear, renewSlots, repeat, tick } from "./channel.ts";
+import { chargeOffline, shortageOffline, shortageOf } from "./offline.ts";
+import { sendFailed, flush, receiveAnswer, renewSlots, sendAgain, tick } from "./channel.ts";
 import type { Channel, ChannelOptions } from "./channel-state.ts";
 import { MISSED_HEARTBEATS } from "./apply-answer.ts";
 import { type Answer, DIRECT, LEASED, type MessageWithKeys, wholeUnits } from "./protocol.ts";
@@ -61,7 +61,7 @@ const SWEEP_MS = 5000;
  * The time to run that a process gets to receive the store's answers, before it ends calls whose slots it could not
  * renew.
  */
-const HEARING_MS = 100;
+const RECEIVING_MS = 100;
 
 const WINDOWS_MS = { second: 1000, minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
 
@@ -79,13 +79,13 @@ export class Replica implements ReservationOwner {
   /** Reservations that hold slots. */
   readonly #held = new Set<ReplicaReservation>();
   /** Reservations whose slots were given to others, according to the answer that is being handled. */
-  readonly #freed: ReplicaReservation[] = [];
+  readonly #slotsFreed: ReplicaReservation[] = [];
   readonly #running = new RunningTime();
   #openReservations = 0;
   #sweptMs = 0;
   #leased = 0;
   #asked = 0;
-  #alone = 0;
+  #offline = 0;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
@@ -96,8 +96,8 @@ export class Replica implements ReservationOwner {
       journal: options.journal,
       ownKey: (key) => options.keys.own(key, options.replica),
       send: (channel, message) => options.send(channel.tag, message),
-      silent: (channel) => options.onSilent?.(channel.tag),
-      slotsFreed: (account) => this.#freed.push(...this.#closedAt(account)),
+      onSilent: (channel) => options.onSilent?.(channel.tag),
+      onSlotsFreed: (account) => this.#slotsFreed.push(...this.#closedAt(account)),
     };
   }
 
@@ -108,32 +108,32 @@ export class Replica implements ReservationOwner {
     const needs = asked.every(({ units }) => wholeUnits(units) === units)
       ? asked
       : asked.map((need) => ({ ...need, units: wholeUnits(need.units) }));
-    return this.#reserveHere(needs, now) ?? this.#ask(needs, now, done);
+    return this.#reserveFromLeases(needs, now) ?? this.#reserveAtStore(needs, now, done);
   }
 
   /** Returns `null` when `done` will be called later, as does `first`. */
-  standing(account: Account, done: (standing: AccountStatus) => void): AccountStatus | null {
-    const known = this.#inquire(account, null, (_, found) => done(standingOf(found)));
-    return known === null ? null : standingOf(known);
+  status(account: Account, done: (status: AccountStatus) => void): AccountStatus | null {
+    const known = this.#askStore(account, null, (_, found) => done(statusOf(found)));
+    return known === null ? null : statusOf(known);
   }
 
   first(account: Account, mark: string, done: (isFirst: boolean) => void): boolean | null {
-    return this.#inquire(account, mark, done) === null ? null : true;
+    return this.#askStore(account, mark, done) === null ? null : true;
   }
 
-  hear(tag: string, sequence: number, answer: Answer): void {
-    hear(this.#accounts.channelOf(tag), sequence, answer, this.#now(), this.#channelOptions);
-    for (const taken of this.#freed.splice(0)) this.#lose(taken);
+  receiveAnswer(tag: string, sequence: number, answer: Answer): void {
+    receiveAnswer(this.#accounts.channelOf(tag), sequence, answer, this.#now(), this.#channelOptions);
+    for (const reservation of this.#slotsFreed.splice(0)) this.#endLost(reservation);
   }
 
   /** The message did not reach the store, as far as is known. */
-  fail(tag: string, sequence: number): void {
-    fail(this.#accounts.channelOf(tag), sequence, this.#now(), this.#channelOptions);
+  sendFailed(tag: string, sequence: number): void {
+    sendFailed(this.#accounts.channelOf(tag), sequence, this.#now(), this.#channelOptions);
   }
 
   /** The fate of the message is unknown, and its answer can no longer arrive. */
-  repeat(tag: string, sequence: number): void {
-    repeat(this.#accounts.channelOf(tag), sequence, this.#channelOptions);
+  sendAgain(tag: string, sequence: number): void {
+    sendAgain(this.#accounts.channelOf(tag), sequence, this.#channelOptions);
   }
 
   /** To be called every few milliseconds. */
@@ -145,14 +145,14 @@ export class Replica implements ReservationOwner {
       if (stoodStill) renewSlots(channel, now, 0, this.#channelOptions);
       tick(channel, now, this.#channelOptions);
     }
-    if (this.#held.size > 0) this.#loseSlots(now);
+    if (this.#held.size > 0) this.#endLostCalls(now);
     if (now.monoMs - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = now.monoMs;
     this.#accounts.sweep(now);
   }
 
   /** Announces this replica to the store, and learns whether the store can be reached. */
-  greet(tag: string): void {
+  announce(tag: string): void {
     flush(this.#accounts.channelOf(tag), this.#now(), this.#channelOptions, true);
   }
 
@@ -166,7 +166,7 @@ export class Replica implements ReservationOwner {
     for (const channel of this.#accounts.channels()) {
       for (const account of channel.leased) for (const lease of account.leases) lease.endsMonoMs = now.monoMs;
       flush(channel, now, this.#channelOptions);
-      if (channel.inFlight !== null && !channel.isAway) isQuiet = false;
+      if (channel.inFlight !== null && !channel.isUnreachable) isQuiet = false;
     }
     return isQuiet;
   }
@@ -184,24 +184,24 @@ export class Replica implements ReservationOwner {
       accounts += channel.accounts.size;
       for (const { unit, leases } of channel.leased)
         for (const lease of leases)
-          if (lease.left > 0 && !isOver(lease, now)) leasedUnits[unit] = (leasedUnits[unit] ?? 0) + lease.left;
+          if (lease.left > 0 && !hasEnded(lease, now)) leasedUnits[unit] = (leasedUnits[unit] ?? 0) + lease.left;
     }
-    return { leased: this.#leased, asked: this.#asked, alone: this.#alone, leasedUnits, accounts };
+    return { leased: this.#leased, asked: this.#asked, alone: this.#offline, leasedUnits, accounts };
   }
 
-  taken(taken: ReplicaReservation): void {
-    if (taken.needs.length > 0) this.#openReservations += 1;
-    for (const [index, account] of taken.accounts.entries()) {
-      if (account.kind === "total") account.inUse += taken.needs[index]!.units;
+  reserved(reservation: ReplicaReservation): void {
+    if (reservation.needs.length > 0) this.#openReservations += 1;
+    for (const [index, account] of reservation.accounts.entries()) {
+      if (account.kind === "total") account.inUse += reservation.needs[index]!.units;
       if (account.kind !== "slots") continue;
-      this.#held.add(taken);
-      taken.channel.slots.add(account);
+      this.#held.add(reservation);
+      reservation.channel.slots.add(account);
     }
   }
 
-  ended(channel: Channel, account: ReplicaAccount, bucket: number, units: number, used: number): void {
+  settled(channel: Channel, account: ReplicaAccount, bucket: number, units: number, used: number): void {
     if (account.kind === "slots") {
-      this.#endSlot(channel, account, units);
+      this.#settleSlot(channel, account, units);
       return;
     }
     if (account.kind === "total") {
@@ -210,22 +210,22 @@ export class Replica implements ReservationOwner {
       channel.dirty.add(account);
     }
     if (used === units) return;
-    if (used > units) owe(account, bucket, used - units, this.#options.journal);
-    else giveBack(account, bucket, units - used, this.#options.journal);
-    this.#say(channel, account);
+    if (used > units) addOverrun(account, bucket, used - units, this.#options.journal);
+    else returnUnits(account, bucket, units - used, this.#options.journal);
+    this.#report(channel, account);
   }
 
   recorded(account: ReplicaAccount, bucket: number, units: number): void {
     recordCall(account, bucket, units, this.#options.journal);
   }
 
-  endedAll(taken: ReplicaReservation): void {
+  closed(reservation: ReplicaReservation): void {
     this.#openReservations -= 1;
-    this.#held.delete(taken);
+    this.#held.delete(reservation);
   }
 
   /** A slot is not dated: while slots are leased in advance it may serve the next call. */
-  #endSlot(channel: Channel, account: ReplicaAccount, units: number): void {
+  #settleSlot(channel: Channel, account: ReplicaAccount, units: number): void {
     account.inUse -= units;
     const lease = account.leases[0];
     if (account.mode === LEASED && lease !== undefined && account.idle < lease.units) {
@@ -234,16 +234,16 @@ export class Replica implements ReservationOwner {
       return;
     }
     account.used -= units;
-    this.#say(channel, account);
+    this.#report(channel, account);
   }
 
   /** Reports at once where calls wait for each unit, otherwise with the next report. */
-  #say(channel: Channel, account: ReplicaAccount): void {
+  #report(channel: Channel, account: ReplicaAccount): void {
     channel.dirty.add(account);
-    if (account.mode !== LEASED && !channel.isAway) flush(channel, this.#now(), this.#channelOptions);
+    if (account.mode !== LEASED && !channel.isUnreachable) flush(channel, this.#now(), this.#channelOptions);
   }
 
-  #reserveHere(needs: readonly Need[], now: Moment): Reservation | null {
+  #reserveFromLeases(needs: readonly Need[], now: Moment): Reservation | null {
     const { timings } = this.#options;
     const accounts: ReplicaAccount[] = [];
     const leases: Lease[] = [];
@@ -264,10 +264,10 @@ export class Replica implements ReservationOwner {
       const { units } = needs[index]!;
       usedBefore.push(Math.max(0, account.used - account.idle));
       buckets.push(lease.bucket);
-      noteDemand(account, units, now.monoMs, timings.demandMs);
+      noteUse(account, units, now.monoMs, timings.useSpanMs);
       spend(account, lease, units);
-      if (!account.wants && account.mode === LEASED && isLow(account)) {
-        account.wants = true;
+      if (!account.wantsLease && account.mode === LEASED && isLow(account)) {
+        account.wantsLease = true;
         channel.dirty.add(account);
         isShort = true;
       }
@@ -277,40 +277,40 @@ export class Replica implements ReservationOwner {
     return new ReplicaReservation(this, channel, needs, accounts, buckets, usedBefore);
   }
 
-  #ask(needs: readonly Need[], now: Moment, done: (result: Result) => void): Result | null {
+  #reserveAtStore(needs: readonly Need[], now: Moment, done: (result: Result) => void): Result | null {
     const { timings } = this.#options;
     const channel = this.#accounts.channelOfRule(needs[0]!.account.rule);
     const accounts = needs.map(({ account, units }) => this.#accounts.accountOf(account, units, now));
     for (const [index, account] of accounts.entries())
-      noteDemand(account, needs[index]!.units, now.monoMs, timings.demandMs);
-    if (channel.isAway) return this.#reserveAlone(needs, accounts, channel, now);
+      noteUse(account, needs[index]!.units, now.monoMs, timings.useSpanMs);
+    if (channel.isUnreachable) return this.#reserveOffline(needs, accounts, channel, now);
     this.#asked += 1;
-    for (const account of accounts) if (account.mode !== DIRECT) account.wants = true;
+    for (const account of accounts) if (account.mode !== DIRECT) account.wantsLease = true;
     channel.waiting.push({
       needs,
       accounts,
       onReserved: (buckets, usedBefore) =>
         done(new ReplicaReservation(this, channel, needs, accounts, buckets, usedBefore)),
       onShort: (index, used, fitsAtMs) => done(shortageOf(needs[index]!, accounts[index]!, used, fitsAtMs)),
-      onAway: () => done(this.#reserveAlone(needs, accounts, channel, this.#now())),
+      onUnreachable: () => done(this.#reserveOffline(needs, accounts, channel, this.#now())),
       dueMs: now.monoMs,
       waitsUntilMs: null,
-      isOver: false,
+      isDecided: false,
     });
     flush(channel, now, this.#channelOptions);
     return null;
   }
 
-  #reserveAlone(needs: readonly Need[], accounts: readonly ReplicaAccount[], channel: Channel, now: Moment): Result {
+  #reserveOffline(needs: readonly Need[], accounts: readonly ReplicaAccount[], channel: Channel, now: Moment): Result {
     const { timings, journal } = this.#options;
-    this.#alone += 1;
-    const refusal = refusalOffline(needs, accounts, channel, now, timings);
+    this.#offline += 1;
+    const refusal = shortageOffline(needs, accounts, channel, now, timings);
     if (refusal !== null) return refusal;
     const { buckets, usedBefore } = chargeOffline(needs, accounts, channel, now, journal);
     return new ReplicaReservation(this, channel, needs, accounts, buckets, usedBefore);
   }
 
-  #inquire(
+  #askStore(
     asked: Account,
     mark: string | null,
     done: (isFirst: boolean, account: ReplicaAccount) => void,
@@ -318,8 +318,8 @@ export class Replica implements ReservationOwner {
     const now = this.#now();
     const channel = this.#accounts.channelOfRule(asked.rule);
     const account = this.#accounts.accountOf(asked, 0, now);
-    if (channel.isAway || (mark === null && now.monoMs - account.heardMs < FRESH_MS)) return account;
-    channel.questions.push({ account, mark, onAnswer: (isFirst) => done(isFirst, account), isOver: false });
+    if (channel.isUnreachable || (mark === null && now.monoMs - account.answeredMs < FRESH_MS)) return account;
+    channel.questions.push({ account, mark, onAnswer: (isFirst) => done(isFirst, account), isAnswered: false });
     flush(channel, now, this.#channelOptions);
     return null;
   }
@@ -329,28 +329,28 @@ export class Replica implements ReservationOwner {
    * message about the slot for two heartbeats. A process that had no CPU in that time first gets some to receive the
    * store's answers.
    */
-  #loseSlots(now: Moment): void {
+  #endLostCalls(now: Moment): void {
     const mostMs = MISSED_HEARTBEATS * this.#options.timings.heartbeatMs;
-    for (const taken of this.#held) {
-      const isLost = taken.accounts.some((account, index) => {
-        if (!isClosedSlot(taken, account, index) || now.monoMs - account.renewedMs <= mostMs) return false;
+    for (const reservation of this.#held) {
+      const isLost = reservation.accounts.some((account, index) => {
+        if (!isClosedSlot(reservation, account, index) || now.monoMs - account.renewedMs <= mostMs) return false;
         account.overdueSinceRanMs ??= now.ranMs;
-        return now.ranMs - account.overdueSinceRanMs >= HEARING_MS;
+        return now.ranMs - account.overdueSinceRanMs >= RECEIVING_MS;
       });
-      if (isLost) this.#lose(taken);
+      if (isLost) this.#endLost(reservation);
     }
   }
 
   #closedAt(account: ReplicaAccount): readonly ReplicaReservation[] {
-    return [...this.#held].filter((taken) =>
-      taken.accounts.some((each, index) => each === account && isClosedSlot(taken, each, index)),
+    return [...this.#held].filter((reservation) =>
+      reservation.accounts.some((each, index) => each === account && isClosedSlot(reservation, each, index)),
     );
   }
 
-  #lose(taken: ReplicaReservation): void {
-    if (!this.#held.delete(taken)) return;
-    taken.end();
-    this.#options.onLost?.(taken);
+  #endLost(reservation: ReplicaReservation): void {
+    if (!this.#held.delete(reservation)) return;
+    reservation.endCall();
+    this.#options.onLost?.(reservation);
   }
 
   #now(): Moment {

@@ -5,7 +5,7 @@ import type { Clock } from "../../core/clock.ts";
 import { newTraceId } from "../../core/ids.ts";
 import type { LimitRule } from "../../core/limit.ts";
 import type { Account, LimitStore, Need, Reservation, Shortage, AccountStatus } from "../limit-store.ts";
-import { type Connection, type ConnectionOptions, openConnection, UnreadAnswer } from "./connection.ts";
+import { type Connection, type ConnectionOptions, openConnection, AnswerTimeout } from "./connection.ts";
 import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
 import { type Answer, DONE, type MessageWithKeys, TIMINGS } from "./protocol.ts";
 import { openOutageReport } from "./outage-report.ts";
@@ -34,7 +34,7 @@ const DRAIN_STEP_MS = 10;
 const DRAIN_MS = 600;
 /** The longest value that a key holds, such as the name of an end user. A longer one is replaced by its hash. */
 const MAX_VALUE = 80;
-const GREETING = "-";
+const ANNOUNCEMENT = "-";
 
 export interface ValkeyLimits extends LimitStore {
   figures(): ReplicaCounts & { readonly isAway: boolean };
@@ -46,7 +46,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
   const id = newTraceId();
   const journal = folder === null ? null : openJournal(folder, id, onFault);
   const keys = keysOf(options.clusterNodes !== null);
-  const reach = openOutageReport({ now: () => clock.monotonic(), onState });
+  const outages = openOutageReport({ now: () => clock.monotonic(), onState });
   const replica: Replica = new Replica({
     replica: id,
     timings: TIMINGS,
@@ -55,50 +55,50 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
     keys,
     shapeOf: shapeOfRule,
     send(tag, message) {
-      void talk(tag, message);
+      void exchange(tag, message);
     },
-    onSilent: (tag) => reach.lost(tag, new Error(`no answer within ${TIMINGS.silentMs / 1000} s`)),
+    onSilent: (tag) => outages.failed(tag, new Error(`no answer within ${TIMINGS.silentMs / 1000} s`)),
   });
-  const talk = async (tag: string, message: MessageWithKeys): Promise<void> => {
+  const exchange = async (tag: string, message: MessageWithKeys): Promise<void> => {
     const sentMs = clock.monotonic();
     let answer: Answer;
     try {
-      answer = await connection.talk(message);
+      answer = await connection.exchange(message);
     } catch (error) {
-      if (error instanceof UnreadAnswer) {
-        replica.repeat(tag, message.sequence);
+      if (error instanceof AnswerTimeout) {
+        replica.sendAgain(tag, message.sequence);
         return;
       }
-      reach.lost(tag, error);
-      replica.fail(tag, message.sequence);
+      outages.failed(tag, error);
+      replica.sendFailed(tag, message.sequence);
       return;
     }
-    reach.heard(tag);
+    outages.answered(tag);
     onAnswered((clock.monotonic() - sentMs) / 1000);
-    replica.hear(tag, message.sequence, answer);
+    replica.receiveAnswer(tag, message.sequence, answer);
   };
-  const graves = openGraves({ folder, id, connection, keys, clock, onFault });
-  let greetedMs = Number.NEGATIVE_INFINITY;
+  const reportDeadReplicas = openDeadReplicaReports({ folder, id, connection, keys, clock, onFault });
+  let announcedMs = Number.NEGATIVE_INFINITY;
   const timer = setInterval(() => {
     const nowMs = clock.monotonic();
     journal?.beat();
     replica.tick();
-    if (nowMs - greetedMs < TIMINGS.heartbeatMs) return;
-    greetedMs = nowMs;
-    if (options.clusterNodes === null) replica.greet(GREETING);
-    graves();
+    if (nowMs - announcedMs < TIMINGS.heartbeatMs) return;
+    announcedMs = nowMs;
+    if (options.clusterNodes === null) replica.announce(ANNOUNCEMENT);
+    reportDeadReplicas();
   }, TICK_MS);
   timer.unref();
   return {
     reserve: (needs: readonly Need[]): Reservation | Shortage | Promise<Reservation | Shortage> =>
       nowOrLater((done) => replica.reserve(needs, done)),
     status: (account: Account): AccountStatus | Promise<AccountStatus> =>
-      nowOrLater((done) => replica.standing(account, done)),
+      nowOrLater((done) => replica.status(account, done)),
     first: (account: Account, mark: string): boolean | Promise<boolean> =>
       nowOrLater((done) => replica.first(account, mark, done)),
     open: () => replica.open(),
-    away() {
-      const away = reach.away();
+    outage() {
+      const away = outages.outage();
       return away === null
         ? null
         : {
@@ -106,17 +106,17 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
             reason: away.error instanceof Error ? away.error.message : String(away.error),
           };
     },
-    figures: () => ({ ...replica.counts(), isAway: reach.away() !== null }),
+    figures: () => ({ ...replica.counts(), isAway: outages.outage() !== null }),
     async close() {
       clearInterval(timer);
       const endsMs = clock.monotonic() + DRAIN_MS;
-      let isTold = replica.drain();
-      while (!isTold && clock.monotonic() < endsMs) {
+      let isReported = replica.drain();
+      while (!isReported && clock.monotonic() < endsMs) {
         await Bun.sleep(DRAIN_STEP_MS);
-        isTold = replica.drain();
+        isReported = replica.drain();
       }
       connection.close();
-      if (isTold && reach.away() === null && replica.open() === 0) journal?.remove();
+      if (isReported && outages.outage() === null && replica.open() === 0) journal?.remove();
     },
   };
 }
@@ -167,7 +167,7 @@ function openJournal(folder: string, id: string, onFault: (fault: unknown) => vo
 }
 
 /** Looks for journals of dead processes, reports their contents to the store, and removes them. */
-function openGraves({
+function openDeadReplicaReports({
   folder,
   id,
   connection,
@@ -184,11 +184,11 @@ function openGraves({
 }): () => void {
   const seen = new Map<string, { readonly beat: number; readonly atMs: number }>();
   let isBusy = false;
-  const tell = async (found: FoundJournal): Promise<void> => {
+  const report = async (found: FoundJournal): Promise<void> => {
     const lock = found.lock();
     if (lock === null) return;
     try {
-      for (const message of deadMessages(found, keys)) if ((await connection.talk(message))[0] !== DONE) return;
+      for (const message of deadMessages(found, keys)) if ((await connection.exchange(message))[0] !== DONE) return;
       found.remove();
       seen.delete(found.replica);
     } finally {
@@ -205,7 +205,7 @@ function openGraves({
         if (before === undefined || before.beat !== found.beat)
           seen.set(found.replica, { beat: found.beat, atMs: nowMs });
         // An unreachable store is not an error of the journal, which stays until it is reported.
-        else if (nowMs - before.atMs >= DEAD_AFTER_MS) await tell(found).catch(() => {});
+        else if (nowMs - before.atMs >= DEAD_AFTER_MS) await report(found).catch(() => {});
       }
     };
     look()

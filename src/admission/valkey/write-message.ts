@@ -1,7 +1,7 @@
-// Writes the next message of a channel: what is owed and given back, what calls and listings ask for, and after a new
+// Writes the next message of a channel: overruns and returned units, what calls and listings ask for, and after a new
 // epoch what the replica has charged.
-import { isLow, type Moment, noteAsked, plus, type ReplicaAccount, wantedUnits } from "./account.ts";
-import type { Channel, ChannelOptions, Owed, Question, InFlightMessage, Waiting } from "./channel-state.ts";
+import { isLow, type Moment, noteSent, addTo, type ReplicaAccount, wantedUnits } from "./replica-account.ts";
+import type { Channel, ChannelOptions, Overrun, Question, InFlightMessage, WaitingCall } from "./channel-state.ts";
 import type { AccountLine, MessageWithKeys, Operation, Statement } from "./protocol.ts";
 
 const MAX_ACCOUNTS = 200;
@@ -14,9 +14,9 @@ interface Draft {
 }
 
 /** What calls wanted before the last lease arrived may be there by now. */
-function takeWant(account: ReplicaAccount): number {
-  const isWanted = account.wants && isLow(account);
-  account.wants = false;
+function leaseWanted(account: ReplicaAccount): number {
+  const isWanted = account.wantsLease && isLow(account);
+  account.wantsLease = false;
   return isWanted ? wantedUnits(account) : 0;
 }
 
@@ -28,29 +28,29 @@ function lineOf(draft: Draft, account: ReplicaAccount): number {
 export function writeMessage(channel: Channel, now: Moment, options: ChannelOptions): InFlightMessage {
   const draft: Draft = { accounts: [], statements: [], operations: [] };
   const join = writeStatements(channel, draft);
-  const owed: Owed[] = [];
+  const overruns: Overrun[] = [];
   for (const account of [...channel.dirty, ...channel.leased]) {
     if (draft.accounts.length >= MAX_ACCOUNTS) break;
     channel.dirty.delete(account);
     const line = lineOf(draft, account);
-    if (account.owed === 0) continue;
-    draft.operations.push(["c", line, account.owed]);
-    owed.push({ account, units: account.owed, overruns: new Map(account.overruns) });
-    account.owed = 0;
+    if (account.overrun === 0) continue;
+    draft.operations.push(["c", line, account.overrun]);
+    overruns.push({ account, units: account.overrun, byBucket: new Map(account.overrunByBucket) });
+    account.overrun = 0;
   }
-  const waiting: Waiting[] = [];
+  const waiting: WaitingCall[] = [];
   const questions: Question[] = [];
   if (join !== 1) {
-    takeWaiting(channel, now, draft, waiting);
+    addWaiting(channel, now, draft, waiting);
     questions.push(...channel.questions.splice(0, MAX_ACCOUNTS));
     for (const { account } of questions) lineOf(draft, account);
   }
   for (const { needs, accounts } of waiting)
-    for (const [index, account] of accounts.entries()) swap(account, needs[index]!.units);
+    for (const [index, account] of accounts.entries()) returnLeased(account, needs[index]!.units);
   for (const account of draft.accounts) {
-    for (const [bucket, units] of account.adds)
+    for (const [bucket, units] of account.unreported)
       if (units !== 0) draft.operations.push(["g", account.line, bucket, units]);
-    account.adds.clear();
+    account.unreported.clear();
   }
   for (const { needs, accounts } of waiting)
     draft.operations.push([
@@ -65,15 +65,15 @@ export function writeMessage(channel: Channel, now: Moment, options: ChannelOpti
       account.kind,
       account.windowMs,
       Math.ceil(account.typical),
-      takeWant(account),
+      leaseWanted(account),
       held,
       account.idle,
     ];
   });
-  const asking = new Set([...waiting.flatMap(({ accounts }) => accounts), ...owed.map(({ account }) => account)]);
+  const asking = new Set([...waiting.flatMap(({ accounts }) => accounts), ...overruns.map(({ account }) => account)]);
   for (const [index, account] of draft.accounts.entries()) {
     account.line = 0;
-    noteAsked(account, lines[index]![4] > 0 || asking.has(account), options.journal);
+    noteSent(account, lines[index]![4] > 0 || asking.has(account), options.journal);
   }
   channel.sequence += 1;
   const message: MessageWithKeys = {
@@ -93,7 +93,7 @@ export function writeMessage(channel: Channel, now: Moment, options: ChannelOpti
     accounts: draft.accounts,
     waiting,
     questions,
-    owed,
+    overruns,
     sentMs: now.monoMs,
     sentWallMs: now.wallMs,
     failsRanMs: now.ranMs + options.timings.silentMs,
@@ -107,21 +107,21 @@ export function writeMessage(channel: Channel, now: Moment, options: ChannelOpti
  */
 function writeStatements(channel: Channel, draft: Draft): 0 | 1 | 2 {
   if (channel.joined) return 0;
-  for (const account of channel.toState.splice(0, MAX_ACCOUNTS)) {
+  for (const account of channel.toRestate.splice(0, MAX_ACCOUNTS)) {
     const line = lineOf(draft, account);
-    // What is owed is not part of the statement, and is still to be reported.
-    if (account.owed === 0) channel.dirty.delete(account);
-    account.adds.clear();
-    if (account.kind !== "slots") draft.statements.push([line, 1, ...[...account.mine].flat()]);
+    // An overrun is not part of the statement, and is still to be reported.
+    if (account.overrun === 0) channel.dirty.delete(account);
+    account.unreported.clear();
+    if (account.kind !== "slots") draft.statements.push([line, 1, ...[...account.charged].flat()]);
   }
-  return channel.toState.length > 0 ? 1 : 2;
+  return channel.toRestate.length > 0 ? 1 : 2;
 }
 
 /** A message with too many accounts would take the store longer than a call may wait. */
-function takeWaiting(channel: Channel, now: Moment, draft: Draft, into: Waiting[]): void {
+function addWaiting(channel: Channel, now: Moment, draft: Draft, into: WaitingCall[]): void {
   const later = channel.waiting.splice(0);
   for (const one of later) {
-    if (one.isOver) continue;
+    if (one.isDecided) continue;
     if (
       one.dueMs > now.monoMs ||
       into.length >= MAX_WAITING ||
@@ -139,7 +139,7 @@ function takeWaiting(channel: Channel, now: Moment, draft: Draft, into: Waiting[
  * Gives units of the replica's own leases back in the message that reserves them again, so that no other replica can
  * take them in between.
  */
-function swap(account: ReplicaAccount, units: number): void {
+function returnLeased(account: ReplicaAccount, units: number): void {
   if (account.kind === "slots") {
     const given = Math.min(units, account.idle);
     account.idle -= given;
@@ -155,7 +155,7 @@ function swap(account: ReplicaAccount, units: number): void {
     left -= given;
     account.idle -= given;
     account.used -= given;
-    plus(account.mine, lease.bucket, -given);
-    plus(account.adds, lease.bucket, -given);
+    addTo(account.charged, lease.bucket, -given);
+    addTo(account.unreported, lease.bucket, -given);
   }
 }

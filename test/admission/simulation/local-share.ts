@@ -161,7 +161,7 @@ class World {
   #send(node: Node, tag: string, message: MessageWithKeys): void {
     this.#later(1, () => {
       if (this.#isCut(node)) {
-        this.#later(1, () => node.replica.fail(tag, message.sequence));
+        this.#later(1, () => node.replica.sendFailed(tag, message.sequence));
         return;
       }
       const answer = this.#store.run(message, this.#now);
@@ -175,7 +175,7 @@ class World {
     const [status, epoch, nowMs, replicas, , accounts, operations] = answer;
     if (status === 0) node.replicas = replicas;
     this.#allowedAt = nowMs;
-    node.replica.hear(
+    node.replica.receiveAnswer(
       tag,
       message.sequence,
       this.#saysOne ? [status, epoch, nowMs, 1, 0, accounts, operations] : answer,
@@ -197,7 +197,7 @@ class World {
       this.#events = this.#events.filter(({ at }) => at > this.#now);
       for (const { run } of due) run();
       for (const node of this.#nodes) this.#run(node);
-      if (this.#now % 1000 === 0) for (const { replica } of this.#nodes) replica.greet(TAG);
+      if (this.#now % 1000 === 0) for (const { replica } of this.#nodes) replica.announce(TAG);
       if (this.#now % STEP_MS === 0 && this.#chance.perMille(callsPerSecond * STEP_MS))
         this.#call(this.#chance.pick(this.#nodes));
     }

@@ -392,7 +392,7 @@ class World {
 
   #arrive(node: Node, message: MessageWithKeys): void {
     if (this.#now < this.#storeDownUntil || this.#now < node.cutUntil) {
-      this.#schedule(this.#now + 1, () => this.#toNode(node, () => node.replica.fail(TAG, message.sequence)));
+      this.#schedule(this.#now + 1, () => this.#toNode(node, () => node.replica.sendFailed(TAG, message.sequence)));
       return;
     }
     const answer = this.#store.run(message, this.#now);
@@ -423,7 +423,7 @@ class World {
       node.wereFreed ||= last !== undefined && answer[2] - last.answeredAt > SLOTS_FREED_MS;
       node.renewed.set(account, { sentAt: node.sentAt.get(message.sequence)!, answeredAt: answer[2] });
     }
-    node.replica.hear(
+    node.replica.receiveAnswer(
       TAG,
       message.sequence,
       this.#planted === "life from receipt"

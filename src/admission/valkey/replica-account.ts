@@ -60,33 +60,33 @@ export interface ReplicaAccount extends WindowShape {
    * For windows without end: what the store holds for this replica, as last reported by the store. Until it is 0, the
    * journal keeps a place, so that the units are given back if this replica dies.
    */
-  heldThere: number;
+  heldAtStore: number;
   /** DIRECT, LEASED or CLOSED; -1 until the store has answered. */
   mode: number;
-  wants: boolean;
+  wantsLease: boolean;
   /** Units of a typical call, as a running mean. */
   typical: number;
-  demandSinceMs: number;
-  reservationEstimate: number;
-  demandBefore: number;
+  recentSinceMs: number;
+  recentUse: number;
+  previousUse: number;
   /** As the store last reported it, plus what was done here since. Includes `idle`. */
   used: number;
   resetsAtMs: number | null;
-  heardMs: number;
-  usedLastMs: number;
+  answeredMs: number;
+  lastUsedMs: number;
   /** What is charged for this replica, by bucket, including unspent leases. */
-  readonly mine: Map<number, number>;
+  readonly charged: Map<number, number>;
   /** Not reported to the store yet. */
-  readonly adds: Map<number, number>;
+  readonly unreported: Map<number, number>;
   /**
    * Reserved for calls that are not in the ledger yet, by bucket: if this process is killed now, these calls leave no
    * record.
    */
   readonly unrecorded: Map<number, number>;
-  /** To be charged to the bucket that is current when the store handles the next message. */
-  owed: number;
-  /** What is owed and what a message in flight reports as owed, by the bucket of the reservation that was exceeded. */
-  readonly overruns: Map<number, number>;
+  /** Usage beyond reservations, to be charged to the bucket that is current when the store handles the next message. */
+  overrun: number;
+  /** The overrun and what a message in flight reports of it, by the bucket of the reservation that was exceeded. */
+  readonly overrunByBucket: Map<number, number>;
   openNeeds: number;
   outage: Outage | null;
   /** Places in the journal, by bucket. */
@@ -97,7 +97,7 @@ export interface ReplicaAccount extends WindowShape {
    */
   lastPlace: number;
   /** The message in flight names this account. */
-  isUnderWay: boolean;
+  isInFlight: boolean;
   /**
    * For slots: when the last answered message that named this account was sent, and when the store answered it, by the
    * store's clock; 0 before the first.
@@ -129,27 +129,27 @@ export function newAccount(
     leases: [],
     idle: 0,
     inUse: 0,
-    heldThere: 0,
+    heldAtStore: 0,
     mode: -1,
-    wants: false,
+    wantsLease: false,
     typical: Math.max(1, units),
-    demandSinceMs: nowMs,
-    reservationEstimate: 0,
-    demandBefore: 0,
+    recentSinceMs: nowMs,
+    recentUse: 0,
+    previousUse: 0,
     used: 0,
     resetsAtMs: null,
-    heardMs: Number.NEGATIVE_INFINITY,
-    usedLastMs: nowMs,
-    mine: new Map(),
-    adds: new Map(),
+    answeredMs: Number.NEGATIVE_INFINITY,
+    lastUsedMs: nowMs,
+    charged: new Map(),
+    unreported: new Map(),
     unrecorded: new Map(),
-    owed: 0,
-    overruns: new Map(),
+    overrun: 0,
+    overrunByBucket: new Map(),
     openNeeds: 0,
     outage: null,
     places: new Map(),
     lastPlace: -1,
-    isUnderWay: false,
+    isInFlight: false,
     renewedMs: nowMs,
     renewedStoreMs: 0,
     overdueSinceRanMs: null,
@@ -157,11 +157,11 @@ export function newAccount(
   };
 }
 
-export function plus(map: Map<number, number>, key: number, units: number): void {
+export function addTo(map: Map<number, number>, key: number, units: number): void {
   map.set(key, (map.get(key) ?? 0) + units);
 }
 
-function minus(map: Map<number, number>, key: number, units: number): void {
+function subtractFrom(map: Map<number, number>, key: number, units: number): void {
   const left = (map.get(key) ?? 0) - units;
   if (left === 0) map.delete(key);
   else map.set(key, left);
@@ -173,24 +173,22 @@ export function leaseWithRoom(account: ReplicaAccount, units: number, { monoMs, 
   return null;
 }
 
-export function noteDemand(account: ReplicaAccount, units: number, nowMs: number, demandMs: number): void {
+export function noteUse(account: ReplicaAccount, units: number, nowMs: number, spanMs: number): void {
   account.typical += (units - account.typical) / 8;
-  if (nowMs - account.demandSinceMs >= demandMs) {
-    account.demandBefore = nowMs - account.demandSinceMs >= 2 * demandMs ? 0 : account.reservationEstimate;
-    account.reservationEstimate = 0;
-    account.demandSinceMs = nowMs;
+  if (nowMs - account.recentSinceMs >= spanMs) {
+    account.previousUse = nowMs - account.recentSinceMs >= 2 * spanMs ? 0 : account.recentUse;
+    account.recentUse = 0;
+    account.recentSinceMs = nowMs;
   }
   // Slots are used again and again, so the demand is how many are in use at once.
-  account.reservationEstimate =
-    account.kind === "slots"
-      ? Math.max(account.reservationEstimate, account.inUse + units)
-      : account.reservationEstimate + units;
-  account.usedLastMs = nowMs;
+  account.recentUse =
+    account.kind === "slots" ? Math.max(account.recentUse, account.inUse + units) : account.recentUse + units;
+  account.lastUsedMs = nowMs;
 }
 
 /** The units that the replica asks to lease: what it used lately, and at least one call. */
 export function wantedUnits(account: ReplicaAccount): number {
-  const lately = Math.max(account.reservationEstimate, account.demandBefore, account.typical);
+  const lately = Math.max(account.recentUse, account.previousUse, account.typical);
   return account.kind === "slots" ? Math.max(1, lately - account.inUse - account.idle) : Math.ceil(lately);
 }
 
@@ -205,12 +203,12 @@ export function spend(account: ReplicaAccount, lease: Lease, units: number): voi
   lease.left -= units;
   account.idle -= units;
   if (account.kind === "slots") account.inUse += units;
-  else setAside(account, lease.bucket, units);
+  else addUnrecorded(account, lease.bucket, units);
 }
 
 /** Notes that these units, which are part of `mine`, belong to a call that is not recorded yet. */
-export function setAside(account: ReplicaAccount, bucket: number, units: number): void {
-  if (units > 0) plus(account.unrecorded, bucket, units);
+export function addUnrecorded(account: ReplicaAccount, bucket: number, units: number): void {
+  if (units > 0) addTo(account.unrecorded, bucket, units);
 }
 
 /**
@@ -219,45 +217,45 @@ export function setAside(account: ReplicaAccount, bucket: number, units: number)
  */
 export function recordCall(account: ReplicaAccount, bucket: number, units: number, journal: LeaseJournal): void {
   if (units === 0 || account.kind === "slots") return;
-  minus(account.unrecorded, bucket, units);
+  subtractFrom(account.unrecorded, bucket, units);
   const place = account.places.get(bucket);
   if (place === undefined) return;
   journal.change(place, units);
-  if (isTold(account, bucket)) closePlace(account, bucket, place, journal);
+  if (isReported(account, bucket)) closePlace(account, bucket, place, journal);
 }
 
 /** Returns unused units to their bucket at the store. */
-export function giveBack(account: ReplicaAccount, bucket: number, units: number, journal: LeaseJournal): void {
-  plus(account.mine, bucket, -units);
-  plus(account.adds, bucket, -units);
+export function returnUnits(account: ReplicaAccount, bucket: number, units: number, journal: LeaseJournal): void {
+  addTo(account.charged, bucket, -units);
+  addTo(account.unreported, bucket, -units);
   account.used -= units;
   if (account.outage !== null) account.outage.spent = Math.max(0, account.outage.spent - units);
-  noteTruth(account, bucket, journal);
+  journalBucket(account, bucket, journal);
 }
 
 /** Notes usage beyond what was reserved in the bucket. */
-export function owe(account: ReplicaAccount, bucket: number, units: number, journal: LeaseJournal): void {
-  account.owed += units;
+export function addOverrun(account: ReplicaAccount, bucket: number, units: number, journal: LeaseJournal): void {
+  account.overrun += units;
   account.used += units;
-  plus(account.overruns, bucket, units);
+  addTo(account.overrunByBucket, bucket, units);
   if (account.outage !== null) account.outage.spent += units;
-  noteTruth(account, bucket, journal);
+  journalBucket(account, bucket, journal);
 }
 
-/** The store has charged what was owed to its current bucket. */
-export function applyPaid(
+/** The store has charged an overrun to its current bucket. */
+export function overrunCharged(
   account: ReplicaAccount,
   bucketNow: number,
   units: number,
   overruns: ReadonlyMap<number, number>,
   journal: LeaseJournal,
 ): void {
-  plus(account.mine, bucketNow, units);
+  addTo(account.charged, bucketNow, units);
   for (const [bucket, part] of overruns) {
-    minus(account.overruns, bucket, part);
-    if (account.places.has(bucket)) noteTruth(account, bucket, journal);
+    subtractFrom(account.overrunByBucket, bucket, part);
+    if (account.places.has(bucket)) journalBucket(account, bucket, journal);
   }
-  if (account.places.has(bucketNow)) noteTruth(account, bucketNow, journal);
+  if (account.places.has(bucketNow)) journalBucket(account, bucketNow, journal);
 }
 
 /** Gives back the unspent units of the selected leases. Units already spent stay charged. */
@@ -272,29 +270,31 @@ export function dropLeases(account: ReplicaAccount, which: (lease: Lease) => boo
     account.idle -= lease.left;
     account.used -= lease.left;
     if (account.kind === "slots" || lease.left === 0) continue;
-    plus(account.mine, lease.bucket, -lease.left);
-    plus(account.adds, lease.bucket, -lease.left);
+    addTo(account.charged, lease.bucket, -lease.left);
+    addTo(account.unreported, lease.bucket, -lease.left);
   }
   account.leases = kept;
 }
 
-export function isOver(lease: Lease, { monoMs, wallMs }: Moment): boolean {
+export function hasEnded(lease: Lease, { monoMs, wallMs }: Moment): boolean {
   return monoMs >= lease.endsMonoMs || wallMs >= lease.endsWallMs;
 }
 
 /** What the store should have charged for this replica and bucket if the process died now. */
-export function truthOf(account: ReplicaAccount, bucket: number): number {
+export function chargedIfKilled(account: ReplicaAccount, bucket: number): number {
   let units =
-    (account.mine.get(bucket) ?? 0) - (account.unrecorded.get(bucket) ?? 0) + (account.overruns.get(bucket) ?? 0);
+    (account.charged.get(bucket) ?? 0) -
+    (account.unrecorded.get(bucket) ?? 0) +
+    (account.overrunByBucket.get(bucket) ?? 0);
   for (const lease of account.leases) if (lease.bucket === bucket) units -= lease.left;
   return units;
 }
 
 /** Writes what is true of a bucket to the journal and returns its place there. */
-export function noteTruth(account: ReplicaAccount, bucket: number, journal: LeaseJournal): number {
+export function journalBucket(account: ReplicaAccount, bucket: number, journal: LeaseJournal): number {
   if (account.kind === "slots") return -1;
   const place = account.places.get(bucket);
-  const truth = truthOf(account, bucket);
+  const truth = chargedIfKilled(account, bucket);
   if (place !== undefined) {
     journal.write(place, truth);
     return place;
@@ -309,12 +309,13 @@ export function noteTruth(account: ReplicaAccount, bucket: number, journal: Leas
  * before the answer arrives, nothing of that was used. The journal therefore says what is charged in the newest bucket
  * known here, and that nothing is charged in later ones.
  */
-export function noteAsked(account: ReplicaAccount, mayCharge: boolean, journal: LeaseJournal): void {
-  account.isUnderWay = true;
+export function noteSent(account: ReplicaAccount, mayCharge: boolean, journal: LeaseJournal): void {
+  account.isInFlight = true;
   if (account.kind === "slots" || !mayCharge) return;
   let newest = 0;
-  for (const of of [account.mine, account.places]) for (const bucket of of.keys()) if (bucket > newest) newest = bucket;
-  account.lastPlace = noteTruth(account, newest, journal);
+  for (const of of [account.charged, account.places])
+    for (const bucket of of.keys()) if (bucket > newest) newest = bucket;
+  account.lastPlace = journalBucket(account, newest, journal);
   if (account.lastPlace >= 0) journal.endsWith(account.lastPlace, true);
 }
 
@@ -322,12 +323,19 @@ export function noteAsked(account: ReplicaAccount, mayCharge: boolean, journal: 
 export function noteAnswered(account: ReplicaAccount, journal: LeaseJournal): void {
   if (account.lastPlace >= 0) journal.endsWith(account.lastPlace, false);
   account.lastPlace = -1;
-  account.isUnderWay = false;
+  account.isInFlight = false;
 }
 
 /** Whether the store's figure for the bucket is correct. */
-function isTold(
-  { isUnderWay, heldThere, adds, unrecorded, overruns, leases }: ReplicaAccount,
+function isReported(
+  {
+    isInFlight: isUnderWay,
+    heldAtStore: heldThere,
+    unreported: adds,
+    unrecorded,
+    overrunByBucket: overruns,
+    leases,
+  }: ReplicaAccount,
   bucket: number,
 ): boolean {
   return (
@@ -346,22 +354,22 @@ function closePlace(account: ReplicaAccount, bucket: number, place: number, jour
 }
 
 /** Frees the places of buckets whose figure at the store is correct, and forgets buckets that have left the window. */
-export function forgetTold(
+export function forgetReported(
   account: ReplicaAccount,
   storeNowMs: number,
   leaseLifeMs: number,
   journal: LeaseJournal,
 ): void {
   for (const [bucket, place] of account.places)
-    if (isTold(account, bucket)) closePlace(account, bucket, place, journal);
-  for (const [bucket, units] of account.mine) {
+    if (isReported(account, bucket)) closePlace(account, bucket, place, journal);
+  for (const [bucket, units] of account.charged) {
     const leaves = leavesAtMs(account, bucket, leaseLifeMs);
-    if (units === 0 || (leaves !== null && leaves <= storeNowMs && !account.adds.has(bucket)))
-      account.mine.delete(bucket);
+    if (units === 0 || (leaves !== null && leaves <= storeNowMs && !account.unreported.has(bucket)))
+      account.charged.delete(bucket);
   }
 }
 
-export function standingOf(account: ReplicaAccount, used = account.used - account.idle): AccountStatus {
+export function statusOf(account: ReplicaAccount, used = account.used - account.idle): AccountStatus {
   return {
     limit: account.limit,
     used: Math.max(0, used),
@@ -400,8 +408,8 @@ export function localRoom(
       account.inUse
     );
   if (storeNowMs < knownUntilMs) return share(Math.max(0, account.limit - knownUsed)) - spent;
-  let mine = account.owed;
-  for (const [bucket, units] of account.mine) {
+  let mine = account.overrun;
+  for (const [bucket, units] of account.charged) {
     const leaves = leavesAtMs(account, bucket, leaseLifeMs);
     if (leaves === null || leaves > storeNowMs) mine += units;
   }
