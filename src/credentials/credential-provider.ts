@@ -27,7 +27,7 @@ const NOTHING_TRIED: ReadonlySet<StoredCredential> = new Set();
 
 export function openCredentialProvider(options: CredentialProviderOptions): CredentialProvider {
   const rotation = openRotation(() => options.clock.monotonic());
-  const supply = openCredentialMaker(options);
+  const maker = openCredentialMaker(options);
 
   const setAside = (stored: StoredCredential, reason: RefusalReason, { providerId }: ResolveContext): void => {
     if (stored.fromCaller) return;
@@ -52,20 +52,20 @@ export function openCredentialProvider(options: CredentialProviderOptions): Cred
     const next =
       thrown.kind === "refused" || thrown.kind === "unusable" ? rotation.next(context.providerId, all, without) : null;
     if (next === null) throw exchangeError(thrown, stored, context);
-    return lendFirst(next, all, context, without);
+    return resolveFirst(next, all, context, without);
   };
 
-  const lendFirst = (
+  const resolveFirst = (
     stored: StoredCredential,
     all: readonly StoredCredential[],
     context: ResolveContext,
     tried: ReadonlySet<StoredCredential> = NOTHING_TRIED,
   ): Credential | Promise<Credential> => {
     try {
-      const lent = supply.take(stored, context.signal);
-      return lent instanceof Promise
-        ? lent.catch((thrown: unknown) => afterFault(thrown, stored, all, context, tried))
-        : lent;
+      const resolved = maker.take(stored, context.signal);
+      return resolved instanceof Promise
+        ? resolved.catch((thrown: unknown) => afterFault(thrown, stored, all, context, tried))
+        : resolved;
     } catch (thrown) {
       return afterFault(thrown, stored, all, context, tried);
     }
@@ -74,13 +74,13 @@ export function openCredentialProvider(options: CredentialProviderOptions): Cred
   return {
     resolve(all, context) {
       const stored = all.length === 1 ? all[0]! : rotation.next(context.providerId, all);
-      if (stored === null) throw new GatewayError("internal_error", "No credential was given to be lent.");
-      return lendFirst(stored, all, context);
+      if (stored === null) throw new GatewayError("internal_error", "There is no credential to resolve.");
+      return resolveFirst(stored, all, context);
     },
     refused(credential, reason, context) {
-      const stored = supply.originOf(credential);
+      const stored = maker.originOf(credential);
       if (stored === undefined) return;
-      supply.forget(credential);
+      maker.forget(credential);
       setAside(stored, reason, context);
     },
   };

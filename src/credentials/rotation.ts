@@ -39,49 +39,49 @@ export interface Rotation {
 }
 
 export function openRotation(monotonicMs: () => number): Rotation {
-  const standings = new BoundedCache<string, CredentialState>(MAX_STATES);
-  const known = new WeakMap<StoredCredential, { readonly providerId: string; readonly standing: CredentialState }>();
+  const states = new BoundedCache<string, CredentialState>(MAX_STATES);
+  const known = new WeakMap<StoredCredential, { readonly providerId: string; readonly state: CredentialState }>();
 
-  const standingOf = (providerId: string, stored: StoredCredential): CredentialState => {
+  const stateOf = (providerId: string, stored: StoredCredential): CredentialState => {
     const found = known.get(stored);
-    if (found?.providerId === providerId) return found.standing;
+    if (found?.providerId === providerId) return found.state;
     const key = `${providerId}:${fingerprint(stored)}`;
-    const standing = standings.get(key) ?? { current: 0, asideUntilMs: Number.NEGATIVE_INFINITY, strikes: 0 };
-    standings.set(key, standing);
-    known.set(stored, { providerId, standing });
-    return standing;
+    const state = states.get(key) ?? { current: 0, asideUntilMs: Number.NEGATIVE_INFINITY, strikes: 0 };
+    states.set(key, state);
+    known.set(stored, { providerId, state });
+    return state;
   };
 
   return {
     next(providerId, stored, excluded) {
       const nowMs = monotonicMs();
       let total = 0;
-      let chosen: { readonly stored: StoredCredential; readonly standing: CredentialState } | null = null;
-      let soonest: { readonly stored: StoredCredential; readonly standing: CredentialState } | null = null;
+      let chosen: { readonly stored: StoredCredential; readonly state: CredentialState } | null = null;
+      let soonest: { readonly stored: StoredCredential; readonly state: CredentialState } | null = null;
       for (const one of stored) {
         if (excluded?.has(one) === true) continue;
-        const standing = standingOf(providerId, one);
-        if (standing.asideUntilMs > nowMs) {
-          if (soonest === null || standing.asideUntilMs < soonest.standing.asideUntilMs)
-            soonest = { stored: one, standing };
+        const state = stateOf(providerId, one);
+        if (state.asideUntilMs > nowMs) {
+          if (soonest === null || state.asideUntilMs < soonest.state.asideUntilMs)
+            soonest = { stored: one, state };
           continue;
         }
         total += one.weight;
-        standing.current += one.weight;
-        if (chosen === null || standing.current > chosen.standing.current) chosen = { stored: one, standing };
+        state.current += one.weight;
+        if (chosen === null || state.current > chosen.state.current) chosen = { stored: one, state };
       }
       if (chosen === null) return soonest?.stored ?? null;
-      chosen.standing.current -= total;
+      chosen.state.current -= total;
       return chosen.stored;
     },
     setAside(providerId, stored, reason) {
-      const standing = standingOf(providerId, stored);
+      const state = stateOf(providerId, stored);
       const nowMs = monotonicMs();
-      if (standing.asideUntilMs > nowMs) return null;
-      if (nowMs - standing.asideUntilMs > FORGIVEN_MS) standing.strikes = 0;
-      const forMs = reason === "quota" ? QUOTA_MS : AUTHENTICATION_MS * 2 ** Math.min(standing.strikes, MAX_DOUBLINGS);
-      if (reason === "authentication") standing.strikes += 1;
-      standing.asideUntilMs = nowMs + forMs;
+      if (state.asideUntilMs > nowMs) return null;
+      if (nowMs - state.asideUntilMs > FORGIVEN_MS) state.strikes = 0;
+      const forMs = reason === "quota" ? QUOTA_MS : AUTHENTICATION_MS * 2 ** Math.min(state.strikes, MAX_DOUBLINGS);
+      if (reason === "authentication") state.strikes += 1;
+      state.asideUntilMs = nowMs + forMs;
       return forMs;
     },
   };

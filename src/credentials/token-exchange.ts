@@ -83,7 +83,7 @@ async function requestToken(
   now: () => number,
   signal: Cancellation,
 ): Promise<Issued> {
-  const askedAtMs = now();
+  const requestedAtMs = now();
   const limits = {
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     firstByteTimeoutMs: EXCHANGE_TIMEOUT_MS,
@@ -108,7 +108,7 @@ async function requestToken(
     }
     const answer = parsed(await response.body.text(MAX_ANSWER_BYTES));
     if (response.status < 200 || response.status > 299) throw refusal(response.status, answer, secrets);
-    return issued(answer, askedAtMs);
+    return issued(answer, requestedAtMs);
   } catch (thrown) {
     if (thrown instanceof UpstreamFault)
       throw new ExchangeFault(
@@ -136,23 +136,23 @@ function parsed(text: string): Answer {
  * is repeated.
  */
 function refusal(status: number, answer: Answer, secrets: readonly string[]): ExchangeFault {
-  const words = ["error", "error_description", "errorCode", "errorMessage"].flatMap((name) =>
+  const parts = ["error", "error_description", "errorCode", "errorMessage"].flatMap((name) =>
     typeof answer[name] === "string" ? [answer[name]] : [],
   );
-  const told = withoutSecrets(words.join(": "), secrets).slice(0, MAX_MESSAGE_CHARACTERS);
+  const description = withoutSecrets(parts.join(": "), secrets).slice(0, MAX_MESSAGE_CHARACTERS);
   const refused = status >= 400 && status < 500 && status !== 408 && status !== 429;
   return new ExchangeFault(
     refused ? "refused" : "failed",
-    `the token service answered ${status}${told === "" ? "" : `: ${told}`}`,
+    `the token service answered ${status}${description === "" ? "" : `: ${description}`}`,
   );
 }
 
-function issued(answer: Answer, askedAtMs: number): Issued {
+function issued(answer: Answer, requestedAtMs: number): Issued {
   const token = answer["access_token"];
   if (typeof token !== "string" || !TOKEN.test(token))
     throw new ExchangeFault("failed", "the token service's answer has no access_token");
   // Some versions of Entra write the seconds as text.
   const seconds = Number(answer["expires_in"] ?? DEFAULT_LIFE_S);
   const lifeS = seconds > 0 ? Math.min(seconds, MAX_LIFE_S) : DEFAULT_LIFE_S;
-  return { kind: "token", secret: token, issuedAtMs: askedAtMs, expiresAtMs: askedAtMs + lifeS * 1000 };
+  return { kind: "token", secret: token, issuedAtMs: requestedAtMs, expiresAtMs: requestedAtMs + lifeS * 1000 };
 }
