@@ -62,8 +62,7 @@ export function openRotation(monotonicMs: () => number): Rotation {
         if (excluded?.has(one) === true) continue;
         const state = stateOf(providerId, one);
         if (state.asideUntilMs > nowMs) {
-          if (soonest === null || state.asideUntilMs < soonest.state.asideUntilMs)
-            soonest = { stored: one, state };
+          if (soonest === null || state.asideUntilMs < soonest.state.asideUntilMs) soonest = { stored: one, state };
           continue;
         }
         total += one.weight;
