@@ -78,12 +78,12 @@ const PREFLIGHT_CURE = " Web pages may call only from the origins listed in cors
 
 export function createApp(context: AppContext): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  const ownMs = (c: Context<AppEnv>): number => context.clock.monotonic() - c.get("startedMs");
+  const elapsedMs = (c: Context<AppEnv>): number => context.clock.monotonic() - c.get("startedMs");
   const cors = (c: Context<AppEnv>) => corsHeaders(c.req.header("origin") ?? null, context.snapshot().corsOrigins);
   const reply = (c: Context<AppEnv>, body: JsonObject, status = 200): Response =>
     new Response(JSON.stringify(body), {
       status,
-      headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), ...cors(c), "content-type": "application/json" },
+      headers: { ...baseHeaders(c.get("traceId"), elapsedMs(c)), ...cors(c), "content-type": "application/json" },
     });
 
   app.use(async (c, next) => {
@@ -91,7 +91,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
     c.set("startedMs", context.clock.monotonic());
     await next();
   });
-  app.onError((thrown, c) => errorResponse(asGatewayError(thrown), c.get("traceId"), ownMs(c), cors(c)));
+  app.onError((thrown, c) => errorResponse(asGatewayError(thrown), c.get("traceId"), elapsedMs(c), cors(c)));
   app.notFound((c) => {
     const operation = unservedOperation(c.req.method, c.req.path);
     if (operation !== null) return context.refuseUnserved(operation, c.req.raw, c.env.peer);
@@ -113,12 +113,12 @@ export function createApp(context: AppContext): Hono<AppEnv> {
     };
     return new Response(null, {
       status: 204,
-      headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), ...allowed, ...preflight },
+      headers: { ...baseHeaders(c.get("traceId"), elapsedMs(c)), ...allowed, ...preflight },
     });
   });
 
   serveListings(app, context, reply);
-  serveAdmin(app, context, (c) => ({ ...baseHeaders(c.get("traceId"), ownMs(c)), ...cors(c) }));
+  serveAdmin(app, context, (c) => ({ ...baseHeaders(c.get("traceId"), elapsedMs(c)), ...cors(c) }));
   for (const path of CHAT_PATHS) refuseOthers(app, path, "POST");
 
   app.get("/healthz", (c) => reply(c, { status: "ok" }));
@@ -136,7 +136,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   app.get("/metrics", async (c) => {
     await requireInsider(c, context);
     const { text, contentType } = await context.metrics();
-    return new Response(text, { headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), "content-type": contentType } });
+    return new Response(text, { headers: { ...baseHeaders(c.get("traceId"), elapsedMs(c)), "content-type": contentType } });
   });
   for (const path of ["/healthz", "/readyz", "/metrics"]) refuseOthers(app, path, "GET");
   return app;

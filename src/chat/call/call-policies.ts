@@ -134,7 +134,7 @@ export class CallPolicies {
     const guards = this.#guardsAnywhere();
     const { scheduler } = this.#call;
     if (guards.length === 0 || scheduler === null) return;
-    const looked = scheduler.search(
+    const searching = scheduler.search(
       guards,
       charactersOf(messages),
       (guard) => guardedMessages(messages, guard),
@@ -147,7 +147,7 @@ export class CallPolicies {
         return prior;
       },
     );
-    const found = looked instanceof Promise ? await looked : looked;
+    const found = searching instanceof Promise ? await searching : searching;
     if (found === null) return;
     const before = this.#prior;
     this.#prior =

@@ -24,11 +24,11 @@ const LONG_TEXTS = 65_536;
 
 export class GuardScheduler {
   readonly #threads: GuardThreads;
-  readonly #asker: SearchContext;
+  readonly #context: SearchContext;
 
   constructor(threads: GuardThreads, context: SearchContext) {
     this.#threads = threads;
-    this.#asker = context;
+    this.#context = context;
   }
 
   /**
@@ -67,7 +67,7 @@ export class GuardScheduler {
 
   /** Returns null when the search did not finish. Rejects with the reason of the call's signal. */
   searchTexts(texts: Texts | PackedTexts, guards: readonly GuardPolicy[]): Promise<Matches | null> {
-    return this.#threads.search(texts, guards, this.#asker);
+    return this.#threads.search(texts, guards, this.#context);
   }
 
   /** Searches the chunks of one stream. */
@@ -75,7 +75,7 @@ export class GuardScheduler {
     const work = workOfGuards(guards);
     return work <= MOST_WORK_HERE
       ? openStreamHere(guards, onFinding, work)
-      : openStreamInThread(guards, onFinding, this.#threads, this.#asker);
+      : openStreamInThread(guards, onFinding, this.#threads, this.#context);
   }
 }
 

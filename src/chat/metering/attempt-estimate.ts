@@ -24,8 +24,8 @@ export interface CostEstimate {
 
 export function costEstimate(request: ChatRequest, at: PricedTarget, prices: CallPrices): CostEstimate {
   const price = prices.known(at);
-  const asked = askedOutput(request);
-  const bound = asked ?? at.target.facts.maxOutputTokens;
+  const requested = requestedOutput(request);
+  const bound = requested ?? at.target.facts.maxOutputTokens;
   const choices = request.params.n ?? 1;
   const prompted = promptTokens(request);
   const prompt = price?.rates.prompt == null ? null : rateFor(price.rates.prompt, prompted);
@@ -33,7 +33,7 @@ export function costEstimate(request: ChatRequest, at: PricedTarget, prices: Cal
   return {
     promptTokens: prompted,
     bound,
-    boundFrom: asked !== undefined ? "request" : bound === null ? null : "model",
+    boundFrom: requested !== undefined ? "request" : bound === null ? null : "model",
     choices,
     price,
     prompt,
@@ -61,13 +61,13 @@ export function comparableCost(request: ChatRequest, at: PricedTarget, prices: C
 export function estimateReservation(request: ChatRequest, at: PricedTarget, prices: CallPrices): ReservationEstimate {
   const { provider, target } = at;
   const { n = 1 } = request.params;
-  const asked = askedOutput(request);
+  const requested = requestedOutput(request);
   let prompt: number | null = null;
   return {
     requests: callsFor(request, provider, target.model),
     bound({ unit, assumeOutputTokens }) {
       prompt ??= promptTokens(request);
-      const output = asked ?? Math.min(target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
+      const output = requested ?? Math.min(target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
       if (unit === "tokens") return (prompt + output) * n;
       const price = prices.counted(request, at);
       const each = price === null ? null : costBound(prompt, output, 1, price.rates);
@@ -77,7 +77,7 @@ export function estimateReservation(request: ChatRequest, at: PricedTarget, pric
 }
 
 /** Returns the bound that the request sets for its answer. */
-function askedOutput({ params }: ChatRequest): number | undefined {
+function requestedOutput({ params }: ChatRequest): number | undefined {
   return params.max_completion_tokens ?? params.max_tokens ?? undefined;
 }
 

@@ -77,8 +77,8 @@ export function requireShortNames(body: JsonObject, { maxNameCharacters: max }: 
   }
 }
 
-function each(value: Json | undefined, look: (item: Json, index: number) => void): void {
-  if (Array.isArray(value)) (value as readonly Json[]).forEach(look);
+function each(value: Json | undefined, check: (item: Json, index: number) => void): void {
+  if (Array.isArray(value)) (value as readonly Json[]).forEach(check);
 }
 
 function requireShort(value: Json | undefined, path: string, max: number): void {
