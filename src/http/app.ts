@@ -136,7 +136,9 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   app.get("/metrics", async (c) => {
     await requireInsider(c, context);
     const { text, contentType } = await context.metrics();
-    return new Response(text, { headers: { ...baseHeaders(c.get("traceId"), elapsedMs(c)), "content-type": contentType } });
+    return new Response(text, {
+      headers: { ...baseHeaders(c.get("traceId"), elapsedMs(c)), "content-type": contentType },
+    });
   });
   for (const path of ["/healthz", "/readyz", "/metrics"]) refuseOthers(app, path, "GET");
   return app;

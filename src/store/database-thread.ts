@@ -38,13 +38,13 @@ export function answerRequests<Open extends { close(): Promise<void> }>(
 
 /** One thread, restarted after it ended by itself. It is a class because it lives as long as the store. */
 export class DatabaseThread<Method extends string> {
-  readonly #thread: RequestThread;
+  readonly #thread: RequestThread<Method>;
   readonly #name: string;
 
   /** `setup` is the thread's `workerData`; `name` begins sentences in messages. */
   constructor(program: URL, setup: unknown, name: string) {
     this.#name = name;
-    this.#thread = new RequestThread({
+    this.#thread = new RequestThread<Method>({
       program,
       setup,
       ended: (why) => new StoreError("unusable", `${name} ended${why}.`),

@@ -32,7 +32,8 @@ interface PendingRequest {
   readonly reject: (error: unknown) => void;
 }
 
-export class RequestThread {
+/** `Method` are the names of the requests that the program knows. */
+export class RequestThread<Method extends string> {
   readonly #options: RequestThreadOptions;
   readonly #pending = new Map<number, PendingRequest>();
   #worker: Worker | null = null;
@@ -56,7 +57,7 @@ export class RequestThread {
    * for `notify`.
    */
   request<T>(
-    method: string,
+    method: Method,
     args: readonly unknown[],
     transfer: readonly Transferable[] = [],
     onSent?: (id: number) => void,
@@ -71,11 +72,11 @@ export class RequestThread {
   }
 
   /** Sends a message that needs no reply, if the thread is running. */
-  notify(method: string, ...args: readonly unknown[]): void {
+  notify(method: Method, ...args: readonly unknown[]): void {
     this.#worker?.postMessage({ id: 0, method, args } satisfies ThreadRequest, []);
   }
 
-  /** With `asks`, sends a last request, `close`, and waits for its reply; otherwise ends the thread at once. */
+  /** With `isOrderly`, sends a last request, `close`, and waits for its reply; otherwise ends the thread at once. */
   async close(isOrderly: boolean): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

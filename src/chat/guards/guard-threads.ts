@@ -9,7 +9,7 @@ import type { CancelSignal } from "../../core/cancellation.ts";
 import { threadFile } from "../../core/thread-file.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
-import type { ChunksReply } from "./guard-worker.ts";
+import type { ChunksReply, GuardMethod } from "./guard-worker.ts";
 
 /** For which tenant guards search, and until when. */
 export interface SearchContext {
@@ -68,7 +68,7 @@ export function openGuardThreads({
   const threads = Array.from(
     { length: count },
     () =>
-      new RequestThread({
+      new RequestThread<GuardMethod>({
         program,
         setup: null,
         ended,
@@ -77,13 +77,13 @@ export function openGuardThreads({
   );
   let streams = 0;
 
-  const idlest = (): RequestThread =>
+  const idlest = (): RequestThread<GuardMethod> =>
     threads.reduce((best, thread) => (thread.pendingCount < best.pendingCount ? thread : best));
 
   const ask = async <T>(
-    thread: RequestThread,
+    thread: RequestThread<GuardMethod>,
     signal: CancelSignal | null,
-    method: string,
+    method: GuardMethod,
     args: readonly unknown[],
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<T | null> => {

@@ -27,6 +27,9 @@ import { GuardedChunks, splitChunk } from "./guarded-chunks.ts";
  */
 export const GUARD_CLOCK_MS = 2000;
 
+/** The requests that this thread knows. */
+export type GuardMethod = "search" | "take" | "drop" | "give_up";
+
 /** The result of a batch of chunks. Guards are given by their index in the list with which the stream was opened. */
 export interface ChunksReply {
   /** The chunks that may be sent, as JSON. */
@@ -100,7 +103,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
     );
   };
 
-  const methods: Readonly<Record<string, (id: number, ...args: never[]) => void>> = {
+  const methods: Readonly<Record<GuardMethod, (id: number, ...args: never[]) => void>> = {
     search(id, tenantId: string, guards: readonly SentGuard[], sent: Texts | PackedTexts) {
       const received = guards.map(receivedGuard);
       const texts = "units" in sent ? unpackTexts(sent) : sent;
@@ -137,7 +140,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
   };
   port.on("message", ({ id, method, args }: ThreadRequest) => {
     try {
-      methods[method]!(id, ...(args as never[]));
+      methods[method as GuardMethod](id, ...(args as never[]));
     } catch (thrown) {
       fail(id, thrown);
     }

@@ -5,15 +5,12 @@ import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { ChatAnswer } from "../../core/chat.ts";
 import { type LongBodyThread, ownMemory } from "./long-body-thread.ts";
-import { type PackedJson, unpackJson } from "./long-texts.ts";
+import { unpackJson } from "./long-texts.ts";
 import type {
-  AnswerFoundQuestion,
   AnswerQuestion,
   AnswerWithBody,
   CheckedAnswer,
   DecodeQuestion,
-  GatheredAnswer,
-  GatherQuestion,
   ReadAnswer,
   WrittenUnderGuards,
 } from "./written-answer.ts";
@@ -47,25 +44,29 @@ export interface LongAnswers {
 
 export function openLongAnswers(thread: LongBodyThread): LongAnswers {
   let last = 0;
-  const askAbout = <T extends object>(tenantId: string, method: string, question: DecodeQuestion): Promise<T> => {
+  const askAbout = <M extends "check" | "decode">(tenantId: string, method: M, question: DecodeQuestion) => {
     const bytes = ownMemory(question.bytes);
-    return thread.ask<T>(tenantId, method, { ...question, bytes }, [bytes.buffer as ArrayBuffer]);
+    return thread.ask<M>(tenantId, method, { ...question, bytes }, [bytes.buffer as ArrayBuffer]);
   };
-  const askAboutAll = <T extends object>(tenantId: string, method: string, question: AnswerQuestion): Promise<T> => {
+  const withOwnMemory = <Q extends AnswerQuestion>(
+    question: Q,
+  ): { readonly own: Q; readonly memory: ArrayBuffer[] } => {
     const answers = question.answers.map((one) => ({ ...one, bytes: ownMemory(one.bytes) }));
-    const memory = answers.map(({ bytes }) => bytes.buffer as ArrayBuffer);
-    return thread.ask<T>(tenantId, method, { ...question, answers }, memory);
+    return { own: { ...question, answers }, memory: answers.map(({ bytes }) => bytes.buffer as ArrayBuffer) };
   };
   return {
     check: (question, tenantId) => askAbout(tenantId, "check", question),
     async decode(question, tenantId) {
-      return (await unpackJson(await askAbout<PackedJson>(tenantId, "decode", question))) as unknown as ChatAnswer;
+      return (await unpackJson(await askAbout(tenantId, "decode", question))) as unknown as ChatAnswer;
     },
-    write: (question, tenantId) => askAboutAll(tenantId, "write", question),
+    write(question, tenantId) {
+      const { own, memory } = withOwnMemory(question);
+      return thread.ask(tenantId, "write", own, memory);
+    },
     async gather(question, guards, tenantId) {
       const answer = ++last;
-      const gatherQuestion: GatherQuestion = { ...question, answer, guards: guards.map(sentGuard) };
-      const { texts, ...read } = await askAboutAll<GatheredAnswer>(tenantId, "gather", gatherQuestion);
+      const { own, memory } = withOwnMemory({ ...question, answer, guards: guards.map(sentGuard) });
+      const { texts, ...read } = await thread.ask(tenantId, "gather", own, memory);
       const release = (): void => thread.send("release_gathered", answer);
       return {
         ...read,
@@ -78,10 +79,10 @@ export function openLongAnswers(thread: LongBodyThread): LongAnswers {
             release();
             throw thrown;
           }
-          return thread.ask<WrittenUnderGuards>(
+          return thread.ask(
             tenantId,
             "write_gathered",
-            { answer, matches } satisfies AnswerFoundQuestion,
+            { answer, matches },
             matches === null ? [] : [matches.numbers.buffer as ArrayBuffer],
           );
         },

@@ -5,6 +5,7 @@ import { isObject } from "../../core/json.ts";
 import { threadFile } from "../../core/thread-file.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
 import { openTenantQueue } from "../../wire/tenant-queue.ts";
+import type { LongBodyMethods } from "./long-body-worker.ts";
 import { type TransferredError, receivedError } from "./transferred-error.ts";
 
 /**
@@ -13,22 +14,27 @@ import { type TransferredError, receivedError } from "./transferred-error.ts";
  */
 export const LONG_BODY_BYTES = 524_288;
 
+export type LongBodyMethod = keyof LongBodyMethods;
+export type LongBodyQuestion<M extends LongBodyMethod> = Parameters<LongBodyMethods[M]>[0];
+export type LongBodyReply<M extends LongBodyMethod> = Awaited<ReturnType<LongBodyMethods[M]>>;
+
 export interface LongBodyThread {
   /** Transfers the given memory once it is the tenant's turn. Throws what the other thread threw. */
-  ask<T extends object | string>(
+  ask<M extends LongBodyMethod>(
     tenantId: string,
-    method: string,
-    question: unknown,
+    method: M,
+    question: LongBodyQuestion<M>,
     transfer?: readonly ArrayBuffer[],
-  ): Promise<T>;
-  send(method: string, question: unknown): void;
+  ): Promise<LongBodyReply<M>>;
+  /** Needs no reply. */
+  send<M extends LongBodyMethod>(method: M, question: LongBodyQuestion<M>): void;
   close(): Promise<void>;
 }
 
 const FAILED = "The gateway failed while it handled this request.";
 
 export function openLongBodyThread(): LongBodyThread {
-  const thread = new RequestThread({
+  const thread = new RequestThread<LongBodyMethod>({
     program: threadFile(import.meta.url, "chat/long-bodies/long-body-worker.ts"),
     setup: null,
     ended: (why) => new GatewayError("internal_error", FAILED, { detail: `the thread of long bodies ended${why}` }),
@@ -36,18 +42,18 @@ export function openLongBodyThread(): LongBodyThread {
   });
   const queue = openTenantQueue();
   return {
-    async ask<T extends object | string>(
+    async ask<M extends LongBodyMethod>(
       tenantId: string,
-      method: string,
-      question: unknown,
+      method: M,
+      question: LongBodyQuestion<M>,
       transfer: readonly ArrayBuffer[] = [],
-    ) {
+    ): Promise<LongBodyReply<M>> {
       const result = await queue.run(tenantId, () =>
-        thread.request<T | { readonly thrown: TransferredError }>(method, [question], transfer),
+        thread.request<LongBodyReply<M> | { readonly thrown: TransferredError }>(method, [question], transfer),
       );
       if (isObject(result) && isObject(result["thrown"]))
         throw receivedError(result["thrown"] as unknown as TransferredError);
-      return result as T;
+      return result as LongBodyReply<M>;
     },
     send: (method, question) => thread.notify(method, question),
     close: () => thread.close(false),

@@ -207,9 +207,10 @@ class HeldConversations {
   }
 }
 
-type Methods = Readonly<Record<string, (question: never) => unknown>>;
+/** The methods of this thread; those that throw pass the error on to the thread that asked. */
+export type LongBodyMethods = ReturnType<typeof methodsOf>;
 
-function methodsOf(held: HeldConversations, gathered: GatheredAnswers): Methods {
+function methodsOf(held: HeldConversations, gathered: GatheredAnswers) {
   return {
     open: (question: OpenQuestion) => held.open(question),
     encode: (question: EncodeQuestion) => held.encode(question),
@@ -231,7 +232,7 @@ function methodsOf(held: HeldConversations, gathered: GatheredAnswers): Methods 
 }
 
 /** Returns the bytes that are transferred instead of copied. */
-function bytesIn(method: string, result: unknown): Uint8Array | undefined {
+function bytesIn(method: keyof LongBodyMethods, result: unknown): Uint8Array | undefined {
   if (method === "encode") return (result as Partial<EncodedRequest>).request?.bytes;
   if (method === "texts") return (result as Partial<PackedTexts>).units;
   if (method === "check") return (result as Partial<CheckedAnswer>).bytes;
@@ -246,15 +247,16 @@ function bytesOf(body: AnswerBody | null | undefined): Uint8Array | undefined {
   return "packed" in body ? body.packed.texts.units : body.bytes;
 }
 
-async function answer({ id, method, args: [question] }: ThreadRequest, methods: Methods): Promise<void> {
+async function answer({ id, method, args: [question] }: ThreadRequest, methods: LongBodyMethods): Promise<void> {
+  const name = method as keyof LongBodyMethods;
   let result: unknown;
   try {
-    result = await methods[method]!(question as never);
+    result = await (methods[name] as (given: unknown) => unknown)(question);
   } catch (thrown) {
     result = { thrown: transferableError(thrown) };
   }
   if (id === 0) return;
-  const bytes = bytesIn(method, result);
+  const bytes = bytesIn(name, result);
   parentPort!.postMessage(
     { id, result } satisfies ThreadReply,
     bytes === undefined ? [] : [bytes.buffer as ArrayBuffer],

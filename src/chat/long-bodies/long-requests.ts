@@ -13,18 +13,14 @@ import type { EncodedRequest, Provider } from "../../providers/provider.ts";
 import type { Fetched, Place } from "../attempt/content-places.ts";
 import type { HeldFinding } from "../guards/guard-held.ts";
 import { outlineOf } from "./held-conversation.ts";
-import { type LongBodyThread, ownMemory } from "./long-body-thread.ts";
-import type {
-  CutMessages,
-  CutQuestion,
-  EncodeQuestion,
-  FillQuestion,
-  FoundQuestion,
-  Opened,
-  OpenQuestion,
-  PlacesQuestion,
-  FindingsQuestion,
-} from "./long-body-worker.ts";
+import {
+  type LongBodyMethod,
+  type LongBodyQuestion,
+  type LongBodyReply,
+  type LongBodyThread,
+  ownMemory,
+} from "./long-body-thread.ts";
+import type { Opened } from "./long-body-worker.ts";
 import { parseChatRequest } from "../request/parse.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
 import type { Fitting } from "../content/content-size.ts";
@@ -79,12 +75,12 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
   const held = new Map<number, { readonly bytes: number; readonly tenantId: string }>();
   let last = 0;
 
-  const ask = <T extends object | string>(
+  const ask = <M extends LongBodyMethod>(
     id: number,
-    method: string,
-    question: unknown,
+    method: M,
+    question: LongBodyQuestion<M>,
     transfer: readonly ArrayBuffer[] = [],
-  ): Promise<T> => thread.ask<T>(held.get(id)?.tenantId ?? "", method, question, transfer);
+  ): Promise<LongBodyReply<M>> => thread.ask(held.get(id)?.tenantId ?? "", method, question, transfer);
   const release = (id: number): void => {
     if (held.delete(id)) thread.send("release", id);
   };
@@ -105,50 +101,44 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
       const id = ++last;
       held.set(id, { bytes: bytes.length, tenantId });
       try {
-        const question: OpenQuestion = {
-          conversation: id,
-          bytes,
-          bounds,
-          maxOutlineCharacters: MAX_OUTLINE_CHARACTERS,
-        };
-        return withoutConversation(await ask<Opened>(id, "open", question, [bytes.buffer as ArrayBuffer]));
+        const question = { conversation: id, bytes, bounds, maxOutlineCharacters: MAX_OUTLINE_CHARACTERS };
+        return withoutConversation(await ask(id, "open", question, [bytes.buffer as ArrayBuffer]));
       } catch (thrown) {
         release(id);
         throw thrown;
       }
     },
     encode: (request, target, nowMs) =>
-      ask<EncodedRequest>(request.held!.id, "encode", {
+      ask(request.held!.id, "encode", {
         conversation: request.held!.id,
         outline: outlineOf(request),
         masks: request.held!.masks ?? [],
         fill: request.held!.fill ?? null,
         target,
         nowMs,
-      } satisfies EncodeQuestion),
+      }),
     async search(request, guards, search) {
       const { id } = request.held!;
-      const matches = await search(await ask<PackedTexts>(id, "texts", id));
-      const places = await ask<readonly number[]>(
+      const matches = await search(await ask(id, "texts", id));
+      const places = await ask(
         id,
         "found",
-        { conversation: id, guards: guards.map(sentGuard), matches } satisfies FoundQuestion,
+        { conversation: id, guards: guards.map(sentGuard), matches },
         matches === null ? [] : [matches.numbers.buffer as ArrayBuffer],
       );
       const all: HeldGuardFinding[] = [];
       // each place means a walk over the conversation, and takes a turn of the tenant
       for (const place of places) {
-        const findings = await ask<readonly HeldFinding[]>(id, "findings", {
+        const findings = await ask(id, "findings", {
           conversation: id,
           place,
-        } satisfies FindingsQuestion);
+        });
         for (const one of findings) all.push({ ...one, policy: guards[place]! });
       }
       // the findings of one search are in the order of the guards
       return all.toSorted((one, other) => one.at - other.at);
     },
-    places: ({ held: of }, { id: family }, model) =>
-      ask<readonly Place[]>(of!.id, "places", { conversation: of!.id, family, model } satisfies PlacesQuestion),
+    places: ({ held: of }, { id: family }, model) => ask(of!.id, "places", { conversation: of!.id, family, model }),
     async fill(request, places, fetched) {
       const own = fetched.map(({ mediaType, bytes }) => ({ mediaType, bytes: ownMemory(bytes) }));
       const { id } = request.held!;
@@ -156,16 +146,16 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
       await ask(
         id,
         "fill",
-        { conversation: id, fill, places, fetched: own } satisfies FillQuestion,
+        { conversation: id, fill, places, fetched: own },
         own.map(({ bytes }) => bytes.buffer as ArrayBuffer),
       );
       return { ...request, held: { ...request.held!, fill } };
     },
     async lastThatFit({ held: of }, characters) {
-      const { kept, ...fitting } = await ask<CutMessages>(of!.id, "cut", {
+      const { kept, ...fitting } = await ask(of!.id, "cut", {
         conversation: of!.id,
         characters,
-      } satisfies CutQuestion);
+      });
       return { ...fitting, kept: parseBoundedJson(kept) as readonly Json[] };
     },
     release: (request) => {

@@ -67,7 +67,8 @@ export function estimateReservation(request: ChatRequest, at: PricedTarget, pric
     requests: callsFor(request, provider, target.model),
     bound({ unit, assumeOutputTokens }) {
       prompt ??= promptTokens(request);
-      const output = requested ?? Math.min(target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
+      const output =
+        requested ?? Math.min(target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
       if (unit === "tokens") return (prompt + output) * n;
       const price = prices.counted(request, at);
       const each = price === null ? null : costBound(prompt, output, 1, price.rates);
