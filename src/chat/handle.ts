@@ -19,7 +19,7 @@ import { afterUnread, bodyText, isUnread, readBody } from "./call/read-body.ts";
 import { type Peers, ReceivedCall } from "./call/received-call.ts";
 import { replyNonStreamingRounds } from "./tools/non-streaming-rounds.ts";
 import { replyStreamedRounds } from "./tools/streamed-rounds.ts";
-import { replyStream, streaming } from "./answer/reply-stream.ts";
+import { replyStream, streaming } from "./stream/reply-stream.ts";
 import { replyNonStreaming, nonStreaming } from "./answer/reply-non-streaming.ts";
 import { ToolRounds } from "./tools/tool-rounds.ts";
 

@@ -1,5 +1,5 @@
 // Requests, targets and answers for the provider suite, on the way that they really go: parsed, fitted, encoded; decoded, made strict.
-import { StreamNormalizer } from "../../src/chat/answer/stream-normalizer.ts";
+import { StreamNormalizer } from "../../src/chat/stream/stream-normalizer.ts";
 import { fitRequest } from "../../src/chat/fit/fit.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { type AnswerFrame, nonStreamingAnswer } from "../../src/chat/answer/non-streaming-answer.ts";

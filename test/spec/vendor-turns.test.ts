@@ -2,7 +2,7 @@
 // (record 0006): Anthropic's blocks, plain and streamed, and those of Bedrock's Converse.
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/core/json.ts";
-import { StreamNormalizer } from "../../src/chat/answer/stream-normalizer.ts";
+import { StreamNormalizer } from "../../src/chat/stream/stream-normalizer.ts";
 import { bedrock } from "../../src/providers/bedrock/provider.ts";
 import { frameOf } from "../contract/provider-requests.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";

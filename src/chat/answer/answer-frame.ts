@@ -25,7 +25,7 @@ export function answerFrame(
 }
 
 /** The most attempts that a header lists, because proxies bound the size of a response head. */
-const MAX_TOLD = 32;
+const MAX_LISTED = 32;
 
 /** `target` is null when the head is sent before it is known which target will answer (promise 7.4). */
 export function answerHeaders(
@@ -42,7 +42,7 @@ export function answerHeaders(
     Object.assign(headers, providerHeaders(call.record));
     headers["x-gateway-attempts"] = String(call.record.attempts.length);
     if (call.mayDebug)
-      headers["x-gateway-attempt-list"] = JSON.stringify(call.record.attempts.slice(-MAX_TOLD).map(attemptSummary));
+      headers["x-gateway-attempt-list"] = JSON.stringify(call.record.attempts.slice(-MAX_LISTED).map(attemptSummary));
   }
   if (fitted !== null && fitted.dropped.length > 0) headers["x-gateway-dropped-params"] = fitted.dropped.join(",");
   if (call.record.warnings.length > 0) headers["x-gateway-warnings"] = call.record.warnings.join(",");

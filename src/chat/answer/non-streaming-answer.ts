@@ -75,7 +75,7 @@ export function nonStreamingAnswer(
     ),
     usage,
     usageEstimated: reported === null,
-    isEmpty: choices.every(saysNothing) && isNothing(finishReasons, reported),
+    isEmpty: choices.every(isWithoutContent) && isNothing(finishReasons, reported),
   };
 }
 
@@ -91,7 +91,7 @@ function isNothingAtAll(value: Json | undefined): boolean {
   return value === null || value === "" || (Array.isArray(value) && value.length === 0);
 }
 
-function saysNothing({ message }: WholeChoice): boolean {
+function isWithoutContent({ message }: WholeChoice): boolean {
   for (const name in message) if (name !== "role" && !isNothingAtAll(message[name])) return false;
   return true;
 }

@@ -165,8 +165,8 @@ function noteMade(
   { resolved, requests, meter }: OpenAttempt,
   call: Call,
 ): void {
-  const told = reportedModel(model, resolved);
-  for (const request of requests) request.answeredBy(told);
+  const reported = reportedModel(model, resolved);
+  for (const request of requests) request.answeredBy(reported);
   const isUsed = parts.length > 1 || !usageEstimated || !isEmpty;
   meter.readFrom((index) => (isUsed ? parts[index]! : null));
   // after the client has disconnected, the answer is read only for its usage
@@ -192,15 +192,15 @@ async function allChecked(
   attempt: OpenAttempt,
   call: Call,
 ): Promise<readonly CheckedBytes[]> {
-  const told = new Map<number, Usage | null>();
+  const usages = new Map<number, Usage | null>();
   attempt.meter.readFrom((index) => {
-    const usage = told.get(index) ?? null;
+    const usage = usages.get(index) ?? null;
     return usage === null ? null : { usage, isEstimated: false };
   });
   const checked = (open: OpenAnswer): Promise<CheckedBytes> =>
     closing(open, attempt, call, async () => {
       const read = await checkAnswer(await answerBytes(open, attempt, call), open, attempt.resolved, call);
-      told.set(attempt.requests.indexOf(open.request), read.usage);
+      usages.set(attempt.requests.indexOf(open.request), read.usage);
       return read;
     });
   try {

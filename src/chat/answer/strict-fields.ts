@@ -16,8 +16,8 @@ export function strictFinishReason(
   sameShape: boolean,
   legacyFunctions: boolean,
 ): FinishReason {
-  const said = !sameShape && reason === "stop" && hasToolCalls ? "tool_calls" : reason;
-  return legacyFunctions && hasToolCalls && said === "tool_calls" ? "function_call" : said;
+  const named = !sameShape && reason === "stop" && hasToolCalls ? "tool_calls" : reason;
+  return legacyFunctions && hasToolCalls && named === "tool_calls" ? "function_call" : named;
 }
 
 /**

@@ -1,20 +1,18 @@
-// Applies guards on the answer to the chunks of one stream, between the decoder and the stream normalizer: it returns
-// what may be sent by now, and the rest at the end. It needs only the guards, and so it can run in any thread.
+// The stage of guards in the stream normalizer: takes the repaired chunks of one stream, and returns what may be sent by
+// now, and the rest at the end. It needs only the guards, and so it can run in any thread.
 import type { GuardPolicy, GuardFinding } from "../../guards/guarded-text.ts";
-import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
+import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { StreamGuard } from "./guard-answer.ts";
 import { piecesOf } from "../long-bodies/long-events.ts";
-import { callOf, type CallState, takeDelta } from "../answer/tool-call-deltas.ts";
 
 interface GuardedChoice {
   readonly index: number;
-  readonly calls: CallState[];
+  /** The number of its tool calls. */
+  calls: number;
 }
 
 const TEXTS = ["reasoning_content", "content", "refusal"] as const;
-const TEXTS_BEFORE_DETAILS = ["reasoning_content"] as const;
-const TEXTS_AFTER_DETAILS = ["content", "refusal"] as const;
 /** Members of a choice that are not a vendor's own. */
 const KNOWN: ReadonlySet<string> = new Set([
   "index",
@@ -36,14 +34,7 @@ export class GuardedChunks {
 
   take(given: ChatChunk): ChatChunk {
     const chunk = this.#guard.chunk(given);
-    return Array.isArray(chunk.choices)
-      ? {
-          ...chunk,
-          choices: (chunk.choices as readonly ChunkChoice[]).map((choice) =>
-            isObject(choice) ? this.#takeChoice(choice) : choice,
-          ),
-        }
-      : chunk;
+    return { ...chunk, choices: chunk.choices.map((choice) => this.#takeChoice(choice)) };
   }
 
   /** Returns what guards still held back at the end of the stream. */
@@ -60,60 +51,43 @@ export class GuardedChunks {
   }
 
   #takeChoice(source: ChunkChoice): ChunkChoice {
-    const choice = this.#choiceOf(source.index);
+    const choice = this.#choiceOf(source.index ?? 0);
     const shown: Record<string, unknown> = { ...source };
-    if (isObject(source.delta)) shown["delta"] = this.#takeDelta(choice, source.delta);
+    if (source.delta !== undefined) shown["delta"] = this.#takeDelta(choice, source.delta);
     if (this.#guard.withholdsLogprobs && source.logprobs !== undefined) shown["logprobs"] = null;
     for (const name in source) if (!KNOWN.has(name)) shown[name] = this.#guard.whole(source[name], name);
     return shown as ChunkChoice;
   }
 
-  #choiceOf(given: unknown): GuardedChoice {
-    const index = typeof given === "number" ? given : 0;
+  #choiceOf(index: number): GuardedChoice {
     let choice = this.#choices.get(index);
-    if (choice === undefined) this.#choices.set(index, (choice = { index, calls: [] }));
+    if (choice === undefined) this.#choices.set(index, (choice = { index, calls: 0 }));
     return choice;
   }
 
   #takeDelta(choice: GuardedChoice, delta: ChunkDelta): ChunkDelta {
-    const spoken: Record<string, unknown> = {};
-    const take = (names: readonly (typeof TEXTS)[number][]): void => {
-      for (const name of names)
-        if (typeof delta[name] === "string")
-          spoken[name] = delta[name] === "" ? "" : this.#guard.take(textKey(choice, name), delta[name]);
-    };
-    take(TEXTS_BEFORE_DETAILS);
-    if (Array.isArray(delta.reasoning_details))
-      spoken["reasoning_details"] = this.#guard.details(
-        choice.index,
-        delta.reasoning_details as readonly ReasoningDetail[],
-      );
-    take(TEXTS_AFTER_DETAILS);
-    if (Array.isArray(delta.tool_calls))
-      spoken["tool_calls"] = (delta.tool_calls as readonly ToolCallDelta[]).map((call) =>
-        isObject(call) ? this.#takeCall(choice, call) : call,
-      );
-    return { ...this.#guard.others(choice.index, delta), ...spoken } as ChunkDelta;
+    const shown: Record<string, unknown> = { ...this.#guard.others(choice.index, delta) };
+    for (const name of TEXTS) {
+      const text = delta[name];
+      if (typeof text === "string") shown[name] = text === "" ? "" : this.#guard.take(textKey(choice, name), text);
+    }
+    if (isPresent(delta.reasoning_details))
+      shown["reasoning_details"] = this.#guard.details(choice.index, delta.reasoning_details);
+    if (isPresent(delta.tool_calls)) shown["tool_calls"] = delta.tool_calls.map((call) => this.#takeCall(choice, call));
+    return shown as ChunkDelta;
   }
 
-  /** Decides which tool call a delta continues. Each call gets an index of its own, and its id and name occur once. */
-  #takeCall({ index, calls }: GuardedChoice, delta: ToolCallDelta): ToolCallDelta {
-    const before = calls.length;
-    const call = callOf(calls, delta);
-    const isNew = calls.length > before;
-    const hadName = call.name !== "";
-    const given = takeDelta(call, delta);
-    const position = calls.indexOf(call);
-    if (!hadName && call.name !== "") this.#guard.name(call.name);
-    const text = given === "" ? "" : this.#guard.take(callKey(index, position), given, true);
-    const { id, function: called, ...rest } = delta;
-    const name = isObject(called) && !hadName && typeof called["name"] === "string" ? { name: called["name"] } : {};
-    return {
-      ...rest,
-      index: position,
-      ...(isNew && id !== undefined && { id }),
-      function: { ...name, arguments: text },
-    };
+  /** A name comes once, with the first delta of its call. */
+  #takeCall(choice: GuardedChoice, delta: ToolCallDelta): ToolCallDelta {
+    const { index = 0, function: called = {} } = delta;
+    const { name, arguments: text } = called;
+    choice.calls = Math.max(choice.calls, index + 1);
+    if (typeof name === "string") this.#guard.name(name);
+    const shown =
+      text === undefined || text === null || text === ""
+        ? ""
+        : this.#guard.take(callKey(choice.index, index), text, true);
+    return { ...delta, function: { ...called, arguments: shown } };
   }
 
   #rest({ index, calls }: GuardedChoice): readonly ChunkDelta[] {
@@ -126,12 +100,16 @@ export class GuardedChunks {
     const details = guard.endedDetails(index);
     if (details.length > 0) rest.push({ reasoning_details: details });
     rest.push(...guard.endedMembers(index));
-    calls.forEach((_, position) => {
-      const text = guard.end(callKey(index, position));
-      if (text !== "") rest.push({ tool_calls: [{ index: position, function: { arguments: text } }] });
-    });
+    for (let call = 0; call < calls; call++) {
+      const text = guard.end(callKey(index, call));
+      if (text !== "") rest.push({ tool_calls: [{ index: call, function: { arguments: text } }] });
+    }
     return rest;
   }
+}
+
+function isPresent<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined;
 }
 
 function textKey({ index }: GuardedChoice, name: string): string {
@@ -166,34 +144,40 @@ function charactersIn(value: unknown): number {
  * Members that arrive in one piece are not split.
  */
 export function splitChunk(chunk: ChatChunk, longest: number): readonly ChatChunk[] {
-  const { choices } = chunk;
-  if (!Array.isArray(choices) || charactersOf(chunk) <= longest) return [chunk];
-  const pieces: ChatChunk[] = [];
-  const bare = (choices as readonly ChunkChoice[]).map((choice) => {
-    if (!isObject(choice) || !isObject(choice.delta)) return choice;
-    const piece = (delta: JsonObject): void =>
-      void pieces.push({ choices: [{ index: choice.index, delta }] } as unknown as ChatChunk);
-    const left: Record<string, unknown> = { ...choice.delta };
-    for (const name of TEXTS) {
-      const text = choice.delta[name];
-      if (typeof text !== "string" || text === "") continue;
-      for (const cut of piecesOf(text, longest)) piece({ [name]: cut });
-      delete left[name];
-    }
-    if (Array.isArray(choice.delta.tool_calls)) {
-      for (const call of choice.delta.tool_calls as readonly ToolCallDelta[])
-        for (const part of splitCall(call, longest)) piece({ tool_calls: [part] });
-      delete left["tool_calls"];
-    }
-    return { ...choice, delta: left as ChunkDelta };
-  });
+  if (!Array.isArray(chunk.choices) || charactersOf(chunk) <= longest) return [chunk];
+  const choices = (chunk.choices as readonly ChunkChoice[]).flatMap((choice) => splitChoice(choice, longest));
+  if (choices.length === chunk.choices.length) return [chunk];
   // the chunk's identifying fields come first, and what ends the answer comes last
+  return choices.map((choice, at) =>
+    at === choices.length - 1
+      ? { ...chunk, choices: [choice] }
+      : at === 0
+        ? { ...chunk, usage: null, choices: [choice] }
+        : { choices: [choice] },
+  );
+}
+
+function splitChoice(choice: ChunkChoice, longest: number): readonly ChunkChoice[] {
+  if (!isObject(choice) || !isObject(choice.delta)) return [choice];
+  const { index, delta } = choice;
+  const pieces: ChunkDelta[] = [];
+  const rest: Record<string, unknown> = { ...delta };
+  for (const name of TEXTS) {
+    const text = delta[name];
+    if (typeof text !== "string" || text === "") continue;
+    for (const piece of piecesOf(text, longest)) pieces.push({ [name]: piece });
+    delete rest[name];
+  }
+  if (Array.isArray(delta.tool_calls)) {
+    for (const call of delta.tool_calls as readonly ToolCallDelta[])
+      for (const piece of splitCall(call, longest)) pieces.push({ tool_calls: [piece] });
+    delete rest["tool_calls"];
+  }
   return pieces.length === 0
-    ? [chunk]
+    ? [choice]
     : [
-        { ...chunk, usage: null, choices: bare.map((choice) => ({ index: choice.index, delta: {} })) } as ChatChunk,
-        ...pieces,
-        { ...chunk, choices: bare },
+        ...pieces.map((piece) => ({ ...(index !== undefined && { index }), delta: piece })),
+        { ...choice, delta: rest as ChunkDelta },
       ];
 }
 

@@ -200,11 +200,6 @@ export class RoundAccumulator {
     return unique;
   }
 
-  /** Tells whether calls of this function run in the gateway. */
-  hides(name: string): boolean {
-    return !this.#shown.isShown(name);
-  }
-
   /**
    * Adds a function call; `id` must come from `callId`. Returns null if the client has no room for the call. Throws
    * `upstream_invalid_response` for too many calls.

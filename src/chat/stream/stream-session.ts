@@ -33,7 +33,7 @@ export interface Sending {
 }
 
 /** Releases a stream whose client disconnected before it received the first text. */
-function letGo(sending: Sending): void {
+function release(sending: Sending): void {
   sending.cancel();
   sending.settle("cancelled");
 }
@@ -57,12 +57,12 @@ export class StreamSession {
   #keepAlive: ReturnType<typeof setTimeout> | undefined;
   #lastSentMs = 0;
   /** `null` when no integration is notified of the pieces. */
-  readonly #tellPiece: ((characters: number, atMs: number) => void) | null;
+  readonly #onPiece: ((characters: number, atMs: number) => void) | null;
 
   constructor(begun: Promise<Sending>, call: Call) {
     this.#begun = begun;
     this.#call = call;
-    this.#tellPiece = call.context.integrations?.chunks?.(call.record) ?? null;
+    this.#onPiece = call.context.integrations?.chunks?.(call.record) ?? null;
     // a failure must not be unhandled while only the head is awaited
     begun.then(
       (sending) => (this.#untaken = sending),
@@ -122,7 +122,7 @@ export class StreamSession {
           if (text.length < LONG_EVENT) controller.enqueue(text);
           else await this.#enqueueInTurns(controller, text);
           this.#call.content?.sent(text);
-          if (this.#tellPiece !== null && !this.#over) this.#tellPiece(text.length, this.#call.clock.elapsedMs());
+          if (this.#onPiece !== null && !this.#over) this.#onPiece(text.length, this.#call.clock.elapsedMs());
           // until the client reads again, the gateway waits for it
           this.#awaitsClient = true;
           this.#call.clock.waitBegins();
@@ -215,7 +215,7 @@ export class StreamSession {
     if (this.#sending !== null) {
       this.#sending.note();
       this.#sending.settle(outcome);
-    } else this.#begun.then(letGo, () => {});
+    } else this.#begun.then(release, () => {});
     this.#call.lifetime.publish();
   }
 

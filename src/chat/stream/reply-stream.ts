@@ -9,9 +9,9 @@ import { createAwsEventStreamParser } from "../../wire/aws-event-stream.ts";
 import { createNdjsonParser } from "../../wire/ndjson.ts";
 import { createSseParser } from "../../wire/sse.ts";
 import { nextTurn } from "../../wire/turn.ts";
-import { answerFrame, answerHeaders } from "./answer-frame.ts";
+import { answerFrame, answerHeaders } from "../answer/answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
-import { decoderWithoutKeys } from "./answer-keys.ts";
+import { decoderWithoutKeys } from "../answer/answer-keys.ts";
 import {
   besideFailure,
   closeAttempt,
@@ -30,7 +30,7 @@ import type { Resolved } from "../plan/resolve-target.ts";
 import { splitChunk } from "../guards/guarded-chunks.ts";
 import { LONG_EVENT } from "../long-bodies/long-events.ts";
 import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
-import { readAnswer, TURNS_BYTES } from "./read-answer.ts";
+import { readAnswer, TURNS_BYTES } from "../answer/read-answer.ts";
 import { StreamNormalizer } from "./stream-normalizer.ts";
 import { type Sending, StreamSession } from "./stream-session.ts";
 
@@ -66,18 +66,13 @@ export function streaming(call: Call, begin: () => RoundAccumulator | null = () 
 async function tryStream(attempt: OpenAttempt, call: Call, accumulator: RoundAccumulator | null): Promise<BegunStream> {
   const { fitted, resolved, route, outputGuards, requests, lifetime } = attempt;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
-  const normalizer = new StreamNormalizer(
-    answerFrame(call, fitted, resolved, route),
-    includeUsage,
-    outputGuards.length > 0,
-    accumulator,
-  );
+  const normalizer = new StreamNormalizer(answerFrame(call, fitted, resolved, route), includeUsage, accumulator);
   const usage = () => normalizer.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
   attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer));
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
     if (/^application\/json/i.test(open.response.header("content-type") ?? ""))
-      return tellPlain(open, resolved, call, writer, guarded, usage);
+      return jsonAnswerStream(open, resolved, call, writer, guarded, usage);
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
     return openAnswerStream(
       open.response.body,
@@ -109,7 +104,7 @@ async function tryStream(attempt: OpenAttempt, call: Call, accumulator: RoundAcc
     if (failure !== undefined) throw failure;
     for (const request of requests) {
       request.firstContent();
-      request.answeredBy(reportedModel(normalizer.toldModel, resolved));
+      request.answeredBy(reportedModel(normalizer.reportedModel, resolved));
     }
     return { stream, normalizer, accumulator, held, usage };
   } catch (thrown) {
@@ -121,12 +116,12 @@ async function tryStream(attempt: OpenAttempt, call: Call, accumulator: RoundAcc
 /** Reports to the attempt's lifetime when content arrives, even where the written chunks yield no text. */
 function listening(normalizer: StreamNormalizer, lifetime: AttemptLifetime): ChunkWriter {
   return {
-    write(chunk) {
-      const text = normalizer.write(chunk);
+    repair(chunk) {
+      const repaired = normalizer.repair(chunk);
       if (!lifetime.hasContent && normalizer.hasGenerated) lifetime.contentCame();
-      return text;
+      return repaired;
     },
-    hear: (chunk) => normalizer.hear(chunk),
+    serialize: (chunk) => normalizer.serialize(chunk),
     get isComplete() {
       return normalizer.isComplete;
     },
@@ -186,8 +181,8 @@ function fannedStream(
   );
   const merged = mergedStream(streams, () => {
     const summed = summedUsage(writers.map((writer) => writer.reportedUsage));
-    const told = summed === null ? "" : normalizer.write({ choices: [], usage: summed });
-    return told + normalizer.finish(meter.usage!.usage);
+    const text = summed === null ? "" : normalizer.write({ choices: [], usage: summed });
+    return text + normalizer.finish(meter.usage!.usage);
   });
   const cancel = (): void => {
     merged.cancel();
@@ -217,7 +212,7 @@ function attributed(stream: AnswerStream, { request }: OpenAnswer, attempt: Open
 /**
  * Streams the answer of a server that ignores `stream` and answers with JSON. A long answer is sent in several chunks.
  */
-function tellPlain(
+function jsonAnswerStream(
   open: OpenAnswer,
   resolved: Resolved,
   call: Call,
@@ -226,11 +221,10 @@ function tellPlain(
   usage: () => Usage,
 ): AnswerStream {
   let rest: ChatChunk[] | null = null;
-  const write = (chunks: readonly ChatChunk[]): string => chunks.map((one) => writer.write(one)).join("");
-  const shown = async (chunk: ChatChunk): Promise<string> => {
-    if (guarded === null) return writer.write(chunk);
-    writer.hear(chunk);
-    return write(await guarded.take([chunk]));
+  const serialize = (chunks: readonly ChatChunk[]): string => chunks.map((one) => writer.serialize(one)).join("");
+  const write = async (chunk: ChatChunk): Promise<string> => {
+    const repaired = [writer.repair(chunk)];
+    return serialize(guarded === null ? repaired : await guarded.take(repaired));
   };
   return {
     cancel() {
@@ -241,8 +235,9 @@ function tellPlain(
     async next() {
       rest ??= await chunksOf(open, resolved, call);
       for (let chunk = rest.shift(); chunk !== undefined; chunk = rest.shift()) {
-        let text = await shown(chunk);
-        if (rest.length === 0) text += (guarded === null ? "" : write(await guarded.end())) + writer.finish(usage());
+        let text = await write(chunk);
+        if (rest.length === 0)
+          text += (guarded === null ? "" : serialize(await guarded.end())) + writer.finish(usage());
         else await nextTurn();
         if (text !== "") return text;
       }
@@ -294,7 +289,7 @@ export function noteStream(
   const { recorder } = call;
   recorder.finished(normalizer);
   if (normalizer.isFinishInferred) recorder.finishInferred();
-  recorder.streamedBy(reportedModel(normalizer.toldModel, attempt.resolved));
+  recorder.streamedBy(reportedModel(normalizer.reportedModel, attempt.resolved));
   const used = attempt.meter.usage;
   if (used !== null) attempt.meter.charge(used);
 }

@@ -1,9 +1,8 @@
-// The tool calls of one choice of a stream: which call a delta continues, and how it is sent to the client: a dense
-// index, id, type and name once, arguments as text, and `{}` where there were none (docs/clients.md, S9 to S11).
+// The tool calls of one choice of a stream: which call a delta continues, and its strict form: a dense index, id, type
+// and name once, arguments as text (docs/clients.md, S9 to S11).
 import type { ToolCallDelta } from "../../core/chat.ts";
-import { isObject, type Json } from "../../core/json.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
-import type { AccumulatedCall } from "../tools/multi-round-answer.ts";
 
 export interface CallState {
   /** Assigned in the order of opening, so that a call whose name comes late or never leaves no gap; -1 before that. */
@@ -17,9 +16,8 @@ export interface CallState {
   hasArguments: boolean;
   /** All arguments received, up to a bound. */
   argumentText: string;
-  extra: Json | undefined;
-  /** The tool call in the turn of its round; `null` outside tool rounds. */
-  made: AccumulatedCall | null;
+  /** The vendor's own data that has not been sent yet. */
+  extra: JsonObject | undefined;
 }
 
 /**
@@ -30,7 +28,7 @@ const MAX_CALLS = 1024;
 /** The most characters of a call's arguments that are kept to check whether they are complete. */
 const MAX_KEPT_ARGUMENTS = 4 * 1024 * 1024;
 /** The most characters of a call's name or id; some servers put a signature in the id. */
-const MAX_WORD = 65_536;
+const MAX_NAME = 65_536;
 
 /**
  * Returns the call that a delta continues or begins; a new one is added to `calls`. It is found by its index, else by
@@ -43,7 +41,7 @@ export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
   if (known !== undefined) return known;
   if (calls.length >= MAX_CALLS)
     throw new MalformedAnswer(`The provider's answer has more than ${MAX_CALLS} tool calls.`);
-  if (id !== null && id.length > MAX_WORD)
+  if (id !== null && id.length > MAX_NAME)
     throw new MalformedAnswer("The provider's answer has a tool call whose id is too long.");
   const call: CallState = {
     index: -1,
@@ -54,7 +52,6 @@ export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
     hasArguments: false,
     argumentText: "",
     extra: undefined,
-    made: null,
   };
   calls.push(call);
   return call;
@@ -84,7 +81,7 @@ function unnumberedCall(calls: readonly CallState[], delta: ToolCallDelta, id: s
   return namesAnother(delta, last) ? undefined : last;
 }
 
-/** Whether the client has seen the call. A call whose name has not come is not in the client's stream yet. */
+/** Whether the call has its name, and is part of the strict stream. */
 export function isOpened(call: CallState): boolean {
   return call.index >= 0;
 }
@@ -105,14 +102,14 @@ function namesAnother(delta: ToolCallDelta, open: CallState | undefined): boolea
 }
 
 /** Records what a delta contains, and returns its piece of arguments. Throws MalformedAnswer. */
-export function takeDelta(call: CallState, delta: ToolCallDelta): string {
-  const said = isObject(delta.function) ? delta.function : {};
-  const text = typeof said["arguments"] === "string" ? said["arguments"] : "";
-  if (delta.extra_content !== undefined && delta.extra_content !== null) call.extra = delta.extra_content as Json;
-  if (call.name === "" && typeof said["name"] === "string") {
-    if (said["name"].length > MAX_WORD)
+export function addDelta(call: CallState, delta: ToolCallDelta): string {
+  const called = isObject(delta.function) ? delta.function : {};
+  const text = typeof called["arguments"] === "string" ? called["arguments"] : "";
+  if (delta.extra_content !== undefined && delta.extra_content !== null) call.extra = delta.extra_content;
+  if (call.name === "" && typeof called["name"] === "string") {
+    if (called["name"].length > MAX_NAME)
       throw new MalformedAnswer("The provider's answer has a tool call whose name is too long.");
-    call.name = said["name"];
+    call.name = called["name"];
   }
   if (text !== "") {
     call.hasArguments = true;
@@ -136,31 +133,28 @@ export function isWholeCall({ name, argumentText }: CallState): boolean {
 }
 
 /** `taken` holds the ids of the stream so far, because no two calls may share one. */
-export function openingId(call: CallState, fallbackId: string, taken: Set<string>): string {
+export function uniqueCallId(call: CallState, fallbackId: string, taken: Set<string>): string {
   const wanted = call.sourceId ?? fallbackId;
   const id = taken.has(wanted) ? `${wanted}_${fallbackId}` : wanted;
   taken.add(id);
   return id;
 }
 
-/** Returns the first delta of a call. */
-export function openingDelta(call: CallState, id: string): string {
-  return `{"tool_calls":[{"index":${call.index},"id":${JSON.stringify(id)},"type":"function","function":{"name":${JSON.stringify(call.name)},"arguments":${JSON.stringify(call.held)}}${extraContent(call)}}]}`;
+/** Returns the first delta of a call, with the arguments that came before its name. */
+export function openingDelta(call: CallState, id: string): ToolCallDelta {
+  const { index, name, held } = call;
+  call.held = "";
+  return { index, id, type: "function", function: { name, arguments: held }, ...unsentExtra(call) };
 }
 
-export function argumentsDelta(call: CallState, text: string): string {
-  return `{"tool_calls":[{"index":${call.index},"function":{"arguments":${JSON.stringify(text)}}${extraContent(call)}}]}`;
+export function argumentsDelta(call: CallState, text: string): ToolCallDelta {
+  return call.extra === undefined
+    ? { index: call.index, function: { arguments: text } }
+    : { index: call.index, function: { arguments: text }, ...unsentExtra(call) };
 }
 
-/** Returns the first delta in the deprecated form, which has room for one call. */
-export function legacyOpeningDelta(call: CallState): string {
-  return `{"function_call":{"name":${JSON.stringify(call.name)},"arguments":${JSON.stringify(call.held)}}}`;
-}
-
-export function legacyArgumentsDelta(text: string): string {
-  return `{"function_call":{"arguments":${JSON.stringify(text)}}}`;
-}
-
-function extraContent(call: CallState): string {
-  return call.extra === undefined ? "" : `,"extra_content":${JSON.stringify(call.extra)}`;
+function unsentExtra(call: CallState): Pick<ToolCallDelta, "extra_content"> {
+  const { extra } = call;
+  call.extra = undefined;
+  return extra === undefined ? {} : { extra_content: extra };
 }

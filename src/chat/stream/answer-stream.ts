@@ -1,6 +1,7 @@
 // Translates the bytes of a provider's stream to the text of the client's stream, one read at a time, through parser,
-// decoder and stream normalizer. It stops at `[DONE]` or at the end of the bytes. An answer that is incomplete by then
-// was cut off, unless the protocol's own terminator came and the end can be inferred (promise 8.3).
+// decoder and stream normalizer, with guards between its stages. It stops at `[DONE]` or at the end of the bytes. An
+// answer that is incomplete by then was cut off, unless the protocol's own terminator came and the end can be inferred
+// (promise 8.3).
 import { GatewayError } from "../../core/errors.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isLongEvent, LONG_EVENT, readableEvents } from "../long-bodies/long-events.ts";
@@ -25,7 +26,7 @@ export interface AnswerStream {
 }
 
 /** The receiver of a stream's chunks: the stream normalizer, or one choice of it. */
-export type ChunkWriter = Pick<StreamNormalizer, "write" | "hear" | "isComplete" | "inferFinish" | "finish">;
+export type ChunkWriter = Pick<StreamNormalizer, "repair" | "serialize" | "isComplete" | "inferFinish" | "finish">;
 
 /**
  * A provider that sends without pause must not occupy the thread: after this many bytes, other calls get their turn.
@@ -55,54 +56,30 @@ export function openAnswerStream(
   /** Returns the text of the events up to `[DONE]` or a failure, which is stored. */
   async function translate(events: readonly SseEvent[]): Promise<string> {
     let out = "";
-    try {
-      for (const event of events) {
-        if (isDone(event)) break;
-        const chunks = decoder.push(event);
-        if (isLongEvent(event)) await nextTurn();
-        out += write(writer, chunks);
+    const serialize = (chunks: readonly ChatChunk[]): void => {
+      for (const chunk of chunks) {
+        out += writer.serialize(chunk);
         if (out.length > MAX_TEXT) throw tooMuch();
       }
-      if (ended) {
-        out += write(writer, decoder.end());
-        requireComplete();
-        out += writer.finish(usage());
-      }
-    } catch (thrown) {
-      failure = thrown;
-    }
-    return out;
-  }
-
-  /** Does the same with guards, which see the content before it is written. */
-  async function translateGuarded(events: readonly SseEvent[], under: StreamUnderGuards): Promise<string> {
-    let out = "";
-    const writeGuarded = async (chunks: readonly ChatChunk[]): Promise<void> => {
-      for (const chunk of chunks) writer.hear(chunk);
-      const shown = chunks.length === 0 ? chunks : under.take(chunks);
-      out += write(writer, shown instanceof Promise ? await shown : shown);
-      if (out.length > MAX_TEXT) throw tooMuch();
     };
+    const write = async (chunks: readonly ChatChunk[]): Promise<void> =>
+      serialize(guarded === null || chunks.length === 0 ? chunks : await guarded.take(chunks));
     try {
-      let chunks: ChatChunk[] = [];
+      const repaired: ChatChunk[] = [];
       try {
         for (const event of events) {
           if (isDone(event)) break;
-          chunks.push(...decoder.push(event));
+          for (const chunk of decoder.push(event)) repaired.push(writer.repair(chunk));
+          if (isLongEvent(event)) await nextTurn();
         }
       } finally {
         // the chunks before a failure in the same read are written first
-        const before = chunks;
-        chunks = [];
-        await writeGuarded(before);
+        await write(repaired);
       }
       if (ended) {
-        await writeGuarded(decoder.end());
+        await write(decoder.end().map((chunk) => writer.repair(chunk)));
         const isCut = !writer.isComplete && decoder.isTerminated !== true;
-        const rest = isCut ? [] : under.end();
-        // only after the guards have released everything is it known whether the tool calls of an answer without a
-        // finish reason are complete
-        out += write(writer, rest instanceof Promise ? await rest : rest);
+        if (guarded !== null && !isCut) serialize(await guarded.end());
         requireComplete();
         out += writer.finish(usage());
       }
@@ -152,7 +129,7 @@ export function openAnswerStream(
           ? await readableEvents(given)
           : { events: given, refusal: null };
         if (refusal !== null) ended = false;
-        const out = await (guarded === null ? translate(events) : translateGuarded(events, guarded));
+        const out = await translate(events);
         if (refusal !== null) failure ??= refusal;
         // a long text is encoded in a turn of its own
         if (out.length >= LONG_EVENT) await nextTurn();
@@ -168,12 +145,6 @@ export function openAnswerStream(
 
 function tooMuch(): MalformedAnswer {
   return new MalformedAnswer("The provider's stream sent more at once than the gateway accepts.");
-}
-
-function write(writer: ChunkWriter, chunks: readonly ChatChunk[]): string {
-  let out = "";
-  for (const chunk of chunks) out += writer.write(chunk);
-  return out;
 }
 
 function drain(body: UpstreamBody): void {

@@ -5,7 +5,7 @@ import { newTally, tokensOf } from "../../accounting/estimate.ts";
 import { type ChatChunk, type ChunkChoice, isFinishReason, type Usage } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
 import type { AnswerStream, ChunkWriter } from "./answer-stream.ts";
-import { strictUsage } from "./strict-fields.ts";
+import { strictUsage } from "../answer/strict-fields.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
 
 /** One of the streams, as a choice of the merged stream. */
@@ -33,14 +33,14 @@ export class ChoiceWriter implements ChunkWriter {
     return this.#usage;
   }
 
-  write(chunk: ChatChunk): string {
+  repair(chunk: ChatChunk): ChatChunk {
     if (isObject(chunk.usage)) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
     const given: readonly ChunkChoice[] = Array.isArray(chunk.choices)
       ? chunk.choices.filter((choice) => isObject(choice))
       : [];
     const choices = given.map((choice) => ({ ...choice, index: this.#index }));
     if (choices.some(({ finish_reason: finish }) => isFinishReason(finish))) this.#finished = true;
-    return this.#counted(() => this.#normalizer.write({ ...chunk, usage: null, choices }));
+    return this.#counted(() => this.#normalizer.repair({ ...chunk, usage: null, choices }));
   }
 
   inferFinish(): boolean {
@@ -48,17 +48,17 @@ export class ChoiceWriter implements ChunkWriter {
     return this.#finished;
   }
 
-  hear(chunk: ChatChunk): void {
-    this.#counted(() => this.#normalizer.hear(chunk));
+  serialize(chunk: ChatChunk): string {
+    return this.#normalizer.serialize(chunk);
   }
 
   /** Counts what the stream normalizer counts for this choice. */
-  #counted<T>(say: () => T): T {
+  #counted<T>(repair: () => T): T {
     const { ascii, other } = this.#normalizer.generated;
-    const said = say();
+    const repaired = repair();
     this.generated.ascii += this.#normalizer.generated.ascii - ascii;
     this.generated.other += this.#normalizer.generated.other - other;
-    return said;
+    return repaired;
   }
 
   /** Returns no text, because the merged stream has only one end. */

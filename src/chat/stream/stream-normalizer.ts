@@ -1,0 +1,144 @@
+// The stream normalizer: turns the lenient chunks of a decoder into the one strict form of stream that every client can
+// read, whatever the provider did (promises 8.1, 8.2 and 8.6 to 8.8; docs/clients.md, S1 to S28). This file puts its
+// stages together: vendor repair, guards, rounds, legacy functions, serialization (docs/design/stream-normalizer.md).
+import type { ChatChunk, FinishReason, Usage } from "../../core/chat.ts";
+import type { TokenTally } from "../../accounting/estimate.ts";
+import type { ToolActivity } from "../../core/tool.ts";
+import { type AnswerFrame, isNothing } from "../answer/non-streaming-answer.ts";
+import type { RoundAccumulator } from "../tools/multi-round-answer.ts";
+import { LegacyFunctionStage } from "./legacy-function-stage.ts";
+import { RoundStage } from "./round-stage.ts";
+import { StreamSerializer } from "./stream-serializer.ts";
+import type { StreamStage } from "./stream-stage.ts";
+import { VendorRepair } from "./vendor-repair.ts";
+
+/**
+ * The state of one stream. The output is whole server-sent events, without `[DONE]`. Guards may need time and another
+ * thread, so that the reader of the stream applies them between `repair` and `serialize` (answer-stream.ts).
+ */
+export class StreamNormalizer {
+  readonly #repair: VendorRepair;
+  readonly #rounds: RoundStage | null;
+  /** The stages between guards and serialization that this stream needs. */
+  readonly #stages: readonly StreamStage[];
+  readonly #serializer: StreamSerializer;
+  /** `null` when the answer has one round. */
+  readonly #round: RoundAccumulator | null;
+  /** The finish reasons that were written; `null` before the end. */
+  #written: readonly FinishReason[] | null = null;
+
+  constructor(frame: AnswerFrame, includeUsage: boolean, round: RoundAccumulator | null = null) {
+    this.#round = round;
+    this.#repair = new VendorRepair(frame, round !== null);
+    this.#rounds = round === null ? null : new RoundStage(round);
+    this.#stages = [
+      ...(this.#rounds === null ? [] : [this.#rounds]),
+      ...(frame.legacyFunctions ? [new LegacyFunctionStage()] : []),
+    ];
+    this.#serializer = new StreamSerializer(frame, includeUsage, round?.head ?? "");
+  }
+
+  /** The first stage. Throws MalformedAnswer when a bound is exceeded. */
+  repair(chunk: ChatChunk): ChatChunk {
+    return this.#repair.write(chunk);
+  }
+
+  /**
+   * The stages behind the guards. Returns the events for a repaired chunk; empty when it has nothing for a client.
+   * Throws MalformedAnswer when a bound is exceeded.
+   */
+  serialize(chunk: ChatChunk): string {
+    return this.#serializer.write(this.#shown(chunk));
+  }
+
+  /** All stages of a stream without guards. */
+  write(chunk: ChatChunk): string {
+    return this.serialize(this.repair(chunk));
+  }
+
+  /**
+   * Returns the last events of a complete stream: finish reasons, then the usage where it was requested. A tool round
+   * has none.
+   */
+  finish(total: Usage): string {
+    return this.#round === null ? this.end(total) : "";
+  }
+
+  /**
+   * `isCut` means that tool calls of the gateway were not run, so that the answer is incomplete. `members` are further
+   * members of the event with the finish reason, as JSON text.
+   */
+  end(total: Usage, isCut = false, members = ""): string {
+    this.#rounds?.end();
+    const last = this.#shown(this.#repair.end(isCut));
+    this.#written = last.choices.flatMap(({ finish_reason: finish }) => finish ?? []);
+    return this.#serializer.end(last, total, members);
+  }
+
+  /** Returns an event about what the gateway does between two rounds. */
+  activity(activity: ToolActivity): string {
+    return this.#serializer.activity(activity);
+  }
+
+  /**
+   * Called when the protocol's own terminator came while a choice has no finish reason. `source` restricts this to one
+   * choice. Returns true when the reason was inferred.
+   */
+  inferFinish(source: number | null = null): boolean {
+    return this.#repair.inferFinish(source);
+  }
+
+  #shown(chunk: ChatChunk): ChatChunk {
+    let shown = chunk;
+    for (const stage of this.#stages) shown = stage.write(shown);
+    return shown;
+  }
+
+  /** What was generated so far, for an estimate. */
+  get generated(): TokenTally {
+    return this.#repair.generated;
+  }
+  /** True once text, reasoning, a tool call, a refusal or a finish reason has come (promise 7.4). */
+  get hasContent(): boolean {
+    // calls of tools that the gateway runs are not shown
+    return this.#serializer.hasContent || (this.#repair.hasFinish && this.#round?.hasHidden !== true);
+  }
+  /** Whether the provider has generated something, even if a guard still holds it back. */
+  get hasGenerated(): boolean {
+    return this.#repair.hasGenerated || this.hasContent;
+  }
+  /** Whether the answer is complete and nothing at all was generated (promise 7.1). */
+  get isEmpty(): boolean {
+    return !this.#repair.hasGenerated && this.isComplete && isNothing(this.finishReasons, this.reportedUsage);
+  }
+  /** Whether the last events have been written. */
+  get isFinished(): boolean {
+    return this.#written !== null;
+  }
+  /** Whether at least one choice has begun, and every choice that began has its finish reason. */
+  get isComplete(): boolean {
+    return this.#repair.isComplete;
+  }
+  /** The provider's latest figures; `null` when it reported none. */
+  get reportedUsage(): Usage | null {
+    return this.#repair.reportedUsage;
+  }
+  /** The model that answered, as the provider reports it; `null` when it has reported none. */
+  get reportedModel(): string | null {
+    return this.#repair.reportedModel;
+  }
+  /** The beginning of every event. */
+  get head(): string {
+    return this.#serializer.head;
+  }
+  get finishReasons(): readonly (FinishReason | null)[] {
+    return this.#written ?? this.#repair.finishReasons;
+  }
+  get nativeFinishReasons(): readonly string[] {
+    return this.#repair.nativeFinishReasons;
+  }
+  /** Whether the stream ended without a finish reason, and one was inferred. */
+  get isFinishInferred(): boolean {
+    return this.#repair.isFinishInferred;
+  }
+}

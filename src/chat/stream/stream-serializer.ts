@@ -1,0 +1,163 @@
+// The last stage of the stream normalizer: strict chunks become server-sent events, one for each entry of `choices`. It
+// writes JSON text itself, because nearly all of a stream is one short delta after another.
+import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta, Usage } from "../../core/chat.ts";
+import type { Json } from "../../core/json.ts";
+import type { ToolActivity } from "../../core/tool.ts";
+import { type AnswerFrame, answerId, answerTime } from "../answer/non-streaming-answer.ts";
+import { isOpening } from "./stream-stage.ts";
+import { VendorFields } from "./vendor-fields.ts";
+
+const OPENING = '{"role":"assistant","content":""}';
+
+export class StreamSerializer {
+  readonly #frame: AnswerFrame;
+  readonly #includeUsage: boolean;
+  readonly #tail: string;
+  readonly #vendor = new VendorFields();
+  #head: string;
+  #hasContent = false;
+
+  /** `head` is empty unless the stream continues the events of an earlier round. */
+  constructor(frame: AnswerFrame, includeUsage: boolean, head: string) {
+    this.#frame = frame;
+    this.#includeUsage = includeUsage;
+    this.#tail = includeUsage ? ',"usage":null}\n\n' : "}\n\n";
+    this.#head = head;
+  }
+
+  /** The beginning of every event; empty before the first chunk with an id or a choice. */
+  get head(): string {
+    return this.#head;
+  }
+  /** Whether text, reasoning, a tool call, a refusal or an activity of a tool was written. */
+  get hasContent(): boolean {
+    return this.#hasContent;
+  }
+
+  /** Returns the events for a chunk; empty when it has nothing for a client. */
+  write(chunk: ChatChunk): string {
+    // Azure's chunk about the prompt comes first, without an id and without a choice
+    if (this.#head === "" && (chunk.choices.length > 0 || (typeof chunk.id === "string" && chunk.id !== "")))
+      this.#head = this.#headOf(chunk);
+    this.#vendor.take(chunk);
+    let out = "";
+    for (const choice of chunk.choices) out += this.#event(choice, "");
+    this.#vendor.keep(chunk);
+    return out;
+  }
+
+  /** Returns the last events: those of `chunk`, and the usage where it was requested. `extra` goes with finish reasons. */
+  end(chunk: ChatChunk, total: Usage, extra: string): string {
+    let out = "";
+    this.#vendor.takeWaiting();
+    for (const choice of chunk.choices) out += this.#event(choice, choice.finish_reason === undefined ? "" : extra);
+    if (this.#includeUsage) out += `${this.#head},"choices":[],"usage":${JSON.stringify(total)}}\n\n`;
+    return out;
+  }
+
+  /** Returns an event about what the gateway does between two rounds. */
+  activity(activity: ToolActivity): string {
+    this.#hasContent = true;
+    return `${this.#head},"x_gateway_mcp":${JSON.stringify(activity)},"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":null}]${this.#tail}`;
+  }
+
+  #headOf(chunk: ChatChunk): string {
+    const { traceId, nowSeconds, model, route } = this.#frame;
+    // the text is flattened once, because every event begins with it and would traverse a string composed of pieces
+    // again
+    return flat(
+      `data: {"id":${JSON.stringify(answerId(chunk.id, traceId))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, nowSeconds)},"model":${JSON.stringify(model)},"route":${JSON.stringify(route)},"x_gateway_trace_id":"${traceId}"`,
+    );
+  }
+
+  /** `members` are further members of the event, as JSON text. */
+  #event(choice: ChunkChoice, members: string): string {
+    const { index, delta, finish_reason: finish, logprobs } = choice;
+    const json = delta === undefined ? "" : deltaJson(delta);
+    const extra = extraMembers(choice);
+    const hasFinish = finish !== null && finish !== undefined;
+    const hasLogprobs = logprobs !== null && logprobs !== undefined;
+    if (json === "" && extra === "" && !hasFinish && !hasLogprobs) return "";
+    if (!this.#hasContent) this.#hasContent = json !== "" && json !== OPENING && delta!["annotations"] === undefined;
+    return `${this.#head}${this.#vendor.use()}${members},"choices":[{"index":${index},"delta":${json === "" ? "{}" : json},"logprobs":${hasLogprobs ? JSON.stringify(logprobs) : "null"},"finish_reason":${hasFinish ? `"${finish}"` : "null"}${extra}}]${this.#tail}`;
+  }
+}
+
+/** Returns the same text in one piece of memory. */
+function flat(text: string): string {
+  return Buffer.from(text).toString();
+}
+
+/** Returns the delta, which has one kind of content, as JSON; empty when it has nothing. */
+function deltaJson(delta: ChunkDelta): string {
+  const { content, tool_calls: calls, reasoning_content: reasoning, refusal } = delta;
+  if (typeof content === "string" && content !== "") return `{"content":${JSON.stringify(content)}}`;
+  if (calls !== null && calls !== undefined) return callsJson(calls);
+  if (typeof reasoning === "string" && reasoning !== "") return `{"reasoning_content":${JSON.stringify(reasoning)}}`;
+  if (typeof refusal === "string" && refusal !== "") return `{"refusal":${JSON.stringify(refusal)}}`;
+  return isOpening(delta) ? OPENING : membersJson(delta);
+}
+
+function callsJson([call]: readonly ToolCallDelta[]): string {
+  const json = call === undefined ? "" : callJson(call);
+  return json === "" ? "" : `{"tool_calls":[${json}]}`;
+}
+
+function membersJson(delta: ChunkDelta): string {
+  let members = "";
+  for (const name in delta) {
+    const value = delta[name];
+    if (value === null || value === undefined || isNothing(name, value)) continue;
+    members += `${members === "" ? "" : ","}${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  }
+  return members === "" ? "" : `{${members}}`;
+}
+
+/** Whether a member of the protocol is empty. A vendor's own member is sent as it is. */
+function isNothing(name: string, value: Json): boolean {
+  switch (name) {
+    case "role":
+    case "content":
+    case "refusal":
+    case "reasoning_content":
+      return true;
+    case "reasoning_details":
+      return Array.isArray(value) && value.length === 0;
+    case "function_call": {
+      const { name: called, arguments: text } = value as ToolCallDelta["function"] & object;
+      return typeof called !== "string" && text === "";
+    }
+    default:
+      return false;
+  }
+}
+
+/** A call comes once with its id and name; its other deltas are pieces of arguments. */
+function callJson({ index, id, function: called, extra_content: extra }: ToolCallDelta): string {
+  const extraJson = extra === undefined || extra === null ? "" : `,"extra_content":${JSON.stringify(extra)}`;
+  const { name, arguments: text } = called!;
+  if (typeof name === "string")
+    return `{"index":${index},"id":${JSON.stringify(id)},"type":"function","function":{"name":${JSON.stringify(name)},"arguments":${JSON.stringify(text)}}${extraJson}}`;
+  return text === "" && extraJson === ""
+    ? ""
+    : `{"index":${index},"function":{"arguments":${JSON.stringify(text)}}${extraJson}}`;
+}
+
+/** Returns a vendor's own members of a choice, as further members of the JSON object. */
+function extraMembers(choice: ChunkChoice): string {
+  let extra = "";
+  for (const name in choice) {
+    switch (name) {
+      case "index":
+      case "delta":
+      case "finish_reason":
+      case "logprobs":
+      case "message":
+        break;
+      default:
+        if (choice[name] !== null && choice[name] !== undefined)
+          extra += `,${JSON.stringify(name)}:${JSON.stringify(choice[name])}`;
+    }
+  }
+  return extra;
+}

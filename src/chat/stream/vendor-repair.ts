@@ -1,0 +1,349 @@
+// The first stage of the stream normalizer: repairs what providers do differently. Chunks come as a decoder yields them
+// and leave strict: each entry of `choices` is one event with one kind of content, the role comes first and once,
+// indexes are dense, and ids and names of tool calls come once (docs/clients.md, S1 to S28). Finish reasons are held
+// back until the end of the stream. What was generated is counted here, before guards hold any of it back.
+import { newTally, tally } from "../../accounting/estimate.ts";
+import {
+  type ChatChunk,
+  type ChunkChoice,
+  type ChunkDelta,
+  type FinishReason,
+  isFinishReason,
+  type ReasoningDetail,
+  type ToolCallDelta,
+  type Usage,
+} from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { MalformedAnswer } from "../../providers/provider.ts";
+import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
+import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "../answer/strict-fields.ts";
+import type { StreamStage } from "./stream-stage.ts";
+import {
+  addDelta,
+  argumentsDelta,
+  callOf,
+  type CallState,
+  isOpened,
+  isWholeCall,
+  openingDelta,
+  uniqueCallId,
+} from "./tool-call-deltas.ts";
+
+interface ChoiceState {
+  readonly index: number;
+  readonly calls: CallState[];
+  finish: FinishReason | null;
+  native: string | null;
+  /** Whether something was generated. */
+  hasGenerated: boolean;
+}
+
+const MAX_CHOICES = 128;
+/** The most characters of arguments that wait for the names of their calls, over the whole stream. */
+const MAX_HELD_ARGUMENTS = 4 * 1024 * 1024;
+const OPENING: ChunkDelta = { role: "assistant" };
+
+export class VendorRepair implements StreamStage {
+  /** What was generated so far, for an estimate. */
+  readonly generated = newTally();
+  readonly #frame: AnswerFrame;
+  /** A round has one choice, and the ids of its calls are made unique among all rounds in a later stage. */
+  readonly #isRound: boolean;
+  readonly #choices: ChoiceState[] = [];
+  readonly #bySource = new Map<number, ChoiceState>();
+  readonly #callIds = new Set<string>();
+  #hasGenerated = false;
+  #isFinishInferred = false;
+  #model: string | null = null;
+  #heldArguments = 0;
+  #usage: Usage | null = null;
+
+  constructor(frame: AnswerFrame, isRound: boolean) {
+    this.#frame = frame;
+    this.#isRound = isRound;
+  }
+
+  /** Whether something other than finish reasons has come. */
+  get hasGenerated(): boolean {
+    return this.#hasGenerated;
+  }
+  /** Whether a choice has its finish reason. */
+  get hasFinish(): boolean {
+    return this.#choices.some((choice) => choice.finish !== null);
+  }
+  /** Whether at least one choice has begun, and every choice that began has its finish reason. */
+  get isComplete(): boolean {
+    return this.#choices.length > 0 && this.#choices.every((choice) => choice.finish !== null);
+  }
+  get finishReasons(): readonly (FinishReason | null)[] {
+    return this.#choices.map((choice) => choice.finish);
+  }
+  get nativeFinishReasons(): readonly string[] {
+    return this.#choices.flatMap((choice) => (choice.native === null ? [] : [choice.native]));
+  }
+  /** Whether the stream ended without a finish reason, and one was inferred. */
+  get isFinishInferred(): boolean {
+    return this.#isFinishInferred;
+  }
+  /** The provider's latest figures; `null` when it reported none. */
+  get reportedUsage(): Usage | null {
+    return this.#usage;
+  }
+  /** The model that answered, as the provider reports it; `null` when it has reported none. */
+  get reportedModel(): string | null {
+    return this.#model;
+  }
+
+  write(chunk: ChatChunk): ChatChunk {
+    if (chunk.usage !== null && chunk.usage !== undefined) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
+    if (this.#model === null && isText(chunk["model"])) this.#model = chunk["model"];
+    const given: unknown = chunk.choices;
+    if (!Array.isArray(given)) return { ...chunk, choices: [] };
+    const choices = given as readonly ChunkChoice[];
+    // most chunks are strict already: one piece of a text or of arguments, and nothing else
+    if (choices.length === 1 && this.#addStrict(choices[0]!)) return chunk;
+    return { ...chunk, choices: choices.flatMap((choice) => (isObject(choice) ? this.#repaired(choice) : [])) };
+  }
+
+  /** Returns the events that end the choices. `isCut` means that a bound of the gateway has cut the answer. */
+  end(isCut: boolean): ChatChunk {
+    return { choices: this.#choices.flatMap((choice) => this.#ended(choice, isCut)) };
+  }
+
+  /**
+   * Called when the protocol's own terminator came while a choice has no finish reason. It is inferred where the
+   * provider sent none at all, something was generated, and every tool call is complete (promise 8.3). `source`
+   * restricts this to one choice. Returns true when the reason was inferred.
+   */
+  inferFinish(source: number | null): boolean {
+    const ending =
+      source === null ? this.#choices : this.#choices.filter((choice) => choice === this.#bySource.get(source));
+    if (
+      ending.length === 0 ||
+      ending.some((choice) => choice.finish !== null || !choice.hasGenerated || !choice.calls.every(isWholeCall))
+    )
+      return false;
+    for (const choice of ending) choice.finish = choice.calls.length > 0 ? "tool_calls" : "stop";
+    this.#isFinishInferred = true;
+    return true;
+  }
+
+  /** Counts a choice that needs no repair. Returns false for any other choice. */
+  #addStrict(source: ChunkChoice): boolean {
+    if (!isObject(source) || !isObject(source.delta)) return false;
+    const { index, finish_reason: finish, native_finish_reason: native, logprobs } = source;
+    if (isPresent(finish) || isPresent(native) || isPresent(logprobs)) return false;
+    const choice = this.#bySource.get(index as number);
+    if (choice === undefined || choice.index !== index) return false;
+    const content = onlyContent(source.delta);
+    if (content === null) return false;
+    if (typeof content === "object") return this.#addArguments(choice, content);
+    this.#count(choice, content);
+    return true;
+  }
+
+  /** Counts a piece of arguments that needs no repair. Returns false for any other delta of a call. */
+  #addArguments(choice: ChoiceState, delta: ToolCallDelta): boolean {
+    if (!isObject(delta) || isPresent(delta.id) || isPresent(delta.extra_content) || !isObject(delta.function))
+      return false;
+    const { name, arguments: text } = delta.function;
+    if (isPresent(name) || !isText(text)) return false;
+    const call = choice.calls.findLast(({ sourceIndex: index }) => index === delta.index);
+    if (call === undefined || call.index !== delta.index || call.extra !== undefined) return false;
+    tally(this.generated, addDelta(call, delta));
+    return true;
+  }
+
+  #repaired(source: ChunkChoice): readonly ChunkChoice[] {
+    const from = sourceIndex(source.index);
+    const known = this.#bySource.get(from);
+    if (known === undefined && this.#isRound && this.#choices.length > 0) return [];
+    const choice = known ?? this.#begin(from);
+    const { index } = choice;
+    const deltas = isObject(source.delta) ? this.#deltas(choice, source.delta) : [];
+    if (isFinishReason(source.finish_reason)) choice.finish ??= source.finish_reason;
+    if (typeof source.native_finish_reason === "string") choice.native = source.native_finish_reason;
+    const events: ChunkChoice[] = known === undefined ? [{ index, delta: OPENING }] : [];
+    // members of the choice are sent once, with the first of its events
+    const extras = choiceExtras(source);
+    if (extras !== null) events.push({ ...extras, index, delta: deltas.shift() ?? {} });
+    for (const delta of deltas) events.push({ index, delta });
+    return events;
+  }
+
+  /** A provider's own indexes are kept while they fit the number of choices requested; others are numbered in order. */
+  #begin(source: number): ChoiceState {
+    const isTaken = (index: number): boolean => this.#choices.some((other) => other.index === index);
+    let index = source;
+    if (source >= this.#frame.choices || isTaken(source)) for (index = 0; isTaken(index);) index++;
+    const choice: ChoiceState = { index, calls: [], finish: null, native: null, hasGenerated: false };
+    this.#choices.push(choice);
+    this.#bySource.set(source, choice);
+    return choice;
+  }
+
+  /** Returns one delta for each kind of content. */
+  #deltas(choice: ChoiceState, delta: ChunkDelta): ChunkDelta[] {
+    const { reasoning_content: reasoning, reasoning_details: details, content, refusal, tool_calls: calls } = delta;
+    const deltas: ChunkDelta[] = [];
+    if (isText(reasoning)) {
+      this.#count(choice, reasoning);
+      deltas.push({ reasoning_content: reasoning });
+    }
+    if (Array.isArray(details) && details.length > 0) {
+      this.#hasGenerated = choice.hasGenerated = true;
+      deltas.push({ reasoning_details: details as readonly ReasoningDetail[] });
+    }
+    if (isText(content)) {
+      this.#count(choice, content);
+      deltas.push({ content });
+    }
+    if (isText(refusal)) {
+      this.#count(choice, refusal);
+      deltas.push({ refusal });
+    }
+    if (Array.isArray(calls))
+      for (const call of calls as readonly ToolCallDelta[]) {
+        const repaired = isObject(call) ? this.#call(choice, call) : null;
+        if (repaired !== null) deltas.push({ tool_calls: [repaired] });
+      }
+    const annotations = strictAnnotations(delta["annotations"]);
+    if (annotations !== null) deltas.push({ annotations });
+    const members = vendorMembers(delta);
+    if (members !== null) {
+      this.#hasGenerated = choice.hasGenerated = true;
+      deltas.push(members);
+    }
+    return deltas;
+  }
+
+  #count(choice: ChoiceState, text: string): void {
+    tally(this.generated, text);
+    this.#hasGenerated = choice.hasGenerated = true;
+  }
+
+  /** Returns `null` while the call has no name, and for a delta that has nothing. */
+  #call(choice: ChoiceState, delta: ToolCallDelta): ToolCallDelta | null {
+    choice.hasGenerated = true;
+    const call = callOf(choice.calls, delta);
+    const text = addDelta(call, delta);
+    tally(this.generated, text);
+    if (isOpened(call)) return text === "" && call.extra === undefined ? null : argumentsDelta(call, text);
+    call.held += text;
+    this.#heldArguments += text.length;
+    if (this.#heldArguments > MAX_HELD_ARGUMENTS)
+      throw new MalformedAnswer("The provider's stream has too many arguments of tool calls before the calls' names.");
+    if (call.name === "") return null;
+    tally(this.generated, call.name);
+    this.#hasGenerated = true;
+    this.#heldArguments -= call.held.length;
+    const id = this.#callId(choice, call);
+    call.index = choice.calls.filter(isOpened).length;
+    return openingDelta(call, id);
+  }
+
+  #callId({ index, calls }: ChoiceState, call: CallState): string {
+    const place = `call_${this.#frame.traceId.slice(0, 20)}_${index}_`;
+    return this.#isRound
+      ? (call.sourceId ?? place + calls.indexOf(call))
+      : uniqueCallId(call, place + calls.filter(isOpened).length, this.#callIds);
+  }
+
+  #ended(choice: ChoiceState, isCut: boolean): readonly ChunkChoice[] {
+    const { index, calls, native } = choice;
+    if (isCut) choice.finish = "length";
+    const reason = strictFinishReason(choice.finish!, calls.some(isOpened), this.#frame.sameShape, false);
+    // a call without arguments gets an empty object, unless the answer was cut off before them
+    const empty = choice.finish === "length" ? [] : calls.filter((call) => isOpened(call) && !call.hasArguments);
+    return [
+      ...empty.map((call) => ({ index, delta: { tool_calls: [argumentsDelta(call, "{}")] } })),
+      { index, delta: {}, finish_reason: reason, ...(native !== null && { native_finish_reason: native }) },
+    ];
+  }
+}
+
+function sourceIndex(index: number | undefined): number {
+  return typeof index === "number" && Number.isInteger(index) && index >= 0 && index < MAX_CHOICES ? index : 0;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function isPresent(value: unknown): boolean {
+  return value !== null && value !== undefined;
+}
+
+/**
+ * Returns the content of a delta that has one piece of text, or one delta of a call, and at most a role beside it;
+ * `null` for any other delta.
+ */
+function onlyContent(delta: ChunkDelta): string | ToolCallDelta | null {
+  let content: string | ToolCallDelta | null = null;
+  for (const name in delta) {
+    const value = delta[name];
+    if (value === null || value === undefined || name === "role") continue;
+    switch (name) {
+      case "content":
+      case "refusal":
+      case "reasoning_content":
+        if (value === "") break;
+        if (typeof value !== "string" || content !== null) return null;
+        content = value;
+        break;
+      case "tool_calls":
+        if (!Array.isArray(value) || value.length !== 1 || content !== null) return null;
+        content = (value as unknown as readonly ToolCallDelta[])[0]!;
+        break;
+      default:
+        return null;
+    }
+  }
+  return content;
+}
+
+/** Returns the log probabilities and a vendor's own members of a choice; `null` when there are none. */
+function choiceExtras(choice: ChunkChoice): JsonObject | null {
+  let extras: Record<string, Json> | null = null;
+  for (const name in choice) {
+    const value = choice[name];
+    switch (name) {
+      case "index":
+      case "delta":
+      case "finish_reason":
+      case "native_finish_reason":
+      case "message":
+        break;
+      case "logprobs": {
+        const logprobs = strictLogprobs(choice.logprobs);
+        if (logprobs !== null) (extras ??= {})[name] = logprobs;
+        break;
+      }
+      default:
+        if (value !== null && value !== undefined) (extras ??= {})[name] = value;
+    }
+  }
+  return extras;
+}
+
+/** Returns a vendor's own members of a delta; `null` when there are none. */
+function vendorMembers(delta: ChunkDelta): ChunkDelta | null {
+  let members: Record<string, Json> | null = null;
+  for (const name in delta) {
+    const value = delta[name];
+    switch (name) {
+      case "role":
+      case "content":
+      case "refusal":
+      case "reasoning_content":
+      case "reasoning_details":
+      case "tool_calls":
+      case "function_call":
+      case "annotations":
+        break;
+      default:
+        if (value !== null && value !== undefined) (members ??= {})[name] = value;
+    }
+  }
+  return members;
+}
