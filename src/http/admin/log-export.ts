@@ -1,7 +1,7 @@
 // Exports the log as CSV or JSON Lines, page by page as the client reads, so that an export of any length holds only
 // one page in memory.
 import type { Json, JsonObject } from "../../core/json.ts";
-import { csvLine } from "../../accounting/usage-report.ts";
+import { csvLine } from "../../accounting/usage-sums.ts";
 import type { LogPage } from "../../store/calls.ts";
 import type { PageRequest } from "../../store/reader.ts";
 import { CALL_SHAPE, shownCall } from "./call-shapes.ts";

@@ -1,7 +1,7 @@
 // Reports of calls and their usage: sums by tenant, project, token, user, route, model and day as JSON and CSV, and
 // single calls with their records.
 import { z } from "zod";
-import { csvOf, shownRow, shownSums } from "../../accounting/usage-report.ts";
+import { csvOf, shownRow, shownSums } from "../../accounting/usage-sums.ts";
 import { nothingThere } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";

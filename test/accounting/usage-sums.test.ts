@@ -1,7 +1,7 @@
 // Reports as people and programs read them: exact figures, and CSV that no spreadsheet runs.
 import { describe, expect, test } from "bun:test";
 import { usd } from "../../src/accounting/price.ts";
-import { csvOf, latencyAt, shownSums } from "../../src/accounting/usage-report.ts";
+import { csvOf, latencyAt, shownSums } from "../../src/accounting/usage-sums.ts";
 import { LATENCY_BOUNDS_MS, type UsageSums } from "../../src/store/calls.ts";
 
 const NONE = [...LATENCY_BOUNDS_MS, 0].map(() => 0n);
