@@ -57,7 +57,12 @@ import { keepAuditPruned } from "./store/audit-settings.ts";
 import { keepContentsPruned, keepPruned } from "./store/call-settings.ts";
 import { type ContentStore, openContentStore } from "./store/content-store.ts";
 import type { CallStore } from "./store/calls.ts";
-import { openCalls, openDatabase, openEvents as openEventQueue, type SealedDatabase } from "./store/open-database.ts";
+import {
+  openCalls,
+  openDatabase,
+  openEvents as openEventQueue,
+  type EncryptedDatabase,
+} from "./store/open-database.ts";
 import type { ProxySettings } from "./wire/http-proxy.ts";
 import { createSocketUpstream } from "./wire/upstream-socket.ts";
 import type { UpstreamClient } from "./wire/upstream.ts";
@@ -317,7 +322,7 @@ async function drain(server: OpenServer, traffic: OpenTraffic, isOver: Promise<u
   return cut;
 }
 
-interface Storage extends SealedDatabase {
+interface Storage extends EncryptedDatabase {
   readonly calls: CallStore;
 }
 
@@ -345,18 +350,18 @@ async function openStorage({ options, environment, log, closing }: Base): Promis
   closing.beside(() => calls.close());
   const now = (): number => systemClock.now();
   closing.add(
-    keepPruned(calls, options.calls, now, (words) =>
-      log.warn({ error_detail: words }, "old calls could not be deleted"),
+    keepPruned(calls, options.calls, now, (message) =>
+      log.warn({ error_detail: message }, "old calls could not be deleted"),
     ),
   );
   closing.beside(
-    keepContentsPruned(calls, now, (words) =>
-      log.warn({ error_detail: words }, "old content of calls could not be deleted"),
+    keepContentsPruned(calls, now, (message) =>
+      log.warn({ error_detail: message }, "old content of calls could not be deleted"),
     ),
   );
   closing.beside(
-    keepAuditPruned(store, options.audit, now, (words) =>
-      log.warn({ error_detail: words }, "old rows of the audit log could not be deleted"),
+    keepAuditPruned(store, options.audit, now, (message) =>
+      log.warn({ error_detail: message }, "old rows of the audit log could not be deleted"),
     ),
   );
   return { ...database, calls };
@@ -388,12 +393,12 @@ async function openConfiguration(
 
 /** Warns once for each change. */
 function integrationsWatch(source: SnapshotSource, log: Log): () => void {
-  let told = JSON.stringify(source.configuration().integrations);
+  let reported = JSON.stringify(source.configuration().integrations);
   return () => {
     const now = JSON.stringify(source.configuration().integrations);
-    if (now !== told)
+    if (now !== reported)
       log.warn({ source: "file" }, "integrations have changed in the configuration: restart to apply them");
-    told = now;
+    reported = now;
   };
 }
 
@@ -409,11 +414,12 @@ interface Records {
 }
 
 /** Opens what is stored about calls: their costs, their content, and their counts for limits. */
-async function openRecords({ options, log, closing }: Base, { calls, sealer }: Storage): Promise<Records> {
-  const contents = openContentStore({ calls, sealer, now: () => systemClock.now() });
+async function openRecords({ options, log, closing }: Base, { calls, cipher }: Storage): Promise<Records> {
+  const contents = openContentStore({ calls, cipher, now: () => systemClock.now() });
   const contentLog = openContentLog({
     store: contents,
-    onProblem: (words) => log.warn({ error_detail: words }, "the content of calls could not be kept; this is retried"),
+    onProblem: (message) =>
+      log.warn({ error_detail: message }, "the content of calls could not be kept; this is retried"),
   });
   const countStore = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
   closing.add(() => countStore?.close());
@@ -434,7 +440,7 @@ async function openRecords({ options, log, closing }: Base, { calls, sealer }: S
         kept: () => counting.kept?.() ?? null,
       },
     }),
-    tell: (level, words, fields = {}) => log[level]({ ...fields }, words),
+    log: (level, message, fields = {}) => log[level]({ ...fields }, message),
   });
   // From here on the parts finish their pending work at close, and none needs another for that.
   closing.add(() => ledger.end(), LAST_ROWS_MS);
@@ -509,7 +515,7 @@ function openExternalClients(
     clock: systemClock,
     upstream,
     allowPrivateAddresses: () => source.current().allowPrivateAddresses,
-    tell: (level, words, fields) => log[level](fields, words),
+    log: (level, message, fields) => log[level](fields, message),
   });
   toolServers.configured(source.current().toolServers.keys);
   closing.beside(() => toolServers.close());
@@ -643,7 +649,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     clock: systemClock,
     upstream,
     allowPrivateAddresses: () => snapshot.allowPrivateAddresses,
-    tell: () => {},
+    log: () => {},
   });
   return {
     clock: systemClock,

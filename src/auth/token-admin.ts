@@ -306,36 +306,36 @@ function checkedRole(word: string): Role {
   );
 }
 
-function checkedPermissions(words: readonly string[]): readonly Permission[] {
-  const unknown = words.find((word) => !PERMISSIONS.some((permission) => permission === word));
+function checkedPermissions(names: readonly string[]): readonly Permission[] {
+  const unknown = names.find((word) => !PERMISSIONS.some((permission) => permission === word));
   if (unknown !== undefined)
     throw new Error(`Unknown permission ${JSON.stringify(unknown)}. The permissions are: ${listed(PERMISSIONS)}.`);
-  if (words.includes(OPS) && new Set(words).size > 1)
+  if (names.includes(OPS) && new Set(names).size > 1)
     throw new Error(
       "The permission ops cannot be combined with others: a token with it only has access to /metrics and /readyz?verbose.",
     );
-  return PERMISSIONS.filter((permission) => words.includes(permission));
+  return PERMISSIONS.filter((permission) => names.includes(permission));
 }
 
-function checkedPatterns(words: readonly string[], shape: RegExp, expected: string): readonly string[] {
-  const wrong = words.find((word) => !shape.test(word));
+function checkedPatterns(names: readonly string[], shape: RegExp, expected: string): readonly string[] {
+  const wrong = names.find((word) => !shape.test(word));
   if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong.slice(0, 100))} is invalid: ${expected}.`);
-  return checkedCount(words);
+  return checkedCount(names);
 }
 
-function checkedRanges(words: readonly string[]): readonly string[] {
-  const wrong = words.find((word) => !isIpRange(word));
+function checkedRanges(names: readonly string[]): readonly string[] {
+  const wrong = names.find((word) => !isIpRange(word));
   if (wrong !== undefined)
     throw new Error(
       `${JSON.stringify(wrong.slice(0, 100))} is not an address or address range: expected something like 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32.`,
     );
-  return checkedCount(words);
+  return checkedCount(names);
 }
 
-function checkedCount(words: readonly string[]): readonly string[] {
-  if (words.length > MAX_NARROWING)
+function checkedCount(names: readonly string[]): readonly string[] {
+  if (names.length > MAX_NARROWING)
     throw new Error(`An access token can be restricted to at most ${MAX_NARROWING} models, routes and addresses each.`);
-  return [...new Set(words)];
+  return [...new Set(names)];
 }
 
 function checkedName(name: string): string {
@@ -424,6 +424,6 @@ async function knownToken(idOrText: string, reader: Reader): Promise<AccessToken
   );
 }
 
-function listed(words: readonly string[], areMore = false): string {
-  return areMore ? `${words.join(", ")} and others` : words.join(", ");
+function listed(names: readonly string[], areMore = false): string {
+  return areMore ? `${names.join(", ")} and others` : names.join(", ");
 }

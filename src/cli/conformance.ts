@@ -86,13 +86,13 @@ async function resultOf(check: Check, caller: Caller, base: Base): Promise<Resul
     came: null,
     fault: thrown instanceof Error ? thrown.message : String(thrown),
   }));
-  const told = { check: check.id, title: check.title, ms: came === null ? null : Math.round(came.tookMs) };
-  if (fault !== null) return { ...told, outcome: "lost", note: fault };
+  const result = { check: check.id, title: check.title, ms: came === null ? null : Math.round(came.tookMs) };
+  if (fault !== null) return { ...result, outcome: "lost", note: fault };
   const error = came?.error ?? null;
   return error === null
-    ? { ...told, outcome: "kept", note: note ?? "" }
+    ? { ...result, outcome: "kept", note: note ?? "" }
     : {
-        ...told,
+        ...result,
         outcome: "refused",
         note: `${came!.status} ${error.code}: ${error.message.replaceAll(/\s+/g, " ").slice(0, 100)}`,
       };

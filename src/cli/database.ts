@@ -9,7 +9,7 @@ import {
   type DatabaseOptions,
   openDatabase,
   openExistingDatabase,
-  type SealedDatabase,
+  type EncryptedDatabase,
 } from "../store/open-database.ts";
 import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine } from "./output.ts";
@@ -24,7 +24,7 @@ export interface DatabaseFlags {
 export function withDatabase<T>(
   flags: DatabaseFlags,
   environment: Environment,
-  work: (database: SealedDatabase) => Promise<T>,
+  work: (database: EncryptedDatabase) => Promise<T>,
 ): Promise<T> {
   return using(openExistingDatabase({ ...placeOf(flags, environment), environment }), work);
 }
@@ -33,7 +33,7 @@ export function withDatabase<T>(
 export function withAnyDatabase<T>(
   flags: DatabaseFlags,
   environment: Environment,
-  work: (database: SealedDatabase, dataFolder: string) => Promise<T>,
+  work: (database: EncryptedDatabase, dataFolder: string) => Promise<T>,
 ): Promise<T> {
   const place = placeOf(flags, environment);
   return using(openDatabase({ ...place, environment }), (database) => work(database, place.dataFolder));
@@ -54,7 +54,10 @@ export async function create(flags: DatabaseFlags, environment: Environment): Pr
     );
 }
 
-async function using<T>(opened: Promise<SealedDatabase>, work: (database: SealedDatabase) => Promise<T>): Promise<T> {
+async function using<T>(
+  opened: Promise<EncryptedDatabase>,
+  work: (database: EncryptedDatabase) => Promise<T>,
+): Promise<T> {
   const database = await opened;
   try {
     return await work(database);

@@ -12,7 +12,7 @@ export async function rotate(flags: DatabaseFlags, environment: Environment): Pr
     return Promise.resolve(keys.file);
   });
   // The database is opened again, because its keys are read when it is opened.
-  const { resealed, unopened } = await withDatabase(flags, environment, ({ store }) => store.reseal());
+  const { rows: resealed, unopened } = await withDatabase(flags, environment, ({ store }) => store.reencrypt());
   if (flags.json === true) printJson({ resealed, unopened, key_file: file });
   else {
     printLine(`${resealed} ${resealed === 1 ? "row is" : "rows are"} encrypted with the newest master key.`);

@@ -22,7 +22,7 @@ export interface LedgerFlags {
 export function status(flags: LedgerFlags, environment: Environment): number {
   const found = statusOf(flags, environment);
   if (flags.json === true) {
-    printJson(found.map(told));
+    printJson(found.map(shown));
     return 0;
   }
   const rows = found.map(
@@ -45,7 +45,7 @@ export function status(flags: LedgerFlags, environment: Environment): number {
 export function verify(flags: LedgerFlags, environment: Environment): number {
   const found = statusOf(flags, environment);
   const damaged = found.filter(({ damages, gaps, setAside }) => damages.length + gaps.length + setAside.length > 0);
-  if (flags.json === true) printJson(damaged.map(told));
+  if (flags.json === true) printJson(damaged.map(shown));
   else {
     for (const { folder, damages, gaps, setAside } of damaged) {
       for (const { from, to } of gaps)
@@ -85,7 +85,7 @@ function wordsOf({ offset, bytes, isTail }: Damage): string {
     : `bytes ${offset} to ${offset + bytes} are damaged and lost`;
 }
 
-function told({
+function shown({
   folder,
   segments,
   bytes,

@@ -21,7 +21,7 @@ import { PERMISSIONS, type Principal, ROLES } from "../core/identity.ts";
 import type { Policy, PolicyTarget } from "../core/policy.ts";
 import type { PolicyOutcome } from "../core/record.ts";
 import { splitName } from "../routing/compile-routes.ts";
-import { toldCost } from "../guards/guard-search.ts";
+import { guardCost } from "../guards/guard-search.ts";
 import { compileGuard } from "../guards/compile-guard.ts";
 import { printJson, printLine } from "./output.ts";
 
@@ -100,11 +100,11 @@ export function policyTest({ file, request, json }: PolicyTestFlags, environment
 /** Only guards that cost more than this are printed; all classes together cost less. */
 const TOLD_STEPS = 2000;
 
-type GuardCost = { readonly policy: string } & ReturnType<typeof toldCost>;
+type GuardCost = { readonly policy: string } & ReturnType<typeof guardCost>;
 
 function costsOf({ policies }: PlacedPolicies): readonly GuardCost[] {
   return policies.flatMap(({ id, document: { guard } }) =>
-    guard === undefined ? [] : [{ policy: id, ...toldCost(compileGuard(guard).work) }],
+    guard === undefined ? [] : [{ policy: id, ...guardCost(compileGuard(guard).work) }],
   );
 }
 
@@ -315,12 +315,12 @@ function outcomeOf(spoke: readonly Spoken[], targets: readonly PolicyTarget[]): 
 const WORDS: Readonly<Record<Outcome, string>> = { allow: "allowed", deny: "denied", mask: "masked" };
 
 function print({ sample, outcome, spoke, expected, met }: Result): void {
-  const wanted =
+  const mismatch =
     expected === null
       ? ""
       : met === true
         ? " (as expected)"
         : ` (NOT as expected: ${WORDS[expected.outcome]}${expected.policy === undefined ? "" : ` by ${expected.policy}`})`;
-  printLine(`${sample}: ${WORDS[outcome]}${wanted}`);
+  printLine(`${sample}: ${WORDS[outcome]}${mismatch}`);
   for (const { policy, effect, at, why } of spoke) printLine(`  ${policy}: ${effect} at ${at}: ${why}`);
 }

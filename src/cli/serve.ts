@@ -18,9 +18,9 @@ export async function serve(flags: ServerFlags, environment: Environment, launch
   try {
     gateway = await openGateway(options, file, environment);
   } catch (thrown) {
-    const words = startFailure(thrown, options);
-    if (words === null) throw thrown;
-    printError(words);
+    const message = startFailure(thrown, options);
+    if (message === null) throw thrown;
+    printError(message);
     // The log's timer and the store would keep the process alive although it serves nothing.
     process.exit(1);
   }

@@ -88,10 +88,10 @@ function printReport({ seed, targets, health, faults, totals, calls }: Report): 
 function targetCells(row: TargetRow): readonly string[] {
   const others = [
     countsText(row.failures),
-    told(row.cancelled, "cancelled"),
-    told(row.hedges, "hedges"),
-    told(row.refused, "refused"),
-    told(row.shed, "shed"),
+    counted(row.cancelled, "cancelled"),
+    counted(row.hedges, "hedges"),
+    counted(row.refused, "refused"),
+    counted(row.shed, "shed"),
   ].filter((text) => text !== "");
   return [
     row.asked,
@@ -170,7 +170,7 @@ function countsText(counts: Counts): string {
     .join(", ");
 }
 
-function told(count: number, name: string): string {
+function counted(count: number, name: string): string {
   return count === 0 ? "" : `${count} ${name}`;
 }
 

@@ -102,7 +102,7 @@ async function shown(
         view = {
           ...view,
           away: {
-            words: wordsOf(thrown).replace(`The gateway at ${url} `, ""),
+            message: wordsOf(thrown).replace(`The gateway at ${url} `, ""),
             forMs: systemClock.monotonic() - awaySinceMs,
           },
         };
@@ -159,8 +159,8 @@ async function readPath(url: string, path: string, token: string | null): Promis
 
 function refusalWords(body: Json | undefined, status: number, url: string): string {
   const error: JsonObject | null = isObject(body) && isObject(body["error"]) ? body["error"] : null;
-  const said = typeof error?.["message"] === "string" ? error["message"] : `HTTP status ${status}`;
-  return `The gateway at ${url} cannot be read: ${said}${status === 401 || status === 403 ? " From another machine `dragoman top` needs a token with the permission ops, or a personal token of an operator (DRAGOMAN_TOKEN or --token)." : ""}`;
+  const message = typeof error?.["message"] === "string" ? error["message"] : `HTTP status ${status}`;
+  return `The gateway at ${url} cannot be read: ${message}${status === 401 || status === 403 ? " From another machine `dragoman top` needs a token with the permission ops, or a personal token of an operator (DRAGOMAN_TOKEN or --token)." : ""}`;
 }
 
 function parsed(text: string): Json | undefined {

@@ -17,7 +17,7 @@ import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { Variables } from "./expansion.ts";
 import { ConfigurationError } from "./problem.ts";
-import { MASTER_KEY_BYTES } from "./sealing.ts";
+import { MASTER_KEY_BYTES } from "./secret-cipher.ts";
 import { readSecretFile } from "./secret-file.ts";
 
 export interface MasterKeys {
@@ -87,9 +87,9 @@ export function addMasterKey(keys: MasterKeys): void {
 }
 
 function parseKeys(text: string, place: string): readonly Uint8Array[] {
-  const words = text.split(/[\s,]+/).filter((word) => word !== "" && !word.startsWith("#"));
-  if (words.length === 0) throw problem(place, `expected a key of 32 bytes in base64; ${CURE}`);
-  return words.map((word) => {
+  const entries = text.split(/[\s,]+/).filter((word) => word !== "" && !word.startsWith("#"));
+  if (entries.length === 0) throw problem(place, `expected a key of 32 bytes in base64; ${CURE}`);
+  return entries.map((word) => {
     const bytes = Buffer.from(word, "base64");
     if (bytes.length !== MASTER_KEY_BYTES || !/^[A-Za-z0-9+/_-]{43}=?$/.test(word))
       throw problem(place, `expected keys of 32 bytes in base64, the newest first; ${CURE}`);

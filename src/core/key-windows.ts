@@ -16,10 +16,10 @@ export class KeyWindows {
   readonly #beginnings: readonly string[];
 
   /** Each word must have at least two code units. */
-  constructor(words: readonly string[]) {
-    const length = Math.min(MAX_WINDOW, ...words.map((word) => word.length));
+  constructor(keys: readonly string[]) {
+    const length = Math.min(MAX_WINDOW, ...keys.map((word) => word.length));
     const steps = new Uint8Array(PAIRS).fill(length - 1);
-    const beginnings = [...new Set(words.map((word) => word.slice(0, length)))];
+    const beginnings = [...new Set(keys.map((word) => word.slice(0, length)))];
     for (const beginning of beginnings)
       for (let at = 1; at < length; at++) {
         const pair = pairAt(beginning, at);

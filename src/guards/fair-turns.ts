@@ -2,7 +2,7 @@
 // however much work one of them has. Work is a generator that pauses every few milliseconds; cancelled work ends at its
 // next pause.
 
-export interface Turns {
+export interface FairTurns {
   /**
    * `work` gets a clock of the time that it has itself taken. Its result is passed to `done`, an exception to `failed`.
    * The returned function cancels the work.
@@ -29,7 +29,7 @@ interface Task {
 const TURN_MS = 5;
 
 /** `pause` calls back after other events of the thread have been handled. */
-export function openTurns(now: () => number, pause: (resume: () => void) => void): Turns {
+export function openTurns(now: () => number, pause: (resume: () => void) => void): FairTurns {
   /** In the order of their turns. */
   const tenants = new Map<string, Task[]>();
   let isRunning = false;
@@ -72,7 +72,7 @@ export function openTurns(now: () => number, pause: (resume: () => void) => void
     add(tenantId, work, done, failed) {
       const task: Task = {
         steps: work(() => task.spentMs + (task.startedMs === null ? 0 : now() - task.startedMs)),
-        done: done,
+        done,
         failed,
         spentMs: 0,
         startedMs: null,

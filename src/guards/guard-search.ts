@@ -65,7 +65,7 @@ export function workOfGuards(guards: readonly GuardPolicy[]): number {
 const STEPS_OF_A_TENTH = 10_000_000;
 
 /** The cost of guards, as shown to their authors. */
-export function toldCost(work: number): {
+export function guardCost(work: number): {
   readonly steps_per_character: number;
   readonly worst_ms_per_1000_characters: number;
   readonly a_tenth_of_a_second_from_characters: number;

@@ -72,20 +72,20 @@ export class GuardedText implements TextWindow {
   isEnd = false;
   readonly #watches: readonly Watch[];
   readonly #reads: readonly ReadText[];
-  readonly #spoke: GuardFinding;
+  readonly #onFinding: GuardFinding;
   readonly #json: JsonPlace | null;
   readonly #onFound: ((found: Found) => void) | null;
-  readonly #told = new Set<GuardPolicy>();
+  readonly #reported = new Set<GuardPolicy>();
   /** Everything before this position has been released. */
   #gone = 0;
   #matches: Match[] = [];
 
   constructor(
     policies: readonly GuardPolicy[],
-    spoke: GuardFinding,
+    onFinding: GuardFinding,
     { isJson = false, onFound }: GuardedTextOptions = {},
   ) {
-    this.#spoke = spoke;
+    this.#onFinding = onFinding;
     this.#onFound = onFound ?? null;
     this.#json = isJson ? new JsonPlace() : null;
     const all = policies.flatMap(({ guard }) => guard.detectors);
@@ -156,7 +156,7 @@ export class GuardedText implements TextWindow {
     const { policy, reads, mask } = watch;
     if (watch.isDone) return;
     if (policy.mode === "audit") watch.isDone = true;
-    this.#tell(
+    this.#report(
       {
         policy,
         mask,
@@ -167,12 +167,12 @@ export class GuardedText implements TextWindow {
     );
   }
 
-  #tell(found: Found, rank: number): void {
+  #report(found: Found, rank: number): void {
     if (this.#onFound !== null) return this.#onFound(found);
     const { policy, start, end, mask } = found;
-    if (!this.#told.has(policy)) {
-      this.#told.add(policy);
-      this.#spoke(policy);
+    if (!this.#reported.has(policy)) {
+      this.#reported.add(policy);
+      this.#onFinding(policy);
     }
     if (policy.mode === "audit") return;
     if (policy.guard.action === "block") throw new BlockedText(policy);
@@ -183,7 +183,7 @@ export class GuardedText implements TextWindow {
   replay(text: string, found: readonly Found[], policies: readonly GuardPolicy[]): string {
     for (const one of found) {
       const rank = policies.indexOf(one.policy);
-      if (rank >= 0) this.#tell(one, rank);
+      if (rank >= 0) this.#report(one, rank);
     }
     return this.end(text);
   }
@@ -230,9 +230,9 @@ export class GuardedText implements TextWindow {
     }
     const before = this.#plain(this.#tokenStart(start));
     const last = this.#tokenEnd(end);
-    const words = this.#json.mask(this.text.slice(this.#gone - this.base, last - this.base), mask);
+    const replacement = this.#json.mask(this.text.slice(this.#gone - this.base, last - this.base), mask);
     this.#gone = last;
-    return before + words;
+    return before + replacement;
   }
 
   /**
@@ -328,8 +328,8 @@ class JsonPlace {
    * Masks a piece of which only the JSON structure may remain visible: the replacement stands in place of each text and
    * value in it.
    */
-  mask(piece: string, words: string): string {
-    const quoted = JSON.stringify(words);
+  mask(piece: string, replacement: string): string {
+    const quoted = JSON.stringify(replacement);
     let out = "";
     let isMasked = false;
     for (const unit of piece) {
@@ -354,10 +354,10 @@ class JsonPlace {
 export function guardText(
   text: string,
   policies: readonly GuardPolicy[],
-  spoke: GuardFinding,
+  onFinding: GuardFinding,
   options?: GuardedTextOptions,
 ): string {
-  return new GuardedText(policies, spoke, options).end(text);
+  return new GuardedText(policies, onFinding, options).end(text);
 }
 
 /** Guards a whole text whose findings are known already. Throws BlockedText. */
@@ -365,8 +365,8 @@ export function guardFound(
   text: string,
   found: readonly Found[],
   policies: readonly GuardPolicy[],
-  spoke: GuardFinding,
+  onFinding: GuardFinding,
   options?: GuardedTextOptions,
 ): string {
-  return found.length === 0 ? text : new GuardedText([], spoke, options).replay(text, found, policies);
+  return found.length === 0 ? text : new GuardedText([], onFinding, options).replay(text, found, policies);
 }

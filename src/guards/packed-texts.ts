@@ -7,21 +7,21 @@ export interface PackedTexts {
   readonly units: Uint8Array;
   /** The number of UTF-16 units of each text: those of `words` first. */
   readonly lengths: Uint32Array;
-  readonly words: number;
+  readonly plain: number;
 }
 
-export function packTexts({ longTexts: words, json }: Texts): PackedTexts {
-  const texts = [...words, ...json];
+export function packTexts({ longTexts: plain, json }: Texts): PackedTexts {
+  const texts = [...plain, ...json];
   const lengths = Uint32Array.from(texts, (text) => text.length);
   const units = Buffer.from(new ArrayBuffer(lengths.reduce((sum, length) => sum + length * 2, 0)));
   let at = 0;
   for (const text of texts) at += units.write(text, at, "utf16le");
-  return { units, lengths, words: words.length };
+  return { units, lengths, plain: plain.length };
 }
 
-export function unpackTexts({ units, lengths, words }: PackedTexts): Texts {
+export function unpackTexts({ units, lengths, plain }: PackedTexts): Texts {
   const bytes = Buffer.from(units.buffer, units.byteOffset, units.byteLength);
   let at = 0;
   const texts = Array.from(lengths, (length) => bytes.toString("utf16le", at, (at += length * 2)));
-  return { longTexts: texts.slice(0, words), json: texts.slice(words) };
+  return { longTexts: texts.slice(0, plain), json: texts.slice(plain) };
 }

@@ -189,10 +189,10 @@ function inputModalities({ capabilities }: Provider, model: string): readonly st
  * price shows that they produce audio or images.
  */
 function outputModalities({ capabilities }: Provider, model: string, generates: readonly string[]): readonly string[] {
-  const speaks =
+  const hasAudio =
     capabilities.cells.audio.support === "unsupported" &&
     effectiveCapability(capabilities, "audio", model).support !== "unsupported";
-  return [...new Set(["text", ...(speaks ? ["audio"] : []), ...generates])];
+  return [...new Set(["text", ...(hasAudio ? ["audio"] : []), ...generates])];
 }
 
 function listedPrice(rates: Rates, promptTokens: number): JsonObject {

@@ -67,6 +67,6 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
   };
 }
 
-function goingDown(words: string): GatewayError {
-  return new GatewayError("shutting_down", words, { headers: { connection: "close", "retry-after": "1" } });
+function goingDown(message: string): GatewayError {
+  return new GatewayError("shutting_down", message, { headers: { connection: "close", "retry-after": "1" } });
 }

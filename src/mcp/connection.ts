@@ -22,7 +22,7 @@ export interface ConnectionDependencies extends TransportDependencies {
   /** Called once when the connection has ended, by itself or because it was closed here. */
   onClosed(): void;
   /** Called for a fault that by itself ends no call. The message contains no secret. */
-  onFault(words: string): void;
+  onFault(message: string): void;
 }
 
 export interface AboutServer {
@@ -119,7 +119,7 @@ async function connectBy(
     stands = true;
   } catch (thrown) {
     await opened.end();
-    throw told(opened, thrown);
+    throw asToolFault(opened, thrown);
   }
   return connectionOf(client, opened, kind);
 }
@@ -159,7 +159,7 @@ function watch(
  * Servers quote what they were sent, so secrets are removed from messages. A server that never had a session cannot
  * have lost one.
  */
-function told(opened: OpenedTransport, thrown: unknown): ToolFault | GatewayError {
+function asToolFault(opened: OpenedTransport, thrown: unknown): ToolFault | GatewayError {
   const fault = faultOf(opened.fault() ?? thrown);
   if (!(fault instanceof ToolFault)) return fault;
   const kind = fault.kind === "lost" && !opened.hasSession() ? "failed" : fault.kind;
@@ -196,7 +196,7 @@ function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKi
       return withoutKeysIn(await ask({ timeout: Math.max(1, timeoutMs), signal: abort.signal }), opened);
     } catch (thrown) {
       signal.throwIfAborted();
-      throw told(opened, thrown);
+      throw asToolFault(opened, thrown);
     } finally {
       signal.removeEventListener("abort", cancelled);
       asking -= 1;

@@ -48,18 +48,23 @@ export function faultOf(thrown: unknown): ToolFault | GatewayError {
   if (inner !== null) return inner;
   if (!(thrown instanceof Error)) return new ToolFault("failed", String(thrown).slice(0, MAX_WORDS));
   const { code, status } = thrown as { readonly code?: unknown; readonly status?: unknown };
-  const words = thrown.message.slice(0, MAX_WORDS);
+  const message = thrown.message.slice(0, MAX_WORDS);
   // This comes before any check of the message, because the server wrote it and may put anything in it.
   if (typeof code === "number" && thrown.name === "ProtocolError")
-    return new ToolFault(code === STREAM_ENDED ? "failed" : "answered", words, { cause: thrown });
-  const told = typeof status === "number" ? status : Number(STATUS_IN_WORDS.exec(thrown.message)?.[1] ?? Number.NaN);
-  if (!Number.isNaN(told))
-    return new ToolFault(told === 404 || told === 400 ? "lost" : "failed", `the server answered ${told}: ${words}`, {
-      status: told,
-      cause: thrown,
-    });
-  if (code === "REQUEST_TIMEOUT") return new ToolFault("timeout", words, { cause: thrown });
-  return new ToolFault("failed", words, { cause: thrown });
+    return new ToolFault(code === STREAM_ENDED ? "failed" : "answered", message, { cause: thrown });
+  const httpStatus =
+    typeof status === "number" ? status : Number(STATUS_IN_WORDS.exec(thrown.message)?.[1] ?? Number.NaN);
+  if (!Number.isNaN(httpStatus))
+    return new ToolFault(
+      httpStatus === 404 || httpStatus === 400 ? "lost" : "failed",
+      `the server answered ${httpStatus}: ${message}`,
+      {
+        status: httpStatus,
+        cause: thrown,
+      },
+    );
+  if (code === "REQUEST_TIMEOUT") return new ToolFault("timeout", message, { cause: thrown });
+  return new ToolFault("failed", message, { cause: thrown });
 }
 
 /** The error of one of the gateway's own parts, which the client may have wrapped in its own errors. */

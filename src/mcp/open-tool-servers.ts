@@ -17,7 +17,7 @@ export interface ToolServersOptions {
   readonly upstream: UpstreamClient;
   /** Whether callers other than the operator may use addresses in private ranges. */
   allowPrivateAddresses(): boolean;
-  tell(level: "info" | "warn", words: string, fields: Readonly<Record<string, string>>): void;
+  log(level: "info" | "warn", message: string, fields: Readonly<Record<string, string>>): void;
 }
 
 export interface OpenToolServers extends ToolServers {
@@ -43,16 +43,16 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
         "tool_server_failed",
         `Too many tool servers are in use at the same time; ${server.label} was not called.`,
       );
-    const tell = linesOf(options, server.label);
+    const log = linesOf(options, server.label);
     const link = new ServerLink(server, {
       clock,
       upstream,
       tokens,
       allowPrivateAddresses: () => options.allowPrivateAddresses(),
-      onWords: (line) => tell("info", "message from a tool server", line),
-      onFault: (words) => tell("info", "error at a tool server", words),
+      onLine: (line) => log("info", "message from a tool server", line),
+      onFault: (message) => log("info", "error at a tool server", message),
       count: (what) => (counts[what] += 1),
-      tell: (words, detail) => tell("warn", `tool server: ${words}`, detail),
+      log: (message, detail) => log("warn", `tool server: ${message}`, detail),
     });
     links.add(server.key, link);
     return link;
@@ -134,14 +134,14 @@ function toldError(thrown: unknown, label: string): unknown {
 function linesOf(
   options: ToolServersOptions,
   server: string,
-): (level: "info" | "warn", words: string, detail?: string) => void {
+): (level: "info" | "warn", message: string, detail?: string) => void {
   const { clock } = options;
   let sinceMs = Number.NEGATIVE_INFINITY;
-  let told = 0;
-  return (level, words, detail) => {
-    if (clock.monotonic() - sinceMs > MINUTE_MS) [sinceMs, told] = [clock.monotonic(), 0];
-    if (told++ < MAX_LINES)
-      options.tell(level, words, {
+  let lines = 0;
+  return (level, message, detail) => {
+    if (clock.monotonic() - sinceMs > MINUTE_MS) [sinceMs, lines] = [clock.monotonic(), 0];
+    if (lines++ < MAX_LINES)
+      options.log(level, message, {
         source: "tool_server",
         server,
         ...(detail !== undefined && { error_detail: detail.slice(0, 1000) }),

@@ -50,13 +50,13 @@ export function endRequestStreams(transport: Transport): void {
   let listener: Transport["onmessage"];
   Object.defineProperty(transport, "onmessage", {
     get: () => listener,
-    set: (wanted: Transport["onmessage"]) => {
+    set: (handler: Transport["onmessage"]) => {
       listener =
-        wanted &&
+        handler &&
         ((message, extra) => {
           const stream = !("method" in message) && "id" in message ? forget(message.id) : undefined;
           if (stream !== undefined) setTimeout(() => stream.abort(), AFTER_ANSWER_MS).unref();
-          wanted(message, extra);
+          handler(message, extra);
         });
     },
   });

@@ -15,7 +15,7 @@ export interface LinkDependencies extends Omit<ConnectionDependencies, "onListCh
   readonly clock: Clock;
   count(what: "connected" | "refused" | "lost"): void;
   /** Logs something about this server that operators should know. */
-  tell(words: string, detail?: string): void;
+  log(message: string, detail?: string): void;
 }
 
 const LIST_LIFE_MS = 5 * 60_000;
@@ -35,7 +35,7 @@ interface KnownList {
 
 export class ServerLink {
   readonly server: ToolServer;
-  readonly #world: LinkDependencies;
+  readonly #dependencies: LinkDependencies;
   readonly #places = openCallSlots();
   #connection: Promise<ToolConnection> | null = null;
   #listing: Promise<readonly ToolDefinition[]> | null = null;
@@ -50,7 +50,7 @@ export class ServerLink {
 
   constructor(server: ToolServer, dependencies: LinkDependencies) {
     this.server = server;
-    this.#world = dependencies;
+    this.#dependencies = dependencies;
     this.#usedAtMs = dependencies.clock.monotonic();
   }
 
@@ -65,7 +65,7 @@ export class ServerLink {
 
   /** Milliseconds since the last use; 0 while the link is in use. */
   idleMs(): number {
-    return this.#uses > 0 ? 0 : this.#world.clock.monotonic() - this.#usedAtMs;
+    return this.#uses > 0 ? 0 : this.#dependencies.clock.monotonic() - this.#usedAtMs;
   }
 
   /**
@@ -74,7 +74,7 @@ export class ServerLink {
    */
   tools(timeoutMs: number, signal: CancelSignal, afresh = false): Promise<readonly ToolDefinition[]> {
     const list = this.#list;
-    const ageMs = list === null ? Number.POSITIVE_INFINITY : this.#world.clock.monotonic() - list.atMs;
+    const ageMs = list === null ? Number.POSITIVE_INFINITY : this.#dependencies.clock.monotonic() - list.atMs;
     if (!afresh && list !== null && ageMs < (this.#listChanged ? LIST_PAUSE_MS : LIST_LIFE_MS))
       return Promise.resolve(list.tools);
     return this.#used(() => {
@@ -91,7 +91,7 @@ export class ServerLink {
     timeoutMs: number,
     signal: CancelSignal,
   ): Promise<ToolResult> {
-    const endsMs = this.#world.clock.monotonic() + timeoutMs;
+    const endsMs = this.#dependencies.clock.monotonic() + timeoutMs;
     return this.#used(async () => {
       const waiting = this.#places.take(this.server.maxConcurrent);
       if (waiting !== undefined) {
@@ -120,9 +120,9 @@ export class ServerLink {
     signal: CancelSignal,
   ): Promise<{ readonly about: AboutServer; readonly connectMs: number }> {
     return this.#used(async () => {
-      const beganMs = this.#world.clock.monotonic();
+      const beganMs = this.#dependencies.clock.monotonic();
       const { about } = await until(this.#connected(), timeoutMs, signal);
-      return { about, connectMs: this.#world.clock.monotonic() - beganMs };
+      return { about, connectMs: this.#dependencies.clock.monotonic() - beganMs };
     });
   }
 
@@ -145,7 +145,7 @@ export class ServerLink {
       return await run();
     } finally {
       this.#uses -= 1;
-      this.#usedAtMs = this.#world.clock.monotonic();
+      this.#usedAtMs = this.#dependencies.clock.monotonic();
       if (this.#retired && this.#uses === 0) void this.close();
     }
   }
@@ -158,7 +158,7 @@ export class ServerLink {
     signal: CancelSignal,
     ask: (connection: ToolConnection, leftMs: number) => Promise<T>,
   ): Promise<T> {
-    const leftMs = (): number => endsMs - this.#world.clock.monotonic();
+    const leftMs = (): number => endsMs - this.#dependencies.clock.monotonic();
     const wasThere = this.#connection;
     const connection = this.#connected();
     try {
@@ -167,34 +167,34 @@ export class ServerLink {
       if (!(thrown instanceof ToolFault) || thrown.kind !== "lost") throw thrown;
       this.#drop(connection);
       if (wasThere !== connection) throw thrown;
-      this.#world.count("lost");
-      this.#world.tell("the server does not know the session any more: a new one is started", thrown.message);
+      this.#dependencies.count("lost");
+      this.#dependencies.log("the server does not know the session any more: a new one is started", thrown.message);
       return await ask(await until(this.#connected(), leftMs(), signal), leftMs());
     }
   }
 
   #connected(): Promise<ToolConnection> {
     if (this.#connection !== null) return this.#connection;
-    const { clock } = this.#world;
+    const { clock } = this.#dependencies;
     const beganMs = clock.monotonic();
     if (beganMs < this.#notBeforeMs)
       return Promise.reject(
         new ToolFault("failed", "the program ended soon after each start, and is not started again for a while"),
       );
     const dependencies: ConnectionDependencies = {
-      ...this.#world,
+      ...this.#dependencies,
       onListChanged: () => (this.#listChanged = true),
       onClosed: () => {
-        if (this.#connection === connection) this.#world.count("lost");
+        if (this.#connection === connection) this.#dependencies.count("lost");
         this.#ended(connection, beganMs);
       },
     };
     const connection: Promise<ToolConnection> = connect(this.server, dependencies, CONNECT_TIMEOUT_MS);
     this.#connection = connection;
     connection.then(
-      () => this.#world.count("connected"),
+      () => this.#dependencies.count("connected"),
       () => {
-        this.#world.count("refused");
+        this.#dependencies.count("refused");
         this.#ended(connection, beganMs);
       },
     );
@@ -208,11 +208,11 @@ export class ServerLink {
     // Changes of the list are not announced while there is no connection.
     this.#listChanged = true;
     if (this.server.transport.kind !== "stdio") return;
-    const nowMs = this.#world.clock.monotonic();
+    const nowMs = this.#dependencies.clock.monotonic();
     this.#earlyEnds = nowMs - beganMs < GOOD_LIFE_MS ? this.#earlyEnds + 1 : 0;
     const pauseMs = this.#earlyEnds < 2 ? 0 : Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.#earlyEnds - 2));
     this.#notBeforeMs = nowMs + pauseMs;
-    this.#world.tell(
+    this.#dependencies.log(
       "the program has ended",
       pauseMs === 0 ? "it is started again when it is needed" : `it is not started again for ${pauseMs / 1000} s`,
     );
@@ -232,16 +232,16 @@ export class ServerLink {
       removeEventListener: () => {},
       throwIfAborted: () => {},
     };
-    const endsMs = this.#world.clock.monotonic() + Math.max(this.server.timeoutMs, CONNECT_TIMEOUT_MS);
+    const endsMs = this.#dependencies.clock.monotonic() + Math.max(this.server.timeoutMs, CONNECT_TIMEOUT_MS);
     this.#listChanged = false;
     try {
       const { tools, problems, bytes } = await this.#ask(endsMs, never, (connection) =>
         readList((cursor) =>
-          connection.page(cursor, { timeoutMs: endsMs - this.#world.clock.monotonic(), signal: never }),
+          connection.page(cursor, { timeoutMs: endsMs - this.#dependencies.clock.monotonic(), signal: never }),
         ),
       );
-      for (const problem of problems.slice(0, 10)) this.#world.tell("a tool is ignored", problem);
-      this.#list = { tools, bytes, atMs: this.#world.clock.monotonic() };
+      for (const problem of problems.slice(0, 10)) this.#dependencies.log("a tool is ignored", problem);
+      this.#list = { tools, bytes, atMs: this.#dependencies.clock.monotonic() };
       return tools;
     } catch (thrown) {
       this.#list = null;

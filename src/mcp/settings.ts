@@ -21,7 +21,7 @@ const isAddress = (text: string): boolean => {
 };
 
 const address = z.string().max(2000).refine(isAddress, "expected an http or https address without user name");
-const words = (max: number) => z.string().max(max).regex(WITHOUT_NUL, "expected text without a zero byte");
+const boundedText = (max: number) => z.string().max(max).regex(WITHOUT_NUL, "expected text without a zero byte");
 
 const oauth = z
   .strictObject({
@@ -147,24 +147,24 @@ const fileToolServerSchema = z
         title: "Transport",
         description: `${TRANSPORT} \`stdio\` is a program that the gateway starts and talks to over standard input and output. The default is \`stdio\` if \`command\` is set, otherwise \`auto\`.`,
       }),
-    command: words(4096)
+    command: boundedText(4096)
       .min(1)
       .optional()
       .meta({ title: "Command", description: "Name or path of the program. It is started without a shell." }),
     args: z
-      .array(words(32_768))
+      .array(boundedText(32_768))
       .max(1000)
       .optional()
       .meta({ title: "Arguments", description: "Arguments of the program." }),
     environment: z
-      .record(z.string().regex(VARIABLE, "expected the name of a variable"), words(32_768))
+      .record(z.string().regex(VARIABLE, "expected the name of a variable"), boundedText(32_768))
       .optional()
       .meta({
         title: "Environment",
         description:
           "Environment variables of the program. Of the gateway's own variables it gets only PATH, HOME and similar ones.",
       }),
-    folder: words(4096)
+    folder: boundedText(4096)
       .min(1)
       .optional()
       .meta({ title: "Folder", description: "Working directory of the program. The default is that of the gateway." }),

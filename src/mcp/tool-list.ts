@@ -71,7 +71,7 @@ function readTool(listed: Json): { readonly tool: ToolDefinition; readonly bytes
     return `the inputSchema of the tool ${name} is larger than ${MAX_SCHEMA_BYTES} bytes`;
   if (typeof description === "string" && description.length > MAX_DESCRIPTION)
     return `the description of the tool ${name} is longer than ${MAX_DESCRIPTION} characters`;
-  const said =
+  const ownTitle =
     typeof title === "string"
       ? title
       : isObject(annotations) && typeof annotations["title"] === "string"
@@ -79,7 +79,7 @@ function readTool(listed: Json): { readonly tool: ToolDefinition; readonly bytes
         : null;
   const tool = {
     name,
-    title: said?.slice(0, MAX_NAME) ?? null,
+    title: ownTitle?.slice(0, MAX_NAME) ?? null,
     description: typeof description === "string" ? description : null,
     inputSchema,
   };

@@ -28,8 +28,8 @@ export function readResult(answer: unknown, maxBytes: number): ToolResult {
 
 function readPart(block: Json): ToolResultPart {
   if (!isObject(block)) return text(JSON.stringify(block));
-  const { type, text: words, data, mimeType } = block;
-  if (type === "text" && typeof words === "string") return text(words);
+  const { type, text: plain, data, mimeType } = block;
+  if (type === "text" && typeof plain === "string") return text(plain);
   if (
     type === "image" &&
     typeof data === "string" &&
@@ -50,8 +50,8 @@ function readPart(block: Json): ToolResultPart {
   return text(JSON.stringify(block));
 }
 
-function embedded({ uri, text: words, blob, mimeType }: JsonObject): ToolResultPart {
-  if (typeof words === "string") return text(words);
+function embedded({ uri, text: plain, blob, mimeType }: JsonObject): ToolResultPart {
+  if (typeof plain === "string") return text(plain);
   if (
     typeof blob === "string" &&
     typeof mimeType === "string" &&
@@ -63,6 +63,6 @@ function embedded({ uri, text: words, blob, mimeType }: JsonObject): ToolResultP
   return text(`[resource ${JSON.stringify(uri)} of ${JSON.stringify(mimeType)}, which cannot be shown]`);
 }
 
-function text(words: string): ToolResultPart {
-  return { kind: "text", text: words };
+function text(plain: string): ToolResultPart {
+  return { kind: "text", text: plain };
 }

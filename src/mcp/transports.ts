@@ -22,7 +22,7 @@ export interface TransportDependencies {
   readonly tokens: OauthTokens;
   allowPrivateAddresses(): boolean;
   /** Called with each line that a program wrote to its error output. */
-  onWords(line: string): void;
+  onLine(line: string): void;
 }
 
 export interface OpenedTransport {
@@ -51,7 +51,7 @@ const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 /** A stream that has ended is opened again, but not as often as its server asks for. */
 const MIN_REOPEN_MS = 1000;
 const MAX_REOPEN_MS = 60_000;
-const MAX_WORDS_LINE = 500;
+const MAX_LINE = 500;
 
 export async function openTransport(
   kind: TransportKind,
@@ -212,7 +212,7 @@ function tellWords(stream: NodeJS.ReadableStream | null, dependencies: Transport
   let begun = "";
   stream?.on("data", (bytes: Buffer) => {
     const lines = (begun + bytes.toString("utf8")).split("\n");
-    begun = lines.pop()!.slice(0, MAX_WORDS_LINE);
-    for (const line of lines) if (line.trim() !== "") dependencies.onWords(line.slice(0, MAX_WORDS_LINE));
+    begun = lines.pop()!.slice(0, MAX_LINE);
+    for (const line of lines) if (line.trim() !== "") dependencies.onLine(line.slice(0, MAX_LINE));
   });
 }

@@ -3,7 +3,7 @@
 // counted and dropped, because no call waits for it (promises 11.3, 11.4).
 import type { CallContent } from "../core/content.ts";
 import type { CallRecord } from "../core/record.ts";
-import type { ContentStore, SaidText } from "../store/content-store.ts";
+import type { ContentStore, ContentText } from "../store/content-store.ts";
 import type { ConfigurationScope } from "../store/records.ts";
 import type { Observer } from "./observer.ts";
 
@@ -32,7 +32,7 @@ export interface ContentLog extends Observer {
 
 export interface ContentLogOptions {
   readonly store: Pick<ContentStore, "keep">;
-  readonly onProblem: (words: string) => void;
+  readonly onProblem: (message: string) => void;
   readonly maxWaitingCharacters?: number;
 }
 
@@ -41,14 +41,14 @@ export function openContentLog({
   onProblem,
   maxWaitingCharacters = MAX_WAITING_CHARACTERS,
 }: ContentLogOptions): ContentLog {
-  let queue: SaidText[] = [];
+  let queue: ContentText[] = [];
   let waitingCharacters = 0;
   let timer: ReturnType<typeof setTimeout> | null = null;
   let writing: Promise<void> | null = null;
   let failedInARow = 0;
   const figures = { kept: 0, shed: 0, failures: 0 };
 
-  const takeBatch = (): readonly SaidText[] => {
+  const takeBatch = (): readonly ContentText[] => {
     let characters = 0;
     let count = 0;
     while (
@@ -87,13 +87,13 @@ export function openContentLog({
     figures: () => ({ ...figures, waiting: queue.length }),
     publish(record, content) {
       if (content?.keptUntilMs == null || record.tenantId === null || record.projectId === null) return;
-      const said = saidText(record, record.tenantId, record.projectId, content, content.keptUntilMs);
-      if (waitingCharacters + said.text.length > maxWaitingCharacters) {
+      const entry = contentText(record, record.tenantId, record.projectId, content, content.keptUntilMs);
+      if (waitingCharacters + entry.text.length > maxWaitingCharacters) {
         figures.shed += 1;
         return;
       }
-      queue.push(said);
-      waitingCharacters += said.text.length;
+      queue.push(entry);
+      waitingCharacters += entry.text.length;
       if (writing === null) plan();
     },
     async forget({ tenantId, projectId }) {
@@ -116,14 +116,14 @@ export function openContentLog({
   };
 }
 
-function saidText(
+function contentText(
   { traceId }: CallRecord,
   tenantId: string,
   projectId: string,
   { messages, tools, rounds, answers, leftOut }: CallContent,
   expiresMs: number,
-): SaidText {
-  const said = {
+): ContentText {
+  const entry = {
     messages,
     ...(tools.length > 0 && { tools }),
     ...(rounds !== undefined && rounds.length > 0 && { rounds }),
@@ -139,5 +139,5 @@ function saidText(
       left_out: { messages: leftOut.messages, tools: leftOut.tools, answer_cut: leftOut.isAnswerCut },
     }),
   };
-  return { traceId, tenantId, projectId, expiresMs, text: JSON.stringify(said) };
+  return { traceId, tenantId, projectId, expiresMs, text: JSON.stringify(entry) };
 }

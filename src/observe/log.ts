@@ -41,7 +41,7 @@ const MAX_PARAMS = 128;
 const MAX_TOOL_RUNS = 128;
 const MAX_TOOL_WORDS = 256;
 /** Lines of calls without a known token. */
-const STRANGERS_PER_SECOND = 10;
+const UNAUTHENTICATED_PER_SECOND = 10;
 
 /** Lines are handed to the system in blocks of this size, and at the latest after this time. */
 const BLOCK_BYTES = 32 * 1024;
@@ -64,23 +64,24 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
     sink,
   );
   const publishes = logger.isLevelEnabled("info");
-  let told = 0;
-  const strangers = new Strangers();
+  let reportedDrops = 0;
+  const unauthenticated = new UnauthenticatedLines();
   const timer = setInterval(() => {
-    const held = strangers.held();
+    const held = unauthenticated.held();
     if (held > 0)
       logger.warn(
         { calls: held },
         "further calls without a known token are not logged; they are only counted in metrics",
       );
     const dropped = sink.dropped();
-    if (dropped > told) logger.warn({ lines: dropped - told }, "log lines were dropped: their reader is too slow");
-    told = dropped;
+    if (dropped > reportedDrops)
+      logger.warn({ lines: dropped - reportedDrops }, "log lines were dropped: their reader is too slow");
+    reportedDrops = dropped;
     void sink.flush();
   }, FLUSH_MS);
   timer.unref();
   return {
-    publish: publishes ? (record) => strangers.mayTell(record) && sink.write(`${callLine(record)}\n`) : () => {},
+    publish: publishes ? (record) => unauthenticated.mayLog(record) && sink.write(`${callLine(record)}\n`) : () => {},
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
@@ -96,12 +97,12 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
  * Unauthenticated callers can make any number of calls. Beyond the first calls of a second, theirs get no line and are
  * only counted.
  */
-class Strangers {
+class UnauthenticatedLines {
   #second = 0;
   #lines = 0;
   #held = 0;
 
-  mayTell(record: CallRecord): boolean {
+  mayLog(record: CallRecord): boolean {
     if (!isUnauthenticated(record)) return true;
     const second = Math.floor(record.startedAtMs / 1000);
     // Calls are logged in the order of their ends: one that began earlier does not start a new second.
@@ -110,7 +111,7 @@ class Strangers {
       this.#lines = 0;
     }
     this.#lines += 1;
-    if (this.#lines <= STRANGERS_PER_SECOND) return true;
+    if (this.#lines <= UNAUTHENTICATED_PER_SECOND) return true;
     this.#held += 1;
     return false;
   }
@@ -163,7 +164,7 @@ export function callLine(record: CallRecord): string {
     record.finishInferred ? ',"finish_inferred":true' : "",
     text("provider_model", record.providerModel ?? null),
     text("provider_request_id", record.providerRequestId ?? null),
-    `,"params":${JSON.stringify(boundedFates(record.dispositions))}`,
+    `,"params":${JSON.stringify(boundedDispositions(record.dispositions))}`,
     messages === null
       ? ""
       : `,"messages":{"count":${messages.count},"roles":${JSON.stringify(messages.roles)},"blocks":${JSON.stringify(messages.blocks)},"body_characters":${messages.bodyCharacters}}`,
@@ -203,8 +204,8 @@ function attemptJson(attempt: Attempt): string {
 }
 
 function toolsJson({ rounds, tools }: CallRecord): string {
-  const told = tools.slice(0, MAX_TOOL_RUNS).map(toolJson).join(",");
-  return `,"rounds":${rounds},"tools":[${told}]${tools.length > MAX_TOOL_RUNS ? `,"tools_left_out":${tools.length - MAX_TOOL_RUNS}` : ""}`;
+  const shown = tools.slice(0, MAX_TOOL_RUNS).map(toolJson).join(",");
+  return `,"rounds":${rounds},"tools":[${shown}]${tools.length > MAX_TOOL_RUNS ? `,"tools_left_out":${tools.length - MAX_TOOL_RUNS}` : ""}`;
 }
 
 function toolJson({ server, tool, round, code, isError, resultBytes, startMs, totalMs }: ToolRun): string {
@@ -226,15 +227,15 @@ function policyJson({ name, effect, why }: PolicyOutcome): string {
 function text(name: string, value: string | null, max = MAX_WORDS): string {
   return value === null ? "" : `,"${name}":${JSON.stringify(cut(value, max))}`;
 }
-function cut(words: string, max: number): string {
-  return words.length <= max ? words : `${words.slice(0, max)}… (${words.length} characters)`;
+function cut(value: string, max: number): string {
+  return value.length <= max ? value : `${value.slice(0, max)}… (${value.length} characters)`;
 }
 /** A provider's figure may be of any type; a value that is not a number is left out. */
 function number(name: string, value: unknown): string {
   return typeof value === "number" && Number.isFinite(value) ? `,"${name}":${value}` : "";
 }
 /** Callers choose the names and how many there are. */
-function boundedFates(
+function boundedDispositions(
   dispositions: CallRecord["dispositions"],
 ): CallRecord["dispositions"] | Readonly<Record<string, string>> {
   let names = 0;
@@ -244,9 +245,9 @@ function boundedFates(
     if (name.length > longest) longest = name.length;
   }
   if (names <= MAX_PARAMS && longest <= MAX_WORDS) return dispositions;
-  const told = Object.entries(dispositions).slice(0, MAX_PARAMS);
+  const shown = Object.entries(dispositions).slice(0, MAX_PARAMS);
   return {
-    ...Object.fromEntries(told.map(([name, fate]) => [cut(name, MAX_WORDS), fate])),
+    ...Object.fromEntries(shown.map(([name, disposition]) => [cut(name, MAX_WORDS), disposition])),
     ...(names > MAX_PARAMS && { "…": `${names - MAX_PARAMS} more` }),
   };
 }

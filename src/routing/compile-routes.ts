@@ -37,9 +37,9 @@ export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, R
 }
 
 function compileRoute(name: string, entry: RouteEntry, defaults: readonly RouteDefaults[]): Route {
-  const said: readonly RouteDefaults[] = [entry, ...defaults];
+  const layers: readonly RouteDefaults[] = [entry, ...defaults];
   const first = <Value>(read: (scope: RouteDefaults) => Value | undefined): Value | null =>
-    said.map(read).find((value) => value !== undefined) ?? null;
+    layers.map(read).find((value) => value !== undefined) ?? null;
   const strategy = first((scope) => scope.strategy) ?? "priority";
   return {
     name,

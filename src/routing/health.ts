@@ -17,14 +17,14 @@ import { latencyAt, measure, newLatency, p95Of, type Latency } from "./latency.t
 import { openRetryBudget } from "./retry-budget.ts";
 
 export type { Outcome } from "./breaker.ts";
-export type ClosedReason = "open" | "probing" | "rate_limited";
+export type BlockedReason = "open" | "probing" | "rate_limited";
 
 export interface Health {
   /**
    * Returns `null` when the target may be called. Otherwise the breaker is open, its probe is in flight, or the
    * provider asked to wait.
    */
-  closedReason(key: string, breaker: BreakerSettings, nowMs: number): ClosedReason | null;
+  blockedReason(key: string, breaker: BreakerSettings, nowMs: number): BlockedReason | null;
   /** Returns the earliest time at which the target may be called again, or `nowMs` when it may be called now. */
   freeAtMs(key: string, breaker: BreakerSettings, nowMs: number): number;
   /**
@@ -47,7 +47,7 @@ export interface Health {
     breaker: BreakerSettings,
     outcome: Outcome,
     nowMs: number,
-    told: { readonly firstContentMs?: number; readonly retryAfterMs?: number; readonly probe?: number },
+    observed: { readonly firstContentMs?: number; readonly retryAfterMs?: number; readonly probe?: number },
   ): void;
   /** The number of attempts in flight. */
   inFlight(key: string): number;
@@ -136,7 +136,7 @@ export function openHealth(onChange: (change: BreakerChange) => void = () => {})
     });
   };
   return {
-    closedReason(key, settings, nowMs) {
+    blockedReason(key, settings, nowMs) {
       const kept = keys.find(key);
       if (kept === undefined) return null;
       if (nowMs < kept.limitedUntilMs) return "rate_limited";
@@ -193,7 +193,7 @@ export function openHealth(onChange: (change: BreakerChange) => void = () => {})
     },
     called: (upstream, nowMs) => budget.called(upstream, nowMs),
     takeRetry: (upstream, nowMs) => budget.take(upstream, nowMs),
-    snapshot: (nowMs) => [...keys.entries()].map(([key, kept]) => standing(key, kept, nowMs)),
+    snapshot: (nowMs) => [...keys.entries()].map(([key, kept]) => healthOf(key, kept, nowMs)),
   };
 }
 
@@ -223,7 +223,7 @@ function record(kept: KeyHealth, firstContentMs: number, nowMs: number): void {
   else measure(kept.latency, firstContentMs, nowMs);
 }
 
-function standing(key: string, kept: KeyHealth, nowMs: number): TargetHealth {
+function healthOf(key: string, kept: KeyHealth, nowMs: number): TargetHealth {
   const tripped = kept.breakers.filter(({ isTripped }) => isTripped);
   const openUntilMs = Math.max(
     Number.NEGATIVE_INFINITY,

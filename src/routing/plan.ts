@@ -242,11 +242,11 @@ function planContentPolicyStages<T extends Candidate>(state: State<T>, failed: T
 }
 
 /** Inserts stages before the rest of the current one, which continues after them. */
-function planFirst<T extends Candidate>(state: State<T>, stages: readonly Stage<T>[], words: string): void {
+function planFirst<T extends Candidate>(state: State<T>, stages: readonly Stage<T>[], prefix: string): void {
   if (state.current !== null) state.agenda.unshift({ ...state.current, isResumed: true });
   state.current = null;
   state.agenda.unshift(
-    ...stages.map((stage): Planned<T> => ({ stage, prefix: `${words}: ${stage.label}`, isResumed: false })),
+    ...stages.map((stage): Planned<T> => ({ stage, prefix: `${prefix}: ${stage.label}`, isResumed: false })),
   );
 }
 
@@ -265,7 +265,7 @@ function isRepeatedAtOnce<T extends Candidate>(state: State<T>, failed: Tally<T>
   return (
     failed.attempts <= failed.stage.retries &&
     failed.retryAfterMs === 0 &&
-    health.closedReason(failed.candidate.key, failed.stage.breaker, nowMs) === null &&
+    health.blockedReason(failed.candidate.key, failed.stage.breaker, nowMs) === null &&
     isAnotherLeft(state, nowMs) &&
     health.takeRetry(failed.candidate.upstream, nowMs)
   );
@@ -288,7 +288,7 @@ function isEnterable<T extends Candidate>(state: State<T>, { stage, isResumed }:
 
 function isFree<T extends Candidate>(state: State<T>, stage: Stage<T>, candidate: T, nowMs: number): boolean {
   return (
-    tallyOf(state, candidate) === null && state.input.health.closedReason(candidate.key, stage.breaker, nowMs) === null
+    tallyOf(state, candidate) === null && state.input.health.blockedReason(candidate.key, stage.breaker, nowMs) === null
   );
 }
 
@@ -422,9 +422,9 @@ function waitOfUntried<T extends Candidate>(
   { key }: T,
   nowMs: number,
 ): number {
-  const closed = health.closedReason(key, stage.breaker, nowMs);
-  if (closed === null) return 0;
-  return closed === "rate_limited" ? health.freeAtMs(key, stage.breaker, nowMs) - nowMs : Number.POSITIVE_INFINITY;
+  const blocked = health.blockedReason(key, stage.breaker, nowMs);
+  if (blocked === null) return 0;
+  return blocked === "rate_limited" ? health.freeAtMs(key, stage.breaker, nowMs) - nowMs : Number.POSITIVE_INFINITY;
 }
 
 function waitOfRepeat<T extends Candidate>(
@@ -434,10 +434,10 @@ function waitOfRepeat<T extends Candidate>(
 ): number {
   tally.backoffMs ??= backoffMs(tally.attempts - 1, random());
   const ownWaitMs = Math.max(0, tally.failedAtMs + Math.max(tally.backoffMs, tally.retryAfterMs) - nowMs);
-  const closed = health.closedReason(tally.candidate.key, tally.stage.breaker, nowMs);
-  if (closed === "rate_limited")
+  const blocked = health.blockedReason(tally.candidate.key, tally.stage.breaker, nowMs);
+  if (blocked === "rate_limited")
     return Math.max(ownWaitMs, health.freeAtMs(tally.candidate.key, tally.stage.breaker, nowMs) - nowMs);
-  return closed === null || tally.stage.onExhausted === "least_bad" ? ownWaitMs : Number.POSITIVE_INFINITY;
+  return blocked === null || tally.stage.onExhausted === "least_bad" ? ownWaitMs : Number.POSITIVE_INFINITY;
 }
 
 function beside<T extends Candidate>(
@@ -455,7 +455,10 @@ function beside<T extends Candidate>(
     state.last = last;
     return step;
   }
-  if (state.input.health.closedReason(last.candidate.key, last.stage.breaker, nowMs) !== null || !mayGo(last.candidate))
+  if (
+    state.input.health.blockedReason(last.candidate.key, last.stage.breaker, nowMs) !== null ||
+    !mayGo(last.candidate)
+  )
     return null;
   state.attempts += 1;
   return { kind: "try", candidate: last.candidate, stage: last.stage, waitMs: 0, why: "hedge at the same target" };

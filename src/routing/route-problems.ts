@@ -224,14 +224,14 @@ function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]
     ["content_policy_fallbacks", (route: Route) => route.contentPolicyFallbacks],
   ] as const;
   return lists.flatMap(([key, read]) => {
-    const told = new Set<string>();
+    const reported = new Set<string>();
     const endless = withoutEnd(seen, read);
     return Object.entries(own.routes).flatMap(([name, entry]): readonly RouteProblem[] => {
-      if (told.has(name) || !endless.has(name)) return [];
+      if (reported.has(name) || !endless.has(name)) return [];
       for (const [index, { route: next }] of read(seen.get(name)!).entries()) {
         const loop = next === null ? null : wayTo(name, next, seen, read);
         if (loop === null) continue;
-        for (const one of loop) told.add(one);
+        for (const one of loop) reported.add(one);
         const message =
           loop.length === 1
             ? "this is a fallback to the route itself"

@@ -101,7 +101,7 @@ export class Failures<T> {
   }
 
   /** The first failure that repeating the call cannot cure, or else the last one; `null` when nothing has failed. */
-  get told(): T | null {
+  get reported(): T | null {
     return this.#incurable ?? this.#last;
   }
 }

@@ -152,7 +152,7 @@ function withStored(
     const setting = settingsOf.get(key);
     const scope = memoize(`scope ${key}`, [file, setting, ...own], (): ScopeConfiguration => ({
       ...withRoutes(file, own),
-      settings: setting === undefined ? file.settings : narrowed(file.settings, setting.document),
+      settings: setting === undefined ? file.settings : restricted(file.settings, setting.document),
     }));
     (key.startsWith("tenants/") ? tenants : projects).set(key.slice(key.indexOf("/") + 1), scope);
   }
@@ -168,7 +168,7 @@ function withRoutes<T extends RouteScope>(file: T, own: Stock): T {
 }
 
 /** Setting by setting: the store applies where the file sets nothing. */
-function narrowed(file: ScopeSettings, store: ScopeSettings): ScopeSettings {
+function restricted(file: ScopeSettings, store: ScopeSettings): ScopeSettings {
   const models = file.models ?? store.models;
   const contentLog = file.contentLog ?? store.contentLog;
   return {

@@ -39,9 +39,9 @@ export function compileProviders(
   for (const [id, entry] of configuration.entries) {
     const family = known.get(entry.family);
     if (family === undefined) throw new Error(`the configuration names the unknown provider family of ${id}`);
-    const told: string[] = [];
-    providers.set(id, entrySettings(id, entry, family, environment, told));
-    if (entry.enabled) notices.push(...told);
+    const ownNotices: string[] = [];
+    providers.set(id, entrySettings(id, entry, family, environment, ownNotices));
+    if (entry.enabled) notices.push(...ownNotices);
   }
   return { providers, notices: [...new Set(notices)] };
 }

@@ -69,7 +69,7 @@ class FollowedReplicas implements ReplicaWatch {
   #known: ReadonlyMap<string, Known> = new Map();
   #beat = 0;
   #difference: Difference | null = null;
-  #told: string | null = null;
+  #reported: string | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #looking: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -139,15 +139,15 @@ class FollowedReplicas implements ReplicaWatch {
     const alive = this.#alive();
     const different = alive.filter((other) => other.fingerprint !== own);
     if (different.length === 0) {
-      if (this.#told !== null) onSame(alive.length + 1);
-      this.#difference = this.#told = null;
+      if (this.#reported !== null) onSame(alive.length + 1);
+      this.#difference = this.#reported = null;
       return;
     }
     const nowMs = clock.monotonic();
     const files = [...new Set([own, ...different.map((other) => other.fingerprint)])].toSorted().join(" ");
     if (this.#difference?.files !== files) this.#difference = { files, sinceMs: nowMs };
-    if (this.#told === files || nowMs - this.#difference.sinceMs < graceMs) return;
-    this.#told = files;
+    if (this.#reported === files || nowMs - this.#difference.sinceMs < graceMs) return;
+    this.#reported = files;
     onDifferent(this.others().filter((other) => other.fingerprint !== own));
   }
 }

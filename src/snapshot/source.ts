@@ -114,12 +114,12 @@ class FollowingSource implements SnapshotSource {
   readonly #follower: FileFollower | null;
   readonly #storeTimer: ReturnType<typeof setInterval>;
   readonly #endWatch: () => void;
-  readonly #remember = openMemoizer();
+  readonly #memoize = openMemoizer();
   #configuration: Configuration;
   #fingerprint: string;
   #contents: Contents;
   #snapshot: Snapshot;
-  #told: ReadonlySet<string> = new Set();
+  #reported: ReadonlySet<string> = new Set();
   #storeFailed: string | null = null;
   #storedProblems: readonly string[] = [];
   #storeLook: Promise<void> = Promise.resolve();
@@ -139,7 +139,7 @@ class FollowingSource implements SnapshotSource {
     this.#configuration = configuration;
     this.#fingerprint = fingerprintOf(text);
     this.#contents = contents;
-    this.#snapshot = compileSnapshot({ ...options, configuration, ...contents, version: 1, memoize: this.#remember });
+    this.#snapshot = compileSnapshot({ ...options, configuration, ...contents, version: 1, memoize: this.#memoize });
     this.#reportNotices(this.#noticesOf(configuration, contents));
     const pollMs = options.pollMs ?? POLL_MS;
     const { file } = options;
@@ -266,7 +266,7 @@ class FollowingSource implements SnapshotSource {
     const { store } = this.#options;
     if (!again && (await store.revision()) === this.#contents.revision) return;
     const contents = await store.readContents(again ? null : this.#contents);
-    await readAhead(contents.resources, this.#options.families, this.#remember, this.#clock);
+    await readAhead(contents.resources, this.#options.families, this.#memoize, this.#clock);
     // A late answer must not replace that of a later read.
     if (reading < this.#takenReading) return;
     this.#swap(this.#configuration, contents);
@@ -289,7 +289,7 @@ class FollowingSource implements SnapshotSource {
       configuration,
       ...contents,
       version: this.#snapshot.version + 1,
-      memoize: this.#remember,
+      memoize: this.#memoize,
     });
     const notices = this.#noticesOf(configuration, contents);
     this.#configuration = configuration;
@@ -313,23 +313,23 @@ class FollowingSource implements SnapshotSource {
   }
 
   #noticesOf(configuration: Configuration, contents: Contents): Notices {
-    const input = { ...this.#options, configuration, ...contents, memoize: this.#remember };
+    const input = { ...this.#options, configuration, ...contents, memoize: this.#memoize };
     const { tenants, projects } = contents.identities;
     return {
-      notices: this.#remember("notices", [configuration, tenants, projects], () => configurationNotices(input)),
+      notices: this.#memoize("notices", [configuration, tenants, projects], () => configurationNotices(input)),
       stored: storedProblems(input),
     };
   }
 
   #reportNotices({ notices, stored }: Notices): void {
     this.#storedProblems = stored;
-    const told = new Map([
+    const messages = new Map([
       ...notices.map((message) => [message, "notice"] as const),
       ...stored.map((message) => [message, "store"] as const),
     ]);
-    for (const [message, source] of told)
-      if (!this.#told.has(message)) this.#options.onProblem({ source, message, cause: null });
-    this.#told = new Set(told.keys());
+    for (const [message, source] of messages)
+      if (!this.#reported.has(message)) this.#options.onProblem({ source, message, cause: null });
+    this.#reported = new Set(messages.keys());
   }
 
   #report(source: "file" | "store", thrown: unknown): void {

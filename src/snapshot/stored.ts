@@ -28,7 +28,7 @@ import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts"
 import type { Contents, OpenedResource } from "../store/contents.ts";
 import type { Memoize } from "./memoize.ts";
 import { entrySettings } from "./provider-table.ts";
-import { nextTurn } from "../wire/turn.ts";
+import { yieldToLoop } from "../core/event-loop.ts";
 
 export interface Stored {
   readonly prices: readonly Configured<PriceDocument>[];
@@ -211,7 +211,7 @@ export async function readAhead(
       if (readings.has(resource)) continue;
       readingOf(resource, readers[kind], readings);
       if (clock.monotonic() < endsMs) continue;
-      await nextTurn();
+      await yieldToLoop();
       endsMs = clock.monotonic() + SLICE_MS;
     }
 }
@@ -334,8 +334,8 @@ function providerReader(families: readonly ProviderFamily[]): (resource: OpenedR
     if (!operators && entry.tokenUrl !== null)
       return { problem: "token_url: only an operator of the gateway may set one", instead: off };
     // The variables, files and identities of the process belong to the operator.
-    const told: string[] = [];
-    const settings = entrySettings(id, entry, known.get(entry.family)!, NO_VARIABLES, told);
+    const notices: string[] = [];
+    const settings = entrySettings(id, entry, known.get(entry.family)!, NO_VARIABLES, notices);
     if (!operators && settings.credentials.some(lentByMachine))
       return {
         problem:

@@ -56,7 +56,7 @@ export function keepAuditPruned(
   store: Pick<Store, "pruneAudit">,
   settings: AuditSettings,
   now: () => number,
-  onFault: (words: string) => void,
+  onFault: (message: string) => void,
 ): () => Promise<void> {
   return everyHour((isEnding) => pruneAudit(store, settings, now(), isEnding), onFault);
 }

@@ -33,9 +33,9 @@ export async function keepContents(db: Db, contents: readonly StoredContent[]): 
     );
     const tenants = new Map(projects.map(({ id, tenant_id: tenantId }) => [id, tenantId]));
     // Content that waited while its project or tenant was removed is dropped too.
-    const wanted = contents.filter(({ projectId, tenantId }) => tenants.get(projectId) === tenantId);
-    for (let at = 0; at < wanted.length; at += ROWS_AT_ONCE) {
-      const rows = wanted.slice(at, at + ROWS_AT_ONCE).map(({ traceId, tenantId, projectId, expiresMs, body }) => ({
+    const known = contents.filter(({ projectId, tenantId }) => tenants.get(projectId) === tenantId);
+    for (let at = 0; at < known.length; at += ROWS_AT_ONCE) {
+      const rows = known.slice(at, at + ROWS_AT_ONCE).map(({ traceId, tenantId, projectId, expiresMs, body }) => ({
         trace_id: traceId,
         tenant_id: tenantId,
         project_id: projectId,

@@ -62,7 +62,7 @@ export async function pruneOld(
 export function keepContentsPruned(
   calls: Pick<CallStore, "removeContents">,
   now: () => number,
-  onFault: (words: string) => void,
+  onFault: (message: string) => void,
 ): () => Promise<void> {
   return everyHour((isEnding) => pruneInRounds(() => calls.removeContents({ expiredMs: now() }), isEnding), onFault);
 }
@@ -72,7 +72,7 @@ export function keepPruned(
   calls: Pick<CallStore, "prune">,
   settings: CallSettings,
   now: () => number,
-  onFault: (words: string) => void,
+  onFault: (message: string) => void,
 ): () => Promise<void> {
   return everyHour((isEnding) => pruneOld(calls, settings, now(), isEnding), onFault);
 }

@@ -14,8 +14,8 @@ export const MAX_TAG = 300;
 const MAX_TAGS = 64;
 
 /** For example `meta:team=search` or `tool:github/search`. */
-export function tagOf(kind: TagKind, words: string): string {
-  return `${kind}:${words}`;
+export function tagOf(kind: TagKind, value: string): string {
+  return `${kind}:${value}`;
 }
 
 /** Rows of the journal may come from an earlier version; members that a record did not have then are absent. */

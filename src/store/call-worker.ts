@@ -51,7 +51,7 @@ const METHODS = {
     { db }: OpenCalls,
     ...args: Parameters<typeof searchCalls> extends [Db, ...infer Rest] ? Rest : never
   ) => searchCalls(db, ...args),
-  contentKey: ({ db }: OpenCalls, tenantId: string, sealed: string) => contentKey(db, tenantId, sealed),
+  contentKey: ({ db }: OpenCalls, tenantId: string, encrypted: string) => contentKey(db, tenantId, encrypted),
   keepContents: ({ db }: OpenCalls, contents: Parameters<typeof keepContents>[1]) => keepContents(db, contents),
   findContent: ({ db }: OpenCalls, traceId: string) => findContent(db, traceId),
   countContents: ({ db }: OpenCalls, place: Parameters<typeof countContents>[1]) => countContents(db, place),

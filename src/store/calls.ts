@@ -214,7 +214,7 @@ export interface CallStore extends LedgerSink, ReplicaTable {
    * Returns the encrypted key of a tenant's contents: the stored one if there is one, else this one, which is then
    * stored.
    */
-  contentKey(tenantId: string, sealed: string): Promise<string>;
+  contentKey(tenantId: string, encrypted: string): Promise<string>;
   /** Skips content whose call already has some, and content whose project no longer exists. */
   keepContents(contents: readonly StoredContent[]): Promise<void>;
   findContent(traceId: string): Promise<StoredContent | null>;

@@ -4,7 +4,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
-import type { Sealer } from "../config/sealing.ts";
+import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CallStore, StoredContent } from "./calls.ts";
 import type { ConfigurationScope } from "./records.ts";
@@ -19,16 +19,16 @@ const KNOWN_MS = 60_000;
 /** No text is longer: settings limit its characters, and JSON may escape each of them. */
 const MAX_TEXT_BYTES = 64 * 1024 * 1024;
 
-export interface SaidText extends Omit<StoredContent, "body"> {
+export interface ContentText extends Omit<StoredContent, "body"> {
   /** JSON of the content. */
   readonly text: string;
 }
 
 export interface ContentStore {
   /** Stores all of them, or rejects. */
-  keep(said: readonly SaidText[]): Promise<void>;
+  keep(contents: readonly ContentText[]): Promise<void>;
   /**
-   * `null` when nothing is stored or its retention has ended. Throws StoreError `sealed` when it cannot be decrypted
+   * `null` when nothing is stored or its retention has ended. Throws StoreError `encryption` when it cannot be decrypted
    * with its key.
    */
   find(
@@ -46,7 +46,7 @@ export interface ContentStore {
 
 export interface ContentStoreOptions {
   readonly calls: Pick<CallStore, "contentKey" | "keepContents" | "findContent" | "countContents" | "removeContents">;
-  readonly sealer: Sealer;
+  readonly cipher: SecretCipher;
   readonly now: () => number;
 }
 
@@ -55,7 +55,7 @@ export function contentKeyPlace(tenantId: string): string {
   return `content/${tenantId}`;
 }
 
-export function openContentStore({ calls, sealer, now }: ContentStoreOptions): ContentStore {
+export function openContentStore({ calls, cipher, now }: ContentStoreOptions): ContentStore {
   const keys = new Map<string, { readonly key: Promise<Buffer>; readonly askedMs: number }>();
   const keyOf = (tenantId: string): Promise<Buffer> => {
     const known = keys.get(tenantId);
@@ -67,12 +67,15 @@ export function openContentStore({ calls, sealer, now }: ContentStoreOptions): C
   };
   const askKey = async (tenantId: string): Promise<Buffer> => {
     const place = contentKeyPlace(tenantId);
-    const sealed = await calls.contentKey(tenantId, sealer.seal(randomBytes(KEY_BYTES).toString("base64"), place));
+    const encryptedKey = await calls.contentKey(
+      tenantId,
+      cipher.encrypt(randomBytes(KEY_BYTES).toString("base64"), place),
+    );
     try {
-      return Buffer.from(sealer.open(sealed, place), "base64");
+      return Buffer.from(cipher.decrypt(encryptedKey, place), "base64");
     } catch (error) {
       throw new StoreError(
-        "sealed",
+        "encryption",
         `The content of calls that the tenant ${tenantId} keeps cannot be decrypted: ${error instanceof Error ? error.message : String(error)}.`,
         error,
       );
@@ -83,9 +86,9 @@ export function openContentStore({ calls, sealer, now }: ContentStoreOptions): C
     return row === null || row.expiresMs <= now() ? null : row;
   };
   return {
-    async keep(said) {
+    async keep(contents) {
       const rows = await Promise.all(
-        said.map(async ({ text, ...one }): Promise<StoredContent> => ({
+        contents.map(async ({ text, ...one }): Promise<StoredContent> => ({
           ...one,
           body: encrypted(await keyOf(one.tenantId), await compressed(text), boundTo(one)),
         })),
@@ -143,7 +146,7 @@ function decrypted(key: Buffer, body: Uint8Array, bound: Buffer): Buffer {
     return Buffer.concat([decipher.update(bytes.subarray(1 + NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
   } catch (error) {
     throw new StoreError(
-      "sealed",
+      "encryption",
       `The content of the call cannot be decrypted: it was changed, or its key is a different one (${error instanceof Error ? error.message : String(error)}).`,
       error,
     );

@@ -47,13 +47,13 @@ export interface InspectOptions {
   /** `hear` gets the segments that were written since this time, in milliseconds since 1970; none by default. */
   readonly sinceMs?: number;
   /** Called with the text of every entry in those segments. */
-  readonly hear?: (text: string) => void;
+  readonly onSegment?: (text: string) => void;
 }
 
 /** Reads all segments and changes nothing. Throws the system's error. */
 export function inspectJournal(
   folder: string,
-  { state = null, sinceMs = Number.POSITIVE_INFINITY, hear = () => {} }: InspectOptions = {},
+  { state = null, sinceMs = Number.POSITIVE_INFINITY, onSegment = () => {} }: InspectOptions = {},
 ): JournalFindings {
   const openings = new Map<string, string>();
   const damages: Damage[] = [];
@@ -78,7 +78,7 @@ export function inspectJournal(
         if (entry.kind === "opening") openings.set(traceId, text);
         else openings.delete(traceId);
         lastMs = Math.max(lastMs, startOf(text));
-        if (isHeard) hear(text);
+        if (isHeard) onSegment(text);
         continue;
       }
       const next = nextEntry(bytes, at + 1);

@@ -21,7 +21,7 @@ export function kyselyCalls(
     places: (journals, runs) => findPlaces(db, journals, runs),
     findCall: async (traceId, tenantId) => storedCall(await findCall(reports, traceId, tenantId)),
     searchCalls: (page, filter) => searchCalls(reports, page, filter),
-    contentKey: (tenantId, sealed) => contentKey(db, tenantId, sealed),
+    contentKey: (tenantId, encrypted) => contentKey(db, tenantId, encrypted),
     keepContents: (contents) => keepContents(db, contents),
     findContent: (traceId) => findContent(reports, traceId),
     countContents: (place) => countContents(reports, place),

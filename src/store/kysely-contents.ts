@@ -2,7 +2,7 @@
 // later only what has changed according to the audit log. No transaction stays open during a long read: what changes
 // meanwhile is read again, until nothing has changed.
 import type { Selectable, Transaction } from "kysely";
-import type { Sealer } from "../config/sealing.ts";
+import type { SecretCipher } from "../config/secret-cipher.ts";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../core/configured.ts";
 import { isObject, type Json } from "../core/json.ts";
 import type { Contents, OpenedResource } from "./contents.ts";
@@ -13,7 +13,7 @@ import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUs
 import type { Schema } from "./schema.ts";
 import { openedDocument } from "./secret-fields.ts";
 import { StoreError } from "./store.ts";
-import { nextTurn } from "../wire/turn.ts";
+import { yieldToLoop } from "../core/event-loop.ts";
 
 type Tx = Transaction<Schema>;
 type Table = "tenants" | "projects" | "users" | "access_tokens" | "resources";
@@ -71,23 +71,23 @@ const named =
     `${kind} ${id}`;
 const memberships = (unreadable: Unreadable, rows: readonly MembershipRow[]) =>
   readable(unreadable, rows, (row) => `membership ${row.user_id}/${row.project_id ?? ""}`, plainMembershipOf);
-const resourcesOf = (unreadable: Unreadable, rows: readonly ResourceRow[], sealer: Sealer | null) =>
+const resourcesOf = (unreadable: Unreadable, rows: readonly ResourceRow[], cipher: SecretCipher | null) =>
   readable(
     unreadable,
     rows,
     (row) => `${row.kind} ${row.id}`,
-    (row) => openedResource(row, sealer),
+    (row) => openedResource(row, cipher),
   );
 
-export async function readContents(db: Db, sealer: Sealer | null, known: Contents | null): Promise<Contents> {
+export async function readContents(db: Db, cipher: SecretCipher | null, known: Contents | null): Promise<Contents> {
   if (known !== null) {
-    const next = await changedSince(db, sealer, known);
+    const next = await changedSince(db, cipher, known);
     if (next !== null) return next;
   }
   for (let attempt = 0; attempt < 5; attempt++) {
     const revision = await counterOf(db);
-    const contents = contentsOf(revision, await readAll(db, sealer), null);
-    const next = await changedSince(db, sealer, contents);
+    const contents = contentsOf(revision, await readAll(db, cipher), null);
+    const next = await changedSince(db, cipher, contents);
     if (next !== null) return next;
   }
   throw new StoreError("busy", "The database changes faster than it can be read.");
@@ -100,14 +100,14 @@ async function counterOf(db: Db): Promise<bigint> {
 
 // Reading everything.
 
-async function readAll(db: Db, sealer: Sealer | null): Promise<Shelves> {
+async function readAll(db: Db, cipher: SecretCipher | null): Promise<Shelves> {
   const unreadable: Unreadable = new Map();
   const members = memberships(
     unreadable,
     await db.selectFrom("memberships").selectAll().orderBy("user_id").orderBy("project_id").execute(),
   );
   const resources = await readPages(db, "resources", async (rows: readonly ResourceRow[]) =>
-    resourcesOf(unreadable, rows, sealer),
+    resourcesOf(unreadable, rows, cipher),
   );
   const all =
     <R extends Row, T>(kind: string, valueOf: (row: R) => T) =>
@@ -142,7 +142,7 @@ async function readPages<R extends Row, T extends Row>(
     if (rows.length < PAGE) return all;
     last = rows.at(-1)!.id;
     // SQLite answers synchronously, which would leave no time for other work.
-    await nextTurn();
+    await yieldToLoop();
   }
 }
 
@@ -164,11 +164,11 @@ async function tokensOf(db: Db, unreadable: Unreadable, rows: readonly TokenRow[
   return readable(unreadable, rows, named("token"), (row) => plainTokenOf(row, secrets.get(row.id) ?? []));
 }
 
-function openedResource(row: ResourceRow, sealer: Sealer | null): OpenedResource {
+function openedResource(row: ResourceRow, cipher: SecretCipher | null): OpenedResource {
   const fault = isJsonObject(row.document) ? null : "its document is not a JSON object";
   const resource = resourceOf(fault === null ? row : { ...row, document: "{}" });
   return fault === null
-    ? { ...resource, ...openedDocument({ kind: resource.kind, id: resource.id, sealer }, resource.document) }
+    ? { ...resource, ...openedDocument({ kind: resource.kind, id: resource.id, cipher }, resource.document) }
     : { ...resource, fault };
 }
 
@@ -189,7 +189,7 @@ function byKind(resources: Iterable<OpenedResource>): ReadonlyMap<ConfiguredKind
 // Reading what has changed.
 
 /** `null` when the audit log does not list everything that has happened since. */
-function changedSince(db: Db, sealer: Sealer | null, known: Contents): Promise<Contents | null> {
+function changedSince(db: Db, cipher: SecretCipher | null, known: Contents): Promise<Contents | null> {
   return db
     .transaction()
     .setIsolationLevel("repeatable read")
@@ -206,9 +206,9 @@ function changedSince(db: Db, sealer: Sealer | null, known: Contents): Promise<C
         .orderBy("revision")
         .limit(MOST_CHANGES + 1)
         .execute();
-      const told = new Set(rows.map(({ revision }) => revision));
-      if (rows.length > MOST_CHANGES || BigInt(told.size) !== now - since) return null;
-      return contentsOf(now, await shelvesWith(tx, sealer, known, changedIds(rows)), known);
+      const revisions = new Set(rows.map(({ revision }) => revision));
+      if (rows.length > MOST_CHANGES || BigInt(revisions.size) !== now - since) return null;
+      return contentsOf(now, await shelvesWith(tx, cipher, known, changedIds(rows)), known);
     });
 }
 
@@ -225,7 +225,7 @@ function changedIds(rows: readonly { readonly kind: string; readonly target_id: 
 
 async function shelvesWith(
   tx: Tx,
-  sealer: Sealer | null,
+  cipher: SecretCipher | null,
   { identities, resources, unreadable: before }: Contents,
   ids: ChangedIds,
 ): Promise<Shelves> {
@@ -252,7 +252,7 @@ async function shelvesWith(
       kinds.get(kind)!,
       ids.get(kind),
       (some) => rowsOf<ResourceRow>(tx, "resources", some),
-      async (rows) => resourcesOf(unreadable, rows, sealer),
+      async (rows) => resourcesOf(unreadable, rows, cipher),
     );
   const tenants = shelf(identities.tenants);
   const projects = shelf(identities.projects);

@@ -35,7 +35,7 @@ import type { ExpectedVersion, Writer } from "./writer.ts";
 
 export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeTenant" | "removeTenant"> {
   const { tx, nowMs } = work;
-  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
+  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, cipher: null });
   const recorded = (id: string, before: StoredTenant | null, after: StoredTenant | null): void =>
     record(work, {
       kind: "tenant",
@@ -99,7 +99,7 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
 
 export function projectWrites(work: Work): Pick<Writer, "createProject" | "changeProject" | "removeProject"> {
   const { tx, nowMs } = work;
-  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
+  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, cipher: null });
   const recorded = (project: Project, before: Project | null, after: Project | null): void =>
     record(work, {
       kind: "project",
@@ -159,7 +159,7 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
 
 export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser" | "removeUser"> {
   const { tx, nowMs } = work;
-  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
+  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, cipher: null });
   const recorded = (user: StoredUser, before: StoredUser | null, after: StoredUser | null): void =>
     record(work, {
       kind: "user",
@@ -251,7 +251,7 @@ export async function putMembership(
   const { userId, tenantId, projectId, role } = membership;
   await requireInTenant(tx, "users", userId, tenantId);
   if (projectId !== null) await requireInTenant(tx, "projects", projectId, tenantId);
-  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
+  const reader = kyselyReader(tx, { clock: { now: () => nowMs }, cipher: null });
   const before = await reader.findMembership(userId, projectId);
   if (before === null && expected != null) throw new StoreError("stale", "The membership was removed in the meantime.");
   if (before !== null) requireVersion("membership", before.version, expected);
@@ -279,7 +279,7 @@ export async function removeMembership(
 ): Promise<void> {
   const { tx, nowMs } = work;
   const membership = there(
-    await kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null }).findMembership(userId, projectId),
+    await kyselyReader(tx, { clock: { now: () => nowMs }, cipher: null }).findMembership(userId, projectId),
     "membership of",
     userId,
   );

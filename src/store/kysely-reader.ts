@@ -4,7 +4,7 @@ import type { Kysely, Selectable } from "kysely";
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { Kept, KeptAnswer, Resource, StoredToken } from "./records.ts";
 import type { Clock } from "../core/clock.ts";
-import { SealError, type Sealer } from "../config/sealing.ts";
+import { DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { findDelivery, listDeliveries } from "./event-rows.ts";
 import { diffVersions, findAudit, findVersion, listAudit, listVersions } from "./kysely-history.ts";
@@ -37,10 +37,10 @@ export type Db = Kysely<Schema>;
 
 export interface ReaderContext {
   readonly clock: Pick<Clock, "now">;
-  readonly sealer: Sealer | null;
+  readonly cipher: SecretCipher | null;
 }
 
-export function kyselyReader(db: Db, { clock, sealer }: ReaderContext): Reader {
+export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
   return {
     findTenant: async (id) =>
       orNull(await db.selectFrom("tenants").selectAll().where("id", "=", id).executeTakeFirst(), tenantOf),
@@ -95,7 +95,7 @@ export function kyselyReader(db: Db, { clock, sealer }: ReaderContext): Reader {
     listVersions: (page, scope) => listVersions(db, page, scope),
     findVersion: (number, scope) => findVersion(db, number, scope),
     diffVersions: (from, to, scope) => diffVersions(db, from, to, scope),
-    findAnswer: (tokenId, key) => findAnswer(db, tokenId, key, { clock, sealer }),
+    findAnswer: (tokenId, key) => findAnswer(db, tokenId, key, { clock, cipher }),
   };
 }
 
@@ -284,7 +284,7 @@ async function findAnswer(
   db: Db,
   tokenId: string,
   key: string,
-  { clock, sealer }: ReaderContext,
+  { clock, cipher }: ReaderContext,
 ): Promise<KeptAnswer | null> {
   const oldestMs = toInteger(clock.now() - KEPT_ANSWER_MS);
   const row = await db
@@ -300,17 +300,17 @@ async function findAnswer(
     key,
     requestHash: row.request_hash,
     status: fromInteger(row.status),
-    body: sealer === null ? row.body : openedAnswer(sealer, row.body, tokenId, key),
+    body: cipher === null ? row.body : openedAnswer(cipher, row.body, tokenId, key),
   };
 }
 
-function openedAnswer(sealer: Sealer, body: string, tokenId: string, key: string): string {
+function openedAnswer(cipher: SecretCipher, body: string, tokenId: string, key: string): string {
   try {
-    return sealer.open(body, answerPlace(tokenId, key));
+    return cipher.decrypt(body, answerPlace(tokenId, key));
   } catch (error) {
-    if (error instanceof SealError)
+    if (error instanceof DecryptionError)
       throw new StoreError(
-        "sealed",
+        "encryption",
         `The stored response for this idempotency key cannot be decrypted: ${error.message}. Check whether the change was made, and use another key.`,
         error,
       );

@@ -22,7 +22,7 @@ import {
   resourceOf,
   type StoredResource,
 } from "./rows.ts";
-import { sealedDocument } from "./secret-fields.ts";
+import { encryptedDocument } from "./secret-fields.ts";
 import { StoreError } from "./store.ts";
 import type { Writer } from "./writer.ts";
 
@@ -55,7 +55,7 @@ function recordStep(work: Work, step: ResourceStep): void {
 export function resourceWrites(
   work: Work,
 ): Pick<Writer, "createResource" | "changeResource" | "removeResource" | "rollBack"> {
-  const { tx, nowMs, sealer, actor } = work;
+  const { tx, nowMs, cipher, actor } = work;
   return {
     async createResource(resource) {
       const { kind, id = newResourceId(kind), tenantId, projectId, name } = resource;
@@ -64,7 +64,7 @@ export function resourceWrites(
       if (projectId !== null) await requireInTenant(tx, "projects", projectId, tenantId);
       await refuseTaken(tx, "resources", id);
       await refuseTakenName(work, { ...resource, id });
-      const document = sealedDocument({ kind, id, sealer }, resource.document, null);
+      const document = encryptedDocument({ kind, id, cipher }, resource.document, null);
       const after: StoredResource = {
         kind,
         id,
@@ -88,11 +88,11 @@ export function resourceWrites(
       const { name, document } = change(maskedResource(before));
       requireTexts(name);
       if (name !== before.name) await refuseTakenName(work, { ...before, name });
-      const sealed = sealedDocument({ kind, id, sealer }, document, before.document);
+      const encrypted = encryptedDocument({ kind, id, cipher }, document, before.document);
       const after: StoredResource = {
         ...before,
         name,
-        document: sealed,
+        document: encrypted,
         setBy: actor.role ?? "owner",
         byOperator: actor.isOperator === true,
         version: before.version + 1,

@@ -1,7 +1,7 @@
 // The store over any database that Kysely supports: the only way to change something, and the reads from which
 // snapshots are made. SQL of a particular database does not belong here.
 import type { Transaction } from "kysely";
-import type { Sealer } from "../config/sealing.ts";
+import type { SecretCipher } from "../config/secret-cipher.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { isNew, migrate, WATCHED } from "./migrations.ts";
 import { readContents } from "./kysely-contents.ts";
@@ -10,12 +10,12 @@ import { forgetUnheardEvents } from "./kysely-event-writes.ts";
 import { pruneAudit, writeHistory } from "./kysely-history.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import type { Written } from "./kysely-work.ts";
-import { reseal } from "./kysely-reseal.ts";
+import { reencryptAll } from "./kysely-reencryption.ts";
 import { openWriter } from "./kysely-writer.ts";
 import { type Actor, type FirstIdentities, type Identities, LOCAL_ACTOR } from "./records.ts";
 import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "./rows.ts";
 import type { Schema } from "./schema.ts";
-import { type Resealed, type Store, StoreError } from "./store.ts";
+import { type Reencryption, type Store, StoreError } from "./store.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 
 type Tx = Transaction<Schema>;
@@ -24,7 +24,7 @@ export interface KyselyStoreOptions {
   /** Begins a sentence in messages. */
   readonly databaseName: string;
   /** With `null`, documents with secrets can be neither stored nor decrypted. */
-  readonly sealer: Sealer | null;
+  readonly cipher: SecretCipher | null;
   readonly clock?: Clock;
   /** Announces to other processes, within the transaction, that the revision changes. */
   readonly announce?: (tx: Tx, revision: bigint) => Promise<void>;
@@ -36,17 +36,17 @@ export interface KyselyStoreOptions {
 }
 
 export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
-  const { databaseName, sealer, clock = systemClock, close } = options;
+  const { databaseName, cipher, clock = systemClock, close } = options;
   const change: Store["change"] = (actor, work, how = {}) => changing(db, options, actor, work, how);
   return {
-    ...kyselyReader(db, { clock, sealer }),
+    ...kyselyReader(db, { clock, cipher }),
     isNew: () => isNew(db),
     migrate: () => migrate(db, databaseName, options.explain),
     revision: () => revision(db),
     watch: options.watch ?? (() => () => {}),
     readIdentities: () =>
       db.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(readIdentities),
-    readContents: (known = null) => readContents(db, sealer, known),
+    readContents: (known = null) => readContents(db, cipher, known),
     change,
     note: async (actor, note) =>
       void (await writeHistory(db, {
@@ -59,7 +59,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
       })),
     pruneAudit: (before) => pruneAudit(db, before),
     forgetUnheardEvents: (beforeMs) => forgetUnheardEvents(db, beforeMs),
-    reseal: () => resealing(db, options),
+    reencrypt: () => reencryptWithNewestKey(db, options),
     // Checked before taking the lock too, so that an ordinary start does not wait for it.
     createFirst: async (first) =>
       (await mayBeFirst(db)) && (await change(LOCAL_ACTOR, (writer) => createFirst(writer, first))).result,
@@ -87,7 +87,7 @@ const beginWriting = (db: Db) => db.transaction().setIsolationLevel("read commit
  */
 async function changing<T>(
   db: Db,
-  { sealer, clock = systemClock, announce }: KyselyStoreOptions,
+  { cipher, clock = systemClock, announce }: KyselyStoreOptions,
   actor: Actor,
   work: (writer: Writer) => Promise<T>,
   { dryRun = false }: ChangeOptions,
@@ -96,7 +96,7 @@ async function changing<T>(
     return await beginWriting(db).execute(async (tx) => {
       const counter = await moveRevision(tx);
       const atMs = clock.now();
-      const { writer, written } = openWriter(tx, { actor, nowMs: atMs, sealer });
+      const { writer, written } = openWriter(tx, { actor, nowMs: atMs, cipher });
       const result = await work(writer);
       const { entries, changes, steps, rolledBackTo } = written;
       if (dryRun || !hasWritten(written)) throw new TakenBack({ result, changes, version: null });
@@ -112,12 +112,15 @@ async function changing<T>(
 }
 
 /** The revision changes as well, so that every gateway reads again and finds the new key. */
-function resealing(db: Db, { sealer, clock = systemClock, announce }: KyselyStoreOptions): Promise<Resealed> {
-  if (sealer === null) throw new StoreError("sealed", "There is no master key.");
+function reencryptWithNewestKey(
+  db: Db,
+  { cipher, clock = systemClock, announce }: KyselyStoreOptions,
+): Promise<Reencryption> {
+  if (cipher === null) throw new StoreError("encryption", "There is no master key.");
   return beginWriting(db).execute(async (tx) => {
     const counter = await moveRevision(tx);
-    const done = await reseal(tx, sealer);
-    const note = `${done.resealed} rows are encrypted with the newest key${done.unopened.length === 0 ? "" : `, ${done.unopened.length} could not be decrypted`}.`;
+    const done = await reencryptAll(tx, cipher);
+    const note = `${done.rows} rows are encrypted with the newest key${done.unopened.length === 0 ? "" : `, ${done.unopened.length} could not be decrypted`}.`;
     await writeHistory(tx, {
       actor: LOCAL_ACTOR,
       atMs: clock.now(),

@@ -1,6 +1,6 @@
 // What the writes of one change share: its transaction, what was done in it so far, and the checks that are made under
 // its lock.
-import type { Sealer } from "../config/sealing.ts";
+import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { AuditEntry } from "./kysely-history.ts";
 import type { Db } from "./kysely-reader.ts";
 import type { Actor, Change } from "./records.ts";
@@ -13,7 +13,7 @@ export interface WriterContext {
   readonly actor: Actor;
   readonly nowMs: number;
   /** With `null`, documents with secrets are refused. */
-  readonly sealer: Sealer | null;
+  readonly cipher: SecretCipher | null;
 }
 
 /** What was done through the writer so far. */

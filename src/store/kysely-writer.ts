@@ -27,7 +27,7 @@ export interface OpenWriter {
 export function openWriter(tx: Db, context: WriterContext): OpenWriter {
   const work: Work = { ...context, tx, entries: [], changes: [], steps: [], rolledBackTo: null, keptAnswers: 0 };
   const writer: Writer = {
-    ...kyselyReader(tx, { clock: { now: () => context.nowMs }, sealer: context.sealer }),
+    ...kyselyReader(tx, { clock: { now: () => context.nowMs }, cipher: context.cipher }),
     ...context,
     ...tenantWrites(work),
     ...projectWrites(work),
@@ -44,8 +44,8 @@ export function openWriter(tx: Db, context: WriterContext): OpenWriter {
 }
 
 async function keepAnswer(work: Work, { tokenId, key, requestHash, status, body }: KeptAnswer): Promise<void> {
-  const { tx, nowMs, sealer } = work;
-  if (sealer === null) throw new StoreError("sealed", "There is no master key to encrypt the response with.");
+  const { tx, nowMs, cipher } = work;
+  if (cipher === null) throw new StoreError("encryption", "There is no master key to encrypt the response with.");
   requireTexts(tokenId, key);
   await tx
     .deleteFrom("kept_answers")
@@ -65,7 +65,7 @@ async function keepAnswer(work: Work, { tokenId, key, requestHash, status, body 
       answer_key: key,
       request_hash: requestHash,
       status: toInteger(status),
-      body: sealer.seal(body, answerPlace(tokenId, key)),
+      body: cipher.encrypt(body, answerPlace(tokenId, key)),
       at_ms: toInteger(nowMs),
     })
     .execute();

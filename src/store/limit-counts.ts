@@ -90,10 +90,10 @@ export function openLimitCounts(file: string): LimitCounts {
   try {
     return openCounts(file);
   } catch (fault) {
-    const words = pathFault(fault, file);
+    const message = pathFault(fault, file);
     throw new StoreError(
       "unusable",
-      `The counts of limits cannot be read from ${file}: ${words}. Move ${file}, ${file}-wal and ${file}-shm away and start again: budgets are then counted from the rows of calls, and sliding limits start at zero.`,
+      `The counts of limits cannot be read from ${file}: ${message}. Move ${file}, ${file}-wal and ${file}-shm away and start again: budgets are then counted from the rows of calls, and sliding limits start at zero.`,
       fault,
     );
   }

@@ -207,7 +207,7 @@ const BOUNDED: Readonly<Record<keyof LogBounds, string>> = {
  * database does not choose that index.
  */
 function restOf(filter: LogFilter, by: Way["by"]): readonly Condition[] {
-  const words = (column: string, value: string | undefined): readonly Condition[] =>
+  const textConditions = (column: string, value: string | undefined): readonly Condition[] =>
     value === undefined || by === column ? [] : [sql<boolean>`${sql.ref(`call.${column}`)} || '' = ${value}`];
   const flag = (column: string, value: boolean | undefined): readonly Condition[] =>
     value === undefined ? [] : [sql<boolean>`${sql.ref(column)} = ${value ? 1n : 0n}`];
@@ -243,14 +243,14 @@ function restOf(filter: LogFilter, by: Way["by"]): readonly Condition[] {
   return [
     ...place,
     ...NARROWEST.filter((name) => by !== "tag" || (name !== "tenantId" && name !== "projectId")).flatMap((name) =>
-      words(COLUMNS[name], filter[name]),
+      textConditions(COLUMNS[name], filter[name]),
     ),
-    ...(["route", "provider", "model"] as const).flatMap((name) => words(name, filter[name])),
-    ...words("model_asked", filter.modelAsked),
-    ...words("finish_reason", filter.finishReason),
+    ...(["route", "provider", "model"] as const).flatMap((name) => textConditions(name, filter[name])),
+    ...textConditions("model_asked", filter.modelAsked),
+    ...textConditions("finish_reason", filter.finishReason),
     ...(order === "ended"
       ? [
-          ...words("trace_id", traceId),
+          ...textConditions("trace_id", traceId),
           ...(fromMs === undefined ? [] : [sql<boolean>`time_ms + 0 >= ${toInteger(fromMs)}`]),
           ...(toMs === undefined ? [] : [sql<boolean>`time_ms + 0 < ${toInteger(toMs)}`]),
         ]

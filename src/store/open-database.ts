@@ -6,7 +6,7 @@ import { resolve } from "node:path";
 import type { Variables } from "../config/expansion.ts";
 import { findMasterKeys, type MasterKeys } from "../config/master-key.ts";
 import { pathFault } from "../config/path-fault.ts";
-import { openSealer, type Sealer } from "../config/sealing.ts";
+import { openSecretCipher, type SecretCipher } from "../config/secret-cipher.ts";
 import type { CallStore } from "./calls.ts";
 import { databaseFile, dataFolderUnusable, type DataPlace, requireFolders, leftBehind } from "./data-folder.ts";
 import type { Database } from "./database.ts";
@@ -27,16 +27,16 @@ export interface DatabaseOptions {
   readonly environment: Variables;
 }
 
-export interface SealedDatabase extends Database {
+export interface EncryptedDatabase extends Database {
   readonly keys: MasterKeys;
-  readonly sealer: Sealer;
+  readonly cipher: SecretCipher;
 }
 
 /**
  * Opens an existing database: a mistyped folder or address does not create one. Throws StoreError or
  * ConfigurationError.
  */
-export async function openExistingDatabase(options: DatabaseOptions): Promise<SealedDatabase> {
+export async function openExistingDatabase(options: DatabaseOptions): Promise<EncryptedDatabase> {
   return await opened(options, "open");
 }
 
@@ -44,7 +44,7 @@ export async function openExistingDatabase(options: DatabaseOptions): Promise<Se
  * Creates folder, database and, with SQLite, master key where they do not exist. With `mayReplace`, also where a
  * database existed before. Throws StoreError or ConfigurationError.
  */
-export async function openDatabase(options: DatabaseOptions, mayReplace = false): Promise<SealedDatabase> {
+export async function openDatabase(options: DatabaseOptions, mayReplace = false): Promise<EncryptedDatabase> {
   return await opened(options, mayReplace ? "replace" : "make");
 }
 
@@ -54,7 +54,7 @@ type WhereNone = "open" | "make" | "replace";
 async function opened(
   { dataFolder, databaseUrl, environment, ledger }: DatabaseOptions,
   whereNone: WhereNone,
-): Promise<SealedDatabase> {
+): Promise<EncryptedDatabase> {
   const place = { dataFolder: resolve(dataFolder), ledgerFolder: ledger?.folder ?? null };
   requireFolders(place, { write: databaseUrl === null && whereNone !== "open" });
   const file = databaseFile(place.dataFolder);
@@ -74,9 +74,9 @@ async function opened(
       "unusable",
       "PostgreSQL needs a master key: set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), or DRAGOMAN_MASTER_KEY_FILE to a file with it, the same for every replica. Keep a copy of it separate from the database.",
     );
-  const sealer = openSealer(keys.read(), keys.file === null ? null : () => keys.read());
+  const cipher = openSecretCipher(keys.read(), keys.file === null ? null : () => keys.read());
   const database =
-    databaseUrl === null ? await openSqliteDatabase({ file, sealer }) : await openPostgres(databaseUrl, { sealer });
+    databaseUrl === null ? await openSqliteDatabase({ file, cipher }) : await openPostgres(databaseUrl, { cipher });
   try {
     if (databaseUrl !== null && (await database.store.isNew())) {
       const left = leftBehind(place);
@@ -89,7 +89,7 @@ async function opened(
     await database.store.close();
     throw error;
   }
-  return { ...database, keys, sealer };
+  return { ...database, keys, cipher };
 }
 
 /** The calls in the same database, on connections of their own. */
@@ -113,7 +113,7 @@ export async function openEvents({
 /** The driver takes 20 ms and some megabytes to load, so it is loaded only where it is used. */
 async function openPostgres(
   url: string,
-  options: { readonly sealer: ReturnType<typeof openSealer> },
+  options: { readonly cipher: ReturnType<typeof openSecretCipher> },
 ): Promise<Database> {
   const { openPostgresDatabase } = await import("./postgres.ts");
   return openPostgresDatabase({ url, ...options });

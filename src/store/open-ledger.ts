@@ -65,7 +65,7 @@ export interface LedgerOptions {
   readonly lock?: (folder: string) => FolderLock | null;
   /** Entries of processes that have ended are searched for counts of limits; omitted to skip this. */
   readonly counted?: CountedOptions;
-  readonly tell: (level: "info" | "warn" | "error", words: string, fields?: Readonly<Record<string, unknown>>) => void;
+  readonly log: (level: "info" | "warn" | "error", message: string, fields?: Readonly<Record<string, unknown>>) => void;
   readonly segmentBytes?: number;
   readonly pace?: Partial<Pace>;
 }
@@ -152,7 +152,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     async end() {
       clearInterval(timer);
       await adopting;
-      await endJournal(own, options.tell);
+      await endJournal(own, options.log);
     },
   };
 }
@@ -188,17 +188,17 @@ function ownFolder({ folder, lock: take = lockFolder }: LedgerOptions): {
 
 /** Recovers what an earlier process left. Throws StoreError. */
 async function openJournal(
-  { settings, sink, clock, disk = systemDisk, counted, tell, segmentBytes, pace = {} }: LedgerOptions,
+  { settings, sink, clock, disk = systemDisk, counted, log, segmentBytes, pace = {} }: LedgerOptions,
   folder: string,
   lock: FolderLock,
   counts: JournalledCounts | null,
 ): Promise<OpenJournal> {
   const found = findingsOf(
     folder,
-    counts === null || counted === undefined ? {} : { sinceMs: counted.sinceMs(), hear: counts.hear },
+    counts === null || counted === undefined ? {} : { sinceMs: counted.sinceMs(), onSegment: counts.onSegment },
   );
   const { findings } = found;
-  tellFindings(folder, found, tell);
+  logFindings(folder, found, log);
   const run = newRandomName();
   const state = openState(found, folder, disk);
   const journal = new Journal({
@@ -210,19 +210,19 @@ async function openJournal(
     clock,
     ...(segmentBytes !== undefined && { segmentBytes }),
     ...(pace.probeMs !== undefined && { probeMs: pace.probeMs }),
-    onFault: (words) =>
-      tell(
+    onFault: (message) =>
+      log(
         "error",
-        `the ledger cannot be written: ${words}; new calls ${settings.onFull === "refuse" ? "are refused" : "run without a row"} (ledger.on_full)`,
+        `the ledger cannot be written: ${message}; new calls ${settings.onFull === "refuse" ? "are refused" : "run without a row"} (ledger.on_full)`,
       ),
-    onMended: (words) => tell("warn", `the ledger can be written again: ${words}`),
+    onMended: (message) => log("warn", `the ledger can be written again: ${message}`),
   });
   await journal.start();
   const recovered = findings.openings.map(recordOfKilledCall);
   for (const record of recovered) journal.addUnsettled(record);
   await journal.synced();
   if (recovered.length > 0)
-    tell("warn", "calls were in flight when an earlier process ended; they are charged what was reserved for them", {
+    log("warn", "calls were in flight when an earlier process ended; they are charged what was reserved for them", {
       calls: recovered.length,
     });
   const keep = (progress: Progress | null) => state.keep(journal.writtenTo, progress);
@@ -247,7 +247,7 @@ async function openJournal(
     if (!isDamaged && !damaged.has(segment)) return disk.remove(path);
     const kept = setAsidePath(folder, segment, identityOf(folder, segment)?.run ?? "", "whole");
     disk.rename(path, kept);
-    tell(
+    log(
       "error",
       "a segment of the ledger is partly unreadable; its other rows are in the database, and it is set aside",
       { file: kept },
@@ -270,10 +270,10 @@ async function openJournal(
       return true;
     },
     onLearned: (lastOf, shippedOf) => {
-      reportMissing({ folder, journals: state.known, lastOf, shippedOf, findings }, tell);
+      reportMissing({ folder, journals: state.known, lastOf, shippedOf, findings }, log);
       state.learned(lastOf);
     },
-    onProblem: (words) => tell("error", words),
+    onProblem: (message) => log("error", message),
   });
   return { folder, lock, journal, shipper, recovered, keep, isKept, drop };
 }
@@ -285,10 +285,10 @@ interface Found {
   readonly lock: string;
 }
 
-function findingsOf(folder: string, heard: Pick<InspectOptions, "sinceMs" | "hear">): Found {
+function findingsOf(folder: string, counting: Pick<InspectOptions, "sinceMs" | "onSegment">): Found {
   try {
     const state = readState(folder);
-    const findings = inspectJournal(folder, { state, ...heard });
+    const findings = inspectJournal(folder, { state, ...counting });
     cutTorn(folder, findings);
     return { findings, state, lock: lockIdentity(folder) };
   } catch (error) {
@@ -300,10 +300,10 @@ function findingsOf(folder: string, heard: Pick<InspectOptions, "sinceMs" | "hea
   }
 }
 
-function tellFindings(folder: string, { findings, state, lock }: Found, tell: LedgerOptions["tell"]): void {
+function logFindings(folder: string, { findings, state, lock }: Found, log: LedgerOptions["log"]): void {
   for (const { segment, offset, bytes, isTail } of findings.damages) {
     const isTorn = isTail && segment === findings.lastSegment;
-    tell(
+    log(
       isTorn ? "warn" : "error",
       isTorn
         ? "the ledger ended with an incomplete entry, which was removed"
@@ -312,12 +312,12 @@ function tellFindings(folder: string, { findings, state, lock }: Found, tell: Le
     );
   }
   for (const { from, to } of findings.gaps)
-    tell("error", "segments of the ledger are missing; rows in them that the database does not have are lost", {
+    log("error", "segments of the ledger are missing; rows in them that the database does not have are lost", {
       from: segmentPath(folder, from),
       to: segmentPath(folder, to),
     });
   if (isCopy(state, lock))
-    tell(
+    log(
       "warn",
       "this ledger is a copy: of a backup that was restored, or of a folder that was moved. What the original recorded later is not in it",
       { folder, last_call: moment(Math.max(findings.lastMs, state?.shipped?.lastMs ?? 0)) },
@@ -390,14 +390,14 @@ function freeBehind(place: JournalPlace | null): number {
 /** Removes files that are no longer needed, once the stored state allows it. */
 async function endJournal(
   { folder, lock, journal, shipper, keep, isKept, drop }: OpenJournal,
-  tell: LedgerOptions["tell"],
+  log: LedgerOptions["log"],
 ): Promise<void> {
   const isShipped = await shipper.drain(LAST_ROWS_MS);
   await journal.end();
   const { openCalls, waitingRows } = journal.status();
   const lost = journal.rowsInMemoryAlone;
   if (lost > 0)
-    tell("error", "the process ends before these rows of the ledger are on disk; they are lost", {
+    log("error", "the process ends before these rows of the ledger are on disk; they are lost", {
       folder,
       rows: lost,
     });
@@ -430,7 +430,7 @@ function hearOthers(
     const lock = slot === ownSlot ? null : take(join(folder, slot));
     if (lock === null) continue;
     try {
-      inspectJournal(join(folder, slot), { sinceMs: counted.sinceMs(), hear: counts.hear });
+      inspectJournal(join(folder, slot), { sinceMs: counted.sinceMs(), onSegment: counts.onSegment });
     } catch {
       // The process that takes the folder over reports what is wrong with it.
     }
@@ -458,13 +458,13 @@ async function adoptOthers(
       if (!existsSync(lockPath(folder)) || !(hasRows || (!met.has(slot) && readState(folder) !== null))) continue;
       const lock = take(folder);
       if (lock === null) continue;
-      if (hasRows) options.tell("info", "taking over rows of the ledger that another process left", { folder });
+      if (hasRows) options.log("info", "taking over rows of the ledger that another process left", { folder });
       const other = await openJournal(options, folder, lock, counts);
-      await endJournal(other, options.tell);
+      await endJournal(other, options.log);
       if (other.shipper.progress !== null) met.add(slot);
     }
   } catch (fault) {
-    options.tell("error", "rows of the ledger that another process left cannot be taken over", {
+    options.log("error", "rows of the ledger that another process left cannot be taken over", {
       error_detail: String(fault),
     });
   }

@@ -84,11 +84,11 @@ async function giveReadContent(db: Kysely<Schema>): Promise<void> {
     )
     .execute();
   for (const { id, permissions } of tokens) {
-    const words: unknown = JSON.parse(permissions);
-    if (!Array.isArray(words)) continue;
+    const values: unknown = JSON.parse(permissions);
+    if (!Array.isArray(values)) continue;
     await db
       .updateTable("access_tokens")
-      .set({ permissions: JSON.stringify([...(words as readonly unknown[]), "read_content"]) })
+      .set({ permissions: JSON.stringify([...(values as readonly unknown[]), "read_content"]) })
       .where("id", "=", id)
       .execute();
   }

@@ -14,7 +14,7 @@ type Callback = (error: Error | null, result: unknown) => void;
 type Query = (...given: readonly unknown[]) => unknown;
 
 /** To be called before the first statement. Returns the same connection. */
-export function endWhereLate<Client extends ClientBase & { end(told: () => void): void }>(client: Client): Client {
+export function endWhereLate<Client extends ClientBase & { end(callback: () => void): void }>(client: Client): Client {
   const query = client.query.bind(client) as Query;
   const endIfLate = (error: unknown): void => {
     if (error instanceof Error && error.message === LATE) client.end(() => {});
@@ -22,11 +22,11 @@ export function endWhereLate<Client extends ClientBase & { end(told: () => void)
   const watched: Query = (...given) => {
     const last = given.at(-1);
     if (typeof last === "function") {
-      const told: Callback = (error, result) => {
+      const callback: Callback = (error, result) => {
         endIfLate(error);
         (last as Callback)(error, result);
       };
-      return query(...given.slice(0, -1), told);
+      return query(...given.slice(0, -1), callback);
     }
     const asked = query(...given);
     if (!(asked instanceof Promise)) return asked;

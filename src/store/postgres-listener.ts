@@ -18,7 +18,7 @@ export function followPostgres(newClient: () => Client, channel: string): Postgr
   let timer: ReturnType<typeof setTimeout> | null = null;
   let pauseMs = FIRST_PAUSE_MS;
   let closed = false;
-  const tell = (): void => {
+  const notify = (): void => {
     for (const onChange of watchers) onChange();
   };
   const again = (): void => {
@@ -41,12 +41,12 @@ export function followPostgres(newClient: () => Client, channel: string): Postgr
     client = opened;
     opened.on("error", () => lost(opened));
     opened.on("end", () => lost(opened));
-    opened.on("notification", tell);
+    opened.on("notification", notify);
     try {
       await opened.connect();
       await opened.query(`listen ${channel}`);
       pauseMs = FIRST_PAUSE_MS;
-      tell();
+      notify();
     } catch {
       lost(opened);
     }

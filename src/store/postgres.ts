@@ -4,7 +4,7 @@
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
 import { isDatabaseUrl } from "../config/sections.ts";
-import type { Sealer } from "../config/sealing.ts";
+import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Database } from "./database.ts";
 import { kyselyStore } from "./kysely-store.ts";
@@ -17,7 +17,7 @@ export interface PostgresOptions {
   /** `postgresql://user:password@host:port/database?sslmode=...`; never part of a message. */
   readonly url: string;
   /** If omitted, documents with secrets can be neither stored nor decrypted. */
-  readonly sealer?: Sealer;
+  readonly cipher?: SecretCipher;
   readonly clock?: Clock;
   /** The most connections, 10 by default. One more connection listens. */
   readonly poolSize?: number;
@@ -38,7 +38,7 @@ const NUMERIC = 1700;
  */
 export function openPostgresDatabase({
   url,
-  sealer,
+  cipher,
   clock,
   poolSize = 10,
   statementTimeoutMs = 10_000,
@@ -65,7 +65,7 @@ export function openPostgresDatabase({
   const store = kyselyStore(db, {
     databaseName: name,
     explain: (error) => explained(error, name),
-    sealer: sealer ?? null,
+    cipher: cipher ?? null,
     ...(clock !== undefined && { clock }),
     announce: async (tx, revision) =>
       void (await sql`select pg_notify(${CHANNEL}, ${revision.toString()})`.execute(tx)),

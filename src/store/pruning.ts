@@ -20,7 +20,7 @@ export async function pruneInRounds(round: () => Promise<number>, isEnding: () =
 /** Runs first a minute after the start. Returns a function that ends it, which waits for a removal in progress. */
 export function everyHour(
   prune: (isEnding: () => boolean) => Promise<unknown>,
-  onFault: (words: string) => void,
+  onFault: (message: string) => void,
 ): () => Promise<void> {
   let isEnding = false;
   let running: Promise<unknown> = Promise.resolve();

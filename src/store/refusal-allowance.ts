@@ -8,14 +8,14 @@ interface Allowance {
 }
 
 /** For calls without a valid token. */
-const STRANGERS: Allowance = { perSecond: 2, burst: 200 };
+const UNAUTHENTICATED: Allowance = { perSecond: 2, burst: 200 };
 /** For each tenant by itself; and beyond that for all tenants together. */
 const TENANT: Allowance = { perSecond: 2, burst: 200 };
 const TENANTS: Allowance = { perSecond: 50, burst: 5000 };
 
 export class RefusalAllowance {
   readonly #clock: Clock;
-  readonly #strangers = new Tokens(STRANGERS);
+  readonly #unauthenticated = new Tokens(UNAUTHENTICATED);
   readonly #callers = new Tokens(TENANTS);
   readonly #ofTenant = new Map<string, Tokens>();
 
@@ -26,7 +26,7 @@ export class RefusalAllowance {
   /** `tenantId` is `null` for calls without a valid token. Returns false when the allowance is used up. */
   take(tenantId: string | null): boolean {
     const nowMs = this.#clock.monotonic();
-    if (tenantId === null) return this.#strangers.take(nowMs);
+    if (tenantId === null) return this.#unauthenticated.take(nowMs);
     let own = this.#ofTenant.get(tenantId);
     if (own === undefined) this.#ofTenant.set(tenantId, (own = new Tokens(TENANT)));
     return own.take(nowMs) || this.#callers.take(nowMs);

@@ -170,12 +170,12 @@ export function fromRole(word: string): Role {
 
 /** A permission that this version does not know is left out, which can only reduce access. */
 export function fromPermissions(text: string): readonly Permission[] {
-  const words: unknown = JSON.parse(text);
-  return PERMISSIONS.filter((permission) => Array.isArray(words) && words.includes(permission));
+  const values: unknown = JSON.parse(text);
+  return PERMISSIONS.filter((permission) => Array.isArray(values) && values.includes(permission));
 }
 
 /** Parses a list that was written by this program. */
 export function fromTexts(text: string): readonly string[] {
-  const words: unknown = JSON.parse(text);
-  return Array.isArray(words) ? words.filter((word): word is string => typeof word === "string") : [];
+  const values: unknown = JSON.parse(text);
+  return Array.isArray(values) ? values.filter((word): word is string => typeof word === "string") : [];
 }

@@ -1,6 +1,6 @@
 // Which fields of documents are secrets, and the three forms of a document: as given, encrypted for storage, and masked
 // for display. A masked secret (`*** ` and its handle) that is sent back in a change stands for the stored secret.
-import { handleOf, SealError, type Sealer } from "../config/sealing.ts";
+import { handleOf, DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";
 import type { ConfiguredKind } from "../core/configured.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { StoreError } from "./store.ts";
@@ -112,37 +112,37 @@ function rewritten(
 
 const placeOf = (kind: ConfiguredKind, id: string, path: string): string => `${kind}/${id}/${path}`;
 
-export interface SealingContext {
+export interface SecretContext {
   readonly kind: ConfiguredKind;
   readonly id: string;
   /** `null` when there is no master key. */
-  readonly sealer: Sealer | null;
+  readonly cipher: SecretCipher | null;
 }
 
 /** `kept` is the encrypted document that this one replaces. Throws StoreError `invalid` and `unusable`. */
-export function sealedDocument(
-  { kind, id, sealer }: SealingContext,
+export function encryptedDocument(
+  { kind, id, cipher }: SecretContext,
   document: JsonObject,
   kept: JsonObject | null,
 ): JsonObject {
-  const handles = new Map<string, { readonly sealed: string; readonly path: string }>();
+  const handles = new Map<string, { readonly encrypted: string; readonly path: string }>();
   if (kept !== null)
-    rewritten(kind, kept, (sealed, path) => {
-      handles.set(handleOf(sealed) ?? "", { sealed, path });
-      return sealed;
+    rewritten(kind, kept, (encrypted, path) => {
+      handles.set(handleOf(encrypted) ?? "", { encrypted, path });
+      return encrypted;
     });
   const moved = kept !== null && addressOf(kind, kept) !== addressOf(kind, document);
-  const needed = (): Sealer => {
-    if (sealer === null)
+  const needed = (): SecretCipher => {
+    if (cipher === null)
       throw new StoreError(
-        "sealed",
+        "encryption",
         "There is no master key to encrypt secrets with. Set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), and start again.",
       );
-    return sealer;
+    return cipher;
   };
   return rewritten(kind, document, (text, path) => {
     const handle = MASKED.exec(text)?.[1];
-    if (handle === undefined) return needed().seal(text, placeOf(kind, id, path));
+    if (handle === undefined) return needed().encrypt(text, placeOf(kind, id, path));
     const before = handles.get(handle);
     if (before === undefined)
       throw new StoreError("invalid", `${path} is a masked secret that is not stored here. Send the secret itself.`);
@@ -152,17 +152,20 @@ export function sealedDocument(
         `${path} is a masked secret, and the address to which it is sent changes. Send the secret itself.`,
       );
     return before.path === path
-      ? before.sealed
-      : needed().seal(openedText(needed(), before.sealed, placeOf(kind, id, before.path)), placeOf(kind, id, path));
+      ? before.encrypted
+      : needed().encrypt(
+          decryptedText(needed(), before.encrypted, placeOf(kind, id, before.path)),
+          placeOf(kind, id, path),
+        );
   });
 }
 
-function openedText(sealer: Sealer, sealed: string, place: string): string {
+function decryptedText(cipher: SecretCipher, encrypted: string, place: string): string {
   try {
-    return sealer.open(sealed, place);
+    return cipher.decrypt(encrypted, place);
   } catch (error) {
-    if (error instanceof SealError)
-      throw new StoreError("sealed", `The secret at ${place} cannot be decrypted: ${error.message}.`, error);
+    if (error instanceof DecryptionError)
+      throw new StoreError("encryption", `The secret at ${place} cannot be decrypted: ${error.message}.`, error);
     throw error;
   }
 }
@@ -170,8 +173,10 @@ function openedText(sealer: Sealer, sealed: string, place: string): string {
 /** Everything that determines where the secrets are sent, without the secrets themselves. */
 function addressOf(kind: ConfiguredKind, document: JsonObject): string {
   const harmless = HARMLESS_FIELDS[kind] ?? [];
-  const told = rewritten(kind, document, () => "");
-  return JSON.stringify(inOrder(Object.fromEntries(Object.entries(told).filter(([name]) => !harmless.includes(name)))));
+  const withoutSecrets = rewritten(kind, document, () => "");
+  return JSON.stringify(
+    inOrder(Object.fromEntries(Object.entries(withoutSecrets).filter(([name]) => !harmless.includes(name)))),
+  );
 }
 
 function inOrder(value: Json | undefined): Json | undefined {
@@ -184,8 +189,8 @@ function inOrder(value: Json | undefined): Json | undefined {
   );
 }
 
-export function maskedDocument(kind: ConfiguredKind, sealed: JsonObject): JsonObject {
-  return rewritten(kind, sealed, (text) => `*** ${handleOf(text) ?? ""}`);
+export function maskedDocument(kind: ConfiguredKind, encrypted: JsonObject): JsonObject {
+  return rewritten(kind, encrypted, (text) => `*** ${handleOf(text) ?? ""}`);
 }
 
 export interface OpenedDocument {
@@ -194,14 +199,14 @@ export interface OpenedDocument {
   readonly fault: string | null;
 }
 
-export function openedDocument({ kind, id, sealer }: SealingContext, sealed: JsonObject): OpenedDocument {
+export function openedDocument({ kind, id, cipher }: SecretContext, encrypted: JsonObject): OpenedDocument {
   let fault: string | null = null;
-  const document = rewritten(kind, sealed, (text, path) => {
+  const document = rewritten(kind, encrypted, (text, path) => {
     try {
-      if (sealer === null) throw new SealError("there is no master key");
-      return sealer.open(text, placeOf(kind, id, path));
+      if (cipher === null) throw new DecryptionError("there is no master key");
+      return cipher.decrypt(text, placeOf(kind, id, path));
     } catch (error) {
-      if (!(error instanceof SealError)) throw error;
+      if (!(error instanceof DecryptionError)) throw error;
       fault ??= `${path} cannot be decrypted: ${error.message}`;
       return "";
     }
@@ -210,6 +215,11 @@ export function openedDocument({ kind, id, sealer }: SealingContext, sealed: Jso
 }
 
 /** Re-encrypts under the newest key. Throws SealError. */
-export function resealedDocument(kind: ConfiguredKind, id: string, sealed: JsonObject, sealer: Sealer): JsonObject {
-  return rewritten(kind, sealed, (text, path) => sealer.reseal(text, placeOf(kind, id, path)));
+export function reencryptedDocument(
+  kind: ConfiguredKind,
+  id: string,
+  encrypted: JsonObject,
+  cipher: SecretCipher,
+): JsonObject {
+  return rewritten(kind, encrypted, (text, path) => cipher.reencrypt(text, placeOf(kind, id, path)));
 }

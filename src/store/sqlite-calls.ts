@@ -30,7 +30,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     findCall: async (traceId, tenantId) =>
       storedCall(await reader.ask<FoundCall | null>("findCall", traceId, tenantId)),
     searchCalls: (page, filter) => reader.ask("searchCalls", page, filter),
-    contentKey: (tenantId, sealed) => writer.ask("contentKey", tenantId, sealed),
+    contentKey: (tenantId, encrypted) => writer.ask("contentKey", tenantId, encrypted),
     keepContents: async (contents) => {
       requireFile();
       await writer.ask("keepContents", contents);

@@ -22,7 +22,7 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
     statements.set(table, statement);
     return statement;
   };
-  const told = async <T>(run: () => T): Promise<T> => {
+  const explained = async <T>(run: () => T): Promise<T> => {
     try {
       return run();
     } catch (error) {
@@ -31,23 +31,23 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
   };
   return {
     calls: (_, rows) =>
-      told(() => {
+      explained(() => {
         const insert = prepared("call", CALL_COLUMNS, "on conflict (trace_id) do nothing");
         return rows.filter(({ columns }) => insert.run(...CALL_COLUMNS.map((column) => columns[column])).changes > 0);
       }),
     details: (_, rows) =>
-      told(() => {
+      explained(() => {
         const insert = prepared("call_detail", DETAIL_COLUMNS, "on conflict (trace_id) do nothing");
         for (const { columns, detail } of rows) insert.run(columns.trace_id, columns.time_ms, detail);
       }),
     tags: (_, rows) =>
-      told(() => {
+      explained(() => {
         if (rows.length === 0) return;
         const insert = prepared("call_tag", TAG_COLUMNS, "on conflict (tag, time_ms, trace_id) do nothing");
         for (const row of rows) insert.run(...TAG_COLUMNS.map((column) => row[column]));
       }),
     addUp: (_, table, rows) =>
-      told(() => {
+      explained(() => {
         if (rows.length === 0) return;
         const raise = sumsInto(table, rows[0]!);
         for (const row of rows) raise.run(...bindingsOf(row));

@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { Kysely } from "kysely";
-import type { Sealer } from "../config/sealing.ts";
+import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { Clock } from "../core/clock.ts";
 import { bunSqliteDialect, whenFree } from "./bun-sqlite-dialect.ts";
 import type { Database as OpenDatabase } from "./database.ts";
@@ -21,7 +21,7 @@ export interface SqliteOptions {
   /** How long to wait for a lock of another process; 10,000 by default. */
   readonly busyTimeoutMs?: number;
   /** If omitted, documents with secrets can be neither stored nor decrypted. */
-  readonly sealer?: Sealer;
+  readonly cipher?: SecretCipher;
   readonly clock?: Clock;
 }
 
@@ -43,7 +43,7 @@ export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDa
   };
   const store = kyselyStore(db, {
     databaseName: connection.name,
-    sealer: options.sealer ?? null,
+    cipher: options.cipher ?? null,
     ...(options.clock !== undefined && { clock: options.clock }),
     close,
   });
@@ -76,9 +76,9 @@ function whileInPlace(store: Store, path: string): Store {
       requireFile();
       await store.note(actor, note);
     },
-    async reseal() {
+    async reencrypt() {
       requireFile();
-      return await store.reseal();
+      return await store.reencrypt();
     },
   };
 }

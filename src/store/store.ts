@@ -10,10 +10,18 @@ import type { Changed, ChangeOptions, Writer } from "./writer.ts";
  * `unusable`: the database cannot be opened, read or written; the message names it and the cure. `busy`: another
  * process, or this one, did not release the database in time. `exists`: the id or name is taken. `unknown`: a
  * referenced entry does not exist. `stale`: the entry has another version than expected. `conflict`: the current state
- * does not allow the change. `invalid`: the input cannot be stored or understood. `sealed`: a secret cannot be
+ * does not allow the change. `invalid`: the input cannot be stored or understood. `encryption`: a secret cannot be
  * decrypted or encrypted with the available master keys; the message says which secret, without its value.
  */
-export type StoreErrorKind = "unusable" | "sealed" | "busy" | "exists" | "unknown" | "stale" | "conflict" | "invalid";
+export type StoreErrorKind =
+  | "unusable"
+  | "encryption"
+  | "busy"
+  | "exists"
+  | "unknown"
+  | "stale"
+  | "conflict"
+  | "invalid";
 
 export class StoreError extends Error {
   readonly kind: StoreErrorKind;
@@ -24,9 +32,9 @@ export class StoreError extends Error {
   }
 }
 
-export interface Resealed {
+export interface Reencryption {
   /** Rows that are now under another key. */
-  readonly resealed: number;
+  readonly rows: number;
   /** What no key decrypts, with one sentence for each; it stays unchanged. */
   readonly unopened: readonly string[];
 }
@@ -75,7 +83,7 @@ export interface Store extends Reader {
   forgetUnheardEvents(beforeMs: number): Promise<boolean>;
 
   /** Re-encrypts everything under the newest master key. */
-  reseal(): Promise<Resealed>;
+  reencrypt(): Promise<Reencryption>;
 
   /**
    * Creates everything when there is no tenant yet, or only the token when the project is the only one and never had a

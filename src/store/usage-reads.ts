@@ -129,7 +129,7 @@ export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promi
   };
   if (page.cursor != null && (by.length === 0 || query.order !== "group"))
     throw new StoreError("invalid", "The cursor is not from this list.");
-  const wanted = sql.join(
+  const condition = sql.join(
     [
       TRUE,
       ...scopeConditions(query),
@@ -143,7 +143,7 @@ export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promi
   const order = query.order === "group" ? groups : sql`${sql.raw(LARGEST[query.order])} desc, ${groups}`;
   const grouping = by.length === 0 ? sql`` : sql`group by ${groups} order by ${order}`;
   const { rows } =
-    await sql<Sums>`select ${sql.join([...values, ALL_SUMS])} from ${sql.table(source.table)} where ${wanted} ${grouping} limit ${sql.lit(rowsAsked(page))}`.execute(
+    await sql<Sums>`select ${sql.join([...values, ALL_SUMS])} from ${sql.table(source.table)} where ${condition} ${grouping} limit ${sql.lit(rowsAsked(page))}`.execute(
       db,
     );
   const filled = rows
@@ -155,21 +155,21 @@ export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promi
     key,
     (one) => one.values.map((value) => (typeof value === "number" ? BigInt(value) : value)),
     (one): UsageRow => ({
-      group: query.by.map((dimension, index) => told(dimension, one.values[index]!)),
+      group: query.by.map((dimension, index) => shownValue(dimension, one.values[index]!)),
       sums: sumsOf(one.row),
     }),
   );
   return query.order === "group" ? given : { ...given, nextCursor: null };
 }
 
-function told(dimension: UsageDimension, value: bigint | number | string): string | null {
+function shownValue(dimension: UsageDimension, value: bigint | number | string): string | null {
   return dimension === "day" ? new Date(Number(value)).toISOString().slice(0, 10) : orNull(String(value));
 }
 
 export async function usageTotals(db: Db, query: Omit<UsageQuery, "by" | "order">): Promise<UsageSums> {
   const source = sourceOf(query, []);
-  const wanted = sql.join([TRUE, ...scopeConditions(query), ...timeConditions(query, source)], sql` and `);
-  const { rows } = await sql<Sums>`select ${ALL_SUMS} from ${sql.table(source.table)} where ${wanted}`.execute(db);
+  const condition = sql.join([TRUE, ...scopeConditions(query), ...timeConditions(query, source)], sql` and `);
+  const { rows } = await sql<Sums>`select ${ALL_SUMS} from ${sql.table(source.table)} where ${condition}`.execute(db);
   return sumsOf(rows[0]!);
 }
 
@@ -220,10 +220,10 @@ async function spentFrom(
     table === "call" && (query.endUser !== undefined || query.by.includes("end_user"))
       ? [sql<boolean>`end_user <> ''`]
       : [];
-  const wanted = sql.join([...scopeConditions(query), ...named, time], sql` and `);
+  const condition = sql.join([...scopeConditions(query), ...named, time], sql` and `);
   const grouping = by.length === 0 ? sql`` : sql`group by ${sql.raw(by.join(", "))}`;
   const { rows } =
-    await sql<Sums>`select ${sql.join([...values, calls, halves("prompt_tokens"), halves("completion_tokens"), halves("cost_nano_usd")])} from ${sql.table(table)} where ${wanted} ${grouping}`.execute(
+    await sql<Sums>`select ${sql.join([...values, calls, halves("prompt_tokens"), halves("completion_tokens"), halves("cost_nano_usd")])} from ${sql.table(table)} where ${condition} ${grouping}`.execute(
       db,
     );
   return rows.map((row) => ({

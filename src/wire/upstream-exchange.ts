@@ -11,7 +11,7 @@ import { ResponseParser } from "./http-response-parser.ts";
 import { credentialsRefused } from "./proxy-tunnel.ts";
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody, UpstreamCall, UpstreamResponse } from "./upstream.ts";
-import { afterSocketsRead } from "./turn.ts";
+import { afterSocketsRead } from "../core/event-loop.ts";
 import { WaitClock } from "./wait-clock.ts";
 import type { WaitOwner } from "./wait-clock.ts";
 

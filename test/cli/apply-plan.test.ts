@@ -226,7 +226,7 @@ describe("secrets of another gateway", () => {
     ]);
     const filled = withSecrets(wanted(text), [], { get: (name) => name.toLowerCase() });
     expect(filled.missing).toEqual([]);
-    expect(filled.wanted[0]!.spec).toEqual({
+    expect(filled.desired[0]!.spec).toEqual({
       api_key: "secret_acme_provider_their_own_api_key",
       aws: { secret_access_key: "secret_acme_provider_their_own_aws_secret_access_key" },
       models: ["a"],
@@ -246,6 +246,6 @@ describe("secrets of another gateway", () => {
       "provider their-own (tenant acme): aws.secret_access_key",
       "provider their_own (tenant acme): api_key",
     ]);
-    expect(kept.wanted[0]!.spec["api_key"]).toBe("*** 0123456789ab");
+    expect(kept.desired[0]!.spec["api_key"]).toBe("*** 0123456789ab");
   });
 });

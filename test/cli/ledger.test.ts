@@ -68,7 +68,7 @@ test("[d11.2] verify finds a segment that is missing, between others, before and
       sink,
       clock: systemClock,
       segmentBytes: 1500,
-      tell: () => {},
+      log: () => {},
     });
   const ledger = await open();
   for (let count = 0; count < 12; count++) {

@@ -210,7 +210,7 @@ describe("the picture", () => {
   });
   test("says that the gateway is away, and shows what was known", () => {
     const text = plainText(
-      screenOf({ ...view, away: { words: "cannot be reached", forMs: 65_000 } }, { columns: 80, rows: 24 }),
+      screenOf({ ...view, away: { message: "cannot be reached", forMs: 65_000 } }, { columns: 80, rows: 24 }),
     );
     expect(text).toContain("NO DATA for 65 s: cannot be reached");
     expect(text).toContain("calls 820/s");

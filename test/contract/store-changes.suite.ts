@@ -1,6 +1,6 @@
 // What every store has to do when something is changed over the admin API: versions for ETags, pages, audit rows, versions to go back to, secrets, repeats.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { openSealer } from "../../src/config/sealing.ts";
+import { openSecretCipher } from "../../src/config/secret-cipher.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import type { Contents } from "../../src/store/contents.ts";
 import type { Page, PageRequest } from "../../src/store/reader.ts";
@@ -21,7 +21,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
     const clock: Clock = { now: () => nowMs, monotonic: () => performance.now() };
     const stores: Store[] = [];
     const open = async (keys: readonly Uint8Array[] = [KEY]): Promise<Store> => {
-      const opened = await place.open({ sealer: openSealer(keys), clock });
+      const opened = await place.open({ cipher: openSecretCipher(keys), clock });
       stores.push(opened);
       await opened.migrate();
       return opened;
@@ -493,8 +493,8 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         expect((await stranger.readContents()).resources.provider[0]?.fault).toMatch(
           /master key [0-9a-f]{8}, which is not among/,
         );
-        expect((await stranger.reseal()).unopened.length).toBeGreaterThan(0);
-        expect(await (await open([NEW, KEY])).reseal()).toEqual({ resealed: 3, unopened: [] });
+        expect((await stranger.reencrypt()).unopened.length).toBeGreaterThan(0);
+        expect(await (await open([NEW, KEY])).reencrypt()).toEqual({ rows: 3, unopened: [] });
         const after = await open([NEW]);
         expect((await after.readContents()).resources.provider).toMatchObject([
           { document: { api_key: "second" }, fault: null },

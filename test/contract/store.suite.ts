@@ -3,12 +3,12 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { NOT_NARROWED } from "../../src/core/identity.ts";
 import type { Identities, StoredToken } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
-import { openSealer, type Sealer } from "../../src/config/sealing.ts";
+import { openSecretCipher, type SecretCipher } from "../../src/config/secret-cipher.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { writes } from "../harness/store-writes.ts";
 
 export interface StorePlaceOptions {
-  readonly sealer: Sealer;
+  readonly cipher: SecretCipher;
   readonly clock: Clock;
 }
 
@@ -25,7 +25,7 @@ export interface StorePlace {
 /** The time of all stores of a test; it stands still. */
 let nowMs = 0;
 const clock: Clock = { now: () => nowMs, monotonic: () => performance.now() };
-export const sealer = openSealer([new Uint8Array(32).fill(7)]);
+export const cipher = openSecretCipher([new Uint8Array(32).fill(7)]);
 
 export function storeSuite(name: string, newPlace: () => Promise<StorePlace>): void {
   describe(`the store in ${name}`, () => {
@@ -37,7 +37,7 @@ export function storeSuite(name: string, newPlace: () => Promise<StorePlace>): v
       return place;
     };
     const open = async (place: StorePlace, migrated = true): Promise<Store> => {
-      const store = await place.open({ sealer, clock });
+      const store = await place.open({ cipher, clock });
       stores.push(store);
       if (migrated) await store.migrate();
       return store;

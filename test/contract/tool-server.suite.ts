@@ -53,7 +53,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
         clock: systemClock,
         upstream: createSocketUpstream(),
         allowPrivateAddresses: () => false,
-        tell: (_level, words, fields) => told.push(`${words} ${fields["error_detail"] ?? ""}`),
+        log: (_level, words, fields) => told.push(`${words} ${fields["error_detail"] ?? ""}`),
       });
     });
     afterAll(async () => {

@@ -38,7 +38,7 @@ describe("a tool server of the newer protocol, without sessions", () => {
     clock: systemClock,
     upstream: createSocketUpstream(),
     allowPrivateAddresses: () => false,
-    tell: () => {},
+    log: () => {},
   });
   const server = serverOf(http("auto", end.url), { key: "modern", label: "modern", timeoutMs: 3000 });
   afterAll(async () => {

@@ -3,7 +3,7 @@ import type { LimitStore } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { createToken } from "../../src/auth/token-admin.ts";
 import { openLogins } from "../../src/auth/logins.ts";
-import { openSealer } from "../../src/config/sealing.ts";
+import { openSecretCipher } from "../../src/config/secret-cipher.ts";
 import { type Environment, readEnvironment } from "../../src/config/environment.ts";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { type Permission, type Role, ROLES } from "../../src/core/identity.ts";
@@ -100,11 +100,11 @@ export async function openAdminWorld({
   between = (store) => store,
 }: AdminWorldOptions = {}): Promise<AdminWorld> {
   const database = await kind.create();
-  const sealer = openSealer([new Uint8Array(32).fill(7)]);
-  const store = await database.openStore({ sealer, clock });
+  const cipher = openSecretCipher([new Uint8Array(32).fill(7)]);
+  const store = await database.openStore({ cipher, clock });
   await store.migrate();
   const calls = database.openCalls();
-  const contents = openContentStore({ calls, sealer, now: () => clock.now() });
+  const contents = openContentStore({ calls, cipher, now: () => clock.now() });
   const limits = openMemoryLimits({ clock });
   const tokens = await people(store, clock.now());
   const environment: Environment = readEnvironment({});

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Database as Sqlite } from "bun:sqlite";
-import type { Sealer } from "../../src/config/sealing.ts";
+import type { SecretCipher } from "../../src/config/secret-cipher.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import type { CallStore } from "../../src/store/calls.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
@@ -16,7 +16,7 @@ import { type PostgresServer, startPostgres, statement } from "./postgres-server
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
 export interface EmptyDatabase {
-  openStore(options: { readonly sealer: Sealer; readonly clock: Clock }): Promise<Store>;
+  openStore(options: { readonly cipher: SecretCipher; readonly clock: Clock }): Promise<Store>;
   openCalls(): CallStore;
   /** A statement from outside, past the store. */
   read(sql: string): Promise<Rows>;

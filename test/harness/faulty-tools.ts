@@ -39,7 +39,7 @@ export function openFaultyTools(
       clock: systemClock,
       upstream: createSocketUpstream(),
       allowPrivateAddresses: () => false,
-      tell: (_level, words, fields) => told.push(`${words}: ${fields["error_detail"] ?? ""}`),
+      log: (_level, words, fields) => told.push(`${words}: ${fields["error_detail"] ?? ""}`),
       ...more,
     },
     more,

@@ -31,7 +31,7 @@ beforeEach(() => {
     clock: systemClock,
     upstream: createSocketUpstream(),
     allowPrivateAddresses: () => false,
-    tell: (_level, words, fields) => told.push(`${words}: ${fields["error_detail"] ?? ""}`),
+    log: (_level, words, fields) => told.push(`${words}: ${fields["error_detail"] ?? ""}`),
   });
 });
 afterEach(async () => {
@@ -179,7 +179,7 @@ describe("a program", () => {
 
   test("that nobody uses for a while is stopped, and started for the next call", async () => {
     const idle = openToolServers(
-      { clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, tell: () => {} },
+      { clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, log: () => {} },
       { idleMs: 200 },
     );
     const server = program();

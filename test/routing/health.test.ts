@@ -24,47 +24,47 @@ describe("a breaker", () => {
     const health = openHealth();
     for (const reason of [null, null, "open"] as const) {
       attempt(health, "upstream_fault", 0);
-      expect(health.closedReason(KEY, B, 0)).toBe(reason);
+      expect(health.blockedReason(KEY, B, 0)).toBe(reason);
     }
     expect(health.freeAtMs(KEY, B, 0)).toBe(1_000);
-    expect(health.closedReason("another", B, 0)).toBeNull();
+    expect(health.blockedReason("another", B, 0)).toBeNull();
   });
   test("stays closed while the faults are too small a share", () => {
     const health = openHealth();
     for (let at = 0; at < 100; at++)
       for (const outcome of ["success", "client_fault", "upstream_fault"] as const) attempt(health, outcome, at);
-    expect(health.closedReason(KEY, B, 100)).toBeNull();
+    expect(health.blockedReason(KEY, B, 100)).toBeNull();
     for (let at = 0; at < 100; at++) attempt(health, "upstream_fault", 100);
-    expect(health.closedReason(KEY, B, 100)).toBe("open");
+    expect(health.blockedReason(KEY, B, 100)).toBe("open");
   });
   test("forgets what is older than its window", () => {
     const health = openHealth();
     attempt(health, "upstream_fault", 0);
     attempt(health, "upstream_fault", 0);
     attempt(health, "upstream_fault", B.windowMs);
-    expect(health.closedReason(KEY, B, B.windowMs)).toBeNull();
+    expect(health.blockedReason(KEY, B, B.windowMs)).toBeNull();
   });
   test("lets one probe through, which closes it", () => {
     const health = openHealth();
     trip(health, 0);
     expect(health.begin(KEY, B, 999)).toBe(0);
-    expect(health.closedReason(KEY, B, 1_000)).toBeNull();
+    expect(health.blockedReason(KEY, B, 1_000)).toBeNull();
     const probe = health.begin(KEY, B, 1_000);
     expect(probe).toBeGreaterThan(0);
-    expect(health.closedReason(KEY, B, 1_001)).toBe("probing");
+    expect(health.blockedReason(KEY, B, 1_001)).toBe("probing");
     expect(health.freeAtMs(KEY, B, 1_001)).toBeGreaterThan(1_001);
     expect(health.begin(KEY, B, 1_001)).toBe(0);
     health.end(KEY, B, "success", 1_002, { probe });
-    expect(health.closedReason(KEY, B, 1_002)).toBeNull();
+    expect(health.blockedReason(KEY, B, 1_002)).toBeNull();
     attempt(health, "upstream_fault", 1_003);
-    expect(health.closedReason(KEY, B, 1_003)).toBeNull();
+    expect(health.blockedReason(KEY, B, 1_003)).toBeNull();
   });
   test("is closed by the first content of its probe, before that has ended", () => {
     const health = openHealth();
     trip(health, 0);
     const probe = health.begin(KEY, B, 1_000);
     health.answering(KEY, B, 1_200, 200, probe);
-    expect(health.closedReason(KEY, B, 1_200)).toBeNull();
+    expect(health.blockedReason(KEY, B, 1_200)).toBeNull();
     expect(health.latencyMs(KEY, 1_200)).toBe(200);
   });
   test("stays open twice as long with each probe that fails, up to ten times", () => {
@@ -85,7 +85,7 @@ describe("a breaker", () => {
     const health = openHealth();
     trip(health, 0);
     expect(attempt(health, "cancelled", 1_000)).toBe(1);
-    expect(health.closedReason(KEY, B, 1_000)).toBeNull();
+    expect(health.blockedReason(KEY, B, 1_000)).toBeNull();
     expect(health.begin(KEY, B, 1_000)).toBe(2);
   });
   test("does not take the end of an older call for that of the probe", () => {
@@ -94,21 +94,21 @@ describe("a breaker", () => {
     trip(health, 0);
     const first = health.begin(KEY, B, 1_000);
     health.end(KEY, B, "success", 1_001, { probe: older });
-    expect(health.closedReason(KEY, B, 1_001)).toBe("probing");
+    expect(health.blockedReason(KEY, B, 1_001)).toBe("probing");
     health.answering(KEY, B, 1_002, 2, first);
     trip(health, 1_003);
     const second = health.begin(KEY, B, 2_003);
     health.end(KEY, B, "success", 2_004, { probe: first });
-    expect(health.closedReason(KEY, B, 2_004)).toBe("probing");
+    expect(health.blockedReason(KEY, B, 2_004)).toBe("probing");
     health.end(KEY, B, "success", 2_005, { probe: second });
-    expect(health.closedReason(KEY, B, 2_005)).toBeNull();
+    expect(health.blockedReason(KEY, B, 2_005)).toBeNull();
   });
   test("of a strict route closes no other's way", () => {
     const health = openHealth();
     const strict = { ...B, failures: 1, openMs: 60_000 };
     attempt(health, "upstream_fault", 0, KEY, strict);
-    expect([health.closedReason(KEY, strict, 0), health.closedReason(KEY, B, 0)]).toEqual(["open", null]);
-    expect(health.closedReason(KEY, { ...strict }, 0)).toBe("open");
+    expect([health.blockedReason(KEY, strict, 0), health.blockedReason(KEY, B, 0)]).toEqual(["open", null]);
+    expect(health.blockedReason(KEY, { ...strict }, 0)).toBe("open");
   });
 
   const outcomes = fc.array(
@@ -134,7 +134,7 @@ describe("a breaker", () => {
         for (const { outcome, afterMs } of calls) {
           nowMs += afterMs;
           attempt(health, outcome === "upstream_fault" ? "client_fault" : outcome, nowMs, KEY, breaker);
-          expect(health.closedReason(KEY, breaker, nowMs)).toBeNull();
+          expect(health.blockedReason(KEY, breaker, nowMs)).toBeNull();
         }
       }),
       { seed, numRuns: 2_000 },
@@ -154,19 +154,19 @@ describe("a breaker", () => {
         for (const { outcome, afterMs, runsMs } of calls) {
           nowMs += afterMs;
           endUpTo(nowMs);
-          const isFree = health.closedReason(KEY, breaker, nowMs) === null;
+          const isFree = health.blockedReason(KEY, breaker, nowMs) === null;
           expect(health.freeAtMs(KEY, breaker, nowMs) === nowMs).toBe(isFree);
           const probe = health.begin(KEY, breaker, nowMs);
           inFlight.push({ probe, outcome, endsMs: nowMs + runsMs });
           expect(probe !== 0 && !isFree).toBe(false);
           // Every probe before this one has ended, or its number has lost its meaning with the breaker that it closed.
           if (probe !== 0) expect(inFlight.filter((other) => other.probe === probe)).toHaveLength(1);
-          if (probe !== 0) expect(health.closedReason(KEY, breaker, nowMs)).toBe("probing");
+          if (probe !== 0) expect(health.blockedReason(KEY, breaker, nowMs)).toBe("probing");
         }
         endUpTo(Number.POSITIVE_INFINITY);
         expect(health.inFlight(KEY)).toBe(0);
         const laterMs = nowMs + 5_000 + breaker.openMs * 10;
-        expect(health.closedReason(KEY, breaker, laterMs)).toBeNull();
+        expect(health.blockedReason(KEY, breaker, laterMs)).toBeNull();
         attempt(health, "success", laterMs, KEY, breaker);
         expect(health.snapshot(laterMs)[0]?.state ?? "closed").toBe("closed");
       }),
@@ -182,9 +182,9 @@ describe("a rate limit", () => {
       health.begin(KEY, B, at);
       health.end(KEY, B, "upstream_fault", at, { retryAfterMs: 5_000 });
     }
-    expect(health.closedReason(KEY, B, 5_008)).toBe("rate_limited");
+    expect(health.blockedReason(KEY, B, 5_008)).toBe("rate_limited");
     expect(health.freeAtMs(KEY, B, 100)).toBe(5_009);
-    expect(health.closedReason(KEY, B, 5_009)).toBeNull();
+    expect(health.blockedReason(KEY, B, 5_009)).toBeNull();
   });
   test("is not shortened by a later word", () => {
     const health = openHealth();
@@ -197,7 +197,7 @@ describe("a rate limit", () => {
     trip(health, 0);
     const probe = health.begin(KEY, B, 1_000);
     health.end(KEY, B, "upstream_fault", 1_000, { retryAfterMs: 500, probe });
-    expect([health.closedReason(KEY, B, 1_400), health.closedReason(KEY, B, 1_500)]).toEqual(["rate_limited", null]);
+    expect([health.blockedReason(KEY, B, 1_400), health.blockedReason(KEY, B, 1_500)]).toEqual(["rate_limited", null]);
     expect(health.begin(KEY, B, 1_500)).toBe(2);
   });
 });

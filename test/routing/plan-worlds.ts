@@ -181,7 +181,7 @@ export function run(world: World): {
   for (let guard = 0; guard < 200; guard++) {
     const leftMs = T0 + world.deadlineMs - nowMs;
     const free = new Set(
-      candidates.map(({ key }) => key).filter((key) => health.closedReason(key, DEFAULT_BREAKER, nowMs) === null),
+      candidates.map(({ key }) => key).filter((key) => health.blockedReason(key, DEFAULT_BREAKER, nowMs) === null),
     );
     const step: Step<Candidate> = plan.next(failure, nowMs, leftMs);
     seen.push({ step, nowMs, leftMs, failure, failedKey, free });

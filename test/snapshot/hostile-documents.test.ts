@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { openSealer } from "../../src/config/sealing.ts";
+import { openSecretCipher } from "../../src/config/secret-cipher.ts";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../../src/core/configured.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { snapshotSeenBy } from "../../src/core/snapshot.ts";
@@ -446,7 +446,7 @@ describe("many routes of many tenants", () => {
 test("rows that are damaged, or of a newer version, are left out and named; everything else is read, also what changes later", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-damaged-"));
   const file = join(folder, "store.db");
-  const store = await openSqliteStore({ file, sealer: openSealer([new Uint8Array(32)]) });
+  const store = await openSqliteStore({ file, cipher: openSecretCipher([new Uint8Array(32)]) });
   await store.migrate();
   await writes(store).createTenant({ id: "acme", name: "acme" });
   for (const id of ["one", "two", "three"]) await writes(store).createProject({ id, tenantId: "acme", name: id });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSealer } from "../../src/config/sealing.ts";
+import { openSecretCipher } from "../../src/config/secret-cipher.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { isEnabled } from "../../src/auth/enabled-models.ts";
 import type { JsonObject } from "../../src/core/json.ts";
@@ -25,7 +25,7 @@ let problems: SnapshotProblem[];
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "dragoman-stored-"));
-  store = await openSqliteStore({ file: join(folder, "store.db"), sealer: openSealer([KEY]) });
+  store = await openSqliteStore({ file: join(folder, "store.db"), cipher: openSecretCipher([KEY]) });
   await store.migrate();
   [source, problems] = [null, []];
   for (const id of ["acme", "beta"]) await writes(store).createTenant({ id, name: id });
@@ -81,7 +81,7 @@ test("a tool server whose secret does not open, or that is none, is named", asyn
   });
   const other = await openSqliteStore({
     file: join(folder, "store.db"),
-    sealer: openSealer([new Uint8Array(32).fill(2)]),
+    cipher: openSecretCipher([new Uint8Array(32).fill(2)]),
   });
   await follow("", other);
   expect(told()).toMatch(
@@ -116,7 +116,7 @@ describe("a stored provider", () => {
     await put("provider", "mistral", { api_key: "secret-of-acme" });
     const other = await openSqliteStore({
       file: join(folder, "store.db"),
-      sealer: openSealer([new Uint8Array(32).fill(2)]),
+      cipher: openSecretCipher([new Uint8Array(32).fill(2)]),
     });
     const seen = snapshotSeenBy((await follow("", other)).current(), { tenantId: "acme", projectId: null }).providers;
     expect(seen.get("openai")?.credentials).toEqual([]);

@@ -4,7 +4,7 @@ import { exportSPKI, SignJWT, UnsecuredJWT } from "jose";
 import type { Membership } from "../../src/core/identity.ts";
 import { type LoginGrant, type LoginIssuer, loginKey } from "../../src/core/login.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
-import { nextTurn } from "../../src/wire/turn.ts";
+import { yieldToLoop } from "../../src/core/event-loop.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";
 import { cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";
@@ -317,7 +317,7 @@ describe("the issuer's keys", () => {
       // a call joins the fetch before it while that has not ended; the first one after that fetches again
       for (let call = 0; issuer.asked.length < 2 + minute; call++) {
         expect(await gateway.outcome(await made({ jti: `${minute}.${call}` }))).toBe("200");
-        await nextTurn();
+        await yieldToLoop();
       }
     }
     expect(issuer.asked.length).toBe(6);

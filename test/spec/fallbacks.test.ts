@@ -564,7 +564,7 @@ describe("[d1.6] [s:param.model-list]", () => {
     for (let call = 0; call < 7; call++)
       await asked(gateway, { model: "fast", num_retries: 0, model_list: [entry("up0:m", { api_key: "wrong" })] });
     expect(
-      gateway.context.routing.health.closedReason(
+      gateway.context.routing.health.blockedReason(
         "up0:m",
         { failures: 5, ratio: 0.5, windowMs: 30_000, openMs: 10_000 },
         performance.now(),

@@ -421,7 +421,7 @@ describe("[d7.5] a breaker", () => {
   async function closedAfter(fault: Fault, fields: object): Promise<boolean> {
     const gateway = scripted([[fault]], { breaker: BREAKER, timeouts: { firstByteMs: 15 } });
     for (let call = 0; call < 6; call++) await ask(gateway, fields);
-    return gateway.context.routing.health.closedReason("up0:m", BREAKER, performance.now()) === null;
+    return gateway.context.routing.health.blockedReason("up0:m", BREAKER, performance.now()) === null;
   }
   test("opens on the upstream's faults and on nothing of the client's", async () => {
     for (const fault of [
@@ -444,7 +444,7 @@ describe("[d7.5] a breaker", () => {
       await reader.read();
       await reader.cancel();
     }
-    expect(gateway.context.routing.health.closedReason("up0:m", BREAKER, performance.now())).toBeNull();
+    expect(gateway.context.routing.health.blockedReason("up0:m", BREAKER, performance.now())).toBeNull();
     for (const { usage, usageSource } of gateway.records)
       expect([usageSource, usage!.completion_tokens > 0]).toEqual(["estimated", true]);
   });

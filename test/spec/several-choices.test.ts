@@ -326,7 +326,7 @@ describe("the failure of one of several calls", () => {
       ]);
       // the target is closed for as long as its provider said
       const { clock, routing } = gateway.context;
-      const closed = routing.health.closedReason("ollama:qwen3:4b", DEFAULT_BREAKER, clock.monotonic());
+      const closed = routing.health.blockedReason("ollama:qwen3:4b", DEFAULT_BREAKER, clock.monotonic());
       expect([stream, closed]).toEqual([stream, "rate_limited"]);
     }
   });

@@ -51,7 +51,7 @@ projects:
     clock: systemClock,
     upstream: createSocketUpstream(),
     allowPrivateAddresses: () => false,
-    tell: () => {},
+    log: () => {},
   });
   world = await openAdminWorld({ file, toolServers: servers });
 });

@@ -3,13 +3,13 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSealer } from "../../src/config/sealing.ts";
-import { openContentStore, type SaidText } from "../../src/store/content-store.ts";
+import { openSecretCipher } from "../../src/config/secret-cipher.ts";
+import { openContentStore, type ContentText } from "../../src/store/content-store.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { writes } from "../harness/store-writes.ts";
 
-const sealerOf = (byte: number) => openSealer([new Uint8Array(32).fill(byte)]);
+const sealerOf = (byte: number) => openSecretCipher([new Uint8Array(32).fill(byte)]);
 
 test("[d11.3] without its key nothing is read, and it is still told until when it is kept; with a project goes what was said in it, also what comes later", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-contents-"));
@@ -19,8 +19,8 @@ test("[d11.3] without its key nothing is read, and it is still told until when i
   await writes(store).createTenant({ id: "acme", name: "acme" });
   for (const id of ["site", "app"]) await writes(store).createProject({ id, tenantId: "acme", name: id });
   const calls = openSqliteCalls({ file });
-  const contents = openContentStore({ calls, sealer: sealerOf(1), now: () => 1000 });
-  const said = (traceId: string, projectId: string): SaidText => ({
+  const contents = openContentStore({ calls, cipher: sealerOf(1), now: () => 1000 });
+  const said = (traceId: string, projectId: string): ContentText => ({
     traceId,
     tenantId: "acme",
     projectId,
@@ -29,10 +29,10 @@ test("[d11.3] without its key nothing is read, and it is still told until when i
   });
   try {
     await contents.keep([said("a", "site"), said("b", "app")]);
-    const others = openContentStore({ calls, sealer: sealerOf(2), now: () => 1000 });
+    const others = openContentStore({ calls, cipher: sealerOf(2), now: () => 1000 });
     expect(await others.find("a").catch((error: unknown) => error)).toMatchObject({
       name: "StoreError",
-      kind: "sealed",
+      kind: "encryption",
     });
     expect([await others.keptUntilMs("a"), await others.keptUntilMs("none")]).toEqual([2000, null]);
     await writes(store).removeProject("site");

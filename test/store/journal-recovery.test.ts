@@ -172,7 +172,7 @@ describe("a start after a crash", () => {
       sink,
       clock: systemClock,
       disk,
-      tell: (_, words) => told.push(words),
+      log: (_, words) => told.push(words),
     });
     return { ledger, told };
   };

@@ -1,6 +1,6 @@
 // Reads a provider's non-streaming answer: in turns, and a long one in the thread of long bodies (promise 5.8).
 import type { ChatAnswer, Usage } from "../../core/chat.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 import type { OpenAnswer } from "../attempt/upstream-requests.ts";
 import type { Call } from "../call/call.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
@@ -56,8 +56,8 @@ function questionOf(answer: AnswerBytes, { target }: Resolved): DecodeQuestion {
 
 async function readHere(question: DecodeQuestion, { provider }: Resolved): Promise<ChatAnswer> {
   const isLong = question.bytes.length >= TURNS_BYTES;
-  if (isLong) await nextTurn();
+  if (isLong) await yieldToLoop();
   const answer = decodedAnswer(question, provider);
-  if (isLong) await nextTurn();
+  if (isLong) await yieldToLoop();
   return answer;
 }

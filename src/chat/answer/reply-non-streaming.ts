@@ -29,7 +29,7 @@ import type {
   WrittenBody,
 } from "../long-bodies/written-answer.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 
 /** A long answer consists of the bytes of its body. */
 export type Reply = NonStreamingAnswer | (ReadAnswer & WrittenBody);
@@ -111,7 +111,7 @@ async function madeHere(
     noteMade(made, answers[0]!["model"], attempt, call);
     if (outputGuards.length === 0) return made;
     const shown = await guarded(made, call, () => call.policies!.answered(made, outputGuards, isLong));
-    if (isLong) await nextTurn();
+    if (isLong) await yieldToLoop();
     return shown;
   });
 }

@@ -8,7 +8,7 @@ import {
 } from "../../providers/provider.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../../wire/upstream.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { CHOSEN_BY, connectionPartition } from "../../core/target.ts";
@@ -50,7 +50,7 @@ export function sendRequests(attempt: OpenAttempt, call: Call): readonly Promise
     // failed by then
     if ((bytes ?? body).length > SENT_AT_ONCE)
       for (let turn = 0; turn < index; turn++) {
-        await nextTurn();
+        await yieldToLoop();
         attempt.lifetime.signal.throwIfAborted();
       }
     return sendRequest(encoded, attempt, call);

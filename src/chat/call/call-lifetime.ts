@@ -6,7 +6,7 @@ import type { CallContent } from "../../core/content.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 import type { OpenEntry } from "../../store/ledger.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 import type { CallClock } from "./call-clock.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import type { CallRecorder } from "./call-recorder.ts";
@@ -135,7 +135,7 @@ export class CallLifetime {
   /** Prepares the content after the answer, which does not wait for it; the end of the process does. Never rejects. */
   async #publishWithContent(contentRecorder: ContentRecorder): Promise<void> {
     const { record } = this.#recorder;
-    await nextTurn();
+    await yieldToLoop();
     let content: CallContent | null = null;
     try {
       content = await contentRecorder.content(record.startedAtMs);

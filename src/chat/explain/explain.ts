@@ -26,7 +26,7 @@ import type { Prepared, RouteCandidate, RouteStage } from "../plan/stages.ts";
 import { settingOrigins, settingsFor } from "../fit/fit-settings.ts";
 import { masked, maskedCredential, type Masker, namedSecrets, openMasker, secretsOf } from "./masking.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 import type { SessionServer, ToolSession } from "../tools/tool-session.ts";
 
 export const EXPLAIN_HEADER = "x-gateway-explain";
@@ -103,7 +103,7 @@ export async function replyExplained(
   requireFewTargets(candidates.length, sent);
   const planned: (Planned | Passed)[] = [];
   for (const { candidate, stage, place } of candidates) {
-    await nextTurn();
+    await yieldToLoop();
     planned.push(plannedAt(candidate, stage, place, principal, call));
   }
   const first = planned.find((one) => one.refusal === null);
@@ -111,12 +111,12 @@ export async function replyExplained(
   if (first === undefined) throw planned.at(-1)!.refusal;
   const secrets = new Set<string>();
   for (const one of planned) {
-    await nextTurn();
+    await yieldToLoop();
     if (one.refusal === null) for (const secret of knownSecrets(one, http, call)) secrets.add(secret);
   }
   const masker = openMasker(secrets);
   const explained = await explanation(first, planned, masker, call, session);
-  await nextTurn();
+  await yieldToLoop();
   const body = JSON.stringify(explained, null, 2);
   call.recorder.explained();
   const headers = answerHeaders(call, first.fitted, null, "application/json");

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { Target } from "../../core/target.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import type { Masker } from "./masking.ts";
 
@@ -37,7 +37,7 @@ export async function explainedRequest({
     body,
   } = await provider.sign(unsigned, target.credential, { nowMs, settings: target.settings });
   const shown = await masker.body(body);
-  await nextTurn();
+  await yieldToLoop();
   const abbreviated: Abbreviation[] = [];
   return {
     method,

@@ -6,7 +6,7 @@ import { isObject, type Json } from "../../core/json.ts";
 import { COMMON_PARAMETERS } from "../../core/params.ts";
 import type { Credential } from "../../core/target.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 
 const MASK = "****";
 const ENDING = 4;
@@ -121,10 +121,10 @@ export function openMasker(secrets: Iterable<string>): Masker {
       ): Promise<T> => {
         let clean = given;
         for (let at = 0; at < known.length; at += SPELLINGS_PER_TURN) {
-          await nextTurn();
+          await yieldToLoop();
           clean = mask(clean, known.slice(at, at + SPELLINGS_PER_TURN));
         }
-        await nextTurn();
+        await yieldToLoop();
         return clean;
       };
       const clean = await inTurns(plain, withoutSpellings);

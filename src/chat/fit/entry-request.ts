@@ -12,7 +12,7 @@ import { splitName } from "../../routing/compile-routes.ts";
 import { withOfferedTools } from "../tools/offered-tools.ts";
 import { STAND_IN } from "../long-bodies/held-conversation.ts";
 import { isEndpointField, parseChatRequest } from "../request/parse.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 
 /** The source of such a request: an entry of the client's request, or a fallback of a route. */
 export type Entry = Pick<RequestFallback, "model" | "route" | "params">;
@@ -114,7 +114,7 @@ async function checkedInTurns(request: ChatRequest): Promise<ChatRequest> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    await nextTurn();
+    await yieldToLoop();
   }
 }
 

@@ -8,7 +8,7 @@ import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { parseJson } from "../../wire/json.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 import { type PriorMatches, type TextGuard, UNSEARCHED } from "./guard-request.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import type { SearchContext, GuardThreads } from "./guard-threads.ts";
@@ -56,12 +56,12 @@ export class GuardScheduler {
    * findings are used. Rejects with the reason of the call's signal.
    */
   async searchInThread(guards: readonly GuardPolicy[], visit: (guard: TextGuard) => unknown): Promise<PriorMatches> {
-    await nextTurn();
+    await yieldToLoop();
     const texts = textsOf(visit);
-    await nextTurn();
+    await yieldToLoop();
     const matches = await this.searchTexts(packTexts(texts), guards);
     const prior = priorMatches(texts, guards, matches);
-    await nextTurn();
+    await yieldToLoop();
     return prior;
   }
 
@@ -129,7 +129,7 @@ function openStreamHere(guards: readonly GuardPolicy[], onFinding: GuardFinding,
         characters += charactersOf(piece);
         if (characters < longest) continue;
         characters = 0;
-        await new Promise<void>((resume) => setImmediate(resume));
+        await yieldToLoop();
       }
     return shown;
   };

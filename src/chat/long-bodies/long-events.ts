@@ -4,7 +4,7 @@ import { MalformedAnswer } from "../../providers/provider.ts";
 import { JsonError } from "../../wire/json-error.ts";
 import { scanValue } from "../../wire/json-scan.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 
 /** In characters. */
 export const LONG_EVENT = 524_288;
@@ -30,14 +30,14 @@ export async function readableEvents(
 ): Promise<{ readonly events: readonly SseEvent[]; readonly refusal: MalformedAnswer | null }> {
   for (const [index, event] of events.entries()) {
     if (!isLongEvent(event)) continue;
-    await nextTurn();
+    await yieldToLoop();
     const excess = excessOf(event.data);
     if (excess !== null)
       return {
         events: events.slice(0, index),
         refusal: new MalformedAnswer(`One event of the provider's stream holds more than ${excess}.`),
       };
-    await nextTurn();
+    await yieldToLoop();
   }
   return { events, refusal: null };
 }

@@ -5,7 +5,7 @@ import { type PackedTexts, packTexts, unpackTexts } from "../../guards/packed-te
 import { isObject, type Json } from "../../core/json.ts";
 import { parseScanned } from "../../wire/json.ts";
 import { scanValue } from "../../wire/json-scan.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 import { LONG_EVENT, piecesOf } from "./long-events.ts";
 
 export interface PackedJson {
@@ -42,12 +42,12 @@ export function packJson(value: Json): PackedJson {
 
 /** Gives other calls their turns between the steps. */
 export async function unpackJson({ outline, changedNumbers, mark, texts }: PackedJson): Promise<Json> {
-  await nextTurn();
+  await yieldToLoop();
   const { longTexts } = unpackTexts(texts);
-  await nextTurn();
+  await yieldToLoop();
   const value = parseScanned(outline, changedNumbers);
   if (longTexts.length === 0) return value;
-  await nextTurn();
+  await yieldToLoop();
   let next = 0;
   return withTexts(value, (text) => (text === mark ? longTexts[next++]! : text));
 }
@@ -59,13 +59,13 @@ export async function unpackJson({ outline, changedNumbers, mark, texts }: Packe
 export async function jsonInTurns(value: Json): Promise<Uint8Array> {
   const mark = crypto.randomUUID();
   const texts: string[] = [];
-  await nextTurn();
+  await yieldToLoop();
   const outline = withTexts(value, (text) => {
     if (text.length < LONG_TEXT) return text;
     texts.push(text);
     return mark;
   });
-  await nextTurn();
+  await yieldToLoop();
   const parts = JSON.stringify(outline).split(mark);
   const encoder = new TextEncoder();
   const written: Uint8Array[] = [];
@@ -75,13 +75,13 @@ export async function jsonInTurns(value: Json): Promise<Uint8Array> {
     for (const piece of piecesOf(texts[index] ?? "", LONG_EVENT)) {
       sinceTurn += piece.length;
       if (sinceTurn > LONG_EVENT) {
-        await nextTurn();
+        await yieldToLoop();
         sinceTurn = piece.length;
       }
       written.push(encoder.encode(JSON.stringify(piece).slice(1, -1)));
     }
   }
-  await nextTurn();
+  await yieldToLoop();
   return Buffer.concat(written);
 }
 

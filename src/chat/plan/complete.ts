@@ -32,7 +32,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
     const step = plan.next(failure, clock.monotonic(), call.deadline.leftMs());
     if (step.kind === "give_up") {
       if (empty !== null) return empty;
-      throw finalError(failures.told, step.why === "deadline", call);
+      throw finalError(failures.reported, step.why === "deadline", call);
     }
     if (step.waitMs > 0) await call.clock.waiting(pause(step.waitMs, call.signal));
     const { candidate } = step;

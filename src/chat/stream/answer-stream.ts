@@ -11,7 +11,7 @@ import type { UpstreamBody } from "../../wire/upstream.ts";
 import type { Call } from "../call/call.ts";
 import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 
 export interface AnswerStream {
   /**
@@ -70,7 +70,7 @@ export function openAnswerStream(
         for (const event of events) {
           if (isDone(event)) break;
           for (const chunk of decoder.push(event)) repaired.push(writer.repair(chunk));
-          if (isLongEvent(event)) await nextTurn();
+          if (isLongEvent(event)) await yieldToLoop();
         }
       } finally {
         // the chunks before a failure in the same read are written first
@@ -113,7 +113,7 @@ export function openAnswerStream(
       while (!ended && failure === undefined) {
         if (turnBytes > TURN_BYTES) {
           turnBytes = 0;
-          await nextTurn();
+          await yieldToLoop();
         }
         let bytes: Uint8Array | null;
         call.clock.waitBegins();
@@ -132,7 +132,7 @@ export function openAnswerStream(
         const out = await translate(events);
         if (refusal !== null) failure ??= refusal;
         // a long text is encoded in a turn of its own
-        if (out.length >= LONG_EVENT) await nextTurn();
+        if (out.length >= LONG_EVENT) await yieldToLoop();
         if (out !== "") return out;
       }
       // what a decoder or a driver throws is passed on as it is

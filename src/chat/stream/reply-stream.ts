@@ -8,7 +8,7 @@ import type { ChatChunk, Usage } from "../../core/chat.ts";
 import { createAwsEventStreamParser } from "../../wire/aws-event-stream.ts";
 import { createNdjsonParser } from "../../wire/ndjson.ts";
 import { createSseParser } from "../../wire/sse.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 import { answerFrame, answerHeaders } from "../answer/answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
 import { decoderWithoutKeys } from "../answer/answer-keys.ts";
@@ -238,7 +238,7 @@ function jsonAnswerStream(
         let text = await write(chunk);
         if (rest.length === 0)
           text += (guarded === null ? "" : serialize(await guarded.end())) + writer.finish(usage());
-        else await nextTurn();
+        else await yieldToLoop();
         if (text !== "") return text;
       }
       return null;

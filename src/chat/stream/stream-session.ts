@@ -8,7 +8,7 @@ import type { Call } from "../call/call.ts";
 import { withAttempts } from "../plan/complete.ts";
 import { endingRequest, type OpenAttempt, outcomeOf } from "../attempt/run-attempt.ts";
 import { LONG_EVENT, piecesOf } from "../long-bodies/long-events.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 
 const DONE = "data: [DONE]\n\n";
 const KEEP_ALIVE = ": keep-alive\n\n";
@@ -141,7 +141,7 @@ export class StreamSession {
     for (const piece of piecesOf(text, LONG_EVENT)) {
       if (this.#left) return;
       controller.enqueue(piece);
-      await nextTurn();
+      await yieldToLoop();
     }
   }
 

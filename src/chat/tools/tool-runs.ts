@@ -4,7 +4,7 @@ import type { ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 import type { Call } from "../call/call.ts";
 import type { ToolRunRecorder } from "../call/tool-run-recorder.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";
@@ -90,7 +90,7 @@ export class ToolRuns {
       outcome.catch(() => {});
       begun.push(outcome);
       if (clock.monotonic() - sinceMs < TURN_MS) continue;
-      await nextTurn();
+      await yieldToLoop();
       this.#call.signal.throwIfAborted();
       sinceMs = clock.monotonic();
     }

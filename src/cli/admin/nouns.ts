@@ -14,7 +14,7 @@ export interface Noun {
   /** The field that the name on the command line fills; `null` when each place has exactly one. */
   readonly named: "id" | "name" | "user_id" | null;
   /** Replaces `The <word> <name> is` in messages where that would not fit. */
-  readonly told?: string;
+  readonly subject?: string;
   /** The field of each column by its title; a dot leads into an object. */
   readonly columns: Readonly<Record<string, string>>;
   /** The rows are sums over groups, and are also available as CSV. */
@@ -71,7 +71,7 @@ export const NOUNS: readonly Noun[] = [
     place: "either",
     verbs: ["list", "set", "delete"],
     named: "user_id",
-    told: "The role of",
+    subject: "The role of",
     columns: { USER: "user_id", TENANT: "tenant_id", PROJECT: "project_id", ROLE: "role" },
     filters: ["user_id", "role"],
   },
@@ -172,7 +172,7 @@ export const NOUNS: readonly Noun[] = [
     place: "either",
     verbs: ["get", "update", "delete"],
     named: null,
-    told: "The content of the settings",
+    subject: "The content of the settings",
     columns: {},
   },
   {

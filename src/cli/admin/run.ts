@@ -41,7 +41,7 @@ export async function runVerb(
   if (flags.json === true) return printJson(answer);
   if (verb === "get") return printLine(stringify(answer).trimEnd());
   printLine(
-    `${noun.told ?? `The ${noun.word}`}${told(noun, id, answer)} ${flags.dryRun === true ? `would be ${DONE[verb]}: this was a dry run.` : `is ${DONE[verb]}.`}`,
+    `${noun.subject ?? `The ${noun.word}`}${label(noun, id, answer)} ${flags.dryRun === true ? `would be ${DONE[verb]}: this was a dry run.` : `is ${DONE[verb]}.`}`,
   );
   printShownOnce(noun.shownOnce, answer);
 }
@@ -90,7 +90,7 @@ async function requestFor(
 }
 
 /** The name under which the resource can be requested again. */
-function told({ named }: Noun, id: string | null, answer: Json): string {
+function label({ named }: Noun, id: string | null, answer: Json): string {
   const own = isObject(answer) && typeof answer["id"] === "string" ? answer["id"] : null;
   const shown = named === null ? null : (id ?? own);
   return shown === null ? "" : ` ${shown}${own !== null && own !== shown ? ` (${own})` : ""}`;

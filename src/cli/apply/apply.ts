@@ -20,13 +20,13 @@ export interface ApplyFlags extends GatewayFlags {
 export async function apply(flags: ApplyFlags, environment: Environment): Promise<number> {
   const read = await readDocuments(flags.file, environment);
   const client = openAdminClient(flags, environment);
-  const there = await stateFor(read, client);
-  const { wanted, missing } = withSecrets(read, there, environment);
+  const actual = await stateFor(read, client);
+  const { desired, missing } = withSecrets(read, actual, environment);
   if (missing.length > 0)
     throw new Error(
       `The documents contain masked secrets that the gateway does not have. Set these variables, or write the secrets as \${NAME}:\n${missing.map(({ variable, of, from }) => `  ${variable}  ${of} (${from})`).join("\n")}`,
     );
-  const plan = planOf(wanted, there, { prune: flags.prune === true, renewSecrets: flags.renewSecrets === true });
+  const plan = planOf(desired, actual, { prune: flags.prune === true, renewSecrets: flags.renewSecrets === true });
   const say = flags.json === true ? () => {} : printLine;
   for (const one of plan.readOnly)
     printError(
@@ -39,7 +39,7 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
   else if (flags.dryRun === true && plan.steps.length > 0) say(`This was a dry run: ${counts(plan)}.`);
   else if (failure === null && plan.steps.length > 0) say(`Done: ${counts(plan)}.`);
   if (failure !== null) {
-    const { what, wanted: stopped } = plan.steps[done]!;
+    const { what, desired: stopped } = plan.steps[done]!;
     printError(
       `${done} of ${plan.steps.length} changes were made. The next one failed: ${titleOf(what)}${stopped === null ? "" : ` (${stopped.from})`}: ${failure.message}`,
     );
@@ -48,9 +48,9 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
 }
 
 /** Reads one list for each kind and place. */
-async function stateFor(wanted: readonly DesiredState[], client: AdminClient): Promise<readonly ActualState[]> {
+async function stateFor(desired: readonly DesiredState[], client: AdminClient): Promise<readonly ActualState[]> {
   const asked = new Map<string, readonly [Kind, Pick<DesiredState, "tenant" | "project">]>();
-  for (const { kind, tenant, project } of wanted)
+  for (const { kind, tenant, project } of desired)
     asked.set([kind, tenant, project].join(" "), [kind, { tenant, project }]);
   const found: ActualState[] = [];
   for (const [kind, place] of asked.values()) found.push(...(await readActualState(client, kind, place)));

@@ -101,13 +101,13 @@ function withoutNulls(shown: JsonObject, head: ReadonlySet<string>): JsonObject 
 }
 
 /** Throws what the client throws: the ETag rejects the request when the resource was changed in between. */
-export async function make(client: AdminClient, { action, what, wanted, there }: Step): Promise<void> {
+export async function make(client: AdminClient, { action, what, desired, actual }: Step): Promise<void> {
   const { kind, name } = what;
   const base = pathOf(kind, what);
-  const item = kind === "settings" ? base : `${base}/${encodeURIComponent(there?.id ?? name)}`;
-  const ifMatch = there?.etag ?? null;
+  const item = kind === "settings" ? base : `${base}/${encodeURIComponent(actual?.id ?? name)}`;
+  const ifMatch = actual?.etag ?? null;
   if (action === "remove") return void (await client.send("DELETE", item, { ifMatch }));
-  const sent = specToSend(wanted!.spec, there?.spec);
+  const sent = specToSend(desired!.spec, actual?.spec);
   const spec = isObject(sent) ? sent : {};
   if (kind === "member" || kind === "settings") return void (await client.send("PUT", item, { ifMatch, body: spec }));
   if (action === "create")

@@ -23,8 +23,8 @@ export interface Difference {
 export interface Step {
   readonly action: "create" | "change" | "remove";
   readonly what: Pick<DesiredState, "kind" | "tenant" | "project" | "name">;
-  readonly wanted: DesiredState | null;
-  readonly there: ActualState | null;
+  readonly desired: DesiredState | null;
+  readonly actual: ActualState | null;
   readonly differences: readonly Difference[];
 }
 
@@ -59,31 +59,31 @@ const PRUNED: ReadonlySet<Kind> = new Set([
 const KEPT_SECRETS: ReadonlySet<string> = new Set(["secret", "previous_secret", "previous_secret_until"]);
 
 export function planOf(
-  wanted: readonly DesiredState[],
-  there: readonly ActualState[],
+  desired: readonly DesiredState[],
+  actual: readonly ActualState[],
   { prune, renewSecrets }: PlanOptions,
 ): ApplyPlan {
-  const find = presentIn(there);
+  const find = presentIn(actual);
   const steps: Step[] = [];
   const readOnly: DesiredState[] = [];
   let unchanged = 0;
-  for (const one of inOrder(wanted)) {
+  for (const one of inOrder(desired)) {
     const present = find(one);
     const differences = differencesOf(comparable(one, present), one.spec, renewSecrets);
-    if (present === undefined) steps.push({ action: "create", what: one, wanted: one, there: null, differences });
+    if (present === undefined) steps.push({ action: "create", what: one, desired: one, actual: null, differences });
     else if (differences.length === 0) unchanged += 1;
     else if (present.origin === "file") readOnly.push(one);
-    else steps.push({ action: "change", what: one, wanted: one, there: present, differences });
+    else steps.push({ action: "change", what: one, desired: one, actual: present, differences });
   }
-  return { steps: [...steps, ...(prune ? removals(wanted, there) : [])], unchanged, readOnly };
+  return { steps: [...steps, ...(prune ? removals(desired, actual) : [])], unchanged, readOnly };
 }
 
 /** Finds the current resource by its name or id. */
-export function presentIn(there: readonly ActualState[]): (wanted: DesiredState) => ActualState | undefined {
-  const known = new Map(there.map((one) => [keyOf(one), one]));
+export function presentIn(actual: readonly ActualState[]): (desired: DesiredState) => ActualState | undefined {
+  const known = new Map(actual.map((one) => [keyOf(one), one]));
   return (one) =>
     known.get(keyOf(one)) ??
-    there.find(
+    actual.find(
       (other) =>
         other.kind === one.kind &&
         other.tenant === one.tenant &&
@@ -93,8 +93,8 @@ export function presentIn(there: readonly ActualState[]): (wanted: DesiredState)
 }
 
 /** For a resource that is patched and not replaced, only the fields that the document contains. */
-function comparable({ kind, spec }: DesiredState, there: ActualState | undefined): JsonObject {
-  const own = there?.spec ?? {};
+function comparable({ kind, spec }: DesiredState, actual: ActualState | undefined): JsonObject {
+  const own = actual?.spec ?? {};
   if (kind === "webhook" && spec["secret"] === undefined)
     return Object.fromEntries(
       Object.entries(own).filter(([name]) => !KEPT_SECRETS.has(name) || spec[name] !== undefined),
@@ -104,10 +104,10 @@ function comparable({ kind, spec }: DesiredState, there: ActualState | undefined
     : own;
 }
 
-function removals(wanted: readonly DesiredState[], there: readonly ActualState[]): readonly Step[] {
-  const named = new Set(wanted.flatMap((one) => [keyOf(one)]));
-  const covered = new Set(wanted.map(({ kind, tenant, project }) => [kind, tenant, project].join(" ")));
-  const surplus = there.filter(
+function removals(desired: readonly DesiredState[], actual: readonly ActualState[]): readonly Step[] {
+  const named = new Set(desired.flatMap((one) => [keyOf(one)]));
+  const covered = new Set(desired.map(({ kind, tenant, project }) => [kind, tenant, project].join(" ")));
+  const surplus = actual.filter(
     (one) =>
       one.origin === "store" &&
       PRUNED.has(one.kind) &&
@@ -118,13 +118,13 @@ function removals(wanted: readonly DesiredState[], there: readonly ActualState[]
   // A resource is removed after those that refer to it.
   return inOrder(surplus)
     .toReversed()
-    .map((one) => ({ action: "remove", what: one, wanted: null, there: one, differences: [] }));
+    .map((one) => ({ action: "remove", what: one, desired: null, actual: one, differences: [] }));
 }
 
 /** Sorts by kind, and routes so that the targets of fallbacks come first. */
-function inOrder<Of extends Pick<DesiredState, "kind" | "name" | "spec">>(wanted: readonly Of[]): readonly Of[] {
+function inOrder<Of extends Pick<DesiredState, "kind" | "name" | "spec">>(desired: readonly Of[]): readonly Of[] {
   return KINDS.flatMap((kind) => {
-    const all = wanted.filter((one) => one.kind === kind);
+    const all = desired.filter((one) => one.kind === kind);
     return kind === "route" ? routesInOrder(all) : all;
   });
 }
@@ -183,15 +183,18 @@ function differencesOf(
 }
 
 /** The spec to send: a masked secret in a document stands for the stored one, whatever its mask was at the export. */
-export function specToSend(wanted: Json | undefined, there: Json | undefined): Json | undefined {
-  if (isMasked(wanted) && isMasked(there)) return there;
-  if (Array.isArray(wanted))
-    return wanted.map(
-      (one: Json, index) => specToSend(one, Array.isArray(there) ? (there[index] as Json) : undefined) ?? null,
+export function specToSend(desired: Json | undefined, actual: Json | undefined): Json | undefined {
+  if (isMasked(desired) && isMasked(actual)) return actual;
+  if (Array.isArray(desired))
+    return desired.map(
+      (one: Json, index) => specToSend(one, Array.isArray(actual) ? (actual[index] as Json) : undefined) ?? null,
     );
-  if (isObject(wanted))
+  if (isObject(desired))
     return Object.fromEntries(
-      Object.entries(wanted).map(([name, one]) => [name, specToSend(one, isObject(there) ? there[name] : undefined)]),
+      Object.entries(desired).map(([name, one]) => [
+        name,
+        specToSend(one, isObject(actual) ? actual[name] : undefined),
+      ]),
     );
-  return wanted;
+  return desired;
 }

@@ -13,19 +13,19 @@ export interface MissingSecret {
 }
 
 export interface Filled {
-  readonly wanted: readonly DesiredState[];
+  readonly desired: readonly DesiredState[];
   readonly missing: readonly MissingSecret[];
 }
 
 export function withSecrets(
-  wanted: readonly DesiredState[],
-  there: readonly ActualState[],
+  desired: readonly DesiredState[],
+  actual: readonly ActualState[],
   variables: Variables,
 ): Filled {
-  const find = presentIn(there);
+  const find = presentIn(actual);
   const missing: MissingSecret[] = [];
   const names = new Set<string>();
-  const filled = wanted.map((one): DesiredState => {
+  const filled = desired.map((one): DesiredState => {
     const secret = (path: string): Json => {
       const variable = freeName(variableOf(one, path), names);
       const value = variables.get(variable);
@@ -35,7 +35,7 @@ export function withSecrets(
     };
     return { ...one, spec: filledIn(one.spec, find(one)?.spec, secret) as JsonObject };
   });
-  return { wanted: filled, missing };
+  return { desired: filled, missing };
 }
 
 function filledIn(

@@ -152,10 +152,10 @@ function assembled(events: readonly JsonObject[]): Pick<Came, "error" | "choices
   return { error, choices, usage, events };
 }
 
-function add(building: Building, said: JsonObject): void {
-  building.text += wordOf(said["content"]);
-  building.reasoning += wordOf(said["reasoning_content"]);
-  ((said["tool_calls"] ?? []) as readonly JsonObject[]).forEach((call, position) => {
+function add(building: Building, message: JsonObject): void {
+  building.text += wordOf(message["content"]);
+  building.reasoning += wordOf(message["reasoning_content"]);
+  ((message["tool_calls"] ?? []) as readonly JsonObject[]).forEach((call, position) => {
     const known = (building.calls[Number(call["index"] ?? position)] ??= { id: "", name: "", arguments: "" });
     const called = (call["function"] ?? {}) as JsonObject;
     known.id += wordOf(call["id"]);

@@ -192,10 +192,10 @@ const RESULT_TURNS = [
 async function unknownModel(caller: Caller, base: Base): Promise<Verdict> {
   const came = await caller.call({ ...base, model: `${base.model}-that-does-not-exist-0`, messages: HELLO, ...ROOM });
   if (came.error === null) return { came: null, fault: null, note: "the server accepts any model name" };
-  const told = { ...came, error: null };
+  const refused = { ...came, error: null };
   return came.status >= 400 && came.error.message !== ""
-    ? { came: told, fault: null, note: `${came.status} ${came.error.code}` }
-    : { came: told, fault: "the error has no message" };
+    ? { came: refused, fault: null, note: `${came.status} ${came.error.code}` }
+    : { came: refused, fault: "the error has no message" };
 }
 
 /** Every provider's server has to end its work when the connection closes. */

@@ -153,7 +153,7 @@ function goOn(running: Running, failure: Failure | null): void {
   running.failure = null;
   if (step.kind === "give_up")
     return running.finish(
-      running.failures.told ?? (step.why === "deadline" ? "upstream_timeout" : "no_target_available"),
+      running.failures.reported ?? (step.why === "deadline" ? "upstream_timeout" : "no_target_available"),
     );
   serve(running, step.candidate.route);
   if (step.waitMs === 0) return attempt(running, step, false);
@@ -327,13 +327,13 @@ function succeeded(running: Running, one: Live): void {
 function failed(
   running: Running,
   one: Live,
-  told: { readonly code: ErrorCode; readonly status: number | null; readonly retryAfterMs: number | null },
+  answer: { readonly code: ErrorCode; readonly status: number | null; readonly retryAfterMs: number | null },
 ): void {
-  one.trace.status = told.status;
-  const end = endOf(one, told, false);
-  settle(running, one, "failed", end, told.retryAfterMs);
-  if (running.winner === one) return running.finish(told.code);
-  over(running, one, failureAfter(end), told.code);
+  one.trace.status = answer.status;
+  const end = endOf(one, answer, false);
+  settle(running, one, "failed", end, answer.retryAfterMs);
+  if (running.winner === one) return running.finish(answer.code);
+  over(running, one, failureAfter(end), answer.code);
 }
 
 function endOf(

@@ -227,7 +227,7 @@ function routesOf(of: Between): readonly RouteFigures[] {
 }
 
 function targetsOf(of: Between, standing: JsonObject): readonly TargetFigures[] {
-  const told = new Map(
+  const byName = new Map(
     (Array.isArray(standing["targets"]) ? (standing["targets"] as readonly Json[]) : [])
       .filter(isObject)
       .map((target) => [text(target["target"]), target]),
@@ -237,7 +237,7 @@ function targetsOf(of: Between, standing: JsonObject): readonly TargetFigures[] 
       .samples("dragoman_calls_total")
       .map(({ labels: { provider = "", model = "" } }) => [`${provider}:${model}`, { provider, model }]),
   );
-  for (const target of told.keys())
+  for (const target of byName.keys())
     if (!names.has(target))
       names.set(target, {
         provider: target.slice(0, target.indexOf(":")),
@@ -247,7 +247,7 @@ function targetsOf(of: Between, standing: JsonObject): readonly TargetFigures[] 
     .filter(([, { provider }]) => provider !== "none")
     .map(([target, { provider, model }]): TargetFigures => {
       const own: Is = (labels) => labels["provider"] === provider && labels["model"] === model;
-      const known = told.get(target);
+      const known = byName.get(target);
       return {
         target,
         state: known === undefined ? "unknown" : text(known["state"]),
@@ -267,11 +267,11 @@ function targetsOf(of: Between, standing: JsonObject): readonly TargetFigures[] 
 
 /** A gateway of an earlier release shows no names. */
 function budgetsOf(of: Between): Figures["budgets"] {
-  const told = of
+  const known = of
     .samples("dragoman_budget_used_ratio")
     .map(({ labels, value }) => ({ id: labels["budget"]!, name: labels["name"] ?? labels["budget"]!, used: value }));
-  const isShared = (name: string): boolean => told.filter((each) => each.name === name).length > 1;
-  return told
+  const isShared = (name: string): boolean => known.filter((each) => each.name === name).length > 1;
+  return known
     .map(({ id, name, used }) => ({ budget: isShared(name) ? `${name} (${id})` : name, id, used }))
     .toSorted((a, b) => b.used - a.used);
 }

@@ -13,7 +13,7 @@ export interface View {
   /** `null` until the gateway has been read twice. */
   readonly figures: Figures | null;
   /** Why the gateway cannot be read, and for how long; `null` when it can. */
-  readonly away: { readonly words: string; readonly forMs: number } | null;
+  readonly away: { readonly message: string; readonly forMs: number } | null;
 }
 
 export type Paint = "head" | "title" | "bad" | "warn" | "plain";
@@ -47,7 +47,7 @@ export function plainText(lines: readonly Line[]): string {
 
 function headLines({ url, figures, away }: View): readonly Line[] {
   if (figures === null)
-    return [[piece(`dragoman  ${url}  `, "head"), away === null ? piece("reading...") : piece(awayWords(away), "bad")]];
+    return [[piece(`dragoman  ${url}  `, "head"), away === null ? piece("reading...") : piece(awayText(away), "bad")]];
   const {
     version,
     status,
@@ -61,7 +61,7 @@ function headLines({ url, figures, away }: View): readonly Line[] {
   } = figures;
   const standing =
     away !== null
-      ? piece(awayWords(away), "bad")
+      ? piece(awayText(away), "bad")
       : status === "ready"
         ? piece(`ready, up ${spanOf(uptime)}`)
         : piece(`${status}: ${reason ?? ""}`, "bad");
@@ -87,8 +87,8 @@ function headLines({ url, figures, away }: View): readonly Line[] {
   ];
 }
 
-function awayWords({ words, forMs }: { readonly words: string; readonly forMs: number }): string {
-  return `NO DATA for ${spanOf(forMs / 1000)}: ${words}`;
+function awayText({ message, forMs }: { readonly message: string; readonly forMs: number }): string {
+  return `NO DATA for ${spanOf(forMs / 1000)}: ${message}`;
 }
 
 /** What calls depend on: that all of it works, or what does not. */

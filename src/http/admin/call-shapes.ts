@@ -118,9 +118,9 @@ export function shownCall(of: CallSummary): ShownCall {
 
 export type CallReach = "operator" | "tenant" | "project";
 export const PLACES: Readonly<
-  Record<CallReach, { readonly name: string; readonly base: string; readonly words: string }>
+  Record<CallReach, { readonly name: string; readonly base: string; readonly scopeText: string }>
 > = {
-  operator: { name: "", base: "", words: "the gateway, of all tenants" },
-  tenant: { name: "Tenant", base: "/tenants/{tenant}", words: "the tenant" },
-  project: { name: "Project", base: "/projects/{project}", words: "the project" },
+  operator: { name: "", base: "", scopeText: "the gateway, of all tenants" },
+  tenant: { name: "Tenant", base: "/tenants/{tenant}", scopeText: "the tenant" },
+  project: { name: "Project", base: "/projects/{project}", scopeText: "the project" },
 };

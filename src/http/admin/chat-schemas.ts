@@ -154,8 +154,8 @@ function fieldSchema(name: string, field: Field): Schema {
     ([type]) => type,
   );
   const known = types.includes("number") ? types.filter((type) => type !== "integer") : types;
-  const words = refusal(name, field, -0.5) ?? refusal(name, field, "?") ?? "";
-  const [, low, high] = /from (-?[\d.]+) to (-?[\d.]+)/.exec(words) ?? [];
+  const message = refusal(name, field, -0.5) ?? refusal(name, field, "?") ?? "";
+  const [, low, high] = /from (-?[\d.]+) to (-?[\d.]+)/.exec(message) ?? [];
   const bounds =
     low === undefined || high === undefined ? {} : { minimum: Number(low), maximum: Number(high.replace(/\.$/, "")) };
   return {

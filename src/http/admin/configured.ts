@@ -138,10 +138,10 @@ const answer = (resource: Resource, status: 200 | 201 = 200): Answer => ({
   etag: etagOf(resource),
 });
 
-function withTold(answered: Answer, { document }: Resource, { told }: DocumentRule): Answer {
-  return told === undefined || answered.body === null
+function withDerived(answered: Answer, { document }: Resource, { derived: respond }: DocumentRule): Answer {
+  return respond === undefined || answered.body === null
     ? answered
-    : { ...answered, body: { ...answered.body, ...told(document) } };
+    : { ...answered, body: { ...answered.body, ...respond(document) } };
 }
 
 /** Finds a resource by its id, else by its name. */
@@ -186,16 +186,16 @@ async function isStored({ place }: Call, store: Reader, kind: ConfiguredKind, ke
   return (await store.findResourceByName(kind, place!, key)) !== null;
 }
 
-interface Wanted {
+interface Desired {
   readonly name: string | null;
   readonly document: JsonObject;
 }
 
 function completed(
-  { name, document }: Wanted,
+  { name, document }: Desired,
   rule: DocumentRule,
   before: Resource | null,
-): { readonly becomes: Wanted; readonly shown: JsonObject } {
+): { readonly becomes: Desired; readonly shown: JsonObject } {
   const { document: whole, shown } = rule.completed?.(document, before?.document ?? null) ?? { document, shown: {} };
   return { becomes: { name, document: whole }, shown };
 }
@@ -210,7 +210,7 @@ function withShown(answered: Answer, shown: JsonObject, { dryRun }: Call): Answe
  * The name and the document that the body asks for. Fields that responses show beside the document may be sent back
  * with it.
  */
-function wanted(body: unknown, rule: DocumentRule, before: Resource | null): Wanted {
+function desired(body: unknown, rule: DocumentRule, before: Resource | null): Desired {
   const { name, ...rest } = body as JsonObject;
   if (before !== null) requireSamePlace(rest, before);
   if (before !== null || rule.named === "singleton")
@@ -287,7 +287,7 @@ export function merged(target: Json | undefined, patch: Json): Json {
   return Object.fromEntries(result);
 }
 
-async function judged(call: Call, rule: DocumentRule, { name, document }: Wanted, writer: Writer): Promise<void> {
+async function judged(call: Call, rule: DocumentRule, { name, document }: Desired, writer: Writer): Promise<void> {
   requireConfigures(call.caller.token);
   const problems = await rule.problems({ call, name, document, reader: writer });
   if (problems.length > 0) throw problemsError(problems);
@@ -391,31 +391,31 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
   });
   const filedSettings = (call: Call): JsonObject =>
     single ? (fromFile(call, kind, SETTINGS_NAME, context)?.document ?? {}) : {};
-  const told = (call: Call, resource: Resource, status: 200 | 201 = 200): Answer =>
-    single ? settingsAnswer(resource, filedSettings(call)) : withTold(answer(resource, status), resource, rule);
+  const respond = (call: Call, resource: Resource, status: 200 | 201 = 200): Answer =>
+    single ? settingsAnswer(resource, filedSettings(call)) : withDerived(answer(resource, status), resource, rule);
   /** The file may contain some of the settings while the database holds the others. */
-  const beside = (call: Call, { name, document }: Wanted): Wanted => ({
+  const beside = (call: Call, { name, document }: Desired): Desired => ({
     name,
     document: withoutFiled(document, filedSettings(call)),
   });
-  const save = async (call: Call, writer: Writer, want: (there: Resource) => Wanted): Promise<Answer> => {
-    const there = await theResource(call, writer, kind, context);
-    requireWritable(call.role, { origin: "store", setBy: there.setBy });
-    requireEtag(call.ifMatch, there);
-    const { becomes, shown } = completed(beside(call, want(there)), rule, there);
-    requireOwnAddresses(rule, call, there, becomes.document);
+  const save = async (call: Call, writer: Writer, want: (current: Resource) => Desired): Promise<Answer> => {
+    const current = await theResource(call, writer, kind, context);
+    requireWritable(call.role, { origin: "store", setBy: current.setBy });
+    requireEtag(call.ifMatch, current);
+    const { becomes, shown } = completed(beside(call, want(current)), rule, current);
+    requireOwnAddresses(rule, call, current, becomes.document);
     await judged(call, rule, becomes, writer);
-    return withShown(told(call, await writer.changeResource(kind, there.id, () => becomes)), shown, call);
+    return withShown(respond(call, await writer.changeResource(kind, current.id, () => becomes)), shown, call);
   };
   const create = async (call: Call, writer: Writer): Promise<Answer> => {
-    const { becomes, shown } = completed(beside(call, wanted(call.body, rule, null)), rule, null);
+    const { becomes, shown } = completed(beside(call, desired(call.body, rule, null)), rule, null);
     const place = call.place!;
     const filed = becomes.name === null ? undefined : fromFile(call, kind, becomes.name, context);
     if (!single && filed !== undefined && isOf(place, filed))
       requireWritable(call.role, { origin: "file", setBy: null });
     await judged(call, rule, becomes, writer);
     return withShown(
-      told(
+      respond(
         call,
         await writer.createResource({
           kind,
@@ -474,7 +474,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
         const filed = fromFile(call, kind, key, context);
         if (filed !== undefined && (isOf(call.place!, filed) || !(await isStored(call, store, kind, key))))
           return { body: shownFromFile(filed) };
-        return told(call, await theResource(call, store, kind, context));
+        return respond(call, await theResource(call, store, kind, context));
       },
     }),
     replace: writing({
@@ -488,7 +488,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
       answer: of.answered,
       prepare,
       run: (call, writer) =>
-        orCreate(call, writer, () => save(call, writer, (there) => wanted(call.body, rule, there))),
+        orCreate(call, writer, () => save(call, writer, (current) => desired(call.body, rule, current))),
     }),
     update: writing({
       ...head("update"),
@@ -501,8 +501,8 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
       prepare,
       run: (call, writer) =>
         orCreate(call, writer, () =>
-          save(call, writer, (there) =>
-            wanted(merged({ ...there.document, name: there.name }, call.body as Json), rule, there),
+          save(call, writer, (current) =>
+            desired(merged({ ...current.document, name: current.name }, call.body as Json), rule, current),
           ),
         ),
     }),
@@ -513,12 +513,12 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
       summary: single ? `Delete the settings of the ${reach}` : `Delete a ${one}`,
       query: z.strictObject(dryRunQuery),
       run: async (call, writer) => {
-        const there = await theResource(call, writer, kind, context);
-        requireWritable(call.role, { origin: "store", setBy: there.setBy });
-        requireEtag(call.ifMatch, there);
+        const current = await theResource(call, writer, kind, context);
+        requireWritable(call.role, { origin: "store", setBy: current.setBy });
+        requireEtag(call.ifMatch, current);
         requireConfigures(call.caller.token);
-        await requireUnreferenced(context.dependencies, writer, there);
-        await writer.removeResource(kind, there.id);
+        await requireUnreferenced(context.dependencies, writer, current);
+        await writer.removeResource(kind, current.id);
         return { body: null };
       },
     }),
@@ -567,7 +567,7 @@ function formOf({ schema }: DocumentRule, named: Readonly<Record<string, z.ZodTy
 }
 
 /** The schema of a document in a response: secrets are masked, and values need not satisfy the input checks. */
-function answerOf({ schema, named, told }: DocumentRule): z.ZodType {
+function answerOf({ schema, named, derived: respond }: DocumentRule): z.ZodType {
   const inner = schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault ? schema.unwrap() : schema;
   const fields =
     inner instanceof z.ZodObject
@@ -582,7 +582,7 @@ function answerOf({ schema, named, told }: DocumentRule): z.ZodType {
     ...fields,
     ...HEAD_SHAPE,
     ...(named === "singleton" && { read_only_fields: READ_ONLY_FIELDS }),
-    ...(told !== undefined && { guard_cost: GUARD_COST }),
+    ...(respond !== undefined && { guard_cost: GUARD_COST }),
   });
 }
 

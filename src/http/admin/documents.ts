@@ -3,7 +3,7 @@ import { z } from "zod";
 import { priceSchema } from "../../accounting/price-settings.ts";
 import { budgetSchema, limitSchema } from "../../admission/settings.ts";
 import type { ConfiguredNoun } from "../../auth/admin-operations.ts";
-import { toldCost } from "../../guards/guard-search.ts";
+import { guardCost } from "../../guards/guard-search.ts";
 import { compileGuard } from "../../guards/compile-guard.ts";
 import { policySchema } from "../../policies/policy-settings.ts";
 import { MISPLACED_PROJECTS, scopeSettings } from "../../auth/scope-settings.ts";
@@ -30,7 +30,7 @@ export function documentRules(
     limits: { schema: limitSchema, named: "id", problems: tokenProblems },
     budgets: budgetRule(dependencies),
     prices: formAlone(priceSchema, "name"),
-    policies: { ...formAlone(policySchema, "id"), told: guardCost },
+    policies: { ...formAlone(policySchema, "id"), derived: costOfGuard },
     tool_servers: { ...formAlone(toolServerSchema, "name"), addresses: ["url", "oauth.token_url"] },
     webhooks: WEBHOOK_RULE,
     settings: settingsRule(),
@@ -43,10 +43,10 @@ function formAlone(schema: z.ZodType, named: DocumentRule["named"]): DocumentRul
 }
 
 /** The cost of the policy's guard, if it has a valid one. */
-function guardCost(document: JsonObject): JsonObject {
+function costOfGuard(document: JsonObject): JsonObject {
   const parsed = policySchema.safeParse(document);
   return parsed.success && parsed.data.guard !== undefined
-    ? { guard_cost: toldCost(compileGuard(parsed.data.guard).work) }
+    ? { guard_cost: guardCost(compileGuard(parsed.data.guard).work) }
     : {};
 }
 

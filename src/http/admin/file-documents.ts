@@ -131,13 +131,13 @@ function shownToolServers(servers: Readonly<Record<string, ToolServerDocument>>)
 
 /** Empty when the file contains no settings for the place. */
 function shownSettings({ dropParams, disableStopSequenceLimit, models, contentLog }: ScopeSettings): Documents {
-  const said = asJson({
+  const settings = asJson({
     drop_params: dropParams ?? undefined,
     disable_stop_sequence_limit: disableStopSequenceLimit ?? undefined,
     models,
     content_log: contentLog === undefined ? undefined : shownContentLog(contentLog),
   });
-  return Object.keys(said).length === 0 ? [] : [["settings", said]];
+  return Object.keys(settings).length === 0 ? [] : [["settings", settings]];
 }
 
 const shownContentLog = ({

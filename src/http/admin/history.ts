@@ -143,25 +143,25 @@ const AUDITED = {
   operator: {
     name: "Audit",
     base: "",
-    words: "in all tenants",
+    scopeText: "in all tenants",
     further: { tenant_id: chosenId.optional(), project_id: chosenId.optional() },
   },
   tenant: {
     name: "TenantAudit",
     base: "/tenants/{tenant}",
-    words: "in the tenant",
+    scopeText: "in the tenant",
     further: { project_id: chosenId.optional() },
   },
-  project: { name: "ProjectAudit", base: "/projects/{project}", words: "in the project", further: {} },
+  project: { name: "ProjectAudit", base: "/projects/{project}", scopeText: "in the project", further: {} },
 } as const;
 
 function auditOperation(reach: keyof typeof AUDITED): AdminOperation {
-  const { name, base, words, further } = AUDITED[reach];
+  const { name, base, scopeText, further } = AUDITED[reach];
   return reading({
     id: `list${name}`,
     path: `${base}/audit`,
     tag: "audit",
-    summary: `List changes and refused attempts ${words}, the newest first`,
+    summary: `List changes and refused attempts ${scopeText}, the newest first`,
     query: auditQuery.extend(further),
     answer: listOf(auditRow, `${name}List`),
     run: async ({ place: at, query }, store) => {

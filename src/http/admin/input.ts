@@ -87,13 +87,13 @@ export interface Problem {
 
 /** Requires at least one problem. */
 export function problemsError(problems: readonly Problem[]): GatewayError {
-  const told = problems.slice(0, MAX_TOLD).map(({ path, message }) => ({ param: formatPath(path), message }));
-  const [first] = told as [(typeof told)[number]];
+  const shown = problems.slice(0, MAX_TOLD).map(({ path, message }) => ({ param: formatPath(path), message }));
+  const [first] = shown as [(typeof shown)[number]];
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more: error.metadata.problems)` : "";
   return new GatewayError(
     "invalid_request",
     `${first.param === "" ? "The request" : first.param}: ${first.message}${more}`,
-    { param: first.param === "" ? null : first.param, metadata: { problems: told } },
+    { param: first.param === "" ? null : first.param, metadata: { problems: shown } },
   );
 }
 

@@ -15,7 +15,7 @@ const MAX_PROJECTS = 1000;
 const amount = z
   .union([z.number(), z.string()])
   .meta({ description: "A count, or for money US dollars as decimal text." });
-const standing = z
+const limitStatus = z
   .strictObject({
     id: z.string(),
     name: z.string(),
@@ -57,7 +57,7 @@ export const keyAnswer = z
     routes: z.array(z.string()),
     ip: z.array(z.string()),
     expires_at: time,
-    limits: z.array(standing),
+    limits: z.array(limitStatus),
   })
   .meta({ id: "Key" });
 export const keyQuery = z.strictObject({

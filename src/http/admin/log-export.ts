@@ -42,9 +42,9 @@ export async function exportedCalls(
 }
 
 function lineOf(format: keyof typeof TYPES, call: JsonObject): string {
-  return format === "jsonl" ? `${JSON.stringify(call)}\n` : csvLine(COLUMNS.map((name) => words(call[name])));
+  return format === "jsonl" ? `${JSON.stringify(call)}\n` : csvLine(COLUMNS.map((name) => cellText(call[name])));
 }
 
-function words(value: Json | undefined): string {
+function cellText(value: Json | undefined): string {
   return value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 }

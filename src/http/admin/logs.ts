@@ -33,7 +33,7 @@ const dollars = z
   .transform((text) => Math.round(Number(text) * 1e9))
   .optional();
 const MAX_WORDS = MAX_TAG - 8;
-const words = z.string().min(1).max(MAX_WORDS).optional();
+const shortText = z.string().min(1).max(MAX_WORDS).optional();
 
 /** Pairs such as `team=search&session=s1`, encoded as a query inside the query. */
 const metadata = z
@@ -92,14 +92,14 @@ const logQuery = z.strictObject({
   min_cost_usd: dollars,
   max_cost_usd: dollars,
   metadata,
-  client_request_id: words.meta({ description: "The `x-request-id` that the client sent." }),
+  client_request_id: shortText.meta({ description: "The `x-request-id` that the client sent." }),
   otel_trace_id: z
     .string()
     .regex(/^[0-9a-f]{32}$/, "expected 32 hex digits")
     .optional(),
-  tool: words.meta({ description: "A tool that ran on a tool server: the server's label, or `<label>/<tool>`." }),
-  policy: words.meta({ description: "A policy that took effect in the call." }),
-  limit_id: words.meta({ description: "A limit or budget that refused an attempt, or would have in audit mode." }),
+  tool: shortText.meta({ description: "A tool that ran on a tool server: the server's label, or `<label>/<tool>`." }),
+  policy: shortText.meta({ description: "A policy that took effect in the call." }),
+  limit_id: shortText.meta({ description: "A limit or budget that refused an attempt, or would have in audit mode." }),
   format: z.enum(["json", "jsonl", "csv"]).default("json").meta({
     description: "`jsonl` and `csv` stream all matching calls.",
   }),
@@ -202,7 +202,7 @@ function placeOperations(
   calls: AdminCalls,
   contents: AdminContents | null,
 ): readonly AdminOperation[] {
-  const { name: place, base, words: where } = PLACES[reach];
+  const { name: place, base, scopeText: where } = PLACES[reach];
   const list = reading({
     id: `list${place}Logs`,
     path: `${base}/logs`,
@@ -267,7 +267,7 @@ function contentOperations(
   reach: Exclude<CallReach, "operator">,
   contents: AdminContents | null,
 ): readonly AdminOperation[] {
-  const { name: place, base, words: where } = PLACES[reach];
+  const { name: place, base, scopeText: where } = PLACES[reach];
   const read = reading({
     id: `read${place}LogContent`,
     path: `${base}/logs/{id}/content`,

@@ -58,8 +58,8 @@ export async function answeredBefore(
       "This idempotency key was used for a different request in the last 24 h. Use a new key.",
       { param: "idempotency-key" },
     );
-  const told = JSON.parse(kept.body) as Json;
-  const { headers, body } = isObject(told) ? told : {};
+  const stored = JSON.parse(kept.body) as Json;
+  const { headers, body } = isObject(stored) ? stored : {};
   return {
     status: kept.status,
     headers: { ...(headers as Readonly<Record<string, string>>), "idempotent-replayed": "true" },

@@ -20,16 +20,16 @@ export function fromStoreError(error: StoreError, param: string | null = null): 
   const code = CODES[error.kind];
   if (code !== undefined)
     return new GatewayError(code, error.message, { cause: error, ...(code === "invalid_request" && { param }) });
-  const told = { detail: error.stack ?? error.message, cause: error };
+  const options = { detail: error.stack ?? error.message, cause: error };
   // The message is the gateway's own, and a retry does not help.
-  if (error.kind === "sealed")
+  if (error.kind === "encryption")
     return new GatewayError(
       "store_unavailable",
       `${error.message} An operator of the gateway has to provide the master key: docs/operations.md.`,
-      { ...told, headers: { "x-should-retry": "false" } },
+      { ...options, headers: { "x-should-retry": "false" } },
     );
   return new GatewayError("store_unavailable", AWAY[error.kind] ?? AWAY["unusable"]!, {
-    ...told,
+    ...options,
     headers: { "retry-after": "1" },
   });
 }

@@ -199,15 +199,15 @@ const updateTenant = writing({
   body: tenantChange,
   answer: tenant,
   run: async ({ params, body, ifMatch }, writer) => {
-    const there = await theTenant(writer, params["tenant"]!);
-    requireEtag(ifMatch, there);
-    const { tokenCaps: caps, ...rest } = there;
+    const current = await theTenant(writer, params["tenant"]!);
+    requireEtag(ifMatch, current);
+    const { tokenCaps: caps, ...rest } = current;
     const changed = {
       ...rest,
-      name: body.name ?? there.name,
+      name: body.name ?? current.name,
       ...(body.token_caps === undefined ? caps !== undefined && { tokenCaps: caps } : capsOf(body.token_caps)),
     };
-    return answerTenant(await writer.changeTenant(there.id, () => changed));
+    return answerTenant(await writer.changeTenant(current.id, () => changed));
   },
 });
 const deleteTenant = writing({
@@ -218,14 +218,14 @@ const deleteTenant = writing({
   summary: "Delete a tenant with everything in it",
   query: z.strictObject(dryRunQuery),
   run: async ({ caller, params, ifMatch }, writer) => {
-    const there = await theTenant(writer, params["tenant"]!);
-    requireEtag(ifMatch, there);
-    if (there.id === caller.token.tenantId)
+    const current = await theTenant(writer, params["tenant"]!);
+    requireEtag(ifMatch, current);
+    if (current.id === caller.token.tenantId)
       throw new GatewayError(
         "conflict",
         "The access token of this request belongs to this tenant, so it cannot be deleted.",
       );
-    await writer.removeTenant(there.id);
+    await writer.removeTenant(current.id);
     return { body: null };
   },
 });
@@ -292,9 +292,9 @@ const updateProject = writing({
   body: projectChange,
   answer: project,
   run: async ({ params, body, ifMatch }, writer) => {
-    const there = await theProject(writer, params["project"]!);
-    requireEtag(ifMatch, there);
-    return answerProject(await writer.changeProject(there.id, (now) => ({ ...now, name: body.name ?? now.name })));
+    const current = await theProject(writer, params["project"]!);
+    requireEtag(ifMatch, current);
+    return answerProject(await writer.changeProject(current.id, (now) => ({ ...now, name: body.name ?? now.name })));
   },
 });
 const deleteProject = writing({
@@ -305,9 +305,9 @@ const deleteProject = writing({
   summary: "Delete a project with its tokens, memberships and configuration",
   query: z.strictObject(dryRunQuery),
   run: async ({ params, ifMatch }, writer) => {
-    const there = await theProject(writer, params["project"]!);
-    requireEtag(ifMatch, there);
-    await writer.removeProject(there.id);
+    const current = await theProject(writer, params["project"]!);
+    requireEtag(ifMatch, current);
+    await writer.removeProject(current.id);
     return { body: null };
   },
 });

@@ -47,8 +47,8 @@ const name = label
     "a name is shown and stored in plain text, so it cannot be an access token",
   )
   .meta({ description: "A name for display." });
-const unique = (words: readonly string[]): boolean => new Set(words).size === words.length;
-const standsAlone = (words: readonly string[]): boolean => words.length === 1 || !words.includes(OPS);
+const unique = (names: readonly string[]): boolean => new Set(names).size === names.length;
+const standsAlone = (names: readonly string[]): boolean => names.length === 1 || !names.includes(OPS);
 const listOfWords = (word: z.ZodType<string>, description: string) =>
   z.array(word).max(MAX_NARROWING).refine(unique, "expected each entry once").meta({ description });
 const models = listOfWords(
@@ -397,19 +397,19 @@ function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
     body: tokenChange,
     answer: token,
     run: async (call, writer) => {
-      const there = await theToken(call, writer);
-      await requireWithin(call, writer, there);
-      requireEtag(call.ifMatch, there);
+      const current = await theToken(call, writer);
+      await requireWithin(call, writer, current);
+      requireEtag(call.ifMatch, current);
       const { body } = call;
       const changed = {
-        name: body.name ?? there.name,
-        permissions: body.permissions ?? there.permissions,
-        models: body.models ?? there.models,
-        routes: body.routes ?? there.routes,
-        ipRanges: body.ip ?? there.ipRanges,
+        name: body.name ?? current.name,
+        permissions: body.permissions ?? current.permissions,
+        models: body.models ?? current.models,
+        routes: body.routes ?? current.routes,
+        ipRanges: body.ip ?? current.ipRanges,
       };
-      await requireWithin(call, writer, { ...there, ...changed });
-      return answer(await writer.changeToken(there.id, (now) => ({ ...now, ...changed })), call);
+      await requireWithin(call, writer, { ...current, ...changed });
+      return answer(await writer.changeToken(current.id, (now) => ({ ...now, ...changed })), call);
     },
   });
 }
@@ -426,14 +426,14 @@ function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
     bodyOptional: true,
     answer: issuedToken,
     run: async (call, writer) => {
-      const there = await theToken(call, writer);
-      await requireWithin(call, writer, there);
-      requireEtag(call.ifMatch, there);
-      if (there.revokedAtMs !== null)
+      const current = await theToken(call, writer);
+      await requireWithin(call, writer, current);
+      requireEtag(call.ifMatch, current);
+      if (current.revokedAtMs !== null)
         throw new GatewayError("conflict", "The access token is revoked, which cannot be undone. Create a new one.");
       const { overlap_minutes: minutes, expires_in_days: expires } = call.body;
       const options = { overlapMs: minutes == null ? null : minutes * 60_000, expiresInDays: expires ?? null };
-      return await issued(call, writer, 200, () => rotateToken(writer, there.id, options, call.nowMs));
+      return await issued(call, writer, 200, () => rotateToken(writer, current.id, options, call.nowMs));
     },
   });
 }
@@ -448,16 +448,16 @@ function revocation({ word, base, what }: TokenPath): AdminOperation {
     query: z.strictObject(dryRunQuery),
     answer: token,
     run: async (call, writer) => {
-      const there = await theToken(call, writer);
-      if (there.userId !== null) await requireWithin(call, writer, { ...there, permissions: [] });
-      requireEtag(call.ifMatch, there);
-      if (there.id === call.caller.token.id)
+      const current = await theToken(call, writer);
+      if (current.userId !== null) await requireWithin(call, writer, { ...current, permissions: [] });
+      requireEtag(call.ifMatch, current);
+      if (current.id === call.caller.token.id)
         throw new GatewayError(
           "conflict",
           "An access token cannot revoke itself. Rotate it, or revoke it with another token.",
         );
       return answer(
-        await writer.changeToken(there.id, (now) => ({ ...now, revokedAtMs: now.revokedAtMs ?? call.nowMs })),
+        await writer.changeToken(current.id, (now) => ({ ...now, revokedAtMs: now.revokedAtMs ?? call.nowMs })),
         call,
       );
     },

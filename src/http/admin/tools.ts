@@ -39,7 +39,7 @@ const toolList = z
   })
   .meta({ id: "ToolList" });
 
-const standing = z
+const serverStatus = z
   .strictObject({
     ok: z.boolean(),
     transport: z.enum(["streamable_http", "sse", "stdio"]).nullable(),
@@ -244,7 +244,7 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         tag: "tool_servers",
         summary: "Test the connection to a tool server",
         query: z.strictObject(dryRunQuery),
-        answer: standing,
+        answer: serverStatus,
         prepare: async (call) => void asked.set(call, await tested(call, servers)),
         run: (call, writer) => Promise.resolve(written(call, writer, "test", {})),
       }),

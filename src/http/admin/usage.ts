@@ -76,7 +76,7 @@ const dimensions = z
     z
       .array(z.enum(USAGE_DIMENSIONS))
       .max(USAGE_DIMENSIONS.length)
-      .refine((words) => new Set(words).size === words.length, "expected each word once"),
+      .refine((scopeText) => new Set(scopeText).size === scopeText.length, "expected each word once"),
   )
   .meta({ description: `Dimensions to group by, separated by commas: ${USAGE_DIMENSIONS.join(", ")}.` });
 const usageQuery = z.strictObject({
@@ -116,12 +116,12 @@ function requireWhole(by: readonly UsageDimension[], asked: Filters): void {
 }
 
 function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOperation[] {
-  const { name: place, base, words } = PLACES[reach];
+  const { name: place, base, scopeText } = PLACES[reach];
   const read = reading({
     id: `read${place}Usage`,
     path: `${base}/usage`,
     tag: "usage",
-    summary: `Get the summed usage of the calls of ${words}`,
+    summary: `Get the summed usage of the calls of ${scopeText}`,
     query: usageQuery.extend(WITHIN[reach]),
     answer: usage,
     run: async ({ place: at, query }) => {
@@ -142,7 +142,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     id: `list${place}Calls`,
     path: `${base}/calls`,
     tag: "calls",
-    summary: `List the calls of ${words}, the newest first; a page may be short or empty although more pages follow`,
+    summary: `List the calls of ${scopeText}, the newest first; a page may be short or empty although more pages follow`,
     query: callsQuery.extend(WITHIN[reach]),
     answer: listOf(call, `${place}CallList`),
     run: async ({ place: at, query }) => {

@@ -214,19 +214,19 @@ const updateUser = writing({
   answer: user,
   run: async (call, writer) => {
     const { place, params, body, ifMatch } = call;
-    const there = await theUser(writer, place!.tenantId, params["user"]!);
-    await requireNotAbove(call, writer, there);
-    requireEtag(ifMatch, there);
+    const current = await theUser(writer, place!.tenantId, params["user"]!);
+    await requireNotAbove(call, writer, current);
+    requireEtag(ifMatch, current);
     const {
-      name = there.name,
-      email: address = there.email ?? null,
-      login: known = there.login ?? null,
-      operator: isOperator = there.isOperator ?? false,
+      name = current.name,
+      email: address = current.email ?? null,
+      login: known = current.login ?? null,
+      operator: isOperator = current.isOperator ?? false,
     } = body;
-    if (isOperator !== there.isOperator) requireOperator(call.caller, "operator");
-    if (!isOperator) await requireAnotherOperator(writer, there);
+    if (isOperator !== current.isOperator) requireOperator(call.caller, "operator");
+    if (!isOperator) await requireAnotherOperator(writer, current);
     return answerUser(
-      await writer.changeUser(there.id, (now) => ({ ...now, name, email: address, login: known, isOperator })),
+      await writer.changeUser(current.id, (now) => ({ ...now, name, email: address, login: known, isOperator })),
     );
   },
 });
@@ -238,14 +238,14 @@ const deleteUser = writing({
   summary: "Delete a user with memberships and personal tokens",
   query: z.strictObject(dryRunQuery),
   run: async (call, writer) => {
-    const there = await theUser(writer, call.place!.tenantId, call.params["user"]!);
-    await requireNotAbove(call, writer, there);
-    requireEtag(call.ifMatch, there);
-    if (there.id === call.caller.token.userId)
+    const current = await theUser(writer, call.place!.tenantId, call.params["user"]!);
+    await requireNotAbove(call, writer, current);
+    requireEtag(call.ifMatch, current);
+    if (current.id === call.caller.token.userId)
       throw new GatewayError("conflict", "Users cannot delete themselves. Ask another user with the necessary role.");
-    await requireAnotherOwner(writer, there.tenantId, there.id);
-    await requireAnotherOperator(writer, there);
-    await writer.removeUser(there.id);
+    await requireAnotherOwner(writer, current.tenantId, current.id);
+    await requireAnotherOperator(writer, current);
+    await writer.removeUser(current.id);
     return { body: null };
   },
 });
@@ -286,21 +286,21 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
       if (isOperator === true) requireOperator(caller, "user");
       const given: Role = body.role;
       requireRoleWithin(own, given, "role");
-      const there = await writer.findMembership(userId, projectId);
-      if (there !== null) {
-        requireRoleWithin(own, there.role, "role");
-        requireEtag(ifMatch, there);
-        if (userId === caller.token.userId && there.role !== given)
+      const current = await writer.findMembership(userId, projectId);
+      if (current !== null) {
+        requireRoleWithin(own, current.role, "role");
+        requireEtag(ifMatch, current);
+        if (userId === caller.token.userId && current.role !== given)
           throw new GatewayError(
             "conflict",
             "Users cannot change their own role. Ask a user with the same or a higher role.",
           );
-        if (projectId === null && there.role === "owner" && !roleAtLeast(given, "owner"))
+        if (projectId === null && current.role === "owner" && !roleAtLeast(given, "owner"))
           await requireAnotherOwner(writer, tenantId, userId);
       } else if (ifMatch !== null)
         throw new GatewayError("etag_mismatch", "The user has no role here yet, so there is no ETag to match.");
       const kept = await writer.putMembership({ userId, tenantId, projectId, role: given });
-      return { status: there === null ? 201 : 200, body: shownMembership(kept), etag: etagOf(kept) };
+      return { status: current === null ? 201 : 200, body: shownMembership(kept), etag: etagOf(kept) };
     },
   });
   const remove = writing({
@@ -314,16 +314,16 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
       const { tenantId, projectId } = place!;
       const { id: userId, isOperator } = await theUser(writer, tenantId, params["user"]!);
       if (isOperator === true) requireOperator(caller, "user");
-      const there = await writer.findMembership(userId, projectId);
-      if (there === null) throw nothingThere(`role of the user ${userId} in the ${placeText(place!)}`);
-      requireRoleWithin(own, there.role, "role");
-      requireEtag(ifMatch, there);
+      const current = await writer.findMembership(userId, projectId);
+      if (current === null) throw nothingThere(`role of the user ${userId} in the ${placeText(place!)}`);
+      requireRoleWithin(own, current.role, "role");
+      requireEtag(ifMatch, current);
       if (userId === caller.token.userId)
         throw new GatewayError(
           "conflict",
           "Users cannot remove their own role. Ask a user with the same or a higher role.",
         );
-      if (projectId === null && there.role === "owner") await requireAnotherOwner(writer, tenantId, userId);
+      if (projectId === null && current.role === "owner") await requireAnotherOwner(writer, tenantId, userId);
       await writer.removeMembership(userId, projectId);
       return { body: null };
     },

@@ -150,18 +150,18 @@ function webhookOperations(
     bodyOptional: true,
     answer: webhook,
     run: async (call, writer) => {
-      const there = await theResource(call, writer, "webhook", context);
-      requireWritable(call.role, { origin: "store", setBy: there.setBy });
-      requireEtag(call.ifMatch, there);
+      const current = await theResource(call, writer, "webhook", context);
+      requireWritable(call.role, { origin: "store", setBy: current.setBy });
+      requireEtag(call.ifMatch, current);
       requireConfigures(call.caller.token);
       const secret = newWebhookSecret();
       const overlapMs = (call.body.overlap_minutes ?? DEFAULT_OVERLAP_MINUTES) * 60_000;
-      const { secret: old, previous_secret: _, previous_secret_until: __, ...rest } = there.document;
+      const { secret: old, previous_secret: _, previous_secret_until: __, ...rest } = current.document;
       const previous =
         overlapMs === 0 || old === undefined
           ? {}
           : { previous_secret: old, previous_secret_until: iso(call.nowMs + overlapMs) };
-      const kept = await writer.changeResource("webhook", there.id, ({ name }) => ({
+      const kept = await writer.changeResource("webhook", current.id, ({ name }) => ({
         name,
         document: { ...rest, ...previous, secret },
       }));
@@ -230,9 +230,9 @@ const deliveriesQuery = z.strictObject({
 });
 
 const REACHES = {
-  operator: { name: "", base: "", words: "of all webhooks" },
-  tenant: { name: "Tenant", base: "/tenants/{tenant}", words: "of the webhooks of the tenant and its projects" },
-  project: { name: "Project", base: "/projects/{project}", words: "of the webhooks of the project" },
+  operator: { name: "", base: "", scopeText: "of all webhooks" },
+  tenant: { name: "Tenant", base: "/tenants/{tenant}", scopeText: "of the webhooks of the tenant and its projects" },
+  project: { name: "Project", base: "/projects/{project}", scopeText: "of the webhooks of the project" },
 } as const;
 
 function isIn(of: Delivery, place: TenantOrProject | null): boolean {
@@ -248,14 +248,14 @@ async function theDelivery({ place, params }: Call, store: Reader): Promise<Deli
 }
 
 function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperation[] {
-  const { name, base, words } = REACHES[reach];
+  const { name, base, scopeText } = REACHES[reach];
   const path = `${base}/webhook_deliveries`;
   const about = { tag: "webhook_deliveries" };
   const list = reading({
     ...about,
     id: `list${name}WebhookDeliveries`,
     path,
-    summary: `List the deliveries ${words}, the newest first`,
+    summary: `List the deliveries ${scopeText}, the newest first`,
     query: deliveriesQuery,
     answer: listOf(delivery, `${name}WebhookDeliveryList`),
     run: async ({ place, query }, store) => {

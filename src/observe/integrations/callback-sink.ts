@@ -9,8 +9,8 @@ import type { Receiver } from "./sink-queue.ts";
 
 export type CallbackItem =
   | { readonly kind: "end"; readonly call: RecordedCall }
-  | { readonly kind: "start"; readonly told: CallStart }
-  | { readonly kind: "chunk"; readonly told: StreamChunk };
+  | { readonly kind: "start"; readonly event: CallStart }
+  | { readonly kind: "chunk"; readonly event: StreamChunk };
 
 /**
  * Functions that return at once would follow each other without a pause, and no heartbeat could be sent between them.
@@ -26,8 +26,8 @@ export async function openCallbackSink({
 }: Pick<CallbackSettings, "module" | "content" | "delivery">): Promise<Receiver<CallbackItem>> {
   const callbacks = callbacksOf(await import(pathToFileURL(module).href));
   const call = (item: CallbackItem): unknown => {
-    if (item.kind === "start") return callbacks.onCallStart?.(item.told);
-    if (item.kind === "chunk") return callbacks.onStreamChunk?.(item.told);
+    if (item.kind === "start") return callbacks.onCallStart?.(item.event);
+    if (item.kind === "chunk") return callbacks.onStreamChunk?.(item.event);
     return callbacks.onCallEnd?.(item.call.record, content ? item.call.content : null);
   };
   return {

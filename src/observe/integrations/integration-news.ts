@@ -4,7 +4,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { Log } from "../log.ts";
 
 export interface IntegrationNewsReporter {
-  failing(words: string): void;
+  failing(message: string): void;
   back(): void;
 }
 
@@ -17,29 +17,29 @@ export function integrationNews(
   fields: Readonly<Record<string, unknown>>,
   clock: Pick<Clock, "monotonic">,
 ): IntegrationNewsReporter {
-  let words: string | null = null;
+  let message: string | null = null;
   let isTold = false;
   let quietUntilMs = Number.NEGATIVE_INFINITY;
   let timer: ReturnType<typeof setTimeout> | null = null;
 
-  const tell = (): void => {
+  const report = (): void => {
     timer = null;
-    if (words === null || isTold) return;
+    if (message === null || isTold) return;
     isTold = true;
     quietUntilMs = clock.monotonic() + PAUSE_MS;
-    log.warn({ ...fields, error_detail: words.slice(0, MAX_WORDS) }, "deliveries to an integration fail");
+    log.warn({ ...fields, error_detail: message.slice(0, MAX_WORDS) }, "deliveries to an integration fail");
   };
   return {
     failing(why) {
-      words = why;
+      message = why;
       const waitMs = quietUntilMs - clock.monotonic();
-      if (waitMs <= 0) return tell();
+      if (waitMs <= 0) return report();
       if (isTold || timer !== null) return;
-      timer = setTimeout(tell, waitMs);
+      timer = setTimeout(report, waitMs);
       timer.unref();
     },
     back() {
-      words = null;
+      message = null;
       if (!isTold) return;
       isTold = false;
       log.info({ ...fields }, "deliveries to an integration work again");

@@ -30,7 +30,7 @@ export interface EndRequest {
 
 /** `integration` is its position in the setup. */
 export type IntegrationNews =
-  | { readonly kind: "failing"; readonly integration: number; readonly words: string }
+  | { readonly kind: "failing"; readonly integration: number; readonly message: string }
   | { readonly kind: "back"; readonly integration: number }
   | { readonly kind: "ended" };
 
@@ -47,20 +47,20 @@ interface OpenQueue {
   readonly end: (withinMs: number) => Promise<void>;
 }
 
-function watchOf(integration: number, figures: SharedFigures, tell: (news: IntegrationNews) => void): QueueWatch {
+function watchOf(integration: number, figures: SharedFigures, report: (news: IntegrationNews) => void): QueueWatch {
   return {
     delivered: (calls) => figures.add(integration, "delivered", calls),
     shed: (reason, calls) => figures.add(integration, reason, calls),
     failed: () => figures.add(integration, "failures", 1),
     retried: () => figures.add(integration, "retries", 1),
     queued: (calls) => figures.set(integration, "queued", calls),
-    failing: (words) => {
+    failing: (message) => {
       figures.set(integration, "failing", 1);
-      tell({ kind: "failing", integration, words });
+      report({ kind: "failing", integration, message });
     },
     back: () => {
       figures.set(integration, "failing", 0);
-      tell({ kind: "back", integration });
+      report({ kind: "back", integration });
     },
   };
 }
@@ -69,19 +69,19 @@ function watchOf(integration: number, figures: SharedFigures, tell: (news: Integ
 function metricsWatch(
   integration: number,
   figures: SharedFigures,
-  tell: (news: IntegrationNews) => void,
+  report: (news: IntegrationNews) => void,
 ): MetricsWatch {
   return {
     failed: () => figures.add(integration, "failures", 1),
-    failing: (words) => tell({ kind: "failing", integration, words }),
-    back: () => tell({ kind: "back", integration }),
+    failing: (message) => report({ kind: "failing", integration, message }),
+    back: () => report({ kind: "back", integration }),
   };
 }
 
 function openQueues(
   integrations: readonly Integration[],
   figures: SharedFigures,
-  tell: (news: IntegrationNews) => void,
+  report: (news: IntegrationNews) => void,
 ): readonly OpenQueue[] {
   // Sinks that get the same line share its parsed form.
   const parsed = new ParsedCalls();
@@ -89,7 +89,7 @@ function openQueues(
     new SinkQueue<T>({
       open,
       delivery: integration.settings.delivery,
-      watch: watchOf(index, figures, tell),
+      watch: watchOf(index, figures, report),
       clock: systemClock,
       random: Math.random,
     });
@@ -112,7 +112,7 @@ function openQueues(
           queue.add({
             units: text.length,
             value: () =>
-              kind === "end" ? { kind, call: recordedCall(text) } : { kind, told: parseRecord<never>(text) },
+              kind === "end" ? { kind, call: recordedCall(text) } : { kind, event: parseRecord<never>(text) },
           }),
         end: (ms) => queue.end(ms),
       };
@@ -120,7 +120,7 @@ function openQueues(
     const queue = queueOf<RecordedCall>(index, integration, () => openSink(settings));
     const counting =
       "otlp" in settings && settings.otlp.metrics !== null
-        ? openCounting(settings, metricsWatch(index, figures, tell))
+        ? openCounting(settings, metricsWatch(index, figures, report))
         : null;
     return {
       take(handed) {

@@ -88,11 +88,11 @@ export function openIntegrations({ integrations, configFile, log }: Integrations
     ...callbacks.map((one) => groupOf([one], one.settings.hangMs, one.settings.maxMemoryBytes, log)),
   ];
   const members = groups.flatMap((group) => group.members);
-  const told = groups.filter((group) => group.members[0]!.integration.settings.type === "callback");
+  const callbackGroups = groups.filter((group) => group.members[0]!.integration.settings.type === "callback");
   return {
     publish: (record, content) => publish(groups, record, content ?? null),
-    admitted: told.length === 0 ? null : (record) => tellStart(told, record),
-    chunks: chunksOf(told),
+    admitted: callbackGroups.length === 0 ? null : (record) => handStart(callbackGroups, record),
+    chunks: chunksOf(callbackGroups),
     statuses: () =>
       members.map(({ integration, thread, place, contentsLeftOut }) => ({
         name: integration.name,
@@ -128,12 +128,12 @@ function groupOf(
   maxHeapBytes: number | null,
   log: Pick<Log, "info" | "warn">,
 ): Group {
-  const tellers = integrations.map(({ name, settings }) =>
+  const reporters = integrations.map(({ name, settings }) =>
     integrationNews(log, { integration: name, type: settings.type }, systemClock),
   );
   const onNews = (news: Exclude<IntegrationNews, { readonly kind: "ended" }>): void => {
-    if (news.kind === "failing") tellers[news.integration]!.failing(news.words);
-    else tellers[news.integration]!.back();
+    if (news.kind === "failing") reporters[news.integration]!.failing(news.message);
+    else reporters[news.integration]!.back();
   };
   const onLost = (why: string): void =>
     log.warn(
@@ -176,14 +176,14 @@ export function compileScope({
   only,
 }: IntegrationScope): ((record: Pick<CallRecord, "tenantId" | "projectId" | "traceId" | "code">) => boolean) | null {
   if (tenants === null && projects === null && sample >= 1 && only === "all") return null;
-  const wanted = {
+  const filter = {
     tenants: tenants === null ? null : new Set(tenants),
     projects: projects === null ? null : new Set(projects),
   };
   return ({ tenantId, projectId, traceId, code }) => {
     if (only === "errors" && code === null) return false;
-    if (wanted.tenants !== null && (tenantId === null || !wanted.tenants.has(tenantId))) return false;
-    if (wanted.projects !== null && (projectId === null || !wanted.projects.has(projectId))) return false;
+    if (filter.tenants !== null && (tenantId === null || !filter.tenants.has(tenantId))) return false;
+    if (filter.projects !== null && (projectId === null || !filter.projects.has(projectId))) return false;
     return isSampled(traceId, sample);
   };
 }
@@ -227,7 +227,7 @@ function isInScope({ members }: Group, record: CallRecord): boolean {
   return begins === null || begins(record);
 }
 
-function tellStart(groups: readonly Group[], record: CallRecord): void {
+function handStart(groups: readonly Group[], record: CallRecord): void {
   let json: string | null = null;
   for (const group of groups) {
     if (!isInScope(group, record)) continue;

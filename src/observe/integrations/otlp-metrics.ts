@@ -21,7 +21,7 @@ export interface MetricsWatch {
   /** One export failed. */
   failed(): void;
   /** Called at the first failure after a success, and at the first success after failures. */
-  failing(words: string): void;
+  failing(message: string): void;
   back(): void;
 }
 

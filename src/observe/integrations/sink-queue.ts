@@ -28,7 +28,7 @@ export interface QueueWatch {
   retried(): void;
   queued(calls: number): void;
   /** Called at the first failure after a success, and at the first success after failures. */
-  failing(words: string): void;
+  failing(message: string): void;
   back(): void;
 }
 
@@ -230,13 +230,13 @@ export class SinkQueue<T> {
         abort.signal,
       );
     try {
-      const said = await Promise.race([work(), late]);
-      const rejected = Math.min(said?.rejected ?? 0, batch.length);
+      const outcome = await Promise.race([work(), late]);
+      const rejected = Math.min(outcome?.rejected ?? 0, batch.length);
       this.#held = 0;
       this.#shed("refused", rejected);
       watch.delivered(batch.length - rejected);
       if (this.#failuresInRow > 0 && rejected < batch.length) watch.back();
-      this.#failuresInRow = rejected > 0 ? this.#notedRejection(said!.why, rejected === batch.length) : 0;
+      this.#failuresInRow = rejected > 0 ? this.#notedRejection(outcome!.why, rejected === batch.length) : 0;
       return null;
     } catch (thrown) {
       if (abort.signal.aborted) return abort.signal.reason as SinkFault;

@@ -3,7 +3,7 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { CallRecord } from "../../core/record.ts";
 import { bounded, MOST } from "./labels.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 
 /**
  * Seconds of whole calls: a short answer takes half a second, a long one minutes, and 600 s is the default maximum of a
@@ -151,7 +151,7 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
       const held = [...groups.values()];
       groups = new Map();
       for (const [index, group] of held.entries()) {
-        if (index % 16 === 15) await nextTurn();
+        if (index % 16 === 15) await yieldToLoop();
         countGroup(group, meters);
       }
     },

@@ -7,12 +7,12 @@ const labelNames = ["integration", "type"] as const;
 type Labels = Record<(typeof labelNames)[number], string>;
 
 /** `standings` is empty when there is no integration. */
-export function integrationGauges(registry: Registry, standings: () => readonly IntegrationStatus[]): void {
+export function integrationGauges(registry: Registry, statuses: () => readonly IntegrationStatus[]): void {
   const registers = [registry];
-  const each = (set: (labels: Labels, standing: IntegrationStatus) => void): void => {
-    for (const standing of standings()) set({ integration: standing.name, type: standing.type }, standing);
+  const each = (set: (labels: Labels, status: IntegrationStatus) => void): void => {
+    for (const status of statuses()) set({ integration: status.name, type: status.type }, status);
   };
-  const counter = (name: string, help: string, of: (standing: IntegrationStatus) => number): void => {
+  const counter = (name: string, help: string, of: (status: IntegrationStatus) => number): void => {
     new Counter({
       name,
       help,
@@ -20,11 +20,11 @@ export function integrationGauges(registry: Registry, standings: () => readonly 
       registers,
       collect() {
         this.reset();
-        each((labels, standing) => this.inc(labels, of(standing)));
+        each((labels, status) => this.inc(labels, of(status)));
       },
     });
   };
-  const gauge = (name: string, help: string, of: (standing: IntegrationStatus) => number): void => {
+  const gauge = (name: string, help: string, of: (status: IntegrationStatus) => number): void => {
     new Gauge({
       name,
       help,
@@ -32,7 +32,7 @@ export function integrationGauges(registry: Registry, standings: () => readonly 
       registers,
       collect() {
         this.reset();
-        each((labels, standing) => this.set(labels, of(standing)));
+        each((labels, status) => this.set(labels, of(status)));
       },
     });
   };

@@ -3,27 +3,27 @@ import { Counter, Gauge, type Registry } from "prom-client";
 import type { LedgerStatus } from "../../store/open-ledger.ts";
 
 /** `standing` returns null while there is no ledger. */
-export function ledgerGauges(registry: Registry, standing: () => LedgerStatus | null): void {
+export function ledgerGauges(registry: Registry, status: () => LedgerStatus | null): void {
   const registers = [registry];
-  const gauge = (name: string, help: string, of: (standing: LedgerStatus) => number): void => {
+  const gauge = (name: string, help: string, of: (status: LedgerStatus) => number): void => {
     new Gauge({
       name,
       help,
       registers,
       collect() {
-        const now = standing();
+        const now = status();
         if (now !== null) this.set(of(now));
       },
     });
   };
-  const counter = (name: string, help: string, of: (standing: LedgerStatus) => number): void => {
+  const counter = (name: string, help: string, of: (status: LedgerStatus) => number): void => {
     new Counter({
       name,
       help,
       registers,
       collect() {
         this.reset();
-        const now = standing();
+        const now = status();
         this.inc(now === null ? 0 : of(now));
       },
     });

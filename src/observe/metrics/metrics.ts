@@ -19,7 +19,7 @@ import { type BudgetStatus, openRuleMeters } from "./rule-meters.ts";
 import { type TargetStatus, targetGauges } from "./target-gauges.ts";
 import { type IsRegisteredServer, openToolMeters } from "./tool-meters.ts";
 import { type ToolServerFigures, toolServerGauges } from "./tool-server-gauges.ts";
-import { nextTurn } from "../../wire/turn.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
 
 export type { TargetStatus } from "./target-gauges.ts";
 
@@ -92,7 +92,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
       // 400 models make 7,000 lines of one histogram, which take some milliseconds: calls continue in between.
       for (const { name } of registry.getMetricsAsArray()) {
         texts.push(await registry.getSingleMetricAsString(name));
-        await nextTurn();
+        await yieldToLoop();
       }
       return `${texts.join("\n\n")}\n`;
     },

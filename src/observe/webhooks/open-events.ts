@@ -50,7 +50,7 @@ export function openEvents(options: EventsOptions): OpenEvents {
       if (state === "back") log.info({ source }, "the event queue can be reached again");
       else
         log.warn(
-          { source, error_detail: wordsOf(error) },
+          { source, error_detail: messageOf(error) },
           "the event queue cannot be reached: events wait in memory and are delivered later",
         );
     };
@@ -93,7 +93,7 @@ export function openEvents(options: EventsOptions): OpenEvents {
   const endPruning = everyHour(
     async (isEnding) =>
       dispatcher.isInUse() && pruneInRounds(() => queue.prune(clock.now() - KEPT_DAYS * DAY_MS), isEnding),
-    (words) => log.warn({ error_detail: words }, "old events could not be deleted"),
+    (message) => log.warn({ error_detail: message }, "old events could not be deleted"),
   );
   return {
     figures,
@@ -144,7 +144,7 @@ function goneReceivers({ store, log }: EventsOptions): GoneReceivers {
           )
           .catch((error: unknown) =>
             log.warn(
-              { webhook_id: id, error_detail: wordsOf(error) },
+              { webhook_id: id, error_detail: messageOf(error) },
               "a webhook whose receiver is gone could not be disabled",
             ),
           );
@@ -163,6 +163,6 @@ function goneReceivers({ store, log }: EventsOptions): GoneReceivers {
   };
 }
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

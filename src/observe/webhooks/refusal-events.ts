@@ -17,7 +17,7 @@ interface Refusal {
 }
 
 interface Tally {
-  readonly tell: (count: number, sinceMs: number, untilMs: number, last: CallRecord) => void;
+  readonly emit: (count: number, sinceMs: number, untilMs: number, last: CallRecord) => void;
   count: number;
   sinceMs: number;
   last: CallRecord;
@@ -67,7 +67,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">): Refusa
         tallies.delete(key);
         held(tally.last.tenantId!, -1);
       } else {
-        tally.tell(tally.count, tally.sinceMs, nowMs, tally.last);
+        tally.emit(tally.count, tally.sinceMs, nowMs, tally.last);
         tally.count = 0;
         tally.sinceMs = nowMs;
       }
@@ -78,7 +78,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">): Refusa
   };
   const begin = (record: CallRecord, { kind, rule }: Refusal): Tally => {
     const { code, tenantId, projectId } = record;
-    const tell: Tally["tell"] = (count, sinceMs, untilMs, { traceId, tokenId, route, provider, model }) =>
+    const emit: Tally["emit"] = (count, sinceMs, untilMs, { traceId, tokenId, route, provider, model }) =>
       events.emit({
         type: "call.refused",
         tenantId,
@@ -98,7 +98,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">): Refusa
           },
         },
       });
-    return { tell, count: 0, sinceMs: record.startedAtMs, last: record };
+    return { emit, count: 0, sinceMs: record.startedAtMs, last: record };
   };
 
   return {
@@ -118,7 +118,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">): Refusa
       const tally = begin(record, refusal);
       tallies.set(key, tally);
       const nowMs = clock.now();
-      tally.tell(1, record.startedAtMs, nowMs, record);
+      tally.emit(1, record.startedAtMs, nowMs, record);
       tally.sinceMs = nowMs;
       if (timer !== null) return;
       timer = setInterval(tellAll, EVERY_MS);

@@ -23,7 +23,7 @@ export function watchTokenExpiry(
   snapshot: () => Pick<Snapshot, "tokens" | "webhooks">,
   clock: Pick<Clock, "now">,
 ): TokenExpiry {
-  let told = new Set<string>();
+  let reported = new Set<string>();
   /** Nothing changes before this time while the tokens are the same. */
   let nextMs = Number.NEGATIVE_INFINITY;
   let known: Pick<Snapshot, "tokens" | "webhooks"> | null = null;
@@ -34,7 +34,7 @@ export function watchTokenExpiry(
     if (now.webhooks.size === 0 || (now.tokens === known?.tokens && now.webhooks === known.webhooks && nowMs < nextMs))
       return;
     // A new webhook gets the events that are still due.
-    if (now.webhooks !== known?.webhooks) told = new Set();
+    if (now.webhooks !== known?.webhooks) reported = new Set();
     known = now;
     nextMs = Number.POSITIVE_INFINITY;
     const still = new Set<string>();
@@ -44,9 +44,9 @@ export function watchTokenExpiry(
       if (due.type === null) continue;
       const key = `${due.type} ${token.id} ${token.expiresAtMs}`;
       still.add(key);
-      if (!told.has(key)) tell(events, token, due.type, key);
+      if (!reported.has(key)) report(events, token, due.type, key);
     }
-    told = still;
+    reported = still;
   };
   const timer = setInterval(look, EVERY_MS);
   timer.unref();
@@ -64,7 +64,7 @@ function dueOf(
   return nowMs < soonMs ? { type: null, nextMs: soonMs } : { type: "token.expiring", nextMs: expiresAtMs };
 }
 
-function tell(
+function report(
   events: Events,
   { id, name, kind, tenantId, projectId, userId, role, expiresAtMs }: AccessToken,
   type: "token.expiring" | "token.expired",

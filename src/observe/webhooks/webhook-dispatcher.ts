@@ -6,7 +6,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { Webhook, WebhookSet } from "../../core/event.ts";
 import type { ClaimedDelivery, DeliveryOutcome, EventQueue, Recipient, AddressedEvent } from "../../store/events.ts";
 import type { EventFigures } from "./event-figures.ts";
-import { openTurns } from "./turns.ts";
+import { openRepeatedWork } from "./repeated-work.ts";
 import { waitAfter } from "./webhook-schedule.ts";
 import type { SentWebhook, WebhookSender } from "./webhook-sender.ts";
 import { webhookSlots } from "./webhook-slots.ts";
@@ -91,7 +91,7 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
     }
     return isMore;
   };
-  const turns = openTurns({
+  const turns = openRepeatedWork({
     turn,
     restMs: () => (webhooks().size > 0 ? pollMs : IDLE_POLL_MS),
     awayMs: pollMs,

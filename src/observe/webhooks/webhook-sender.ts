@@ -47,7 +47,7 @@ export function webhookSender(options: SenderOptions): WebhookSender {
   return async (webhook, event) => {
     const atMs = clock.now();
     const began = clock.monotonic();
-    const told = (
+    const outcome = (
       status: number | null,
       error: string | null,
       answer: string | null,
@@ -61,15 +61,15 @@ export function webhookSender(options: SenderOptions): WebhookSender {
     const timer = setTimeout(() => cancellation.abort(outOfTime), webhook.timeoutMs);
     try {
       const { status, answer, retryAfter } = await send(options, webhook, event, atMs, cancellation);
-      if (status >= 200 && status < 300) return told(status, null, answer);
-      return told(
+      if (status >= 200 && status < 300) return outcome(status, null, answer);
+      return outcome(
         status,
         status >= 300 && status < 400 ? `answered ${status}: redirects are not followed` : `answered ${status}`,
         answer,
         retryAfter,
       );
     } catch (thrown) {
-      return told(null, wordsOf(thrown), null);
+      return outcome(null, messageOf(thrown), null);
     } finally {
       clearTimeout(timer);
     }
@@ -141,7 +141,7 @@ async function beginOf(body: UpstreamBody): Promise<string | null> {
   return text === "" ? null : text;
 }
 
-function wordsOf(thrown: unknown): string {
+function messageOf(thrown: unknown): string {
   // The message contains no internal address, because deliveries are shown to tenants.
   if (thrown instanceof GatewayError) return thrown.message.replaceAll("`", "");
   return (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, KEPT_CHARACTERS);

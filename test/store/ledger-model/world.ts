@@ -110,7 +110,7 @@ export class World {
       },
       segmentBytes: this.#segmentBytes,
       pace: PACE,
-      tell: (_, words, fields = {}) => told.push({ words, fields }),
+      log: (_, words, fields = {}) => told.push({ words, fields }),
     });
     limits = openMemoryLimits({
       clock: systemClock,

@@ -16,11 +16,11 @@ export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 /** Texts that callers and providers choose are cut to this length, as in the log. Characters. */
 const MAX_WORDS = 1024;
 
-export function cut(words: string): string;
-export function cut(words: string | null | undefined): string | undefined;
-export function cut(words: string | null | undefined): string | undefined {
-  if (words === null || words === undefined) return undefined;
-  return words.length <= MAX_WORDS ? words : words.slice(0, MAX_WORDS);
+export function cut(text: string): string;
+export function cut(text: string | null | undefined): string | undefined;
+export function cut(text: string | null | undefined): string | undefined {
+  if (text === null || text === undefined) return undefined;
+  return text.length <= MAX_WORDS ? text : text.slice(0, MAX_WORDS);
 }
 
 /** A JSON value of the client: unchanged if an attribute can hold it, else as JSON text. */

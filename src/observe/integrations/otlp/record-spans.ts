@@ -233,8 +233,8 @@ function toolAttributes(run: ToolRun): Attributes {
 }
 
 function finishReasons({ finishReasons: reasons }: CallRecord): readonly string[] | undefined {
-  const told = reasons.filter((reason) => reason !== null);
-  return told.length === 0 ? undefined : told;
+  const given = reasons.filter((reason) => reason !== null);
+  return given.length === 0 ? undefined : given;
 }
 
 /** A provider's figure may be of any type. */

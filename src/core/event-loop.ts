@@ -1,7 +1,7 @@
 // Turns of the event loop: one lets other calls run between two long pieces of work of one call, the other lets the
 // sockets be read.
 
-export function nextTurn(): Promise<void> {
+export function yieldToLoop(): Promise<void> {
   return new Promise((resume) => setImmediate(resume));
 }
 

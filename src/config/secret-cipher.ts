@@ -5,28 +5,28 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
 
 const PREFIX = "sealed:1:";
-const SEALED = /^sealed:1:([0-9a-f]{8}):([0-9a-f]{12}):([A-Za-z0-9_-]{38,})$/;
+const ENCRYPTED = /^sealed:1:([0-9a-f]{8}):([0-9a-f]{12}):([A-Za-z0-9_-]{38,})$/;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 export const MASTER_KEY_BYTES = 32;
 
-export interface Sealer {
+export interface SecretCipher {
   /**
    * `place` names where the secret is stored, such as `provider/prv_1/api_key`; it can be decrypted only with the same
    * place.
    */
-  seal(secret: string, place: string): string;
+  encrypt(secret: string, place: string): string;
   /** Throws SealError. */
-  open(sealed: string, place: string): string;
+  decrypt(ciphertext: string, place: string): string;
   /**
    * Encrypts the same secret under the newest key, or returns the same text if it uses that key already. Keeps the
    * handle. Throws SealError.
    */
-  reseal(sealed: string, place: string): string;
+  reencrypt(ciphertext: string, place: string): string;
 }
 
 /** An encrypted text that cannot be decrypted; the message names the key that it requires, never its content. */
-export class SealError extends Error {
+export class DecryptionError extends Error {
   constructor(message: string) {
     super(message);
     this.name = "SealError";
@@ -37,10 +37,10 @@ export class SealError extends Error {
  * The first key encrypts, all of them decrypt. Each has 32 bytes. `readAgain` reads the keys again when a text names an
  * unknown key, because a new one may have been added.
  */
-export function openSealer(
+export function openSecretCipher(
   keys: readonly Uint8Array[],
   readAgain: (() => readonly Uint8Array[]) | null = null,
-): Sealer {
+): SecretCipher {
   if (keys.length === 0) throw new Error("a sealer needs a key");
   let byId = new Map(keys.map((key) => [keyIdOf(key), key]));
   const newest = (): readonly [id: string, key: Uint8Array] => byId.entries().next().value!;
@@ -48,26 +48,26 @@ export function openSealer(
     if (!byId.has(id) && readAgain !== null) byId = new Map(asked(readAgain).map((key) => [keyIdOf(key), key]));
     return byId.get(id);
   };
-  const open = (sealed: string, place: string): string => {
-    const [, keyId = "", handle = "", text = ""] = SEALED.exec(sealed) ?? [];
-    if (keyId === "") throw new SealError("it is not encrypted in the form of this version");
+  const decrypt = (ciphertext: string, place: string): string => {
+    const [, keyId = "", handle = "", text = ""] = ENCRYPTED.exec(ciphertext) ?? [];
+    if (keyId === "") throw new DecryptionError("it is not encrypted in the form of this version");
     const key = keyOf(keyId);
     if (key === undefined)
-      throw new SealError(
+      throw new DecryptionError(
         `it was encrypted with the master key ${keyId}, which is not among ${[...byId.keys()].join(", ")}`,
       );
     const bytes = Buffer.from(text, "base64url");
     // Several texts decode to the same bytes; only the one that was written is accepted.
-    if (bytes.toString("base64url") !== text) throw new SealError("it was changed after it was encrypted");
+    if (bytes.toString("base64url") !== text) throw new DecryptionError("it was changed after it was encrypted");
     return decrypted(key, bytes, boundTo(keyId, handle, place), keyId);
   };
   return {
-    seal: (secret, place) => encrypted(newest(), randomBytes(6).toString("hex"), secret, place),
-    open,
-    reseal: (text, place) =>
+    encrypt: (secret, place) => encrypted(newest(), randomBytes(6).toString("hex"), secret, place),
+    decrypt,
+    reencrypt: (text, place) =>
       text.startsWith(`${PREFIX}${newest()[0]}:`)
         ? text
-        : encrypted(newest(), handleOf(text) ?? "", open(text, place), place),
+        : encrypted(newest(), handleOf(text) ?? "", decrypt(text, place), place),
   };
 }
 
@@ -76,7 +76,9 @@ function asked(readAgain: () => readonly Uint8Array[]): readonly Uint8Array[] {
   try {
     return readAgain();
   } catch (error) {
-    throw new SealError(`the master keys cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new DecryptionError(
+      `the master keys cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 }
 
@@ -87,7 +89,7 @@ function keyIdOf(key: Uint8Array): string {
 
 /** Null when the text is not an encrypted secret. */
 export function handleOf(text: string): string | null {
-  return SEALED.exec(text)?.[2] ?? null;
+  return ENCRYPTED.exec(text)?.[2] ?? null;
 }
 
 function boundTo(keyId: string, handle: string, place: string): Buffer {
@@ -108,6 +110,6 @@ function decrypted(key: Uint8Array, bytes: Buffer, bound: Buffer, keyId: string)
   try {
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
   } catch {
-    throw new SealError(`it was changed, or copied from another place (master key ${keyId})`);
+    throw new DecryptionError(`it was changed, or copied from another place (master key ${keyId})`);
   }
 }

@@ -1,61 +1,63 @@
-// Sealing: what opens where, what does not, and what a sealed text tells. Where the master key comes from, and how it is changed.
+// Encryption of secrets: which text can be decrypted where, which cannot, and what an encrypted text reveals. Where the master key comes from, and how it is changed.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { addMasterKey, findMasterKeys, isReadableByOthers } from "../../src/config/master-key.ts";
-import { handleOf, openSealer } from "../../src/config/sealing.ts";
+import { handleOf, openSecretCipher } from "../../src/config/secret-cipher.ts";
 
 const [A, B] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
 
-describe("a sealed secret", () => {
-  const sealer = openSealer([A]);
+describe("an encrypted secret", () => {
+  const cipher = openSecretCipher([A]);
 
-  test("opens where it was sealed, whatever it holds", () => {
+  test("is decrypted at the place for which it was encrypted, whatever it contains", () => {
     for (const secret of ["", "sk-1", "ü\0\u{1F600}", "x".repeat(70_000)])
-      expect(sealer.open(sealer.seal(secret, "provider/p/api_key"), "provider/p/api_key")).toBe(secret);
+      expect(cipher.decrypt(cipher.encrypt(secret, "provider/p/api_key"), "provider/p/api_key")).toBe(secret);
   });
 
   test("does not open in another place, when a bit of it is changed, or cut", () => {
-    const text = sealer.seal("secret", "provider/p/api_key");
+    const text = cipher.encrypt("secret", "provider/p/api_key");
     for (const place of ["provider/q/api_key", "provider/p/api_keys[0]", ""])
-      expect(() => sealer.open(text, place)).toThrow("copied from another place");
+      expect(() => cipher.decrypt(text, place)).toThrow("copied from another place");
     const start = text.lastIndexOf(":") + 1;
     for (let at = start; at < text.length; at++) {
       const changed = `${text.slice(0, at)}${text[at] === "A" ? "B" : "A"}${text.slice(at + 1)}`;
-      expect(() => sealer.open(changed, "provider/p/api_key")).toThrow();
+      expect(() => cipher.decrypt(changed, "provider/p/api_key")).toThrow();
     }
-    const other = sealer.seal("secret", "provider/p/api_key");
-    expect(() => sealer.open(text.replace(handleOf(text)!, handleOf(other)!), "provider/p/api_key")).toThrow();
+    const other = cipher.encrypt("secret", "provider/p/api_key");
+    expect(() => cipher.decrypt(text.replace(handleOf(text)!, handleOf(other)!), "provider/p/api_key")).toThrow();
     for (const cut of ["", "sealed:1:", text.slice(0, -8), "secret"])
-      expect(() => sealer.open(cut, "provider/p/api_key")).toThrow();
+      expect(() => cipher.decrypt(cut, "provider/p/api_key")).toThrow();
   });
 
   test("is another text each time, and tells neither the secret nor its key", () => {
-    const texts = Array.from({ length: 200 }, () => sealer.seal("the-secret", "x"));
+    const texts = Array.from({ length: 200 }, () => cipher.encrypt("the-secret", "x"));
     expect(new Set(texts).size).toBe(200);
     expect(new Set(texts.map(handleOf)).size).toBe(200);
     for (const text of texts) expect(text).not.toMatch(/the-secret|dGhlLXNlY3JldA/);
   });
 
-  test("is sealed again under the newest key with the same handle, and only then", () => {
-    const text = sealer.seal("secret", "x");
-    const both = openSealer([B, A]);
-    const again = both.reseal(text, "x");
-    expect([handleOf(again), openSealer([B]).open(again, "x"), both.reseal(again, "x")]).toEqual([
+  test("is encrypted again under the newest key with the same handle, and only then", () => {
+    const text = cipher.encrypt("secret", "x");
+    const both = openSecretCipher([B, A]);
+    const again = both.reencrypt(text, "x");
+    expect([handleOf(again), openSecretCipher([B]).decrypt(again, "x"), both.reencrypt(again, "x")]).toEqual([
       handleOf(text),
       "secret",
       again,
     ]);
-    expect(() => openSealer([B]).open(text, "x")).toThrow(/master key [0-9a-f]{8}, which is not among [0-9a-f]{8}/);
+    expect(() => openSecretCipher([B]).decrypt(text, "x")).toThrow(
+      /master key [0-9a-f]{8}, which is not among [0-9a-f]{8}/,
+    );
   });
 
   test("under a key that came later opens once the keys are read again", () => {
     let keys = [A];
-    const running = openSealer(keys, () => keys);
+    const running = openSecretCipher(keys, () => keys);
     keys = [B, A];
-    expect(running.open(openSealer([B]).seal("new", "x"), "x")).toBe("new");
-    expect(openSealer([B]).open(running.seal("later", "x"), "x")).toBe("later");
+    expect(running.decrypt(openSecretCipher([B]).encrypt("new", "x"), "x")).toBe("new");
+    expect(openSecretCipher([B]).decrypt(running.encrypt("later", "x"), "x")).toBe("later");
   });
 });
 

@@ -2,20 +2,20 @@
 // answers, and the keys of call contents. One transaction under the lock of changes, so that no change is lost between
 // reading and writing.
 import { sql, type Transaction } from "kysely";
-import { SealError, type Sealer } from "../config/sealing.ts";
+import { DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { contentKeyPlace } from "./content-store.ts";
 import { answerPlace } from "./kept-answers.ts";
 import type { StoredResource } from "./rows.ts";
 import type { Schema } from "./schema.ts";
-import { resealedDocument } from "./secret-fields.ts";
-import type { Resealed } from "./store.ts";
+import { reencryptedDocument } from "./secret-fields.ts";
+import type { Reencryption } from "./store.ts";
 
 type Tx = Transaction<Schema>;
 
-export async function reseal(tx: Tx, sealer: Sealer): Promise<Resealed> {
-  let resealed = 0;
+export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencryption> {
+  let rows = 0;
   const unopened = new Set<string>();
   /** `null` when the text stays as it is. */
   const again = (what: string, text: string, make: () => string): string | null => {
@@ -23,25 +23,27 @@ export async function reseal(tx: Tx, sealer: Sealer): Promise<Resealed> {
       const made = make();
       return made === text ? null : made;
     } catch (error) {
-      if (!(error instanceof SealError)) throw error;
+      if (!(error instanceof DecryptionError)) throw error;
       unopened.add(`${what}: ${error.message}`);
       return null;
     }
   };
   for (const { id, kind, name, document } of await tx.selectFrom("resources").selectAll().execute()) {
     const made = again(`${kind} ${name ?? id}`, document, () =>
-      JSON.stringify(resealedDocument(kind as StoredResource["kind"], id, JSON.parse(document) as JsonObject, sealer)),
+      JSON.stringify(
+        reencryptedDocument(kind as StoredResource["kind"], id, JSON.parse(document) as JsonObject, cipher),
+      ),
     );
     if (made === null) continue;
     await tx.updateTable("resources").set({ document: made }).where("id", "=", id).execute();
-    resealed++;
+    rows++;
   }
   for (const row of await tx.selectFrom("version_changes").selectAll().execute()) {
     const state = (text: string | null): string | null =>
       text === null
         ? null
         : again(`${row.kind} ${row.name ?? row.resource_id} in version ${row.version}`, text, () =>
-            JSON.stringify(resealedState(JSON.parse(text) as StoredResource, sealer)),
+            JSON.stringify(rowsState(JSON.parse(text) as StoredResource, cipher)),
           );
     const [before, after] = [state(row.value_before), state(row.value_after)];
     if (before === null && after === null) continue;
@@ -51,13 +53,13 @@ export async function reseal(tx: Tx, sealer: Sealer): Promise<Resealed> {
       .where("version", "=", row.version)
       .where("ordinal", "=", row.ordinal)
       .execute();
-    resealed++;
+    rows++;
   }
   for (const { token_id: tokenId, answer_key: key, body } of await tx
     .selectFrom("kept_answers")
     .select(["token_id", "answer_key", "body"])
     .execute()) {
-    const made = again("a stored response", body, () => sealer.reseal(body, answerPlace(tokenId, key)));
+    const made = again("a stored response", body, () => cipher.reencrypt(body, answerPlace(tokenId, key)));
     if (made === null) continue;
     await tx
       .updateTable("kept_answers")
@@ -65,21 +67,21 @@ export async function reseal(tx: Tx, sealer: Sealer): Promise<Resealed> {
       .where("token_id", "=", tokenId)
       .where("answer_key", "=", key)
       .execute();
-    resealed++;
+    rows++;
   }
   for (const { tenant_id: tenantId, sealed } of (
     await sql<CallSchema["content_key"]>`select * from content_key`.execute(tx)
   ).rows) {
     const made = again(`the content key of the tenant ${tenantId}`, sealed, () =>
-      sealer.reseal(sealed, contentKeyPlace(tenantId)),
+      cipher.reencrypt(sealed, contentKeyPlace(tenantId)),
     );
     if (made === null) continue;
     await sql`update content_key set sealed = ${made} where tenant_id = ${tenantId}`.execute(tx);
-    resealed++;
+    rows++;
   }
-  return { resealed, unopened: [...unopened] };
+  return { rows, unopened: [...unopened] };
 }
 
-function resealedState(resource: StoredResource, sealer: Sealer): StoredResource {
-  return { ...resource, document: resealedDocument(resource.kind, resource.id, resource.document, sealer) };
+function rowsState(resource: StoredResource, cipher: SecretCipher): StoredResource {
+  return { ...resource, document: reencryptedDocument(resource.kind, resource.id, resource.document, cipher) };
 }

@@ -1,7 +1,7 @@
 // Repeats work on an outside system that may be unavailable: one turn at a time, the next one at once if it was
 // requested meanwhile, else after a pause that grows while the system is unavailable.
 
-export interface Turns {
+export interface RepeatedWork {
   /** Begins the next turn at once, because something may be new. */
   readonly wake: () => void;
   /** Called when the system did not respond. */
@@ -10,7 +10,7 @@ export interface Turns {
   close(): Promise<void>;
 }
 
-export interface TurnsOptions {
+export interface RepeatedWorkOptions {
   /** Returns whether there is more to do at once. Throws the error that means that the system is unavailable. */
   readonly turn: () => Promise<boolean>;
   /** Milliseconds between two turns. */
@@ -23,7 +23,7 @@ export interface TurnsOptions {
 }
 
 /** No turn begins before the first `nudge`. */
-export function openTurns({ turn, restMs, awayMs, longestAwayMs, onState }: TurnsOptions): Turns {
+export function openRepeatedWork({ turn, restMs, awayMs, longestAwayMs, onState }: RepeatedWorkOptions): RepeatedWork {
   let timer: ReturnType<typeof setTimeout> | null = null;
   let turning: Promise<void> | null = null;
   let isAskedAgain = false;
