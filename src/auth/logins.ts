@@ -7,7 +7,7 @@ import type { JWTPayload } from "jose";
 import type { Clock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
 import { compileGlob } from "../core/glob.ts";
-import { type AccessToken, type Membership, NOT_NARROWED, PERMISSIONS } from "../core/identity.ts";
+import { type AccessToken, type Membership, UNRESTRICTED, PERMISSIONS } from "../core/identity.ts";
 import type { LoginIssuer } from "../core/login.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { type IssuerKeys, KeysUnavailable, openIssuerKeys } from "./issuer-keys.ts";
@@ -172,7 +172,7 @@ function asPersonalToken(payload: JWTPayload, issuer: LoginIssuer, nowMs: number
     userId,
     role: null,
     permissions: PERMISSIONS.filter((permission) => permissions.has(permission)),
-    ...NOT_NARROWED,
+    ...UNRESTRICTED,
     isOperator: grants.some((grant) => grant.isOperator === true),
     login: { issuer: issuer.issuer, subject },
     granted: grants.map(({ role, projectId }): Membership => ({ userId, tenantId: issuer.tenantId, projectId, role })),

@@ -3,15 +3,15 @@ import { GatewayError } from "../core/errors.ts";
 import type { AccessToken } from "../core/identity.ts";
 import { compileGlob } from "../core/glob.ts";
 
-type Narrowed = Pick<AccessToken, "models" | "routes" | "ipRanges">;
+type Restrictions = Pick<AccessToken, "models" | "routes" | "ipRanges">;
 
 /** Throws `insufficient_role`. A given glob counts as narrower only when one of the caller's globs matches its text. */
-export function requireRestrictionsWithin(own: Narrowed, given: Narrowed): void {
+export function requireRestrictionsWithin(own: Restrictions, given: Restrictions): void {
   // Models and routes add to each other: a token with both may call what either of them permits.
   const calls = own.models.length > 0 || own.routes.length > 0;
   if (calls && given.models.length === 0 && given.routes.length === 0) throw wider("models");
-  if (calls && given.models.some((pattern) => !covered(own.models, pattern))) throw wider("models");
-  if (calls && given.routes.some((pattern) => !covered(own.routes, pattern))) throw wider("routes");
+  if (calls && given.models.some((pattern) => !isPermittedBy(own.models, pattern))) throw wider("models");
+  if (calls && given.routes.some((pattern) => !isPermittedBy(own.routes, pattern))) throw wider("routes");
   if (
     own.ipRanges.length > 0 &&
     (given.ipRanges.length === 0 || given.ipRanges.some((range) => !own.ipRanges.includes(range)))
@@ -20,7 +20,7 @@ export function requireRestrictionsWithin(own: Narrowed, given: Narrowed): void 
 }
 
 /** Configuration applies to more than this token. Throws `insufficient_role`. */
-export function requireConfigures({ models, routes }: Narrowed): void {
+export function requireConfigures({ models, routes }: Restrictions): void {
   if (models.length > 0 || routes.length > 0)
     throw new GatewayError(
       "insufficient_role",
@@ -28,7 +28,7 @@ export function requireConfigures({ models, routes }: Narrowed): void {
     );
 }
 
-function covered(own: readonly string[], pattern: string): boolean {
+function isPermittedBy(own: readonly string[], pattern: string): boolean {
   return own.some((glob) => glob === pattern || compileGlob(glob)(pattern));
 }
 

@@ -2,7 +2,7 @@
 // line and the admin API. An invalid request throws an Error whose message lists the valid choices; no message repeats
 // a token.
 import {
-  NOT_NARROWED,
+  UNRESTRICTED,
   OPS,
   PERMISSIONS,
   ROLES,
@@ -35,7 +35,7 @@ const FIRST_IDENTITIES = {
   user: { id: FIRST_USER, tenantId: FIRST_TENANT.id, name: "Owner", isOperator: true },
   membership: { userId: FIRST_USER, tenantId: FIRST_TENANT.id, projectId: null, role: "owner" },
 } as const;
-const MAX_NARROWING = 100;
+const MAX_RESTRICTIONS = 100;
 const MODEL_PATTERN = /^[\x21-\x7e]{1,256}$/;
 const ROUTE_PATTERN = /^[A-Za-z0-9_.*-]{1,64}$/;
 
@@ -185,7 +185,7 @@ export async function bootstrap(store: Store, nowMs: number): Promise<{ readonly
     userId: null,
     role: "developer",
     permissions: [],
-    ...NOT_NARROWED,
+    ...UNRESTRICTED,
     secrets: [{ sha256, retiresAtMs: null }],
     createdAtMs: nowMs,
     lifetimeMs,
@@ -333,8 +333,10 @@ function checkedRanges(names: readonly string[]): readonly string[] {
 }
 
 function checkedCount(names: readonly string[]): readonly string[] {
-  if (names.length > MAX_NARROWING)
-    throw new Error(`An access token can be restricted to at most ${MAX_NARROWING} models, routes and addresses each.`);
+  if (names.length > MAX_RESTRICTIONS)
+    throw new Error(
+      `An access token can be restricted to at most ${MAX_RESTRICTIONS} models, routes and addresses each.`,
+    );
   return [...new Set(names)];
 }
 

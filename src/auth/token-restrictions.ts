@@ -18,15 +18,15 @@ interface Named {
 
 /**
  * Throws `route_not_found` or `model_not_found` with the message for what does not exist, so that the token does not
- * reveal what exists. `covered` says that the configuration names the target in a route that the token may name.
+ * reveal what exists. `isPermittedByRoute` says that the configuration names the target in a route that the token may name.
  */
 export function requireTarget(
   restrictions: TokenRestrictions | null,
   route: Named,
   target: Named,
-  covered: boolean,
+  isPermittedByRoute: boolean,
 ): void {
-  if (restrictions === null || covered) return;
+  if (restrictions === null || isPermittedByRoute) return;
   if (route.name !== DIRECT_ROUTE && !restrictions.permitsRoute(route.name))
     throw new GatewayError(
       "route_not_found",
@@ -48,7 +48,7 @@ export function permitsRoute(
 ): boolean {
   return (
     restrictions === null ||
-    restrictions.coversRoute(name) ||
+    restrictions.permitsWholeRoute(name) ||
     (restrictions.permitsRoute(name) && targets.some((target) => restrictions.permitsModel(target.name)))
   );
 }
@@ -58,7 +58,7 @@ const compiled = memoizePerObject(({ models, routes }: AccessToken): TokenRestri
   const ofRoutes = routes.map(compileGlob);
   return {
     permitsRoute: (name) => ofRoutes.length === 0 || matches(ofRoutes, name),
-    coversRoute: (name) => matches(ofRoutes, name),
+    permitsWholeRoute: (name) => matches(ofRoutes, name),
     permitsModel: (name) => matches(ofModels, name),
   };
 });

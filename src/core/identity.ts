@@ -82,7 +82,7 @@ export interface AccessToken {
   readonly revokedAtMs: number | null;
 }
 /** A token that may do everything that its role allows, from everywhere. */
-export const NOT_NARROWED: Pick<AccessToken, "models" | "routes" | "ipRanges"> = {
+export const UNRESTRICTED: Pick<AccessToken, "models" | "routes" | "ipRanges"> = {
   models: [],
   routes: [],
   ipRanges: [],
@@ -113,7 +113,7 @@ export interface TokenRestrictions {
   /** Whether a request may name this route. */
   permitsRoute(name: string): boolean;
   /** Whether the token may call any configured target of this route through the route. */
-  coversRoute(name: string): boolean;
+  permitsWholeRoute(name: string): boolean;
   /** Whether the token may call this model (`provider:model`) by its own name. */
   permitsModel(name: string): boolean;
 }

@@ -24,7 +24,7 @@ import type { DocumentDependencies } from "./admin/document-rule.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
 import type { AdminCalls } from "./admin/call-shapes.ts";
 import type { AdminContents, AdminStore } from "./admin/operation.ts";
-import type { AdminBindings, AdminEnv } from "./admin/serve.ts";
+import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
 import { type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
 import { ADMIN_BASE, CHAT_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS } from "./paths.ts";
 import {

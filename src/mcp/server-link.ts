@@ -5,7 +5,7 @@ import type { Clock } from "../core/clock.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { TraceHeaders } from "../core/trace.ts";
 import type { ToolDefinition, ToolResult, ToolServer } from "../core/tool.ts";
-import { type AboutServer, connect, type ConnectionDependencies, type ToolConnection } from "./connection.ts";
+import { type AboutServer, connect, type ConnectionDependencies, type ToolConnection } from "./server-connection.ts";
 import { ToolFault } from "./faults.ts";
 import { openCallSlots } from "./call-slots.ts";
 import { readList } from "./tool-list.ts";

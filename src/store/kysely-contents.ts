@@ -9,7 +9,14 @@ import type { Contents, OpenedResource } from "./contents.ts";
 import type { Db } from "./kysely-reader.ts";
 import { WATCHED } from "./migrations.ts";
 import type { Identities } from "./records.ts";
-import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf, resourceOf } from "./rows.ts";
+import {
+  plainMembershipOf,
+  plainProjectOf,
+  plainTenantOf,
+  plainTokenOf,
+  plainUserOf,
+  resourceOf,
+} from "./row-values.ts";
 import type { Schema } from "./schema.ts";
 import { openedDocument } from "./secret-fields.ts";
 import { StoreError } from "./store.ts";

@@ -13,7 +13,7 @@ import {
   resourceOf,
   stepOf,
   type StoredResource,
-} from "./rows.ts";
+} from "./row-values.ts";
 import { fromInteger, fromIntegerOrNull, toInteger, type Schema } from "./schema.ts";
 import type { Kysely } from "kysely";
 import { StoreError } from "./store.ts";

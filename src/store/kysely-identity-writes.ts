@@ -26,7 +26,7 @@ import {
   capColumns,
   changeableTokenColumns,
   NO_CAPS,
-} from "./rows.ts";
+} from "./row-values.ts";
 import { toHex, toInteger, toIntegerOrNull } from "./schema.ts";
 import { StoreError } from "./store.ts";
 import type { ExpectedVersion, Writer } from "./writer.ts";

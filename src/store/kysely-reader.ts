@@ -29,7 +29,7 @@ import {
   tokenOf,
   userOf,
   type StoredResource,
-} from "./rows.ts";
+} from "./row-values.ts";
 import { fromInteger, toInteger, type Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
 

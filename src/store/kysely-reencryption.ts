@@ -7,7 +7,7 @@ import type { JsonObject } from "../core/json.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { contentKeyPlace } from "./content-store.ts";
 import { answerPlace } from "./kept-answers.ts";
-import type { StoredResource } from "./rows.ts";
+import type { StoredResource } from "./row-values.ts";
 import type { Schema } from "./schema.ts";
 import { reencryptedDocument } from "./secret-fields.ts";
 import type { Reencryption } from "./store.ts";

@@ -21,7 +21,7 @@ import {
   resourceColumns,
   resourceOf,
   type StoredResource,
-} from "./rows.ts";
+} from "./row-values.ts";
 import { encryptedDocument } from "./secret-fields.ts";
 import { StoreError } from "./store.ts";
 import type { Writer } from "./writer.ts";

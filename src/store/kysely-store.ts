@@ -13,7 +13,7 @@ import type { Written } from "./kysely-work.ts";
 import { reencryptAll } from "./kysely-reencryption.ts";
 import { openWriter } from "./kysely-writer.ts";
 import { type Actor, type FirstIdentities, type Identities, LOCAL_ACTOR } from "./records.ts";
-import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "./rows.ts";
+import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "./row-values.ts";
 import type { Schema } from "./schema.ts";
 import { type Reencryption, type Store, StoreError } from "./store.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";

@@ -4,7 +4,7 @@ import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { AuditEntry } from "./kysely-history.ts";
 import type { Db } from "./kysely-reader.ts";
 import type { Actor, Change } from "./records.ts";
-import type { ResourceStep } from "./rows.ts";
+import type { ResourceStep } from "./row-values.ts";
 import { toInteger } from "./schema.ts";
 import { StoreError } from "./store.ts";
 import type { ExpectedVersion } from "./writer.ts";

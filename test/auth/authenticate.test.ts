@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { newAccessToken, newTokenText } from "../../src/auth/access-token.ts";
 import { authenticate } from "../../src/auth/authenticate.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import { type AccessToken, type Membership, NOT_NARROWED } from "../../src/core/identity.ts";
+import { type AccessToken, type Membership, UNRESTRICTED } from "../../src/core/identity.ts";
 import { thrownBy } from "./identities.ts";
 
 const NOW = Date.UTC(2026, 5, 1);
@@ -17,7 +17,7 @@ const stored: AccessToken = {
   userId: null,
   role: "developer",
   permissions: [],
-  ...NOT_NARROWED,
+  ...UNRESTRICTED,
   secrets: [{ sha256: made.sha256, retiresAtMs: null }],
   createdAtMs: NOW - 1000,
   expiresAtMs: NOW + 1000,

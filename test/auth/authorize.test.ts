@@ -6,7 +6,7 @@ import { GatewayError } from "../../src/core/errors.ts";
 import {
   type AccessToken,
   type Membership,
-  NOT_NARROWED,
+  UNRESTRICTED,
   type Permission,
   PERMISSIONS,
   type Project,
@@ -30,7 +30,7 @@ const projectToken: AccessToken = {
   userId: null,
   role: "developer",
   permissions: [],
-  ...NOT_NARROWED,
+  ...UNRESTRICTED,
   secrets: [],
   createdAtMs: 0,
   expiresAtMs: 1,

@@ -1,6 +1,6 @@
 // What every store has to do, whatever it is kept in. A driver's test hands in how a fresh, empty database is made and looked at from outside.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { NOT_NARROWED } from "../../src/core/identity.ts";
+import { UNRESTRICTED } from "../../src/core/identity.ts";
 import type { Identities, StoredToken } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openSecretCipher, type SecretCipher } from "../../src/config/secret-cipher.ts";
@@ -407,7 +407,7 @@ function projectToken(id: string): StoredToken {
     userId: null,
     role: "developer",
     permissions: [],
-    ...NOT_NARROWED,
+    ...UNRESTRICTED,
     secrets,
     ...times,
   };

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { thresholdEvent } from "../../src/admission/budget-thresholds.ts";
 import { EVENT_TYPES, type NewEvent, NO_WEBHOOKS, TEST_EVENT } from "../../src/core/event.ts";
-import { NOT_NARROWED } from "../../src/core/identity.ts";
+import { UNRESTRICTED } from "../../src/core/identity.ts";
 import { refusalEvents } from "../../src/observe/webhooks/refusal-events.ts";
 import { watchTokenExpiry } from "../../src/observe/webhooks/token-expiry.ts";
 import { webhookBody } from "../../src/observe/webhooks/webhook-sender.ts";
@@ -34,7 +34,7 @@ const TOKEN = {
   userId: null,
   role: "developer" as const,
   permissions: [],
-  ...NOT_NARROWED,
+  ...UNRESTRICTED,
   secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
   createdAtMs: 0,
   lifetimeMs: 1,

@@ -12,7 +12,7 @@ import { handleChat } from "../../src/chat/handle.ts";
 import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import type { StoredCredential } from "../../src/core/credential.ts";
-import { type AccessToken, NOT_NARROWED, type Permission } from "../../src/core/identity.ts";
+import { type AccessToken, UNRESTRICTED, type Permission } from "../../src/core/identity.ts";
 import { NO_PRICES } from "../../src/core/price.ts";
 import { NO_LIMITS } from "../../src/core/limit.ts";
 import type { CallRecord } from "../../src/core/record.ts";
@@ -109,7 +109,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     userId: null,
     role: "developer",
     permissions: options.permissions ?? ["byo_endpoint"],
-    ...NOT_NARROWED,
+    ...UNRESTRICTED,
     secrets: [{ sha256, retiresAtMs: null }],
     createdAtMs: 0,
     expiresAtMs: Number.MAX_SAFE_INTEGER,

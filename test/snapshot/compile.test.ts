@@ -1,7 +1,7 @@
 // File, store and environment compiled: who is enabled, whose key goes where, what the operator is told.
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { NOT_NARROWED, type AccessToken } from "../../src/core/identity.ts";
+import { UNRESTRICTED, type AccessToken } from "../../src/core/identity.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { compileSnapshot, configurationNotices } from "../../src/snapshot/compile.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
@@ -19,7 +19,7 @@ const token: AccessToken = {
   userId: null,
   role: "developer",
   permissions: [],
-  ...NOT_NARROWED,
+  ...UNRESTRICTED,
   secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
   createdAtMs: 1,
   expiresAtMs: 2,

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
-import { NOT_NARROWED } from "../../src/core/identity.ts";
+import { UNRESTRICTED } from "../../src/core/identity.ts";
 import {
   openSnapshotSource,
   type SnapshotProblem,
@@ -103,7 +103,7 @@ const token = (id: string): StoredToken => ({
   userId: null,
   role: "developer",
   permissions: [],
-  ...NOT_NARROWED,
+  ...UNRESTRICTED,
   secrets: [{ sha256: new Uint8Array(32).fill(1), retiresAtMs: null }],
   createdAtMs: Date.now(),
   expiresAtMs: Date.now() + DAY_MS,

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { providersPage } from "../../docs/generate-providers.ts";
 import { systemClock } from "../../src/core/clock.ts";
-import { type AccessToken, NOT_NARROWED } from "../../src/core/identity.ts";
+import { type AccessToken, UNRESTRICTED } from "../../src/core/identity.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { createApp } from "../../src/http/app.ts";
 import { refuseUnservedWith } from "../../src/http/unserved-operations.ts";
@@ -26,7 +26,7 @@ const token: AccessToken = {
   userId: null,
   role: "developer",
   permissions: [],
-  ...NOT_NARROWED,
+  ...UNRESTRICTED,
   secrets: [{ sha256, retiresAtMs: null }],
   createdAtMs: 0,
   expiresAtMs: Number.MAX_SAFE_INTEGER,

@@ -7,7 +7,7 @@ import { targetStandings } from "../../src/chat/plan/open-routing.ts";
 import { handleChat } from "../../src/chat/handle.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { CATALOGUE, type ErrorCode, GatewayError } from "../../src/core/errors.ts";
-import { NOT_NARROWED, type AccessToken } from "../../src/core/identity.ts";
+import { UNRESTRICTED, type AccessToken } from "../../src/core/identity.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { createApp } from "../../src/http/app.ts";
 import { refuseUnservedWith } from "../../src/http/unserved-operations.ts";
@@ -49,7 +49,7 @@ function serve(options: StubOptions = {}, notReady: () => string | null = () => 
     name: "test",
     tenantId: "default",
     permissions: ["byo_endpoint"] as const,
-    ...NOT_NARROWED,
+    ...UNRESTRICTED,
     createdAtMs: 0,
     expiresAtMs: Number.MAX_SAFE_INTEGER,
     revokedAtMs: null,

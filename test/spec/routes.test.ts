@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import { type AccessToken, NOT_NARROWED } from "../../src/core/identity.ts";
+import { type AccessToken, UNRESTRICTED } from "../../src/core/identity.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { createApp } from "../../src/http/app.ts";
 import { refuseUnservedWith } from "../../src/http/unserved-operations.ts";
@@ -340,7 +340,7 @@ describe("[d9.1] routes in the listing of models", () => {
     userId: null,
     role: "developer",
     permissions: [],
-    ...NOT_NARROWED,
+    ...UNRESTRICTED,
     secrets: [{ sha256, retiresAtMs: null }],
     createdAtMs: 0,
     expiresAtMs: Number.MAX_SAFE_INTEGER,

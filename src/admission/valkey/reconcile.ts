@@ -4,7 +4,7 @@
 // last calls used, is unknown. A gateway that comes back all the same first states what it has really charged (rules 8
 // and 10 of docs/design/shared-limits.md).
 import type { Cluster, Redis } from "ioredis";
-import { type ConnectionOptions, openClient } from "./connection.ts";
+import { type ConnectionOptions, openClient } from "./valkey-connection.ts";
 import { keysOf } from "./valkey.ts";
 
 export interface WrittenOff {

@@ -5,7 +5,7 @@ import type { Clock } from "../../core/clock.ts";
 import { newTraceId } from "../../core/ids.ts";
 import type { LimitRule } from "../../core/limit.ts";
 import type { Account, LimitStore, Need, Reservation, Shortage, AccountStatus } from "../limit-store.ts";
-import { type Connection, type ConnectionOptions, openConnection, AnswerTimeout } from "./connection.ts";
+import { type Connection, type ConnectionOptions, openConnection, AnswerTimeout } from "./valkey-connection.ts";
 import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
 import { type Answer, DONE, type MessageWithKeys, TIMINGS } from "./protocol.ts";
 import { openOutageReport } from "./outage-report.ts";

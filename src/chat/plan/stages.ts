@@ -145,7 +145,7 @@ export function prepare(
   const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]) };
   const serving = servingOf(preparing, route, sent, {
     variant: "",
-    covered: principal.restrictions?.coversRoute(route.name) === true,
+    covered: principal.restrictions?.permitsWholeRoute(route.name) === true,
     redirectedTo: null,
     isSecondPass: false,
   });
@@ -328,7 +328,7 @@ function takeoverStages(preparing: Preparing, serving: Serving, requested: Route
 }
 
 function coveredBy({ name }: Route, origin: Origin, { restrictions }: Principal): Origin {
-  return !origin.covered && restrictions?.coversRoute(name) === true ? { ...origin, covered: true } : origin;
+  return !origin.covered && restrictions?.permitsWholeRoute(name) === true ? { ...origin, covered: true } : origin;
 }
 
 /** Returns the rules of a route for a target that is not its own. */

@@ -4,7 +4,7 @@ import { newAccessToken } from "../../auth/access-token.ts";
 import { handleChat } from "../../chat/handle.ts";
 import type { ChatContext } from "../../chat/call/context.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { type AccessToken, NOT_NARROWED } from "../../core/identity.ts";
+import { type AccessToken, UNRESTRICTED } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { createSseParser } from "../../wire/sse.ts";
 
@@ -53,7 +53,7 @@ export function openCaller(snapshot: Snapshot, contextFor: (snapshot: Snapshot) 
     userId: null,
     role: "developer",
     permissions: ["byo_endpoint"],
-    ...NOT_NARROWED,
+    ...UNRESTRICTED,
     secrets: [{ sha256, retiresAtMs: null }],
     createdAtMs: 0,
     expiresAtMs: Number.MAX_SAFE_INTEGER,

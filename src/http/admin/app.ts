@@ -12,7 +12,7 @@ import { KEY_PATHS, OPENAPI_PATHS } from "../paths.ts";
 import { historyOperations } from "./history.ts";
 import { logOperations } from "./logs.ts";
 import type { AdminContext, AdminOperation } from "./operation.ts";
-import { type AdminEnv, refuseOtherMethods, serveOperations } from "./serve.ts";
+import { type AdminEnv, refuseOtherMethods, serveOperations } from "./admin-request.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 import { TOKEN_OPERATIONS } from "./tokens.ts";
 import { toolOperations } from "./tools.ts";

@@ -37,7 +37,7 @@ import {
   time,
 } from "./schemas.ts";
 
-const MAX_NARROWING = 100;
+const MAX_RESTRICTIONS = 100;
 const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
 const STATES = ["live", "expired", "revoked"] as const;
 
@@ -50,7 +50,7 @@ const name = label
 const unique = (names: readonly string[]): boolean => new Set(names).size === names.length;
 const standsAlone = (names: readonly string[]): boolean => names.length === 1 || !names.includes(OPS);
 const listOfWords = (word: z.ZodType<string>, description: string) =>
-  z.array(word).max(MAX_NARROWING).refine(unique, "expected each entry once").meta({ description });
+  z.array(word).max(MAX_RESTRICTIONS).refine(unique, "expected each entry once").meta({ description });
 const models = listOfWords(
   z.string().regex(/^[\x21-\x7e]{1,256}$/, "expected <provider>:<model_name>, with * for any text"),
   "Models that the token may call, as globs over `<provider>:<model_name>`; empty for all.",

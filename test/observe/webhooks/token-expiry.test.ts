@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { eventIdOf } from "../../../src/core/event-id.ts";
 import { type NewEvent, NO_WEBHOOKS, type WebhookSet } from "../../../src/core/event.ts";
-import { type AccessToken, NOT_NARROWED } from "../../../src/core/identity.ts";
+import { type AccessToken, UNRESTRICTED } from "../../../src/core/identity.ts";
 import { watchTokenExpiry } from "../../../src/observe/webhooks/token-expiry.ts";
 
 const DAY = 86_400_000;
@@ -16,7 +16,7 @@ const token = (id: string, own: Partial<AccessToken> = {}): AccessToken => ({
   userId: null,
   role: "developer",
   permissions: [],
-  ...NOT_NARROWED,
+  ...UNRESTRICTED,
   secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
   createdAtMs: NOW,
   expiresAtMs: NOW + 365 * DAY,
