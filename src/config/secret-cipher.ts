@@ -41,7 +41,7 @@ export function openSecretCipher(
   keys: readonly Uint8Array[],
   readAgain: (() => readonly Uint8Array[]) | null = null,
 ): SecretCipher {
-  if (keys.length === 0) throw new Error("a sealer needs a key");
+  if (keys.length === 0) throw new Error("a cipher needs a key");
   let byId = new Map(keys.map((key) => [keyIdOf(key), key]));
   const newest = (): readonly [id: string, key: Uint8Array] => byId.entries().next().value!;
   const keyOf = (id: string): Uint8Array | undefined => {

@@ -23,8 +23,6 @@ const DECISIVE: Readonly<Record<RequestKind, RegExp>> = {
 };
 /** Files that every call passes only to learn that it does not need them. */
 const PASSED: ReadonlySet<string> = new Set([
-  // writes its counts to disk by a timer, which may fire during any request
-  "src/admission/memory.ts",
   "src/chat/explain/explain.ts",
   "src/chat/tools/open-tool-session.ts",
   "src/chat/long-bodies/long-sandbox-requests.ts",
