@@ -215,7 +215,7 @@ async function openAll(base: Base): Promise<Gateway> {
       log.error({ trace_id: traceId, error_detail: String(fault) }, "the content of a call could not be kept"),
     onCharged: thresholdWatch(limits, (crossed) => reportThreshold(crossed, { log, metrics, events })),
   };
-  return await openDoor(base, { context, metrics, observer, targets, traffic, source, storage, records, replicas });
+  return await openListener(base, { context, metrics, observer, targets, traffic, source, storage, records, replicas });
 }
 
 interface BehindTheDoor {
@@ -231,7 +231,7 @@ interface BehindTheDoor {
 }
 
 /** From here on the gateway accepts calls. */
-async function openDoor(
+async function openListener(
   { options, closing, log, onFault }: Base,
   {
     context,

@@ -11,7 +11,7 @@ export interface NameSources {
   readonly builtIn: ReadonlyMap<string, readonly { readonly id: string }[]>;
 }
 
-export interface AskedModel {
+export interface RequestedModel {
   readonly tenantId: string | null;
   readonly projectId: string | null;
   readonly provider: string | null;
@@ -31,7 +31,7 @@ export interface NamedModel {
 
 export interface ModelNames {
   /** Returns `null` when the name is neither configured nor in the catalogue. */
-  nameOf(asked: AskedModel): NamedModel | null;
+  nameOf(requested: RequestedModel): NamedModel | null;
   /** Judges `<provider>:<model>`. */
   isNamed(target: string): boolean;
 }
@@ -41,7 +41,7 @@ export function openModelNames(snapshot: () => Snapshot, sources: NameSources): 
   let routed: ReadonlySet<string> = new Set();
   const remembered = new BoundedCache<string, NamedModel | null>(MAX_REMEMBERED);
 
-  const nameOf = ({ tenantId, projectId, provider, model }: AskedModel): NamedModel | null => {
+  const nameOf = ({ tenantId, projectId, provider, model }: RequestedModel): NamedModel | null => {
     if (provider === null || model === null) return null;
     const now = snapshot();
     if (now !== seen) {

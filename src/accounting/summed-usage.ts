@@ -5,12 +5,15 @@ import { withUnnamedOf } from "../core/usage.ts";
 
 /** Returns `null` when one of them has no usage. */
 export function summedUsage(parts: readonly (Usage | null)[]): Usage | null {
-  const told = parts.filter((part) => part !== null);
-  if (told.length < parts.length) return null;
-  const others = told.flatMap(({ other_models: models = [] }) => models);
+  const reported = parts.filter((part) => part !== null);
+  if (reported.length < parts.length) return null;
+  const others = reported.flatMap(({ other_models: models = [] }) => models);
   return withUnnamedOf(
-    { ...told.reduce((sum, part) => sumOf(sum, part) as Usage), ...(others.length > 0 && { other_models: others }) },
-    ...told,
+    {
+      ...reported.reduce((sum, part) => sumOf(sum, part) as Usage),
+      ...(others.length > 0 && { other_models: others }),
+    },
+    ...reported,
   );
 }
 

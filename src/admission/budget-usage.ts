@@ -55,7 +55,7 @@ export function openBudgetUsage(limits: Pick<LimitStore, "status">, snapshot: ()
       }
     },
     async statuses() {
-      const asked = await Promise.all(
+      const requested = await Promise.all(
         [...budgets].map(async ([id, seen]): Promise<BudgetStatus | null> => {
           const rule = ruleOf(id, seen);
           if (rule === undefined) {
@@ -68,16 +68,16 @@ export function openBudgetUsage(limits: Pick<LimitStore, "status">, snapshot: ()
           return { budget: id, name: rule.name, used: status.limit === 0 ? 1 : status.used / status.limit };
         }),
       );
-      return asked.filter((status) => status !== null);
+      return requested.filter((status) => status !== null);
     },
   };
 }
 
 /** `null` when the status does not arrive in time. */
-async function statusInTime(asked: AccountStatus | Promise<AccountStatus>): Promise<AccountStatus | null> {
-  if (!(asked instanceof Promise)) return asked;
+async function statusInTime(requested: AccountStatus | Promise<AccountStatus>): Promise<AccountStatus | null> {
+  if (!(requested instanceof Promise)) return requested;
   try {
-    const status = await within(asked, MOST_WAIT_MS);
+    const status = await within(requested, MOST_WAIT_MS);
     return status === LATE ? null : status;
   } catch {
     return null;

@@ -52,7 +52,7 @@ export function verify(flags: LedgerFlags, environment: Environment): number {
         printLine(
           `${segmentPath(folder, from)}${to > from ? ` to ${segmentPath(folder, to)}` : ""}: missing; entries that are not in the database are lost`,
         );
-      for (const damage of damages) printLine(`${segmentPath(folder, damage.segment)}: ${wordsOf(damage)}`);
+      for (const damage of damages) printLine(`${segmentPath(folder, damage.segment)}: ${messageOf(damage)}`);
       for (const name of setAside)
         printLine(
           `${join(folder, name)}: set aside because part of it cannot be read; the rest has been shipped. Delete the file when you do not need it any more`,
@@ -79,7 +79,7 @@ function statusOf(flags: LedgerFlags, environment: Environment): readonly Ledger
   return ledgerStatus(folder);
 }
 
-function wordsOf({ offset, bytes, isTail }: Damage): string {
+function messageOf({ offset, bytes, isTail }: Damage): string {
   return isTail
     ? `${bytes} bytes at the end, from byte ${offset}, are not a complete entry: it is being written, or a crash interrupted it; the next start removes it`
     : `bytes ${offset} to ${offset + bytes} are damaged and lost`;

@@ -35,7 +35,7 @@ export async function top(flags: TopFlags, environment: Environment): Promise<nu
     printLine(
       flags.json === true
         ? toldAs(url, figures)
-        : plainText(screenOf({ url, figures, away: null }, { columns: 100, rows: 1000 })),
+        : plainText(screenOf({ url, figures, offline: null }, { columns: 100, rows: 1000 })),
     );
     return 0;
   }
@@ -67,7 +67,7 @@ async function printed(url: string, read: () => Promise<Reading>, first: Reading
       before = now;
     } catch (thrown) {
       before = null;
-      printError(wordsOf(thrown));
+      printError(messageOf(thrown));
     }
   }
 }
@@ -80,7 +80,7 @@ async function shown(
   intervalMs: number,
   hasColour: boolean,
 ): Promise<number> {
-  let view: View = { url, figures: null, away: null };
+  let view: View = { url, figures: null, offline: null };
   let end = (): void => {};
   const ended = new Promise<true>((resolve) => (end = () => resolve(true)));
   const terminal = openTerminal({ onEnd: () => end(), onResize: () => draw() }, hasColour);
@@ -95,14 +95,14 @@ async function shown(
         if (now === true) break;
         readings = [...recent(readings, now), now];
         awaySinceMs = null;
-        view = { url, figures: readings.length > 1 ? figuresOf(readings[0]!, now) : view.figures, away: null };
+        view = { url, figures: readings.length > 1 ? figuresOf(readings[0]!, now) : view.figures, offline: null };
       } catch (thrown) {
         awaySinceMs ??= systemClock.monotonic();
         readings = [];
         view = {
           ...view,
-          away: {
-            message: wordsOf(thrown).replace(`The gateway at ${url} `, ""),
+          offline: {
+            message: messageOf(thrown).replace(`The gateway at ${url} `, ""),
             forMs: systemClock.monotonic() - awaySinceMs,
           },
         };
@@ -171,6 +171,6 @@ function parsed(text: string): Json | undefined {
   }
 }
 
-function wordsOf(thrown: unknown): string {
+function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -56,14 +56,14 @@ export class FileFollower {
    */
   check({ again = false }: { readonly again?: boolean } = {}): Promise<void> {
     if (!again && this.#waiting !== null) return this.#waiting;
-    const look = this.#last.then(() => {
-      if (this.#waiting === look) this.#waiting = null;
-      return this.#look(again);
+    const check = this.#last.then(() => {
+      if (this.#waiting === check) this.#waiting = null;
+      return this.#check(again);
     });
-    if (!again) this.#waiting = look;
+    if (!again) this.#waiting = check;
     // If a listener throws nevertheless, its error appears as unhandled, and the next check takes place.
-    this.#last = look.catch(() => undefined);
-    return look;
+    this.#last = check.catch(() => undefined);
+    return check;
   }
 
   close(): void {
@@ -86,7 +86,7 @@ export class FileFollower {
     }
   }
 
-  async #look(again: boolean): Promise<void> {
+  async #check(again: boolean): Promise<void> {
     if (this.#closed) return;
     let stamp = stampOf(this.#options.file);
     if (!again && stamp !== null && stamp.text === this.#stamp) return;

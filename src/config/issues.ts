@@ -43,7 +43,7 @@ export function issueFindings(
           path: [...path, key],
           message: `unknown key ${JSON.stringify(formatKey(key))}${didYouMean(key, known)}`,
         });
-    } else findings.push({ path, message: wordsOf(issue, valueAt(value, path)) + otherKey(issue, path, shapeAt) });
+    } else findings.push({ path, message: messageOf(issue, valueAt(value, path)) + otherKey(issue, path, shapeAt) });
   }
   return findings;
 }
@@ -91,7 +91,7 @@ function flatten(issue: Issue, value: unknown): readonly (Issue | Finding)[] {
   );
 }
 
-function wordsOf(issue: Issue | Finding, value: unknown): string {
+function messageOf(issue: Issue | Finding, value: unknown): string {
   switch (issue.code) {
     case "invalid_type":
       return value === undefined

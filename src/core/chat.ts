@@ -192,7 +192,7 @@ export interface CallOptions {
   /** The inline route of this one call; `null` when the request has none. */
   readonly modelList: readonly ModelListEntry[] | null;
   /** The entries of `tools` of type mcp, which never occur in `params` (promise 10.1). */
-  readonly toolServers: readonly AskedToolServer[];
+  readonly toolServers: readonly RequestedToolServer[];
   /** `null` when the field was not sent. */
   readonly maxToolRounds: number | null;
   /** Special permissions that fields of the request require, each with the first field that requires it. */
@@ -200,7 +200,7 @@ export interface CallOptions {
 }
 
 /** An entry of `tools` of type mcp (promise 10.1). */
-export interface AskedToolServer {
+export interface RequestedToolServer {
   readonly label: string;
   /** `server_url`; `null` when the entry names a registered server. */
   readonly url: string | null;
@@ -257,7 +257,7 @@ export interface VendorForm {
 /** What the gateway itself offers to the model beside the client's own functions (promise 10.2). */
 export interface OfferedTools {
   /** The request as it was sent; rules of policies are evaluated on it. */
-  readonly asked: ChatRequest;
+  readonly requested: ChatRequest;
   /** These functions follow the client's own in `params.tools`. */
   readonly functions: readonly FunctionTool[];
   /** The names of these functions, by `toolPlace`. */

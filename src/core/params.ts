@@ -100,10 +100,10 @@ const all =
   (value, path) =>
     checks.forEach((check) => check(value, path));
 const oneOf =
-  (...words: readonly string[]): Check =>
+  (...message: readonly string[]): Check =>
   (value, path) => {
-    if (typeof value !== "string" || !words.includes(value))
-      throw invalid(path, `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`, value);
+    if (typeof value !== "string" || !message.includes(value))
+      throw invalid(path, `one of ${message.map((word) => JSON.stringify(word)).join(", ")}`, value);
   };
 
 const METADATA_MAX_BYTES = 64 * 1024;

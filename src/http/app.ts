@@ -186,7 +186,7 @@ function serveListings(
   context: AppContext,
   reply: (c: Context<AppEnv>, body: JsonObject) => Response,
 ): void {
-  const demandToken = async (c: Context<AppEnv>): Promise<AccessToken> => {
+  const requireToken = async (c: Context<AppEnv>): Promise<AccessToken> => {
     const token = await authenticated(c, context);
     requireMoreThanOps(token);
     return token;
@@ -199,7 +199,7 @@ function serveListings(
   });
   for (const path of MODEL_PATHS) {
     const list = async (c: Context<AppEnv>): Promise<Response> => {
-      const token = await demandToken(c);
+      const token = await requireToken(c);
       return reply(c, {
         object: "list",
         data: listModels(viewOf(token), callableRoutes(token, context), context.models),
@@ -208,7 +208,7 @@ function serveListings(
     app.get(path, list).get(`${path}/`, list);
     app.get(`${path}/*`, async (c) => {
       const id = decodedTail(c.req.path, path);
-      const token = await demandToken(c);
+      const token = await requireToken(c);
       const route = callableRoutes(token, context).find(({ name }) => name === id);
       return reply(
         c,
@@ -221,7 +221,7 @@ function serveListings(
   }
   for (const path of PARAMS_PATHS) {
     const params = async (c: Context<AppEnv>): Promise<Response> => {
-      const token = await demandToken(c);
+      const token = await requireToken(c);
       const id = c.req.query("model") ?? "";
       if (id === "")
         throw new GatewayError(

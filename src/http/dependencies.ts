@@ -7,12 +7,12 @@ import type { SnapshotSource } from "../snapshot/source.ts";
 import type { OpenLedger } from "../store/open-ledger.ts";
 
 export function dependencies(
-  source: Pick<SnapshotSource, "storeStanding" | "fingerprint">,
+  source: Pick<SnapshotSource, "storeStatus" | "fingerprint">,
   limits: Pick<LimitStore, "outage">,
   ledger: Pick<OpenLedger, "status">,
   replicas: Pick<ReplicaWatch, "others">,
 ): JsonObject {
-  const { unreachedMs, problems } = source.storeStanding();
+  const { unreachedMs, problems } = source.storeStatus();
   const away = limits.outage?.() ?? null;
   const { fault, unshippedBytes, lost } = ledger.status();
   return {

@@ -64,8 +64,8 @@ export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
     } catch {
       // Without a valid token the record names no tenant.
     }
-    const asked = `${http.method} ${new URL(http.url).pathname.slice(0, MAX_PATH)}`;
-    const message = HINTS[operation] ?? `Unknown operation: ${asked}. This gateway serves ${CHAT}.`;
-    return call.fail(new GatewayError("operation_not_served", message, { detail: asked }));
+    const requested = `${http.method} ${new URL(http.url).pathname.slice(0, MAX_PATH)}`;
+    const message = HINTS[operation] ?? `Unknown operation: ${requested}. This gateway serves ${CHAT}.`;
+    return call.fail(new GatewayError("operation_not_served", message, { detail: requested }));
   };
 }

@@ -9,19 +9,19 @@ export interface CallSlots {
   /** Called when a waiting call was cancelled. If it already had its slot, the slot is freed. */
   giveUp(waiting: Promise<void>): void;
   free(): void;
-  readonly taken: number;
+  readonly accepted: number;
 }
 
 export function openCallSlots(): CallSlots {
-  let taken = 0;
+  let accepted = 0;
   const queue = new Map<Promise<void>, () => void>();
   const places: CallSlots = {
-    get taken() {
-      return taken;
+    get accepted() {
+      return accepted;
     },
     take(max) {
-      if (taken < max) {
-        taken += 1;
+      if (accepted < max) {
+        accepted += 1;
         return undefined;
       }
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -35,7 +35,7 @@ export function openCallSlots(): CallSlots {
     free() {
       const [next] = queue;
       if (next === undefined) {
-        taken -= 1;
+        accepted -= 1;
         return;
       }
       queue.delete(next[0]);

@@ -39,16 +39,16 @@ export const STREAM_ENDED = -31_999;
 
 /** The client's older transport reports a status only in its message. */
 const STATUS_IN_WORDS = /^Error POSTing to endpoint \(HTTP (\d{3})\): /;
-const MAX_WORDS = 500;
+const MAX_TEXT_CHARACTERS = 500;
 
 /** Errors of the client are recognized by their properties, because its classes are not loaded here. */
 export function faultOf(thrown: unknown): ToolFault | GatewayError {
   if (thrown instanceof ToolFault || thrown instanceof GatewayError) return thrown;
   const inner = causeOf(thrown);
   if (inner !== null) return inner;
-  if (!(thrown instanceof Error)) return new ToolFault("failed", String(thrown).slice(0, MAX_WORDS));
+  if (!(thrown instanceof Error)) return new ToolFault("failed", String(thrown).slice(0, MAX_TEXT_CHARACTERS));
   const { code, status } = thrown as { readonly code?: unknown; readonly status?: unknown };
-  const message = thrown.message.slice(0, MAX_WORDS);
+  const message = thrown.message.slice(0, MAX_TEXT_CHARACTERS);
   // This comes before any check of the message, because the server wrote it and may put anything in it.
   if (typeof code === "number" && thrown.name === "ProtocolError")
     return new ToolFault(code === STREAM_ENDED ? "failed" : "answered", message, { cause: thrown });

@@ -57,18 +57,18 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
     links.add(server.key, link);
     return link;
   };
-  const asked = async <T>(server: ToolServer, ask: (link: ServerLink) => Promise<T>): Promise<T> => {
+  const requested = async <T>(server: ToolServer, ask: (link: ServerLink) => Promise<T>): Promise<T> => {
     try {
       return await ask(linkOf(server));
     } catch (thrown) {
-      throw toldError(thrown, server.label);
+      throw reportedError(thrown, server.label);
     }
   };
 
   return {
     figures: () => ({ connections: links.connected(), ...counts }),
     list: async (server, signal) => {
-      const tools = await asked(server, (link) => link.tools(server.timeoutMs, signal));
+      const tools = await requested(server, (link) => link.tools(server.timeoutMs, signal));
       links.forgetLists(server.key);
       const allowed = allowList(server);
       return allowed === null ? tools : tools.filter(({ name }) => allowed(name));
@@ -79,10 +79,10 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
           "tool_server_failed",
           `The tool server ${server.label} is not allowed to run ${JSON.stringify(tool)} here.`,
         );
-      return await asked(server, (link) => answered(link.call(tool, args, trace, server.timeoutMs, signal)));
+      return await requested(server, (link) => answered(link.call(tool, args, trace, server.timeoutMs, signal)));
     },
     async test(server, signal) {
-      return await asked(server, async (link) => {
+      return await requested(server, async (link) => {
         const { about, connectMs } = await link.about(server.timeoutMs, signal);
         const beganMs = clock.monotonic();
         const tools = await link.tools(server.timeoutMs, signal, true);
@@ -115,7 +115,7 @@ async function answered(call: ReturnType<ServerLink["call"]>): ReturnType<Server
   }
 }
 
-function toldError(thrown: unknown, label: string): unknown {
+function reportedError(thrown: unknown, label: string): unknown {
   const failed = (detail: string): GatewayError =>
     new GatewayError("tool_server_failed", `The tool server ${label} failed.`, { detail, cause: thrown });
   // The host name could not be resolved.

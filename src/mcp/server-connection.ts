@@ -65,7 +65,7 @@ const NO_VALIDATION: jsonSchemaValidator = {
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 };
 const MAX_PROBE_MS = 10_000;
-const MAX_WORDS = 1000;
+const MAX_TEXT_CHARACTERS = 1000;
 /** Bounds notifications, requests that the server sends, and invalid messages. */
 const UNASKED = { burst: 2000, perSecond: 200 };
 
@@ -141,7 +141,7 @@ function watch(
   };
   const onerror = (thrown: Error): void => {
     count();
-    dependencies.onFault(withoutSecrets(thrown.message.slice(0, MAX_WORDS), opened.secrets()));
+    dependencies.onFault(withoutSecrets(thrown.message.slice(0, MAX_TEXT_CHARACTERS), opened.secrets()));
     // The session of an older server ends with its stream: a stream that the client opens again would have no
     // handshake.
     if (isEnd(thrown)) void client.close();
@@ -182,7 +182,7 @@ function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKi
   const named = client.getServerVersion();
   let asking = 0;
   let left = false;
-  const asked = async <T>(
+  const requested = async <T>(
     { timeoutMs, signal }: Timing,
     ask: (options: { readonly timeout: number; readonly signal: AbortSignal }) => Promise<T>,
   ): Promise<T> => {
@@ -211,11 +211,11 @@ function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKi
       version: named?.version ?? null,
     },
     page: (cursor, timing) =>
-      asked(timing, (options) =>
+      requested(timing, (options) =>
         client.request({ method: "tools/list", params: cursor === undefined ? {} : { cursor } }, ANYTHING, options),
       ),
     call: ({ tool: name, args, schema, trace }, timing) =>
-      asked(timing, (options) =>
+      requested(timing, (options) =>
         client.callTool(
           { name, arguments: args, ...(trace !== null && { _meta: { ...trace } }) },
           { ...options, toolDefinition: { name, inputSchema: { type: "object", ...schema } } },

@@ -178,7 +178,7 @@ async function openProgram(
     maxBufferSize: Math.max(MAX_MESSAGE_BYTES, server.maxResultBytes) + 64 * 1024,
     ...(to.folder !== null && { cwd: to.folder }),
   });
-  tellWords(transport.stderr as NodeJS.ReadableStream | null, dependencies);
+  reportText(transport.stderr as NodeJS.ReadableStream | null, dependencies);
   const program = opened({
     transport,
     hasSession: () => false,
@@ -208,7 +208,7 @@ function boundUnread(transport: Transport, maxMessages: number, onTooMuch: () =>
 }
 
 /** The stream has to be read to its end, because the program would block on a full pipe. */
-function tellWords(stream: NodeJS.ReadableStream | null, dependencies: TransportDependencies): void {
+function reportText(stream: NodeJS.ReadableStream | null, dependencies: TransportDependencies): void {
   let begun = "";
   stream?.on("data", (bytes: Buffer) => {
     const lines = (begun + bytes.toString("utf8")).split("\n");

@@ -35,7 +35,7 @@ export interface Log extends Observer {
  * Bounds of the texts that callers and providers choose, so that they cannot fill a line: characters, or numbers of
  * entries.
  */
-const MAX_WORDS = 1024;
+const MAX_TEXT_CHARACTERS = 1024;
 const MAX_DETAIL = 16_384;
 const MAX_PARAMS = 128;
 const MAX_TOOL_RUNS = 128;
@@ -160,7 +160,7 @@ export function callLine(record: CallRecord): string {
     record.finishReasons.length === 0 ? "" : `,"finish":${JSON.stringify(record.finishReasons)}`,
     record.nativeFinishReasons.length === 0
       ? ""
-      : `,"native_finish":${JSON.stringify(record.nativeFinishReasons.map((word) => cut(word, MAX_WORDS)))}`,
+      : `,"native_finish":${JSON.stringify(record.nativeFinishReasons.map((word) => cut(word, MAX_TEXT_CHARACTERS)))}`,
     record.finishInferred ? ',"finish_inferred":true' : "",
     text("provider_model", record.providerModel ?? null),
     text("provider_request_id", record.providerRequestId ?? null),
@@ -224,7 +224,7 @@ function policyJson({ name, effect, why }: PolicyOutcome): string {
   return `{"name":${JSON.stringify(name)},"effect":"${effect}"${text("why", why ?? null)}}`;
 }
 
-function text(name: string, value: string | null, max = MAX_WORDS): string {
+function text(name: string, value: string | null, max = MAX_TEXT_CHARACTERS): string {
   return value === null ? "" : `,"${name}":${JSON.stringify(cut(value, max))}`;
 }
 function cut(value: string, max: number): string {
@@ -244,10 +244,10 @@ function boundedDispositions(
     names += 1;
     if (name.length > longest) longest = name.length;
   }
-  if (names <= MAX_PARAMS && longest <= MAX_WORDS) return dispositions;
+  if (names <= MAX_PARAMS && longest <= MAX_TEXT_CHARACTERS) return dispositions;
   const shown = Object.entries(dispositions).slice(0, MAX_PARAMS);
   return {
-    ...Object.fromEntries(shown.map(([name, disposition]) => [cut(name, MAX_WORDS), disposition])),
+    ...Object.fromEntries(shown.map(([name, disposition]) => [cut(name, MAX_TEXT_CHARACTERS), disposition])),
     ...(names > MAX_PARAMS && { "…": `${names - MAX_PARAMS} more` }),
   };
 }

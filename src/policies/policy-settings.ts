@@ -10,7 +10,7 @@ import { compileRule, MAX_RULE, RuleError } from "./policy-rule.ts";
 const POLICY_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 const MAX_POLICIES = 1000;
 const MAX_PATTERNS = 100;
-const MAX_WORDS = 500;
+const MAX_TEXT_CHARACTERS = 500;
 const NAME_WORDS = "expected a name of 1 to 64 letters, digits, dashes, dots and underscores";
 
 const pattern = z.string().min(1).max(400);
@@ -115,7 +115,7 @@ export const policySchema = z
     message: z
       .string()
       .min(1)
-      .max(MAX_WORDS)
+      .max(MAX_TEXT_CHARACTERS)
       .optional()
       .meta({ title: "Message", description: "The message of the error that the caller gets." }),
     scope,

@@ -63,8 +63,8 @@ export function describeErrorBody(status: number, body: string): string {
   if (start.startsWith("<")) {
     const title = titleOf(start);
     if (title !== null) return `${head} and a web page titled ${JSON.stringify(title)}.`;
-    const words = isWebPage(start) ? "" : oneLine(start.slice(0, MAX_QUOTE * 4).replaceAll(/<[^>]*>/g, " ")).trim();
-    return words === "" ? `${head} and a web page instead of an answer.` : `${head}: ${words}`;
+    const message = isWebPage(start) ? "" : oneLine(start.slice(0, MAX_QUOTE * 4).replaceAll(/<[^>]*>/g, " ")).trim();
+    return message === "" ? `${head} and a web page instead of an answer.` : `${head}: ${message}`;
   }
   if (readErrorJson(body) !== undefined) return `${head} and no message: ${oneLine(start)}`;
   return `${head}: ${oneLine(start)}`;

@@ -18,28 +18,31 @@ export interface ResolvedRoute {
    * The target that the request names in addition to the route. It is attempted first, and the others only as
    * fallbacks. `null` when the strategy chooses.
    */
-  readonly asked: RouteTarget | null;
+  readonly requested: RouteTarget | null;
 }
 
 /** Throws `invalid_request`, `route_not_found`, `model_not_found` or `model_not_in_route`, each with `param`. */
 export function resolveRoute({ route, model, modelList }: Selection, snapshot: Snapshot, scope: Scope): ResolvedRoute {
-  const asked = model === "" ? null : model;
+  const requested = model === "" ? null : model;
   if (modelList !== null)
     return {
-      route: inlineRoute(modelList, route, asked, snapshot, routesFor(snapshot, scope).get(DIRECT_ROUTE)),
-      asked: null,
+      route: inlineRoute(modelList, route, requested, snapshot, routesFor(snapshot, scope).get(DIRECT_ROUTE)),
+      requested: null,
     };
-  if (route !== null && route !== DIRECT_ROUTE) return withinRoute(namedRoute(route, snapshot, scope), asked);
-  if (asked === null)
+  if (route !== null && route !== DIRECT_ROUTE) return withinRoute(namedRoute(route, snapshot, scope), requested);
+  if (requested === null)
     throw new GatewayError(
       "invalid_request",
       "model or route is required. A model is <provider>:<model_name>; GET /api/v1/models lists models and routes.",
       { param: "model" },
     );
-  const same = route === null && isBareName(asked) ? routesFor(snapshot, scope).get(asked) : undefined;
+  const same = route === null && isBareName(requested) ? routesFor(snapshot, scope).get(requested) : undefined;
   return same === undefined
-    ? { route: directRoute(splitModel(asked, snapshot), routesFor(snapshot, scope).get(DIRECT_ROUTE)), asked: null }
-    : { route: same, asked: null };
+    ? {
+        route: directRoute(splitModel(requested, snapshot), routesFor(snapshot, scope).get(DIRECT_ROUTE)),
+        requested: null,
+      }
+    : { route: same, requested: null };
 }
 
 /** Returns all routes that are visible in a project, or in a tenant where no project is known. */
@@ -80,17 +83,17 @@ function namedRoute(name: string, snapshot: Snapshot, scope: Scope): Route {
 
 function withinRoute(route: Route, model: string | null): ResolvedRoute {
   // a client that has to send a model may repeat the route's name there
-  if (model === null || model === route.name) return { route, asked: null };
+  if (model === null || model === route.name) return { route, requested: null };
   const at = model.search(/[:/]/);
   const name = at < 0 ? model : `${model.slice(0, at)}:${model.slice(at + 1)}`;
-  const asked = route.targets.find((target) => target.name === name);
-  if (asked === undefined)
+  const requested = route.targets.find((target) => target.name === name);
+  if (requested === undefined)
     throw new GatewayError(
       "model_not_in_route",
       `The model ${quoted(model)} is not a target of the route ${quoted(route.name)}, which has ${route.targets.map((target) => target.name).join(", ")}.`,
       { param: "model" },
     );
-  return { route, asked };
+  return { route, requested };
 }
 
 /**
@@ -136,19 +139,19 @@ function inlineRoute(
  * Throws `model_not_found` or `invalid_request`.
  */
 export function splitModel(
-  asked: string,
+  requested: string,
   snapshot: Pick<Snapshot, "providers">,
   param = "model",
 ): Pick<RouteTarget, "name" | "providerId" | "model"> {
-  const at = asked.search(/[:/]/);
-  const providerId = asked.slice(0, Math.max(at, 0));
-  if (at <= 0 || at === asked.length - 1 || !snapshot.providers.has(providerId))
+  const at = requested.search(/[:/]/);
+  const providerId = requested.slice(0, Math.max(at, 0));
+  if (at <= 0 || at === requested.length - 1 || !snapshot.providers.has(providerId))
     throw new GatewayError(
       "model_not_found",
-      `The model ${quoted(asked)} is unknown. A model is written <provider>:<model_name>; GET /api/v1/models lists what this token may call.`,
+      `The model ${quoted(requested)} is unknown. A model is written <provider>:<model_name>; GET /api/v1/models lists what this token may call.`,
       { param },
     );
-  const model = asked.slice(at + 1);
+  const model = requested.slice(at + 1);
   if (!MODEL_ID.test(model))
     throw new GatewayError(
       "invalid_request",

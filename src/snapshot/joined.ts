@@ -100,8 +100,8 @@ function fileFirst<T>(file: readonly Configured<T>[], store: readonly Configured
   if (store.length === 0) return file;
   const key = ({ tenantId, projectId, name, id }: Configured<T>): string =>
     JSON.stringify([tenantId, projectId, name ?? id]);
-  const taken = new Set(file.map(key));
-  return [...file, ...store.filter((one) => !taken.has(key(one)))];
+  const accepted = new Set(file.map(key));
+  return [...file, ...store.filter((one) => !accepted.has(key(one)))];
 }
 
 const NOTHING: ScopeConfiguration = {

@@ -33,7 +33,7 @@ export interface ReplicaWatch {
    * Registers this replica and reads the others. A database that does not answer changes nothing here; the reader of
    * the configuration reports that.
    */
-  look(): Promise<void>;
+  check(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ class FollowedReplicas implements ReplicaWatch {
   }
 
   begin(): void {
-    this.#looking = this.look().finally(() => {
+    this.#looking = this.check().finally(() => {
       if (this.#isClosed) return;
       this.#timer = setTimeout(() => this.begin(), this.#options.everyMs ?? EVERY_MS);
       this.#timer.unref();
@@ -97,7 +97,7 @@ class FollowedReplicas implements ReplicaWatch {
     return { same: others.length - different + 1, different };
   }
 
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { table, own, fingerprint, clock } = this.#options;
     const gone = [...this.#known.values()].filter(isGone).map(({ row: { id, beat } }) => ({ id, beat }));
     try {

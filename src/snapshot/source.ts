@@ -58,7 +58,7 @@ export interface SnapshotSource {
    */
   refusal(): string | null;
   /** How long ago the store last answered, and what is wrong with it or with its content. */
-  storeStanding(): { readonly unreachedMs: number; readonly problems: readonly string[] };
+  storeStatus(): { readonly unreachedMs: number; readonly problems: readonly string[] };
   /** Reads file and store again, changed or not. Problems are reported through `onProblem`; it never rejects. */
   reload(): Promise<void>;
   /**
@@ -125,7 +125,7 @@ class FollowingSource implements SnapshotSource {
   #storeLook: Promise<void> = Promise.resolve();
   #storeAskedAtMs: number | null = null;
   #storeReachedMs: number;
-  #staleToldMs = 0;
+  #staleReportedMs = 0;
   readonly #listeners: ((snapshot: Snapshot) => void)[] = [];
   /** How many reads of the store have begun, and the newest one whose contents are in use. */
   #readings = 0;
@@ -176,7 +176,7 @@ class FollowingSource implements SnapshotSource {
     return `The gateway has not reached its database for ${Math.round(this.#unreachedMs() / 1000)} s and accepts no calls until it is back.`;
   }
 
-  storeStanding(): { readonly unreachedMs: number; readonly problems: readonly string[] } {
+  storeStatus(): { readonly unreachedMs: number; readonly problems: readonly string[] } {
     return {
       unreachedMs: this.#unreachedMs(),
       problems: [...(this.#storeFailed === null ? [] : [this.#storeFailed]), ...this.#storedProblems],
@@ -212,10 +212,10 @@ class FollowingSource implements SnapshotSource {
   }
 
   /** Repeated every minute, because tokens that were revoked meanwhile still work here. */
-  #tellStaleness(): void {
+  #reportStaleness(): void {
     const nowMs = this.#clock.monotonic();
-    if (nowMs - Math.max(this.#storeReachedMs, this.#staleToldMs) < STALE_MS) return;
-    this.#staleToldMs = nowMs;
+    if (nowMs - Math.max(this.#storeReachedMs, this.#staleReportedMs) < STALE_MS) return;
+    this.#staleReportedMs = nowMs;
     const what =
       this.#configuration.server.staleSnapshot === "refuse"
         ? "new calls are refused until it is back"
@@ -228,7 +228,7 @@ class FollowingSource implements SnapshotSource {
   }
 
   #pollStore(): void {
-    this.#tellStaleness();
+    this.#reportStaleness();
     if (this.#storeAskedAtMs === null) void this.#lookAtStore({ again: false });
     else if (this.#clock.monotonic() - this.#storeAskedAtMs > STORE_SILENCE_MS)
       this.#storeFault(new Error(`the database has not answered for ${STORE_SILENCE_MS / 1000} s`));
@@ -275,9 +275,9 @@ class FollowingSource implements SnapshotSource {
 
   /** A lasting outage of the store is reported once. */
   #storeFault(thrown: unknown): void {
-    const isTold = this.#storeFailed !== null;
+    const isReported = this.#storeFailed !== null;
     this.#storeFailed = thrown instanceof Error ? thrown.message : String(thrown);
-    if (isTold) return;
+    if (isReported) return;
     this.#report("store", thrown);
   }
 

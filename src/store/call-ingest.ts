@@ -89,9 +89,9 @@ function deduplicated(rows: readonly Incoming[]): ReadonlyMap<string, Incoming> 
  * Claims the unsettled rows of these calls and returns them as they were; no other transaction can claim them as well.
  */
 async function takeUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readonly CallColumns[]> {
-  const taken: CallColumns[] = [];
+  const accepted: CallColumns[] = [];
   for (const part of parts(calls))
-    taken.push(
+    accepted.push(
       ...(await tx
         .updateTable("call")
         .set({ settled: 1n })
@@ -104,7 +104,7 @@ async function takeUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readon
         .returningAll()
         .execute()),
     );
-  return taken;
+  return accepted;
 }
 
 /** Removes the tags of calls, found through the calls' own rows. */

@@ -20,9 +20,9 @@ export interface Meeting {
   readonly findings: JournalFindings;
 }
 
-type Tell = (level: "warn" | "error", words: string, fields: Readonly<Record<string, unknown>>) => void;
+type Report = (level: "warn" | "error", message: string, fields: Readonly<Record<string, unknown>>) => void;
 
-export function reportMissing({ folder, journals, lastOf, shippedOf, findings }: Meeting, tell: Tell): void {
+export function reportMissing({ folder, journals, lastOf, shippedOf, findings }: Meeting, report: Report): void {
   const met = journals.map((known) => ({ ...known, last: lastOf(known.journal) }));
   const lacking = met.filter(({ shipped, last }) => (last?.rows ?? 0) < (shipped?.rows ?? 0));
   if (lacking.length > 0) {
@@ -40,13 +40,13 @@ export function reportMissing({ folder, journals, lastOf, shippedOf, findings }:
       had_until: moment(hadUntilMs),
     };
     if (lost === 0)
-      tell(
+      report(
         "warn",
         "the database is older than what the ledger has shipped to it; the missing rows are shipped again",
         fields,
       );
     else
-      tell(
+      report(
         "error",
         "the database is older than what the ledger has shipped to it: rows of calls between the two times are no longer in the ledger, and are lost unless a newer copy of the database has them",
         fields,
@@ -55,7 +55,7 @@ export function reportMissing({ folder, journals, lastOf, shippedOf, findings }:
   for (const { isMet, last, shipped, written } of met) {
     // Later, an original that runs on beside its copy is rightly ahead of the copy.
     if (isMet || last === null || last.rows <= (shipped?.rows ?? 0) || !isBehind(last, written)) continue;
-    tell(
+    report(
       "error",
       "the ledger is an older copy: the database has later rows. Rows that the original ledger had not shipped are lost",
       { folder, database_has_until: moment(last.lastMs) },

@@ -63,7 +63,7 @@ export class JournalReader {
         if (entry === "damaged") {
           const next = nextEntry(bytes, at + 1);
           if (next === null) break;
-          this.#tellDamage(segment, end + at, end + next);
+          this.#reportDamage(segment, end + at, end + next);
           at = next;
         } else if (entry === "partial") break;
         else {
@@ -80,7 +80,7 @@ export class JournalReader {
         return { rows, ends, end, isSegmentOver: false, isFull: false };
       if (isLast) {
         const rest = withoutRoomAhead(bytes.subarray(at));
-        if (rest.length > 0) this.#tellDamage(segment, end, end + rest.length);
+        if (rest.length > 0) this.#reportDamage(segment, end, end + rest.length);
         return { rows, ends, end, isSegmentOver: true, isFull: false };
       }
       chunkBytes = at === 0 ? chunkBytes * 2 : CHUNK_BYTES;
@@ -108,7 +108,7 @@ export class JournalReader {
   }
 
   /** Reports each place once, however often it is read. */
-  #tellDamage(segment: number, from: number, to: number): void {
+  #reportDamage(segment: number, from: number, to: number): void {
     if (segment < this.#damageTold.segment || (segment === this.#damageTold.segment && from <= this.#damageTold.offset))
       return;
     this.#damageTold = { segment, offset: from };

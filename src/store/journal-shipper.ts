@@ -20,7 +20,7 @@ const POLL_MS = 200;
 const KEEP_MS = 1000;
 const MIN_BACKOFF_MS = 200;
 const MAX_BACKOFF_MS = 10_000;
-const TELL_MS = 60_000;
+const REPORT_EVERY_MS = 60_000;
 /**
  * After this many failures fewer rows are sent at once, to find one that the database refuses. Such a row is set aside
  * when the database accepts the row after it.
@@ -72,7 +72,7 @@ export interface ShipperOptions {
   ) => void;
   /** Stores how far it has come, for readers of the folder. `null` when the database has not answered yet. */
   readonly keep?: (progress: Progress | null) => Promise<void>;
-  readonly onProblem: (words: string) => void;
+  readonly onProblem: (message: string) => void;
   readonly pollMs?: number;
   /** The first wait after a failure. */
   readonly backoffMs?: number;
@@ -106,7 +106,7 @@ export class JournalShipper {
   constructor(options: ShipperOptions) {
     this.#options = options;
     const { folder, writtenTo } = options;
-    this.#reader = new JournalReader({ folder, writtenTo, onDamage: (...damage) => this.#tellDamage(...damage) });
+    this.#reader = new JournalReader({ folder, writtenTo, onDamage: (...damage) => this.#reportDamage(...damage) });
     this.#keptMs = options.clock.monotonic();
   }
 
@@ -166,7 +166,7 @@ export class JournalShipper {
             (this.#options.backoffMs ?? MIN_BACKOFF_MS) * 2 ** Math.min(this.#failures - 1, 10),
           );
       } catch (fault) {
-        this.#tell(`rows of the ledger cannot be read for the database: ${wordsOf(fault)}`);
+        this.#report(`rows of the ledger cannot be read for the database: ${messageOf(fault)}`);
         waitMs = MAX_BACKOFF_MS;
       }
       if (waitMs > 0 && !this.#isEnding) await this.#pause(waitMs);
@@ -213,7 +213,7 @@ export class JournalShipper {
       return await this.#answered(sink.places([...new Set([journal, ...earlierNames])], [...new Set(runs)]));
     } catch (fault) {
       this.#failures += 1;
-      this.#tell(`the database does not accept rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
+      this.#report(`the database does not accept rows of the ledger, which wait on the disk: ${messageOf(fault)}`);
       return null;
     }
   }
@@ -298,7 +298,7 @@ export class JournalShipper {
       this.#place = place;
     } catch (fault) {
       this.#failures += 1;
-      this.#tell(`the database does not accept rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
+      this.#report(`the database does not accept rows of the ledger, which wait on the disk: ${messageOf(fault)}`);
       if (this.#failures % FAILURES_TO_HALVE === 0) this.#batchRows = Math.max(1, Math.floor(rows.length / 2));
       if (
         rows.length > 1 ||
@@ -309,10 +309,10 @@ export class JournalShipper {
       const { record, settled } = rows[0]!;
       await this.#options.disk.append(
         rejectedPath(this.#options.folder),
-        `${JSON.stringify({ record, settled, fault: wordsOf(fault) })}\n`,
+        `${JSON.stringify({ record, settled, fault: messageOf(fault) })}\n`,
       );
       this.#options.onProblem(
-        `the database rejects the row of the call ${record.traceId}: ${wordsOf(fault)}; the row is set aside in ${rejectedPath(this.#options.folder)}`,
+        `the database rejects the row of the call ${record.traceId}: ${messageOf(fault)}; the row is set aside in ${rejectedPath(this.#options.folder)}`,
       );
       this.#place = { segment, offset: ends[0]! };
     }
@@ -382,7 +382,7 @@ export class JournalShipper {
     }
   }
 
-  #tellDamage(segment: number, from: number, to: number): void {
+  #reportDamage(segment: number, from: number, to: number): void {
     this.#isDamaged = true;
     this.#options.onProblem(
       `segment ${segment} of the ledger is damaged from byte ${from} to ${to}; the rows there are lost`,
@@ -390,11 +390,11 @@ export class JournalShipper {
   }
 
   /** A lasting problem is reported once a minute. */
-  #tell(words: string): void {
+  #report(message: string): void {
     const nowMs = this.#options.clock.monotonic();
-    if (this.#toldMs !== null && nowMs - this.#toldMs < TELL_MS) return;
+    if (this.#toldMs !== null && nowMs - this.#toldMs < REPORT_EVERY_MS) return;
     this.#toldMs = nowMs;
-    this.#options.onProblem(words);
+    this.#options.onProblem(message);
   }
 
   #pause(ms: number): Promise<void> {
@@ -408,6 +408,6 @@ export class JournalShipper {
   }
 }
 
-function wordsOf(fault: unknown): string {
+function messageOf(fault: unknown): string {
   return fault instanceof Error ? fault.message : String(fault);
 }

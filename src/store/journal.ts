@@ -36,8 +36,8 @@ export interface JournalOptions {
   readonly disk: JournalDisk;
   readonly clock: Clock;
   /** Reports that the disk takes no more entries; onMended reports that it takes them again. */
-  readonly onFault: (words: string) => void;
-  readonly onMended: (words: string) => void;
+  readonly onFault: (message: string) => void;
+  readonly onMended: (message: string) => void;
   readonly segmentBytes?: number;
   readonly reserveBytes?: number;
   readonly probeMs?: number;
@@ -239,11 +239,11 @@ export class Journal implements Ledger {
   }
 
   #failed(fault: unknown): void {
-    const words = wordsOf(fault);
+    const message = messageOf(fault);
     const isNew = this.#fault === null;
-    this.#fault = words;
+    this.#fault = message;
     if (isNew) {
-      this.#options.onFault(words);
+      this.#options.onFault(message);
       // Removing the segment frees the space of what has been shipped, and only a segment that takes no more entries
       // can be removed.
       this.#writer.retire();
@@ -261,7 +261,7 @@ export class Journal implements Ledger {
       }
     } catch (fault) {
       // By now there may be space for entries, but not for the reserve.
-      this.#fault = wordsOf(fault);
+      this.#fault = messageOf(fault);
       if (!this.#isReserveTold) this.#options.onFault(this.#fault);
       this.#isReserveTold = true;
     }
@@ -307,6 +307,6 @@ export class Journal implements Ledger {
   }
 }
 
-function wordsOf(fault: unknown): string {
+function messageOf(fault: unknown): string {
   return fault instanceof Error ? fault.message : String(fault);
 }

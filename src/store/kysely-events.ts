@@ -23,7 +23,7 @@ const PRUNED_AT_ONCE = 500;
  * Deliveries made in one transaction, unless a single event has more; and the pause in which others can write before
  * the next transaction.
  */
-const SPREAD_AT_ONCE = 500;
+const FAN_OUT_AT_ONCE = 500;
 const PAUSE_MS = 20;
 
 export interface EventQueueOptions {
@@ -61,7 +61,7 @@ export function kyselyEvents(
           .limit(sql.lit(most))
           .execute()
       ).map(eventOf),
-    spread: (spreads, nowMs) => spreadInParts(db, spreads, nowMs, mostWaiting),
+    spread: (spreads, nowMs) => fanOutInParts(db, spreads, nowMs, mostWaiting),
     due: async (nowMs) => {
       const rows = await db
         .selectFrom("webhook_delivery")
@@ -120,7 +120,7 @@ export function kyselyEvents(
 /** Set explicitly because a stricter default of the database would reject a transaction that had to wait for a row. */
 const beginWriting = (db: Db) => db.transaction().setIsolationLevel("read committed");
 
-async function spreadInParts(
+async function fanOutInParts(
   db: Db,
   spreads: readonly AddressedEvent[],
   nowMs: number,
@@ -142,7 +142,7 @@ function partsOf(spreads: readonly AddressedEvent[]): readonly (readonly Address
   let size = Number.POSITIVE_INFINITY;
   for (const one of spreads) {
     size += one.recipients.length;
-    if (size > SPREAD_AT_ONCE) {
+    if (size > FAN_OUT_AT_ONCE) {
       parts.push([]);
       size = one.recipients.length;
     }

@@ -12,7 +12,7 @@ import {
   requireVersion,
   made,
   record,
-  refuseTaken,
+  refuseUsedId,
   there,
   type Work,
 } from "./kysely-work.ts";
@@ -49,7 +49,7 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
   return {
     async createTenant(tenant) {
       requireTexts(tenant.name);
-      await refuseTaken(tx, "tenants", tenant.id);
+      await refuseUsedId(tx, "tenants", tenant.id);
       await tx
         .insertInto("tenants")
         .values({ id: tenant.id, name: tenant.name, ...capColumns(tenant.tokenCaps ?? NO_CAPS), ...made(nowMs) })
@@ -114,7 +114,7 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
     async createProject(project) {
       requireTexts(project.name);
       await requireTenant(tx, project.tenantId);
-      await refuseTaken(tx, "projects", project.id);
+      await refuseUsedId(tx, "projects", project.id);
       await tx
         .insertInto("projects")
         .values({ id: project.id, tenant_id: project.tenantId, name: project.name, ...made(nowMs) })
@@ -187,7 +187,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
   return {
     async createUser(user) {
       await requireTenant(tx, user.tenantId);
-      await refuseTaken(tx, "users", user.id);
+      await refuseUsedId(tx, "users", user.id);
       await tx
         .insertInto("users")
         .values({ id: user.id, tenant_id: user.tenantId, ...(await columns(user)), ...made(nowMs) })
@@ -343,7 +343,7 @@ export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeTok
       requireTexts(token.name);
       if (token.projectId !== null) await requireInTenant(tx, "projects", token.projectId, token.tenantId);
       if (token.userId !== null) await requireInTenant(tx, "users", token.userId, token.tenantId);
-      await refuseTaken(tx, "access_tokens", token.id);
+      await refuseUsedId(tx, "access_tokens", token.id);
       const { id, kind, tenantId, projectId, userId, role, createdBy = null } = token;
       await tx
         .insertInto("access_tokens")

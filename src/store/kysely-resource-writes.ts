@@ -9,7 +9,7 @@ import {
   requireTexts,
   requireVersion,
   record,
-  refuseTaken,
+  refuseUsedId,
   there,
   type Work,
 } from "./kysely-work.ts";
@@ -62,8 +62,8 @@ export function resourceWrites(
       requireTexts(name);
       await requireTenant(tx, tenantId);
       if (projectId !== null) await requireInTenant(tx, "projects", projectId, tenantId);
-      await refuseTaken(tx, "resources", id);
-      await refuseTakenName(work, { ...resource, id });
+      await refuseUsedId(tx, "resources", id);
+      await refuseUsedName(work, { ...resource, id });
       const document = encryptedDocument({ kind, id, cipher }, resource.document, null);
       const after: StoredResource = {
         kind,
@@ -87,7 +87,7 @@ export function resourceWrites(
       requireVersion(kind, before.version, expected);
       const { name, document } = change(maskedResource(before));
       requireTexts(name);
-      if (name !== before.name) await refuseTakenName(work, { ...before, name });
+      if (name !== before.name) await refuseUsedName(work, { ...before, name });
       const encrypted = encryptedDocument({ kind, id, cipher }, document, before.document);
       const after: StoredResource = {
         ...before,
@@ -112,7 +112,7 @@ export function resourceWrites(
   };
 }
 
-async function refuseTakenName(
+async function refuseUsedName(
   { tx }: Work,
   { kind, id, tenantId, projectId, name }: NewResource & { readonly id: string },
 ): Promise<void> {
@@ -160,7 +160,7 @@ async function rollBack(
     if (before !== null) await tx.deleteFrom("resources").where("id", "=", before.id).execute();
   for (const step of steps) {
     if (step.after !== null) {
-      await refuseTakenName(work, step.after);
+      await refuseUsedName(work, step.after);
       await tx.insertInto("resources").values(resourceColumns(step.after)).execute();
     }
     recordStep(work, step);

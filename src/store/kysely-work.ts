@@ -82,7 +82,7 @@ const SINGULAR = {
   resources: "resource",
 } as const;
 
-export async function refuseTaken(tx: Db, table: keyof typeof SINGULAR, id: string): Promise<void> {
+export async function refuseUsedId(tx: Db, table: keyof typeof SINGULAR, id: string): Promise<void> {
   requireTexts(id);
   const row = await tx.selectFrom(table).select("id").where("id", "=", id).executeTakeFirst();
   if (row !== undefined)

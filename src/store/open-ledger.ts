@@ -116,7 +116,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const { slot, lock } = ownFolder(options);
   const counts = new JournalledCounts();
   const later = new JournalledCounts();
-  if (options.counted?.atStart === true) hearOthers(options, slot, counts);
+  if (options.counted?.atStart === true) followOthers(options, slot, counts);
   const own = await openJournal(
     options,
     join(options.folder, slot),
@@ -146,7 +146,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     recovered: own.recovered,
     counts: counts.all,
     laterCounts() {
-      hearOthers(options, slot, later);
+      followOthers(options, slot, later);
       return later.all;
     },
     async end() {
@@ -420,7 +420,7 @@ async function endJournal(
  * Reads the journals of other folders too, because the process that counted last may have used one of them. Journals of
  * running processes are skipped.
  */
-function hearOthers(
+function followOthers(
   { folder, lock: take = lockFolder, counted }: LedgerOptions,
   ownSlot: string,
   counts: JournalledCounts,

@@ -36,13 +36,13 @@ export function createAwsEventStreamParser({ maxEventBytes }: { readonly maxEven
     begun.add(bytes.subarray(0, forPrelude));
     if (begun.length() < PRELUDE_BYTES) return forPrelude;
     const total = messageBytes(begun.bytes(), 0, maxEventBytes);
-    const taken = forPrelude + Math.min(total - begun.length(), bytes.length - forPrelude);
-    begun.add(bytes.subarray(forPrelude, taken));
+    const accepted = forPrelude + Math.min(total - begun.length(), bytes.length - forPrelude);
+    begun.add(bytes.subarray(forPrelude, accepted));
     if (begun.length() === total) {
       addEvent(begun.bytes(), events);
       begun.clear();
     }
-    return taken;
+    return accepted;
   }
 
   function read(bytes: Uint8Array, events: SseEvent[]): void {

@@ -111,8 +111,8 @@ function readNumber(cursor: Cursor): JsonFault | null {
   return null;
 }
 
-function readDigits(cursor: Cursor, wanted: string): JsonFault | null {
-  if (!isDigit(cursor.text[cursor.at])) return expected(cursor, wanted);
+function readDigits(cursor: Cursor, needed: string): JsonFault | null {
+  if (!isDigit(cursor.text[cursor.at])) return expected(cursor, needed);
   while (isDigit(cursor.text[cursor.at])) cursor.at += 1;
   return null;
 }
@@ -135,10 +135,10 @@ function wordAt(cursor: Cursor): string {
   return /^\w*/.exec(cursor.text.slice(cursor.at, cursor.at + 20))?.[0] ?? "";
 }
 
-function expected(cursor: Cursor, wanted: string): JsonFault {
+function expected(cursor: Cursor, needed: string): JsonFault {
   const word = wordAt(cursor);
   const got = word.length > 1 ? `"${word}"` : found(cursor.text, cursor.at);
-  return faultAt(cursor.text, cursor.at, `Expected ${wanted}, got ${got}`);
+  return faultAt(cursor.text, cursor.at, `Expected ${needed}, got ${got}`);
 }
 
 function found(text: string, at: number): string {

@@ -175,7 +175,7 @@ describe("the picture", () => {
   const view: View = {
     url: "http://127.0.0.1:4100",
     figures: figuresOf(reading(0, []), reading(1000, [...many, ...others])),
-    away: null,
+    offline: null,
   };
   const widest = (lines: readonly string[]): number => Math.max(...lines.map((line) => Bun.stringWidth(line)));
 
@@ -210,11 +210,11 @@ describe("the picture", () => {
   });
   test("says that the gateway is away, and shows what was known", () => {
     const text = plainText(
-      screenOf({ ...view, away: { message: "cannot be reached", forMs: 65_000 } }, { columns: 80, rows: 24 }),
+      screenOf({ ...view, offline: { message: "cannot be reached", forMs: 65_000 } }, { columns: 80, rows: 24 }),
     );
     expect(text).toContain("NO DATA for 65 s: cannot be reached");
     expect(text).toContain("calls 820/s");
-    expect(plainText(screenOf({ url: "u", figures: null, away: null }, { columns: 80, rows: 24 }))).toContain(
+    expect(plainText(screenOf({ url: "u", figures: null, offline: null }, { columns: 80, rows: 24 }))).toContain(
       "reading",
     );
   });

@@ -86,7 +86,7 @@ async function examples(): Promise<ReadonlyMap<string, object>> {
       () => ({ tokens: new Map([[TOKEN.id, TOKEN]]), webhooks: { ...NO_WEBHOOKS, size: 1 } }),
       { now: () => nowMs },
     );
-    watch.look();
+    watch.check();
     watch.close();
   }
   const file = join(folder, "db");

@@ -74,12 +74,12 @@ class Gateway {
   /** `isFirst`: of the look that it began with. */
   async look(isFirst = false): Promise<void> {
     if (this.#world.table.isAway) {
-      if (!isFirst) await this.watch.look();
+      if (!isFirst) await this.watch.check();
       return;
     }
     const before = this.told.length;
     if (isFirst) await Bun.sleep(0);
-    else await this.watch.look();
+    else await this.watch.check();
     const rows = new Map([...this.#world.table.rows].filter(([id]) => id !== this.#id));
     this.looks.push({ nowMs: this.#world.nowMs, own: this.file, rows });
     const alive = this.aliveAt(this.looks.length - 1);

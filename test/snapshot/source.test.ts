@@ -133,7 +133,7 @@ describe("the store", () => {
     (answerFirst as (identities: Identities) => void)({ ...EMPTY, tokens: [token("older")] });
     await source.reload();
     expect([...source.current().tokens.keys()]).toEqual(["newer"]);
-    expect(source.storeStanding().problems).toEqual([]);
+    expect(source.storeStatus().problems).toEqual([]);
   });
 
   test("a listener that fails is reported as itself, the new snapshot is in use, and the other listeners get it", async () => {

@@ -69,7 +69,7 @@ describe("selection", () => {
 
   test("[d1.2] route and model: the model has to be one of the route's targets, and is tried first", async () => {
     expect(await served({ route: "chat", model: MODELS.gemini })).toBe("chat gemini:gemini-2.5-flash");
-    const { route, asked } = resolve({ route: "chat", model: "anthropic/claude-sonnet-4-5" });
+    const { route, requested: asked } = resolve({ route: "chat", model: "anthropic/claude-sonnet-4-5" });
     expect([route.name, asked!.name, route.targets.length]).toEqual(["chat", "anthropic:claude-sonnet-4-5", 3]);
     const externalClients = await ask(gateway, { route: "chat", model: "openai:gpt-4o-mini" });
     expect([externalClients.outcome, externalClients.wire]).toEqual(["400 model_not_in_route model", null]);
@@ -123,7 +123,7 @@ describe("selection", () => {
     expect(await served({ model: "chat" })).toBe("chat openai:gpt-4o");
     expect(await served({ model: "groq.fast_1-x" })).toBe("groq.fast_1-x groq:llama/deep:1");
     expect(await served({ model: "chat", route: "chat" })).toBe("chat openai:gpt-4o");
-    expect(resolve({ model: "chat" }).asked).toBeNull();
+    expect(resolve({ model: "chat" }).requested).toBeNull();
   });
 
   test("[d1.3] / in place of the first : is the same, and what follows may hold both", async () => {
@@ -201,7 +201,7 @@ describe("model_list", () => {
       { ...entry("gemini:fourth"), order: 2, weight: null },
       { model_name: "slow", params: { model: "openai:never" } },
     ];
-    const { route, asked } = resolve({ model: "fast", model_list });
+    const { route, requested: asked } = resolve({ model: "fast", model_list });
     expect([route.name, route.strategy, asked]).toEqual(["direct", "priority", null]);
     expect(route.targets.map(({ name, order }) => [name, order])).toEqual([
       ["anthropic:first", 0],

@@ -49,14 +49,14 @@ export function shortageOffline(
   { leaseLifeMs }: Timings,
 ): Shortage | null {
   const storeMs = storeNowMs(channel, now);
-  const wanted = new Map<ReplicaAccount, number>();
+  const needed = new Map<ReplicaAccount, number>();
   for (const [index, need] of needs.entries()) {
     const account = accounts[index]!;
     const { onStoreFailure } = need.account.rule;
     if (need.force || onStoreFailure === "open") continue;
     if (onStoreFailure === "closed") return shortageOf(need, account, account.used - account.idle, null, true);
-    const before = wanted.get(account) ?? 0;
-    wanted.set(account, before + need.units);
+    const before = needed.get(account) ?? 0;
+    needed.set(account, before + need.units);
     if (before + need.units <= localRoom(account, channel, storeMs, leaseLifeMs)) continue;
     const isEver = need.units <= account.limit && account.kind !== "total";
     return shortageOf(

@@ -199,7 +199,7 @@ function openDeadReplicaReports({
     if (folder === null || isBusy) return;
     isBusy = true;
     const nowMs = clock.monotonic();
-    const look = async (): Promise<void> => {
+    const check = async (): Promise<void> => {
       for (const found of findJournals(folder, id)) {
         const before = seen.get(found.replica);
         if (before === undefined || before.beat !== found.beat)
@@ -208,7 +208,7 @@ function openDeadReplicaReports({
         else if (nowMs - before.atMs >= DEAD_AFTER_MS) await report(found).catch(() => {});
       }
     };
-    look()
+    check()
       .catch(onFault)
       .finally(() => (isBusy = false));
   };

@@ -170,9 +170,9 @@ export class CallPolicies {
    * rules are evaluated.
    */
   at(target: PolicyTarget, request: ChatRequest): Judgement {
-    const asked = request.offered?.asked ?? request;
-    const rules = asked.variant === "client" ? this.#policies.targetRules : this.#policies.all;
-    return this.#judge(rules, asked, target);
+    const requested = request.offered?.requested ?? request;
+    const rules = requested.variant === "client" ? this.#policies.targetRules : this.#policies.all;
+    return this.#judge(rules, requested, target);
   }
 
   /** Returns the request as a target may receive it or, without one, as every target may. Throws `policy_violation`. */

@@ -58,7 +58,7 @@ function withModel(request: ChatRequest, model: string | null, route: string | n
     ...request,
     variant: "entry",
     options: { ...request.options, model, route, fallbacks: [], modelList: null },
-    offered: offered === null ? null : { ...offered, asked: withModel(offered.asked, model, route) },
+    offered: offered === null ? null : { ...offered, requested: withModel(offered.requested, model, route) },
   };
 }
 
@@ -259,7 +259,10 @@ function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean)
   };
   return request.offered === null
     ? fresh
-    : withOfferedTools(fresh, { ...request.offered, asked: merged(request.offered.asked, added, keepsEndpoint) });
+    : withOfferedTools(fresh, {
+        ...request.offered,
+        requested: merged(request.offered.requested, added, keepsEndpoint),
+      });
 }
 
 /**

@@ -168,9 +168,9 @@ function* guardedBatch(
   chunks: readonly ChatChunk[],
   isEnd: boolean,
   spentMs: () => number,
-  told: (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean) => ChunksReply,
+  reported: (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean) => ChunksReply,
 ): Generator<void, ChunksReply> {
-  if (stream.guarded === null) return told(chunks, null, true);
+  if (stream.guarded === null) return reported(chunks, null, true);
   const { guarded, guards, longest } = stream;
   const shown: ChatChunk[] = [];
   for (const [index, chunk] of chunks.entries()) {
@@ -181,11 +181,11 @@ function* guardedBatch(
         continue;
       }
       const blocked = guards.findIndex(({ mode, guard }) => mode === "enforce" && guard.onError === "block");
-      if (blocked >= 0) return told([], blocked, true);
+      if (blocked >= 0) return reported([], blocked, true);
     }
     if (spentMs() < GUARD_CLOCK_MS) continue;
     stream.guarded = null;
-    return told([...shown, ...guarded.abandon(), ...chunks.slice(index + 1)], null, true);
+    return reported([...shown, ...guarded.abandon(), ...chunks.slice(index + 1)], null, true);
   }
-  return told(isEnd ? [...shown, ...guarded.end()] : shown, null, false);
+  return reported(isEnd ? [...shown, ...guarded.end()] : shown, null, false);
 }

@@ -141,7 +141,7 @@ export function prepare(
   degradeTo: readonly string[] = [],
 ): Prepared {
   requireNoHeaders(sent, principal.restrictions);
-  const { route, asked: requested } = resolveRoute(sent.options, call.snapshot, principal);
+  const { route, requested } = resolveRoute(sent.options, call.snapshot, principal);
   const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]) };
   const serving = servingOf(preparing, route, sent, {
     variant: "",
@@ -289,7 +289,7 @@ function entryStages(preparing: Preparing, serving: Serving, entry: Entry, from:
     principal,
   } = preparing;
   const request = requestForEntry(serving.request, entry);
-  const { route, asked: requested } = resolveRoute(
+  const { route, requested } = resolveRoute(
     { route: entry.route, model: entry.model, modelList: null },
     snapshot,
     principal,

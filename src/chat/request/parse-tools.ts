@@ -1,5 +1,5 @@
 // The rules of `tools`, `tool_choice` and `response_format` (promises 5.5 and 5.7).
-import type { AskedToolServer, ChatRequest, VendorForm } from "../../core/chat.ts";
+import type { RequestedToolServer, ChatRequest, VendorForm } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { functionDefinition, functionName, invalid } from "../../core/params.ts";
 import { checkedHeaders } from "../fit/caller-headers.ts";
@@ -37,7 +37,7 @@ export function parseTools(tools: readonly JsonObject[], forms: VendorForm[]): v
   });
 }
 
-export function parseToolChoice(choice: Json, toolServers: readonly AskedToolServer[], forms: VendorForm[]): void {
+export function parseToolChoice(choice: Json, toolServers: readonly RequestedToolServer[], forms: VendorForm[]): void {
   if (typeof choice === "string") {
     if (CHOICES.has(choice)) return;
     forms.push({
@@ -75,7 +75,7 @@ export function parseToolChoice(choice: Json, toolServers: readonly AskedToolSer
 }
 
 /** Checks the choice of one tool of a tool server, as OpenAI names it in its responses operation. */
-function parseMcpChoice(choice: JsonObject, toolServers: readonly AskedToolServer[]): void {
+function parseMcpChoice(choice: JsonObject, toolServers: readonly RequestedToolServer[]): void {
   const label = choice["server_label"];
   if (!toolServers.some((server) => server.label === label))
     throw invalid("tool_choice.server_label", "the server_label of a tool server in tools", label);

@@ -3,7 +3,7 @@
 // understands.
 import { requestOfText } from "../../core/request-source.ts";
 import { rateOfToken } from "../../accounting/price.ts";
-import type { AskedToolServer, CallOptions, ChatParams, ChatRequest } from "../../core/chat.ts";
+import type { RequestedToolServer, CallOptions, ChatParams, ChatRequest } from "../../core/chat.ts";
 import { type BodyBounds, LEAST_BODY_BOUNDS } from "../../core/body-bounds.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Permission } from "../../core/identity.ts";
@@ -141,7 +141,7 @@ function classify(body: JsonObject): Classified {
 }
 
 /** Checks and applies the rules that connect parameters (promises 5.3 and 5.5). */
-function checkParams(common: Readonly<Record<string, Json>>, toolServers: readonly AskedToolServer[]): ChatParams {
+function checkParams(common: Readonly<Record<string, Json>>, toolServers: readonly RequestedToolServer[]): ChatParams {
   const params: Record<string, Json> = { ...common };
   for (const name of BOUNDS) if (params[name] === -1) delete params[name];
   const { max_tokens: bound, max_completion_tokens: completionBound } = params;
@@ -179,7 +179,7 @@ function readOptions(
   gateway: Readonly<Record<string, Json>>,
   common: Readonly<Record<string, Json>>,
   extra: JsonObject,
-  toolServers: readonly AskedToolServer[],
+  toolServers: readonly RequestedToolServer[],
   legacyFunctions: boolean,
 ): CallOptions {
   const text = (name: string): string | null => (gateway[name] as string | undefined) ?? null;
@@ -234,7 +234,7 @@ function neededPermissions(
   gateway: Readonly<Record<string, Json>>,
   common: Readonly<Record<string, Json>>,
   extra: JsonObject,
-  toolServers: readonly AskedToolServer[],
+  toolServers: readonly RequestedToolServer[],
 ): ReadonlyMap<Permission, string> {
   const first =
     BYO_FIELDS.find((name) => gateway[name] !== undefined || common[name] !== undefined) ??
@@ -243,7 +243,7 @@ function neededPermissions(
   return first === undefined ? NO_NEEDS : new Map([["byo_endpoint", first]]);
 }
 
-function broughtField(toolServers: readonly AskedToolServer[]): string | undefined {
+function broughtField(toolServers: readonly RequestedToolServer[]): string | undefined {
   const bringing = toolServers.find(({ url, headers }) => url !== null || Object.keys(headers).length > 0);
   return bringing && `${bringing.path}.${bringing.url === null ? "headers" : "server_url"}`;
 }

@@ -133,10 +133,10 @@ export function isWholeCall({ name, argumentText }: CallState): boolean {
 }
 
 /** `taken` holds the ids of the stream so far, because no two calls may share one. */
-export function uniqueCallId(call: CallState, fallbackId: string, taken: Set<string>): string {
-  const wanted = call.sourceId ?? fallbackId;
-  const id = taken.has(wanted) ? `${wanted}_${fallbackId}` : wanted;
-  taken.add(id);
+export function uniqueCallId(call: CallState, fallbackId: string, accepted: Set<string>): string {
+  const needed = call.sourceId ?? fallbackId;
+  const id = accepted.has(needed) ? `${needed}_${fallbackId}` : needed;
+  accepted.add(id);
   return id;
 }
 

@@ -191,8 +191,8 @@ export class RoundAccumulator {
    * Returns an id that no other call of the answer has. `index` is the call's place in the round; it is appended if a
    * model uses an id twice in one round, as in non-streaming answers.
    */
-  callId(wanted: string, index: number): string {
-    const id = this.#ownIds.has(wanted) ? `${wanted}_${index}` : wanted;
+  callId(needed: string, index: number): string {
+    const id = this.#ownIds.has(needed) ? `${needed}_${index}` : needed;
     this.#ownIds.add(id);
     let unique = id;
     for (let number = this.round; this.callIds.has(unique); number++) unique = `${id}_${number}`;

@@ -31,9 +31,9 @@ export function offeredNames(
   const counts = new Map<string, number>();
   for (const name of plain) counts.set(name, (counts.get(name) ?? 0) + 1);
   const names = new Map<string, string>();
-  const taken = new Set<string>();
+  const accepted = new Set<string>();
   const isPlain = (name: string): boolean => FUNCTION_NAME.test(name) && counts.get(name) === 1;
-  for (const name of plain) if (isPlain(name)) taken.add(name);
+  for (const name of plain) if (isPlain(name)) accepted.add(name);
   for (const [index, { label, tool }] of tools.entries()) {
     const place = toolPlace(label, tool);
     if (isPlain(plain[index]!)) {
@@ -45,8 +45,8 @@ export function offeredNames(
       (length) =>
         `${plain[index]!.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, MAX_NAME - 1 - length)}_${hash.slice(0, length)}`,
     );
-    const name = shortened.find((one) => !taken.has(one)) ?? hash;
-    taken.add(name);
+    const name = shortened.find((one) => !accepted.has(one)) ?? hash;
+    accepted.add(name);
     names.set(place, name);
   }
   return names;
@@ -113,16 +113,16 @@ function placeOfFunction({ source: { members }, options }: ChatRequest, own: num
 
 /** A forced choice applies to the first round only, because otherwise the model could never answer. */
 export function withChoice(params: ChatParams, { choice, names }: OfferedTools): ChatParams {
-  const { tool_choice: asked, ...others } = params;
+  const { tool_choice: requested, ...others } = params;
   // some providers refuse a tool choice without tools
   if (choice === "none") return params.tools === undefined ? others : { ...params, tool_choice: "none" };
-  if (asked === undefined || asked === "none" || asked === "auto") return params;
+  if (requested === undefined || requested === "none" || requested === "auto") return params;
   if (choice === "asked")
-    return isObject(asked) && asked["type"] === "mcp"
-      ? { ...params, tool_choice: { type: "function", function: { name: namedChoice(asked, names) } } }
+    return isObject(requested) && requested["type"] === "mcp"
+      ? { ...params, tool_choice: { type: "function", function: { name: namedChoice(requested, names) } } }
       : params;
-  if (isObject(asked) && isObject(asked["allowed_tools"]))
-    return { ...params, tool_choice: { ...asked, allowed_tools: { ...asked["allowed_tools"], mode: "auto" } } };
+  if (isObject(requested) && isObject(requested["allowed_tools"]))
+    return { ...params, tool_choice: { ...requested, allowed_tools: { ...requested["allowed_tools"], mode: "auto" } } };
   return others;
 }
 

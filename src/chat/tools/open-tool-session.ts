@@ -1,12 +1,19 @@
 // Opens the tool session of a call (promises 10.1 to 10.3): finds the tool servers, lists their tools, offers them as
 // functions, and collects the calls that the client has approved.
 import { withMembers } from "../../core/request-source.ts";
-import type { AskedToolServer, ChatRequest, FunctionTool, Message, ToolCall, UnansweredCall } from "../../core/chat.ts";
+import type {
+  RequestedToolServer,
+  ChatRequest,
+  FunctionTool,
+  Message,
+  ToolCall,
+  UnansweredCall,
+} from "../../core/chat.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { isObject } from "../../core/json.ts";
 import type { ToolApproval, ToolDefinition, ToolServer } from "../../core/tool.ts";
-import { toolServerFor } from "./asked-tool-server.ts";
+import { toolServerFor } from "./requested-tool-server.ts";
 import { offeredFunction, offeredNames, toolPlace, withChoice, withOfferedTools } from "./offered-tools.ts";
 import { type OfferedTool, type ResultsSoFar, runTool, type ToolCaller } from "./run-tool.ts";
 import { unansweredCalls, withOutcomes } from "./tool-turns.ts";
@@ -29,20 +36,25 @@ export function openToolSession(
 }
 
 async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): Promise<ToolSession> {
-  const servers = sent.options.toolServers.map((asked) => ({
-    asked,
-    server: toolServerFor(asked, principal, call.snapshot.toolServers),
+  const servers = sent.options.toolServers.map((requested) => ({
+    requested,
+    server: toolServerFor(requested, principal, call.snapshot.toolServers),
   }));
   const listings = await call.clock.waiting(
-    Promise.all(servers.map(({ asked, server }) => listed(asked, server, call))),
+    Promise.all(servers.map(({ requested, server }) => listed(requested, server, call))),
   );
   const { tools, functions, warnings } = offer(listings);
   if (tools.size === 0) requireSomeAnswer(listings);
   const names = new Map([...tools].map(([name, { server, tool }]) => [toolPlace(server.label, tool.name), name]));
   const maxRounds = sent.options.maxToolRounds ?? DEFAULT_ROUNDS;
   // with a maximum of one round, the first round is also the last, in which tools cannot be called
-  const asked = withOfferedTools(sent, { asked: sent, functions, names, choice: maxRounds === 1 ? "none" : "asked" });
-  const request = warnings.length === 0 ? asked : { ...asked, warnings: [...asked.warnings, ...warnings] };
+  const requested = withOfferedTools(sent, {
+    requested: sent,
+    functions,
+    names,
+    choice: maxRounds === 1 ? "none" : "asked",
+  });
+  const request = warnings.length === 0 ? requested : { ...requested, warnings: [...requested.warnings, ...warnings] };
   const own = new Set(
     (sent.params.tools ?? []).flatMap((tool) =>
       isObject(tool["function"]) && typeof tool["function"]["name"] === "string" ? [tool["function"]["name"]] : [],
@@ -84,7 +96,7 @@ function nextRound(
 }
 
 interface Listing {
-  readonly asked: AskedToolServer;
+  readonly requested: RequestedToolServer;
   readonly server: ToolServer;
   /** The tools that the request allows. */
   readonly tools: readonly ToolDefinition[];
@@ -92,21 +104,26 @@ interface Listing {
 }
 
 /** Lists the tools of a server. A failing server is reported, and the other servers are used (promise 10.4). */
-async function listed(asked: AskedToolServer, server: ToolServer, { context, signal }: ToolCaller): Promise<Listing> {
+async function listed(
+  requested: RequestedToolServer,
+  server: ToolServer,
+  { context, signal }: ToolCaller,
+): Promise<Listing> {
   try {
     const all = await context.toolServers.list(server, signal);
-    const { allowedTools } = asked;
+    const { allowedTools } = requested;
     const allowed = allowedTools === null ? all : all.filter(({ name }) => allowedTools.includes(name));
     // a server may list a name twice; the first one counts
     const names = new Set<string>();
     const tools = allowed.filter(({ name }) => !names.has(name) && names.add(name));
-    return { asked, server, tools, failure: null };
+    return { requested, server, tools, failure: null };
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
     const error = asGatewayError(thrown);
-    if (error.code === "address_not_allowed" && asked.url !== null) throw error.atField(`${asked.path}.server_url`);
+    if (error.code === "address_not_allowed" && requested.url !== null)
+      throw error.atField(`${requested.path}.server_url`);
     if (error.code === "internal_error") throw thrown;
-    return { asked, server, tools: [], failure: error };
+    return { requested, server, tools: [], failure: error };
   }
 }
 
@@ -126,7 +143,7 @@ function requireSomeAnswer(listings: readonly Listing[]): void {
     "tool_server_failed",
     `Could not list the tools of ${failed.length === 1 ? "the tool server" : "the tool servers"} ${labels}.${reason}`,
     {
-      param: `${first.asked.path}.server_label`,
+      param: `${first.requested.path}.server_label`,
       detail: `${message}${detail === null ? "" : ` ${detail}`}`,
       cause: first.failure,
     },
@@ -143,11 +160,11 @@ interface Offer {
 function offer(listings: readonly Listing[]): Offer {
   let warnings: readonly string[] = [];
   if (listings.some(({ failure }) => failure !== null)) warnings = [...warnings, "tool_server_failed"];
-  const all = listings.flatMap(({ asked, server, tools }) => tools.map((tool) => ({ asked, server, tool })));
+  const all = listings.flatMap(({ requested, server, tools }) => tools.map((tool) => ({ requested, server, tool })));
   if (
     listings.some(
-      ({ asked, tools, failure }) =>
-        failure === null && asked.allowedTools?.some((name) => !tools.some((tool) => tool.name === name)) === true,
+      ({ requested, tools, failure }) =>
+        failure === null && requested.allowedTools?.some((name) => !tools.some((tool) => tool.name === name)) === true,
     )
   )
     warnings = [...warnings, "allowed_tool_not_found"];
@@ -155,14 +172,14 @@ function offer(listings: readonly Listing[]): Offer {
   const tools = new Map<string, OfferedTool>();
   const functions: FunctionTool[] = [];
   let isWhole = true;
-  for (const { asked, server, tool } of all) {
+  for (const { requested, server, tool } of all) {
     const name = names.get(toolPlace(server.label, tool.name))!;
     const offered = offeredFunction(tool, name);
     if (offered === null || functions.length === MAX_TOOLS) {
       isWhole = false;
       continue;
     }
-    tools.set(name, { name, server, tool, needsApproval: needsApproval(asked.approval, server, tool.name, name) });
+    tools.set(name, { name, server, tool, needsApproval: needsApproval(requested.approval, server, tool.name, name) });
     functions.push(offered);
   }
   if (!isWhole) warnings = [...warnings, "tool_left_out"];
@@ -224,10 +241,10 @@ function approvedCalls(
   return approved;
 }
 
-function sessionServer({ asked, server, failure }: Listing, offered: Offer["tools"]): SessionServer {
+function sessionServer({ requested, server, failure }: Listing, offered: Offer["tools"]): SessionServer {
   return {
     label: server.label,
-    isRegistered: asked.url === null,
+    isRegistered: requested.url === null,
     failure: failure?.code ?? null,
     tools: [...offered.values()].flatMap(({ name, tool, server: { label }, needsApproval: needs }) =>
       label === server.label ? [{ tool: tool.name, name, needsApproval: needs }] : [],

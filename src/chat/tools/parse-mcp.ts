@@ -1,6 +1,6 @@
 // Parses the entries of `tools` that are tool servers (promise 10.1): the server, its allowed tools, and which of them
 // need the client's approval. The format is that of https://platform.openai.com/docs/guides/tools-connectors-mcp
-import type { AskedToolServer } from "../../core/chat.ts";
+import type { RequestedToolServer } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
@@ -28,15 +28,15 @@ const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({});
 export const isToolServer = (tool: Json | undefined): tool is JsonObject => isObject(tool) && tool["type"] === "mcp";
 
 /** Throws `invalid_request` or `header_not_allowed` with the path. */
-export function parseToolServers(tools: readonly Json[]): readonly AskedToolServer[] {
-  const found: AskedToolServer[] = [];
+export function parseToolServers(tools: readonly Json[]): readonly RequestedToolServer[] {
+  const found: RequestedToolServer[] = [];
   tools.forEach((tool, index) => {
     if (isToolServer(tool)) found.push(parseToolServer(tool, `tools[${index}]`, found));
   });
   return found;
 }
 
-function parseToolServer(tool: JsonObject, path: string, before: readonly AskedToolServer[]): AskedToolServer {
+function parseToolServer(tool: JsonObject, path: string, before: readonly RequestedToolServer[]): RequestedToolServer {
   for (const name of Object.keys(tool))
     if (!(MEMBERS as readonly string[]).includes(name) && tool[name] !== null)
       throw new GatewayError(

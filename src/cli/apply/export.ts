@@ -45,7 +45,7 @@ const IN_PROJECT: readonly Kind[] = [
 
 export async function exportDocuments(flags: ExportFlags, environment: Environment): Promise<void> {
   const client = openAdminClient(flags, environment);
-  const found = await asked(client, flags);
+  const found = await requested(client, flags);
   const all = found
     .filter(({ origin, kind, spec }) => origin === "store" && (kind !== "settings" || Object.keys(spec).length > 0))
     .toSorted((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
@@ -55,7 +55,7 @@ export async function exportDocuments(flags: ExportFlags, environment: Environme
   for (const one of documents) printLine(`---\n${stringify(one).trimEnd()}`);
 }
 
-async function asked(
+async function requested(
   client: AdminClient,
   { project, tenant = DEFAULT_TENANT, all }: ExportFlags,
 ): Promise<readonly ActualState[]> {

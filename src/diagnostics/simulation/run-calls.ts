@@ -258,7 +258,7 @@ function send(running: Running, one: Live, { resolved }: ReadyTarget): void {
   const nowMs = queue.nowMs();
   health.called(upstream, nowMs);
   one.probe = health.begin(key, route.breaker, nowMs);
-  watch.look(key, nowMs, one.probe);
+  watch.check(key, nowMs, one.probe);
   const course = courses.of(resolved, target.name, call.isStream, nowMs);
   one.course = course;
   trace.startedMs = nowMs;
@@ -315,7 +315,7 @@ function content(running: Running, one: Live): void {
   running.winner = one;
   one.undoHedge();
   health.answering(key, route.breaker, queue.nowMs(), queue.nowMs() - trace.startedMs, one.probe);
-  watch.look(key, queue.nowMs());
+  watch.check(key, queue.nowMs());
   for (const other of live) if (other !== one) settle(running, other, "cancelled", null);
 }
 
@@ -388,7 +388,7 @@ function settle(
     probe,
     ...(limitedMs !== null && { retryAfterMs: limitedMs }),
   });
-  watch.look(key, queue.nowMs());
+  watch.check(key, queue.nowMs());
   if (target.maxConcurrency !== null) concurrency.leave(key);
 }
 

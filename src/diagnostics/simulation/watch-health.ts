@@ -12,7 +12,7 @@ export interface HealthEvent {
 
 export interface HealthWatch {
   /** Called after every change. `probe` is the value that `begin` returned. */
-  look(key: string, nowMs: number, probe?: number): void;
+  check(key: string, nowMs: number, probe?: number): void;
   readonly events: readonly HealthEvent[];
 }
 
@@ -26,7 +26,7 @@ export function watchHealth(health: Health): HealthWatch {
   const standings = new Map<string, Standing>();
   return {
     events,
-    look(key, nowMs, probe = 0) {
+    check(key, nowMs, probe = 0) {
       const now = health.snapshot(nowMs).find((each) => each.key === key);
       if (now === undefined) return;
       const before = standings.get(key) ?? { isTripped: false, untilMs: Number.NEGATIVE_INFINITY };

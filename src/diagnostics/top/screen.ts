@@ -13,7 +13,7 @@ export interface View {
   /** `null` until the gateway has been read twice. */
   readonly figures: Figures | null;
   /** Why the gateway cannot be read, and for how long; `null` when it can. */
-  readonly away: { readonly message: string; readonly forMs: number } | null;
+  readonly offline: { readonly message: string; readonly forMs: number } | null;
 }
 
 export type Paint = "head" | "title" | "bad" | "warn" | "plain";
@@ -45,9 +45,11 @@ export function plainText(lines: readonly Line[]): string {
     .join("\n");
 }
 
-function headLines({ url, figures, away }: View): readonly Line[] {
+function headLines({ url, figures, offline }: View): readonly Line[] {
   if (figures === null)
-    return [[piece(`dragoman  ${url}  `, "head"), away === null ? piece("reading...") : piece(awayText(away), "bad")]];
+    return [
+      [piece(`dragoman  ${url}  `, "head"), offline === null ? piece("reading...") : piece(awayText(offline), "bad")],
+    ];
   const {
     version,
     status,
@@ -60,8 +62,8 @@ function headLines({ url, figures, away }: View): readonly Line[] {
     cost_usd_per_hour: cost,
   } = figures;
   const standing =
-    away !== null
-      ? piece(awayText(away), "bad")
+    offline !== null
+      ? piece(awayText(offline), "bad")
       : status === "ready"
         ? piece(`ready, up ${spanOf(uptime)}`)
         : piece(`${status}: ${reason ?? ""}`, "bad");
@@ -94,11 +96,11 @@ function awayText({ message, forMs }: { readonly message: string; readonly forMs
 /** What calls depend on: that all of it works, or what does not. */
 function dependencies({ database, limit_store: limitStore, ledger }: Figures): readonly Piece[] {
   const reached = Number(field(database, "reached_ms_ago") ?? 0);
-  const away = field(limitStore, "away_for_ms");
+  const offline = field(limitStore, "away_for_ms");
   const lost = Number(field(ledger, "lost_rows") ?? 0);
   const faults = [
     ...(reached > 5000 ? [`database unreachable for ${spanOf(reached / 1000)}`] : []),
-    ...(typeof away === "number" ? [`limit store unreachable for ${spanOf(away / 1000)}`] : []),
+    ...(typeof offline === "number" ? [`limit store unreachable for ${spanOf(offline / 1000)}`] : []),
     ...(field(ledger, "writable") === false ? ["LEDGER NOT WRITABLE"] : []),
     ...(lost > 0 ? [`${lost} rows lost`] : []),
   ];

@@ -16,7 +16,7 @@ const MAX_DEPTH = 32;
 /** Enough for any valid document, with lists of a thousand entries each. */
 const MAX_VALUES = 50_000;
 const MAX_MEMBERS = 5000;
-const MAX_TOLD = 20;
+const MAX_LISTED = 20;
 
 export interface JsonBody {
   readonly text: string;
@@ -87,7 +87,7 @@ export interface Problem {
 
 /** Requires at least one problem. */
 export function problemsError(problems: readonly Problem[]): GatewayError {
-  const shown = problems.slice(0, MAX_TOLD).map(({ path, message }) => ({ param: formatPath(path), message }));
+  const shown = problems.slice(0, MAX_LISTED).map(({ path, message }) => ({ param: formatPath(path), message }));
   const [first] = shown as [(typeof shown)[number]];
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more: error.metadata.problems)` : "";
   return new GatewayError(

@@ -32,8 +32,8 @@ const dollars = z
   .regex(/^\d{1,6}(\.\d{1,9})?$/, 'expected dollars such as "0.25"')
   .transform((text) => Math.round(Number(text) * 1e9))
   .optional();
-const MAX_WORDS = MAX_TAG - 8;
-const shortText = z.string().min(1).max(MAX_WORDS).optional();
+const MAX_TEXT_CHARACTERS = MAX_TAG - 8;
+const shortText = z.string().min(1).max(MAX_TEXT_CHARACTERS).optional();
 
 /** Pairs such as `team=search&session=s1`, encoded as a query inside the query. */
 const metadata = z
@@ -42,7 +42,7 @@ const metadata = z
   .max(2000)
   .transform((text) => [...new URLSearchParams(text)].map(([name, value]) => `${name}=${value}`))
   .refine(
-    (pairs) => pairs.length >= 1 && pairs.length <= 16 && pairs.every((pair) => pair.length <= MAX_WORDS),
+    (pairs) => pairs.length >= 1 && pairs.length <= 16 && pairs.every((pair) => pair.length <= MAX_TEXT_CHARACTERS),
     "expected up to 16 pairs such as team=search, separated by &",
   )
   .optional()

@@ -14,7 +14,7 @@ import type { Reader } from "../../store/reader.ts";
 import type { DocumentDependencies } from "./document-rule.ts";
 
 const PAGE = 1000;
-const MAX_TOLD = 20;
+const MAX_LISTED = 20;
 
 /** All resources of a tenant that refer to others or are referred to. */
 export interface Naming {
@@ -192,7 +192,7 @@ export async function requireUnreferenced(
     `The ${kind} ${name ?? id} is in use by ${who.slice(0, 3).join(", ")}${more}: change or remove that first.`,
     {
       metadata: {
-        referred_by: left.slice(0, MAX_TOLD).map((one) => ({
+        referred_by: left.slice(0, MAX_LISTED).map((one) => ({
           kind: one.kind,
           name: one.name,
           tenant_id: tenantId,

@@ -20,7 +20,7 @@ interface Mistake {
   readonly message: string;
 }
 
-const MAX_TOLD = 20;
+const MAX_LISTED = 20;
 /** The references of these kinds are checked for all restored resources together. */
 const NAMING: ReadonlySet<ConfiguredKind> = new Set(["route", "budget"]);
 
@@ -45,7 +45,7 @@ export async function goBack(
   if (first === undefined) return changes;
   const more = mistakes.length > 1 ? ` (and ${mistakes.length - 1} more: error.metadata.problems)` : "";
   throw new GatewayError("conflict", `Version ${version} is not valid any more: ${first.message}${more}`, {
-    metadata: { problems: mistakes.slice(0, MAX_TOLD).map(({ param, message }) => ({ param, message })) },
+    metadata: { problems: mistakes.slice(0, MAX_LISTED).map(({ param, message }) => ({ param, message })) },
   });
 }
 

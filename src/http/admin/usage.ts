@@ -104,10 +104,10 @@ const callsQuery = z.strictObject({
 /**
  * Sums are stored by the hour, and those of end users by the day. Throws `invalid_request`, which names the parameter.
  */
-function requireWhole(by: readonly UsageDimension[], asked: Filters): void {
-  const isOfUsers = asked.end_user !== undefined || by.includes("end_user");
+function requireWhole(by: readonly UsageDimension[], requested: Filters): void {
+  const isOfUsers = requested.end_user !== undefined || by.includes("end_user");
   for (const name of ["from", "to"] as const)
-    if ((asked[name] ?? 0) % (isOfUsers ? DAY_MS : HOUR_MS) !== 0)
+    if ((requested[name] ?? 0) % (isOfUsers ? DAY_MS : HOUR_MS) !== 0)
       throw new GatewayError(
         "invalid_request",
         `${name} has to be ${isOfUsers ? "a full day for sums of end users" : "a full hour"}, in UTC.`,

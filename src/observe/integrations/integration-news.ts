@@ -10,7 +10,7 @@ export interface IntegrationNewsReporter {
 
 const PAUSE_MS = 60_000;
 /** Bounds messages that come from an operator's module. Characters. */
-const MAX_WORDS = 1024;
+const MAX_TEXT_CHARACTERS = 1024;
 
 export function integrationNews(
   log: Pick<Log, "info" | "warn">,
@@ -27,7 +27,7 @@ export function integrationNews(
     if (message === null || isTold) return;
     isTold = true;
     quietUntilMs = clock.monotonic() + PAUSE_MS;
-    log.warn({ ...fields, error_detail: message.slice(0, MAX_WORDS) }, "deliveries to an integration fail");
+    log.warn({ ...fields, error_detail: message.slice(0, MAX_TEXT_CHARACTERS) }, "deliveries to an integration fail");
   };
   return {
     failing(why) {

@@ -126,7 +126,7 @@ function openQueues(
       take(handed) {
         const line = parsed.of(handed, integrations.length);
         counting?.count(line);
-        queue.add({ units: line.units, value: () => line.taken(settings.content) });
+        queue.add({ units: line.units, value: () => line.accepted(settings.content) });
       },
       async end(ms) {
         await Promise.all([queue.end(ms), counting?.end(ms)]);

@@ -66,7 +66,7 @@ interface Group {
 }
 
 const SINKS_HANG_MS = 15_000;
-const MAX_WORDS = 1024;
+const MAX_TEXT_CHARACTERS = 1024;
 /** UTF-16 units of one call's content; longer content is omitted. */
 const MAX_CONTENT = 4 * 1024 * 1024;
 
@@ -137,7 +137,7 @@ function groupOf(
   };
   const onLost = (why: string): void =>
     log.warn(
-      { integrations: integrations.map(({ name }) => name), error_detail: why.slice(0, MAX_WORDS) },
+      { integrations: integrations.map(({ name }) => name), error_detail: why.slice(0, MAX_TEXT_CHARACTERS) },
       "the thread of integrations ended and is restarted",
     );
   const thread = new IntegrationThread({

@@ -89,7 +89,7 @@ export function openEvents(options: EventsOptions): OpenEvents {
   });
   const refusals = refusalEvents(outbox, clock);
   const expiry = watchTokenExpiry(outbox, snapshot, clock);
-  expiry.look();
+  expiry.check();
   const endPruning = everyHour(
     async (isEnding) =>
       dispatcher.isInUse() && pruneInRounds(() => queue.prune(clock.now() - KEPT_DAYS * DAY_MS), isEnding),
@@ -100,7 +100,7 @@ export function openEvents(options: EventsOptions): OpenEvents {
     observer: refusals,
     emit: (event) => outbox.emit(event),
     wake() {
-      expiry.look();
+      expiry.check();
       dispatcher.wake();
     },
     async close(timeoutMs) {

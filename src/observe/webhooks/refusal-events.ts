@@ -60,7 +60,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">): Refusa
     if (now === 0) byTenant.delete(tenantId);
     else byTenant.set(tenantId, now);
   };
-  const tellAll = (): void => {
+  const reportAll = (): void => {
     const nowMs = clock.now();
     for (const [key, tally] of tallies) {
       if (tally.count === 0) {
@@ -121,11 +121,11 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">): Refusa
       tally.emit(1, record.startedAtMs, nowMs, record);
       tally.sinceMs = nowMs;
       if (timer !== null) return;
-      timer = setInterval(tellAll, EVERY_MS);
+      timer = setInterval(reportAll, EVERY_MS);
       timer.unref();
     },
     close() {
-      tellAll();
+      reportAll();
       if (timer !== null) clearInterval(timer);
       timer = null;
     },

@@ -14,7 +14,7 @@ const SOON_MS = 7 * DAY_MS;
 const AFTERWARDS_MS = DAY_MS;
 
 export interface TokenExpiry {
-  look(): void;
+  check(): void;
   close(): void;
 }
 
@@ -28,7 +28,7 @@ export function watchTokenExpiry(
   let nextMs = Number.NEGATIVE_INFINITY;
   let known: Pick<Snapshot, "tokens" | "webhooks"> | null = null;
 
-  const look = (): void => {
+  const check = (): void => {
     const now = snapshot();
     const nowMs = clock.now();
     if (now.webhooks.size === 0 || (now.tokens === known?.tokens && now.webhooks === known.webhooks && nowMs < nextMs))
@@ -48,9 +48,9 @@ export function watchTokenExpiry(
     }
     reported = still;
   };
-  const timer = setInterval(look, EVERY_MS);
+  const timer = setInterval(check, EVERY_MS);
   timer.unref();
-  return { look, close: () => clearInterval(timer) };
+  return { check, close: () => clearInterval(timer) };
 }
 
 /** The event that is due for a token now, and the time at which that changes. */

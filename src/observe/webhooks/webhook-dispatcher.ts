@@ -51,7 +51,7 @@ const POLL_MS = 1000;
 const IDLE_POLL_MS = 60_000;
 const LONGEST_POLL_MS = 30_000;
 /** Events that are turned into deliveries in one step, and the number of deliveries after which the step ends. */
-const SPREAD_AT_ONCE = 100;
+const FAN_OUT_AT_ONCE = 100;
 const DELIVERIES_AT_ONCE = 1000;
 /** Added to the webhook's own timeout, for the work before and after the request. */
 const LEASE_MARGIN_MS = 10_000;
@@ -85,7 +85,7 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
     }
     for (const { webhookId, sinceMs } of slots.inTurn(await queue.due(clock.now()))) await begin(webhookId, sinceMs);
     if (clock.monotonic() - stoodAtMs >= STANDING_EVERY_MS) {
-      await look(options);
+      await check(options);
       stoodAtMs = clock.monotonic();
       slots.forget((id) => webhooks().find(id) !== null);
     }
@@ -131,7 +131,7 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
   };
 }
 
-async function look({ queue, clock, figures }: DispatcherOptions): Promise<void> {
+async function check({ queue, clock, figures }: DispatcherOptions): Promise<void> {
   const { pending, dead, oldestPendingMs } = await queue.status();
   figures.pending = pending;
   figures.deadLetters = dead;
@@ -143,7 +143,7 @@ async function look({ queue, clock, figures }: DispatcherOptions): Promise<void>
  * number, so that due deliveries do not wait for all of many events.
  */
 async function spreadSome({ queue, clock, webhooks, figures }: DispatcherOptions, afterMs: number): Promise<boolean> {
-  const events = await queue.unspread(SPREAD_AT_ONCE);
+  const events = await queue.unspread(FAN_OUT_AT_ONCE);
   const known = webhooks();
   const spreads: AddressedEvent[] = [];
   let deliveries = 0;
@@ -154,7 +154,7 @@ async function spreadSome({ queue, clock, webhooks, figures }: DispatcherOptions
     deliveries += recipients.length;
   }
   if (spreads.length > 0) figures.shedDeliveries += (await queue.spread(spreads, clock.now())).shed;
-  return spreads.length < events.length || events.length === SPREAD_AT_ONCE;
+  return spreads.length < events.length || events.length === FAN_OUT_AT_ONCE;
 }
 
 export function recipientOf({ id, name, tenantId, projectId }: Webhook): Recipient {

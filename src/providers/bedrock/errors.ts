@@ -76,11 +76,11 @@ const BY_TEXT: readonly { readonly under: FailureClass; readonly text: RegExp; r
 
 /** Accepts any body and never throws. `name` is the exception's name when the stream gives it. */
 export function classifyError({ status, body }: ErrorAnswer, name: string | null = null): UpstreamFailure {
-  const told = readError(body);
-  const nativeCode = name ?? told.name;
+  const reported = readError(body);
+  const nativeCode = name ?? reported.name;
   const first =
     (nativeCode === null ? undefined : BY_NAME.get(nativeCode.toLowerCase())) ?? classOfStatus(status, OWN_STATUSES);
-  const message = (told.message ?? describeErrorBody(status, body)).slice(0, JUDGED_CHARACTERS);
+  const message = (reported.message ?? describeErrorBody(status, body)).slice(0, JUDGED_CHARACTERS);
   const refined = BY_TEXT.find((rule) => rule.under === first && rule.text.test(message));
   return { class: refined?.class ?? first, message, param: null, nativeCode };
 }

@@ -77,13 +77,13 @@ function toolPart(part: ContentPart, path: string): JsonObject {
 
 function encodeAssistant(message: Message, path: string, thinks: boolean): JsonObject {
   const calls = message.tool_calls ?? [];
-  const said = encodeContent(
+  const given = encodeContent(
     message,
     (part, at) => (part.type === "thinking" ? part : textPart(part, at)),
     `${path}.content`,
   );
   const refused =
-    typeof message.refusal === "string" && message.refusal !== "" && said.length === 0 ? message.refusal : said;
+    typeof message.refusal === "string" && message.refusal !== "" && given.length === 0 ? message.refusal : given;
   const thought = thoughtOf(message);
   const plan =
     typeof message["tool_plan"] === "string" ? message["tool_plan"] : !thinks && calls.length > 0 ? thought : "";

@@ -14,14 +14,14 @@ export interface VersionedBase {
  */
 export function versionedBase({ baseUrl, settings }: VersionedBase, otherwise: string): string {
   const [, host, version] = /^(.*?)(?:\/(v1(?:alpha|beta)?\d*))?$/s.exec(baseUrl.replace(/\/+$/, ""))!;
-  const asked = settings["api_version"];
-  if (asked !== undefined && !/^v\d[a-z0-9]*$/i.test(asked))
+  const requested = settings["api_version"];
+  if (requested !== undefined && !/^v\d[a-z0-9]*$/i.test(requested))
     throw new GatewayError(
       "invalid_request",
       `api_version must be a version of Google's API, such as "${otherwise}".`,
       { param: "api_version" },
     );
-  return `${host}/${asked ?? version ?? otherwise}`;
+  return `${host}/${requested ?? version ?? otherwise}`;
 }
 
 export const API_VERSION: Pick<ProviderSetting, "name" | "variables" | "field"> = {

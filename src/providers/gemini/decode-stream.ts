@@ -118,8 +118,8 @@ function refusePrompt(stream: Stream, frame: JsonObject): void {
   if (reason === null) return;
   const known = candidateAt(stream, 0);
   known.finish = reason;
-  const { native_finish_message: words, ...ratings } = refusalNotes(frame);
-  known.finishMessage = words === undefined ? {} : { native_finish_message: words };
+  const { native_finish_message: message, ...ratings } = refusalNotes(frame);
+  known.finishMessage = message === undefined ? {} : { native_finish_message: message };
   known.ratings = ratings;
   known.blocked = true;
 }

@@ -165,8 +165,8 @@ function messageOf(
     detail(details, "LocalizedMessage")?.["message"],
     body,
   ];
-  const words = said.find((text) => typeof text === "string" && text.trim() !== "");
-  return (typeof words === "string" ? words : describeErrorBody(answer.status, answer.body)).slice(
+  const message = said.find((text) => typeof text === "string" && text.trim() !== "");
+  return (typeof message === "string" ? message : describeErrorBody(answer.status, answer.body)).slice(
     0,
     JUDGED_CHARACTERS,
   );

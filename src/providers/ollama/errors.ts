@@ -25,9 +25,9 @@ const FIELD = /^(top_logprobs|model|think|format) (?:must|is required)/;
 
 /** Accepts any body and never throws. */
 export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
-  const { message, status: told } = readError(body);
+  const { message, status: reported } = readError(body);
   const text = (message ?? describeErrorBody(status, body)).slice(0, JUDGED_CHARACTERS);
-  const first = classOfStatus(status === 200 ? (told ?? 500) : status);
+  const first = classOfStatus(status === 200 ? (reported ?? 500) : status);
   const refined = BY_TEXT.find((rule) => rule.under.includes(first) && rule.text.test(text));
   return { class: refined?.class ?? first, message: text, param: FIELD.exec(text)?.[1] ?? null, nativeCode: null };
 }

@@ -28,10 +28,10 @@ export function withExtra(
  * Undefined when there are none.
  */
 export function stopWords(
-  asked: string | readonly string[] | undefined,
+  requested: string | readonly string[] | undefined,
   added: readonly string[],
 ): readonly string[] | undefined {
-  const own = (typeof asked === "string" ? [asked] : (asked ?? [])).filter((word) => word !== "");
+  const own = (typeof requested === "string" ? [requested] : (requested ?? [])).filter((word) => word !== "");
   const further = added.filter((word) => !own.includes(word));
   const all = own.length + further.length <= MAX_STOPS ? [...own, ...further] : own;
   return all.length === 0 ? undefined : all;

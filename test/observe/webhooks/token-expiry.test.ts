@@ -35,7 +35,7 @@ function watched(tokens: readonly AccessToken[], webhooks = SOMEBODY) {
     snapshot,
     look: (ms: number) => {
       clock.nowMs = NOW + ms;
-      watch.look();
+      watch.check();
     },
     close: () => watch.close(),
   };

@@ -14,13 +14,13 @@ export type AttributeValue = string | boolean | number | readonly string[] | Dou
 export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 
 /** Texts that callers and providers choose are cut to this length, as in the log. Characters. */
-const MAX_WORDS = 1024;
+const MAX_TEXT_CHARACTERS = 1024;
 
 export function cut(text: string): string;
 export function cut(text: string | null | undefined): string | undefined;
 export function cut(text: string | null | undefined): string | undefined {
   if (text === null || text === undefined) return undefined;
-  return text.length <= MAX_WORDS ? text : text.slice(0, MAX_WORDS);
+  return text.length <= MAX_TEXT_CHARACTERS ? text : text.slice(0, MAX_TEXT_CHARACTERS);
 }
 
 /** A JSON value of the client: unchanged if an attribute can hold it, else as JSON text. */

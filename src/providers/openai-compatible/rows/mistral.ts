@@ -74,13 +74,13 @@ function withThinking(messages: readonly Message[]): readonly Message[] {
     if (message.role !== "assistant" || (content === undefined && reasoning === undefined)) return message;
     const text = content ?? reasoning;
     if (typeof text !== "string" || text === "") return rest;
-    const said: readonly ContentPart[] =
+    const given: readonly ContentPart[] =
       typeof rest.content === "string"
         ? rest.content === ""
           ? []
           : [{ type: "text", text: rest.content }]
         : (rest.content ?? []);
-    return { ...rest, content: [{ type: "thinking", thinking: [{ type: "text", text }] }, ...said] };
+    return { ...rest, content: [{ type: "thinking", thinking: [{ type: "text", text }] }, ...given] };
   });
 }
 

@@ -2,19 +2,25 @@
 // additional headers of the request, or a server at an address that the request gives. Connections to the latter are
 // shared only by calls with the same token, address and headers.
 import { createHash } from "node:crypto";
-import type { AskedToolServer } from "../../core/chat.ts";
+import type { RequestedToolServer } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type Principal, roleAtLeast } from "../../core/identity.ts";
 import type { ToolServer, ToolServerSet } from "../../core/tool.ts";
 import { DEFAULT_MAX_CONCURRENT, DEFAULT_MAX_RESULT_BYTES, DEFAULT_TIMEOUT_MS } from "../../mcp/compile-servers.ts";
 
 /** Throws `tool_server_not_found`, `insufficient_role`, `header_not_allowed` or `invalid_request` with the path. */
-export function toolServerFor(asked: AskedToolServer, principal: Principal, servers: ToolServerSet): ToolServer {
-  return asked.url === null ? registeredServer(asked, principal, servers) : ownServer(asked, asked.url, principal);
+export function toolServerFor(
+  requested: RequestedToolServer,
+  principal: Principal,
+  servers: ToolServerSet,
+): ToolServer {
+  return requested.url === null
+    ? registeredServer(requested, principal, servers)
+    : ownServer(requested, requested.url, principal);
 }
 
 function registeredServer(
-  { label, headers, path }: AskedToolServer,
+  { label, headers, path }: RequestedToolServer,
   principal: Principal,
   servers: ToolServerSet,
 ): ToolServer {
@@ -38,7 +44,7 @@ function registeredServer(
 /** Adds headers of the request. The caller cannot replace headers that the operator has configured. */
 function withHeaders(
   server: ToolServer,
-  headers: AskedToolServer["headers"],
+  headers: RequestedToolServer["headers"],
   path: string,
   principal: Principal,
 ): ToolServer {
@@ -50,12 +56,12 @@ function withHeaders(
       { param: `${path}.headers` },
     );
   const configured = new Set(Object.keys(transport.headers).map((name) => name.toLowerCase()));
-  const taken = Object.keys(headers).find((name) => configured.has(name));
-  if (taken !== undefined)
+  const accepted = Object.keys(headers).find((name) => configured.has(name));
+  if (accepted !== undefined)
     throw new GatewayError(
       "header_not_allowed",
-      `${path}.headers.${taken} is set in the configuration of the tool server, and a request cannot replace it.`,
-      { param: `${path}.headers.${taken}` },
+      `${path}.headers.${accepted} is set in the configuration of the tool server, and a request cannot replace it.`,
+      { param: `${path}.headers.${accepted}` },
     );
   return {
     ...server,
@@ -64,7 +70,7 @@ function withHeaders(
   };
 }
 
-function ownServer({ label, headers }: AskedToolServer, url: string, principal: Principal): ToolServer {
+function ownServer({ label, headers }: RequestedToolServer, url: string, principal: Principal): ToolServer {
   return {
     key: `request of ${scopeOf(principal)} ${digest({ url, headers })}`,
     label,
