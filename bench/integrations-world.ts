@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { integrationsSection } from "../src/observe/integrations/integration-settings.ts";
+import { type IntegrationSettings, integrationsSection } from "../src/observe/integrations/integration-settings.ts";
 import { type GatewayProcess, startGateway } from "../test/harness/gateway-process.ts";
 import { residentMb, threadSeconds } from "./process-stats.ts";
 
@@ -98,6 +98,15 @@ export async function startReceiver(mood: Mood): Promise<ReceiverServer> {
   return receiver;
 }
 
+const NAMES: Readonly<Record<IntegrationSettings["type"], string>> = {
+  json_lines: "archive",
+  webhook: "hook",
+  otlp: "collector",
+  langfuse: "fuse",
+  datadog: "dog",
+  callback: "module",
+};
+
 /**
  * Configures every kind of integration. Files are on the local disk; for a dead or lying receiver, the file cannot be
  * written.
@@ -107,22 +116,24 @@ function settingsOf(
   { url, folder, queueCalls }: { readonly url: string; readonly folder: string; readonly queueCalls: number },
 ): Readonly<Record<string, object>> {
   const bounds = { queue_calls: queueCalls, timeout_ms: 2000, give_up_s: 4, batch_wait_ms: 200 };
-  const all: Readonly<Record<string, object>> = {
-    archive: {
+  const all: Readonly<Record<IntegrationSettings["type"], object>> = {
+    json_lines: {
       type: "json_lines",
       path: mood === "healthy" || mood === "slow" ? join(folder, "calls.jsonl") : "/dev/full",
       max_bytes: 8 * 1024 * 1024,
       keep_files: 2,
       ...bounds,
     },
-    hook: { type: "webhook", url: `${url}/hook`, secrets: [SECRET], ...bounds },
-    collector: { type: "otlp", endpoint: url, ...bounds },
-    fuse: { type: "langfuse", url, public_key: "pk-lf-drill", secret_key: "sk-lf-drill", ...bounds },
-    dog: { type: "datadog", endpoint: url, api_key: "drill", ...bounds },
-    module: { type: "callback", module: join(folder, "module.ts"), hang_s: 1, ...bounds },
+    webhook: { type: "webhook", url: `${url}/hook`, secrets: [SECRET], ...bounds },
+    otlp: { type: "otlp", endpoint: url, ...bounds },
+    langfuse: { type: "langfuse", url, public_key: "pk-lf-drill", secret_key: "sk-lf-drill", ...bounds },
+    datadog: { type: "datadog", endpoint: url, api_key: "drill", ...bounds },
+    callback: { type: "callback", module: join(folder, "module.ts"), hang_s: 1, ...bounds },
   };
   return Object.fromEntries(
-    Object.entries(all).filter(([name, settings]) => integrationsSection.safeParse({ [name]: settings }).success),
+    Object.entries(all)
+      .map(([type, settings]) => [NAMES[type as IntegrationSettings["type"]], settings] as const)
+      .filter(([name, settings]) => integrationsSection.safeParse({ [name]: settings }).success),
   );
 }
 

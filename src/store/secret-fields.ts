@@ -9,7 +9,7 @@ import { StoreError } from "./store.ts";
  * Paths with `[]` for every entry of a list and `*` for every member. `?` after a field denotes what follows the first
  * `?` of the address in it. The forms of a provider's credentials are recognized by their secret members.
  */
-const SECRET_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
+const SECRET_FIELDS: Readonly<Record<ConfiguredKind, readonly string[]>> = {
   provider: [
     "api_key",
     "api_keys[]",
@@ -21,6 +21,12 @@ const SECRET_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>
   ],
   tool_server: ["headers.*", "url?", "oauth.client_secret"],
   webhook: ["secret", "previous_secret", "url?"],
+  route: [],
+  policy: [],
+  limit: [],
+  budget: [],
+  price: [],
+  setting: [],
 };
 
 /** Secrets that are never sent anywhere: they are kept when the address changes. */
@@ -78,7 +84,7 @@ function queryAt(text: string): number {
 
 /** Whether the field at this path of a document is a secret. */
 export function isSecretField(kind: ConfiguredKind, path: string): boolean {
-  return (SECRET_FIELDS[kind] ?? []).some((pattern) => matches(pattern, path));
+  return SECRET_FIELDS[kind].some((pattern) => matches(pattern, path));
 }
 
 function matches(pattern: string, path: string): boolean {
@@ -107,7 +113,7 @@ function rewritten(
       );
     return value;
   };
-  return SECRET_FIELDS[kind] === undefined ? document : (walk(document, "") as JsonObject);
+  return SECRET_FIELDS[kind].length === 0 ? document : (walk(document, "") as JsonObject);
 }
 
 const placeOf = (kind: ConfiguredKind, id: string, path: string): string => `${kind}/${id}/${path}`;

@@ -303,7 +303,7 @@ describe("sinks in their thread", () => {
     );
     expect(opened.standing("hook").sums).toMatchObject({ delivered: 0, queued: 300, failing: 1 });
     isDown = false;
-    await opened.until(() => opened.standing("hook").sums.delivered === 300);
+    await opened.until(() => opened.standing("hook").sums.delivered === 300 && opened.logged.length === 2);
     expect(ids).toEqual(records.map(({ traceId }) => traceId));
     expect(opened.logged.map(({ message }) => message)).toEqual([
       "deliveries to an integration fail",

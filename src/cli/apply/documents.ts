@@ -6,6 +6,7 @@ import { parseAllDocuments } from "yaml";
 import { type Variables, expand } from "../../config/expansion.ts";
 import { readConfigText } from "../../config/file.ts";
 import { readSecretFile } from "../../config/secret-file.ts";
+import type { ConfiguredKind } from "../../core/configured.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { DEFAULT_TENANT } from "../admin/run.ts";
 
@@ -28,7 +29,7 @@ export const KINDS = [
 export type Kind = (typeof KINDS)[number];
 
 /** Where each kind is stored: `none` by itself, `tenant` in a tenant, `either` in a tenant or a project. */
-const PLACES: Readonly<Record<Kind, "none" | "tenant" | "either">> = {
+const PLACES: Readonly<Record<Kind | Exclude<ConfiguredKind, "setting">, "none" | "tenant" | "either">> = {
   tenant: "none",
   project: "tenant",
   user: "tenant",
@@ -43,6 +44,9 @@ const PLACES: Readonly<Record<Kind, "none" | "tenant" | "either">> = {
   webhook: "either",
   settings: "either",
 };
+
+export const KINDS_IN_TENANT: readonly Kind[] = KINDS.filter((kind) => PLACES[kind] !== "none");
+export const KINDS_IN_PROJECT: readonly Kind[] = KINDS.filter((kind) => PLACES[kind] === "either");
 
 export interface DesiredState {
   readonly kind: Kind;

@@ -7,7 +7,7 @@ import type { Environment } from "../../config/environment.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/client.ts";
 import { DEFAULT_TENANT, type PlaceFlags } from "../admin/run.ts";
 import { printJson, printLine } from "../output.ts";
-import { type Kind, KINDS } from "./documents.ts";
+import { type Kind, KINDS, KINDS_IN_PROJECT, KINDS_IN_TENANT } from "./documents.ts";
 import { type Place, readActualState } from "./gateway-state.ts";
 import type { ActualState } from "./plan.ts";
 
@@ -16,32 +16,6 @@ export interface ExportFlags extends GatewayFlags, PlaceFlags {
   readonly json?: true;
   readonly all?: true;
 }
-
-const IN_TENANT: readonly Kind[] = [
-  "project",
-  "user",
-  "member",
-  "provider",
-  "tool_server",
-  "price",
-  "route",
-  "policy",
-  "limit",
-  "budget",
-  "webhook",
-  "settings",
-];
-const IN_PROJECT: readonly Kind[] = [
-  "member",
-  "tool_server",
-  "price",
-  "route",
-  "policy",
-  "limit",
-  "budget",
-  "webhook",
-  "settings",
-];
 
 export async function exportDocuments(flags: ExportFlags, environment: Environment): Promise<void> {
   const client = openAdminClient(flags, environment);
@@ -59,7 +33,7 @@ async function requested(
   client: AdminClient,
   { project, tenant = DEFAULT_TENANT, all }: ExportFlags,
 ): Promise<readonly ActualState[]> {
-  if (project !== undefined) return await ofPlace(client, IN_PROJECT, { tenant: null, project });
+  if (project !== undefined) return await ofPlace(client, KINDS_IN_PROJECT, { tenant: null, project });
   if (all !== true) return await ofTenant(client, tenant);
   const found: ActualState[] = [];
   for (const { id } of await readActualState(client, "tenant", { tenant: null, project: null }))
@@ -71,10 +45,11 @@ async function ofTenant(client: AdminClient, tenant: string): Promise<readonly A
   const own = (await readActualState(client, "tenant", { tenant: null, project: null })).filter(
     ({ id }) => id === tenant,
   );
-  const here = await ofPlace(client, IN_TENANT, { tenant, project: null });
+  const here = await ofPlace(client, KINDS_IN_TENANT, { tenant, project: null });
   const projects = here.filter(({ kind }) => kind === "project");
   const inside: ActualState[] = [];
-  for (const { id } of projects) inside.push(...(await ofPlace(client, IN_PROJECT, { tenant: null, project: id })));
+  for (const { id } of projects)
+    inside.push(...(await ofPlace(client, KINDS_IN_PROJECT, { tenant: null, project: id })));
   return [...own, ...here, ...inside];
 }
 

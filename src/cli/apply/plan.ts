@@ -44,17 +44,8 @@ export interface ApplyPlan {
 
 /** Tenants, projects and users are changed by patches, which leave other fields as they are. */
 const PATCHED: ReadonlySet<Kind> = new Set(["tenant", "project", "user"]);
-/** Kinds that `prune` removes. Tenants, projects, users and their roles are never removed. */
-const PRUNED: ReadonlySet<Kind> = new Set([
-  "provider",
-  "tool_server",
-  "price",
-  "route",
-  "policy",
-  "limit",
-  "budget",
-  "webhook",
-]);
+/** Kinds that `prune` never removes. */
+const NEVER_PRUNED: ReadonlySet<Kind> = new Set(["tenant", "project", "user", "member", "settings"]);
 /** The gateway makes and changes these fields where a document does not contain them. */
 const KEPT_SECRETS: ReadonlySet<string> = new Set(["secret", "previous_secret", "previous_secret_until"]);
 
@@ -110,7 +101,7 @@ function removals(desired: readonly DesiredState[], actual: readonly ActualState
   const surplus = actual.filter(
     (one) =>
       one.origin === "store" &&
-      PRUNED.has(one.kind) &&
+      !NEVER_PRUNED.has(one.kind) &&
       covered.has([one.kind, one.tenant, one.project].join(" ")) &&
       !named.has(keyOf(one)) &&
       !named.has(keyOf({ ...one, name: one.id })),

@@ -12,13 +12,18 @@ import type { DocumentDependencies } from "./document-rule.ts";
 
 type Documents = readonly (readonly [name: string, document: JsonObject])[];
 
+/** The section of a kind; `null` for kinds that a part of their own reads from the file. */
 const SECTIONS = {
   route: "routes",
   price: "prices",
   limit: "limits",
   budget: "budgets",
   policy: "policies",
-} as const satisfies Partial<Record<ConfiguredKind, keyof ScopeConfiguration>>;
+  provider: null,
+  tool_server: null,
+  webhook: null,
+  setting: null,
+} as const satisfies Record<ConfiguredKind, keyof ScopeConfiguration | null>;
 
 /** Returns the resources of the place itself and those that apply to all tenants. */
 export function fileDocuments(
@@ -58,10 +63,7 @@ function filed(
       version: 0,
       document,
     }));
-  const section =
-    kind === "provider" || kind === "webhook" || kind === "tool_server"
-      ? `${kind}s`
-      : (SECTIONS as Readonly<Partial<Record<ConfiguredKind, string>>>)[kind];
+  const section = SECTIONS[kind] ?? `${kind}s`;
   return documents.map(([name, document]) => ({
     id: `${path}.${section}.${name}`,
     name,
@@ -77,7 +79,8 @@ function ofScope(kind: ConfiguredKind, scope: ScopeConfiguration): Documents {
   if (kind === "setting") return shownSettings(scope.settings);
   if (kind === "webhook") return shownWebhooks(scope.webhooks);
   if (kind === "tool_server") return shownToolServers(scope.toolServers);
-  return isSection(kind) ? (Object.entries(asJson(scope[SECTIONS[kind]])) as Documents) : [];
+  const section = SECTIONS[kind];
+  return section === null ? [] : (Object.entries(asJson(scope[section])) as Documents);
 }
 
 function ofEverybody(
@@ -89,14 +92,11 @@ function ofEverybody(
   // Only operators see the webhooks that receive events of all tenants.
   if (kind === "webhook") return isOperator && projectId === null ? shownWebhooks(file.webhooks) : [];
   if (kind === "tool_server") return shownToolServers(file.tool_servers);
-  if (isSection(kind)) return Object.entries(asJson(file[SECTIONS[kind]])) as Documents;
+  const section = SECTIONS[kind];
+  if (section !== null) return Object.entries(asJson(file[section])) as Documents;
   return kind === "provider" && projectId === null
     ? [...file.providers.entries].map(([id, entry]) => [id, shownProvider(entry, isOperator)] as const)
     : [];
-}
-
-function isSection(kind: ConfiguredKind): kind is keyof typeof SECTIONS {
-  return Object.hasOwn(SECTIONS, kind);
 }
 
 function shownWebhooks(webhooks: Readonly<Record<string, WebhookDocument>>): Documents {
