@@ -67,6 +67,7 @@ import type { ProxySettings } from "./wire/http-proxy.ts";
 import { createSocketUpstream } from "./wire/upstream-socket.ts";
 import type { UpstreamClient } from "./wire/upstream.ts";
 import { VERSION } from "./core/version.ts";
+import { messageOf } from "./core/thrown.ts";
 
 export const PROVIDER_FAMILIES = [...providers.values()];
 
@@ -586,7 +587,7 @@ async function openLimits(
     if (state === "back") log.info({ source: "limit_store" }, "the limit store can be reached again");
     else
       log.warn(
-        { source: "limit_store", error_detail: error instanceof Error ? error.message : String(error) },
+        { source: "limit_store", error_detail: messageOf(error) },
         "the limit store cannot be reached: each limit applies its on_store_failure",
       );
   };

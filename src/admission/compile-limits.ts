@@ -1,15 +1,18 @@
 // Compiles configured limits and budgets into the set that calls read. The rules of a caller are found by tenant,
 // project and token, and what applies at a place is computed once. Rules of other callers cost a call nothing.
+import { BoundedCache } from "../core/bounded-cache.ts";
 import type { Configured } from "../core/configured.ts";
 import { compileGlob, type Glob } from "../core/glob.ts";
-import type {
-  Account,
-  CallerLimits,
-  LimitedTarget,
-  LimitRule,
-  LimitScope,
-  LimitSet,
-  Threshold,
+import {
+  type Account,
+  type BudgetCount,
+  type CallerLimits,
+  type LimitedTarget,
+  type LimitRule,
+  type LimitScope,
+  type LimitSet,
+  NO_LIMITS,
+  type Threshold,
 } from "../core/limit.ts";
 import { type BudgetDocument, type LimitDocument, nanoUsdOf } from "./settings.ts";
 
@@ -27,24 +30,23 @@ export interface ConfiguredLimits {
 
 export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
   const rules = [...limits.map(ruleOfLimit), ...budgets.map(ruleOfBudget)];
-  if (rules.length === 0) return { forCaller: () => null };
+  if (rules.length === 0) return NO_LIMITS;
   const ofAll = rules.filter(({ tenantId }) => tenantId === null);
   const byTenant = Map.groupBy(
     rules.filter(({ tenantId }) => tenantId !== null),
     ({ tenantId }) => tenantId!,
   );
-  const tenants = new Map<string, readonly PreparedRule[]>();
-  const callers = new Map<string, CallerLimits | null>();
-  const ofTenant = (tenantId: string): readonly PreparedRule[] => {
-    // Each tenant has its own counts: a rule for all tenants counts separately for each of them.
-    const make = (): readonly PreparedRule[] =>
-      [...ofAll, ...(byTenant.get(tenantId) ?? [])].map((rule) => preparedRule({ ...rule, tenantId }));
-    return memoize(tenants, MAX_TENANTS, tenantId, make);
-  };
+  const tenants = new BoundedCache<string, readonly PreparedRule[]>(MAX_TENANTS);
+  const callers = new BoundedCache<string, CallerLimits | null>(MAX_CALLERS);
+  // Each tenant has its own counts: a rule for all tenants counts separately for each of them.
+  const ofTenant = (tenantId: string): readonly PreparedRule[] =>
+    tenants.getOrMake(tenantId, () =>
+      [...ofAll, ...(byTenant.get(tenantId) ?? [])].map((rule) => preparedRule({ ...rule, tenantId })),
+    );
   return {
     forCaller(tenantId, projectId, tokenId) {
       if (ofAll.length === 0 && !byTenant.has(tenantId)) return null;
-      return memoize(callers, MAX_CALLERS, `${tenantId}\n${projectId}\n${tokenId}`, () => {
+      return callers.getOrMake(`${tenantId}\n${projectId}\n${tokenId}`, () => {
         const own = ofTenant(tenantId).filter(
           ({ rule, matchesToken }) =>
             (rule.projectId === null || rule.projectId === projectId) && matchesToken(tokenId),
@@ -52,16 +54,13 @@ export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
         return own.length === 0 ? null : callerLimits(own, tokenId);
       });
     },
+    budgetCounts: budgetCounts(budgets),
   };
 }
 
-function memoize<T>(memory: Map<string, T>, most: number, key: string, make: () => T): T {
-  const known = memory.get(key);
-  if (known !== undefined) return known;
-  if (memory.size >= most) memory.clear();
-  const made = make();
-  memory.set(key, made);
-  return made;
+function budgetCounts(budgets: ConfiguredLimits["budgets"]): readonly BudgetCount[] {
+  const counts = budgets.map(({ document: { window, scope } }) => ({ window, isByUser: scope.user !== undefined }));
+  return [...Map.groupBy(counts, ({ window, isByUser }) => `${window} ${isByUser}`).values()].map(([first]) => first!);
 }
 
 type ScopedRule = Omit<LimitRule, "tenantId"> & { readonly tenantId: string | null };
@@ -127,7 +126,7 @@ interface PreparedRule {
   readonly matchesUser: Glob | null;
   /** The single account of a rule whose scope has no `*`, else `null`. */
   readonly only: Account | null;
-  readonly accounts: Map<string, Account>;
+  readonly accounts: BoundedCache<string, Account>;
 }
 
 const EVERYTHING: Glob = () => true;
@@ -143,7 +142,7 @@ function preparedRule(rule: LimitRule): PreparedRule {
     matchesPlace: (place) => route(place.route) && provider(place.provider) && model(place.model),
     matchesUser: scope.user === undefined ? null : globOf(scope.user),
     only: Object.values(scope).includes(ANY) ? null : { rule, value: "" },
-    accounts: new Map(),
+    accounts: new BoundedCache(MAX_VALUES),
   };
 }
 
@@ -154,7 +153,7 @@ interface PlaceLimits {
 }
 
 function callerLimits(own: readonly PreparedRule[], tokenId: string): CallerLimits {
-  const places = new Map<string, PlaceLimits>();
+  const places = new BoundedCache<string, PlaceLimits>(MAX_PLACES);
   const at = (place: LimitedTarget): PlaceLimits => {
     const there = own.filter(({ matchesPlace }) => matchesPlace(place));
     return {
@@ -172,7 +171,7 @@ function callerLimits(own: readonly PreparedRule[], tokenId: string): CallerLimi
       ),
     ],
     accountsAt(place, user) {
-      const { fixed, byUser } = memoize(places, MAX_PLACES, `${place.route}\n${place.model}`, () => at(place));
+      const { fixed, byUser } = places.getOrMake(`${place.route}\n${place.model}`, () => at(place));
       if (user === null || byUser.length === 0) return fixed;
       return [
         ...fixed,
@@ -186,7 +185,7 @@ function accountOf(prepared: PreparedRule, tokenId: string, place: LimitedTarget
   const { rule, only, accounts } = prepared;
   if (only !== null) return only;
   const value = valueOf(rule.scope, tokenId, place, user);
-  return memoize(accounts, MAX_VALUES, value, () => ({ rule, value }));
+  return accounts.getOrMake(value, () => ({ rule, value }));
 }
 
 /** The end user stands last, because only a user name may contain the separator of the values. */

@@ -1,13 +1,12 @@
 // Rebuilds the counts of budgets in their periods from the rows of calls, for a process whose file of counts is gone.
 // It sums what calls finally used, at the target that answered. Sliding windows are not rebuilt because they end soon
 // by themselves.
-import type { BudgetWindow, LimitSet } from "../core/limit.ts";
+import type { LimitSet } from "../core/limit.ts";
 import type { CallStore } from "../store/calls.ts";
 import type { JournalledCount } from "../store/limit-counts.ts";
 import { keyOf } from "./kept-state.ts";
 import { periodAt } from "./windows.ts";
 
-const WINDOWS: readonly BudgetWindow[] = ["day", "week", "month", "total"];
 const CALLER_AND_PLACE = ["tenant", "project", "token", "route", "provider", "model"] as const;
 
 /** Rejects with StoreError. */
@@ -17,44 +16,39 @@ export async function rebuiltBudgets(
   nowMs: number,
 ): Promise<readonly JournalledCount[]> {
   const counts = new Map<string, JournalledCount>();
-  for (const window of WINDOWS) {
+  for (const { window, isByUser } of limits.budgetCounts) {
     const [sinceMs] = periodAt(window, nowMs);
-    for (const isByUser of [false, true]) {
-      for (const { values, tokens, costNanoUsd } of await calls.spent({
-        sinceMs,
-        by: isByUser ? [...CALLER_AND_PLACE, "end_user"] : CALLER_AND_PLACE,
-      })) {
-        const [tenantId, projectId, tokenId, route, provider, model, user = null] = values;
-        // A call that reached no provider has used nothing.
-        if (
-          tenantId == null ||
-          projectId == null ||
-          tokenId == null ||
-          route == null ||
-          provider == null ||
-          model == null
-        )
-          continue;
-        const accounts =
-          limits
-            .forCaller(tenantId, projectId, tokenId)
-            ?.accountsAt({ route, provider, model: `${provider}:${model}` }, user) ?? [];
-        for (const { rule, value } of accounts) {
-          if (rule.kind !== "budget" || rule.window !== window || (rule.scope.user !== undefined) !== isByUser)
-            continue;
-          const key = `${keyOf(rule)}\n${value}`;
-          const total = (counts.get(key)?.total ?? 0) + Number(rule.unit === "tokens" ? tokens : costNanoUsd);
-          counts.set(key, {
-            tenantId,
-            id: rule.id,
-            unit: rule.unit,
-            kind: rule.kind,
-            window,
-            value,
-            stamp: Math.floor(nowMs) * 1000,
-            total,
-          });
-        }
+    const by = isByUser ? [...CALLER_AND_PLACE, "end_user" as const] : CALLER_AND_PLACE;
+    for (const { values, tokens, costNanoUsd } of await calls.spent({ sinceMs, by })) {
+      const [tenantId, projectId, tokenId, route, provider, model, user = null] = values;
+      // A call that reached no provider has used nothing.
+      if (
+        tenantId == null ||
+        projectId == null ||
+        tokenId == null ||
+        route == null ||
+        provider == null ||
+        model == null
+      )
+        continue;
+      const accounts =
+        limits
+          .forCaller(tenantId, projectId, tokenId)
+          ?.accountsAt({ route, provider, model: `${provider}:${model}` }, user) ?? [];
+      for (const { rule, value } of accounts) {
+        if (rule.kind !== "budget" || rule.window !== window || (rule.scope.user !== undefined) !== isByUser) continue;
+        const key = `${keyOf(rule)}\n${value}`;
+        const total = (counts.get(key)?.total ?? 0) + Number(rule.unit === "tokens" ? tokens : costNanoUsd);
+        counts.set(key, {
+          tenantId,
+          id: rule.id,
+          unit: rule.unit,
+          kind: rule.kind,
+          window,
+          value,
+          stamp: Math.floor(nowMs) * 1000,
+          total,
+        });
       }
     }
   }

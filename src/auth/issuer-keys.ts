@@ -6,6 +6,7 @@ import { Cancellation } from "../core/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import { isObject, type Json } from "../core/json.ts";
 import type { LoginIssuer } from "../core/login.ts";
+import { messageOf } from "../core/thrown.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 
 const COOLDOWN_MS = 30_000;
@@ -50,9 +51,7 @@ export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysO
       }
       fetchedAtMs = clock.monotonic();
     } catch (thrown) {
-      onFault(
-        `the keys of the issuer ${issuer.name} could not be fetched: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
-      );
+      onFault(`the keys of the issuer ${issuer.name} could not be fetched: ${messageOf(thrown)}`);
     }
   };
   /** Runs one fetch at a time, and none within the cooldown after the last. */

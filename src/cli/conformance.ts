@@ -3,6 +3,7 @@
 import type { Environment } from "../config/environment.ts";
 import { resolveUpstreamProxy } from "../config/server-options.ts";
 import { capabilityOf } from "../core/capability.ts";
+import { messageOf } from "../core/thrown.ts";
 import { openCallContext } from "../gateway.ts";
 import { providers } from "../providers/registry.ts";
 import { type Caller, openCaller } from "../diagnostics/conformance/caller.ts";
@@ -84,7 +85,7 @@ function chosenChecks(only: readonly string[] | undefined): readonly Check[] {
 async function resultOf(check: Check, caller: Caller, base: Base): Promise<Result> {
   const { came, fault, note } = await check.run(caller, base).catch((thrown: unknown): Verdict => ({
     came: null,
-    fault: thrown instanceof Error ? thrown.message : String(thrown),
+    fault: messageOf(thrown),
   }));
   const result = { check: check.id, title: check.title, ms: came === null ? null : Math.round(came.tookMs) };
   if (fault !== null) return { ...result, outcome: "lost", note: fault };

@@ -6,6 +6,7 @@ import { resolveServerOptions } from "../config/server-options.ts";
 import { StoreError } from "../store/store.ts";
 import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
+import { messageOf } from "../core/thrown.ts";
 
 export interface ReconcileFlags {
   readonly config?: string;
@@ -33,7 +34,7 @@ export async function limitReconcile(flags: ReconcileFlags, environment: Environ
   } catch (error) {
     throw new StoreError(
       "busy",
-      `The limit store at ${new URL(limitStore.url).host} did not answer: ${error instanceof Error ? error.message : String(error)}`,
+      `The limit store at ${new URL(limitStore.url).host} did not answer: ${messageOf(error)}`,
     );
   }
   if (flags.json === true) {

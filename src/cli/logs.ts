@@ -3,6 +3,7 @@
 import { stringify } from "yaml";
 import type { Environment } from "../config/environment.ts";
 import { isObject, isRawNumber, type JsonObject } from "../core/json.ts";
+import { messageOf } from "../core/thrown.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./admin/client.ts";
 import { cell } from "./admin/nouns.ts";
 import { type PlaceFlags, placePath } from "./admin/run.ts";
@@ -133,7 +134,7 @@ async function follow(
       if (latest !== undefined) sinceMs = Math.max(sinceMs, Date.parse(cell(latest, "at")));
     } catch (thrown) {
       if (thrown instanceof RefusedRequest) throw thrown;
-      printError(thrown instanceof Error ? thrown.message : String(thrown));
+      printError(messageOf(thrown));
     }
     for (const [id, endMs] of seen) if (endMs < sinceMs - 2 * OVERLAP_MS) seen.delete(id);
     await new Promise((resume) => setTimeout(resume, EVERY_MS));

@@ -3,6 +3,7 @@
 import type { Environment } from "../config/environment.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { messageOf } from "../core/thrown.ts";
 import type { GatewayFlags } from "./admin/client.ts";
 import { printError, printLine } from "./output.ts";
 import { parseExposition } from "../diagnostics/top/exposition.ts";
@@ -147,10 +148,7 @@ async function readPath(url: string, path: string, token: string | null): Promis
     ({ status } = response);
     text = await response.text();
   } catch (thrown) {
-    throw new Error(
-      `The gateway at ${url} cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
-      { cause: thrown },
-    );
+    throw new Error(`The gateway at ${url} cannot be reached: ${messageOf(thrown)}`, { cause: thrown });
   }
   // A gateway that is not ready still returns its state.
   if (status === 200 || (status === 503 && path !== "/metrics")) return { text };
@@ -169,8 +167,4 @@ function parsed(text: string): Json | undefined {
   } catch {
     return undefined;
   }
-}
-
-function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -7,6 +7,7 @@ import { issueProblems } from "./issues.ts";
 import { FOLDER_INSTEAD, pathFault } from "./path-fault.ts";
 import { ConfigurationError, MAX_PROBLEMS, type ConfigurationProblem, type Path } from "./problem.ts";
 import { parseYaml, type YamlDocument } from "./yaml-document.ts";
+import { codeOf } from "../core/thrown.ts";
 
 export const MAX_CONFIG_FILE_BYTES = 1024 * 1024;
 
@@ -40,7 +41,7 @@ export function readConfigText(file: string, setting: string | null = null): str
   } catch (thrown) {
     if (thrown instanceof ConfigurationError) throw thrown;
     const fault = pathFault(thrown, file);
-    throw problem(`${(thrown as NodeJS.ErrnoException).code === "ENOENT" ? "" : "cannot be read: "}${fault}${cure}`);
+    throw problem(`${codeOf(thrown) === "ENOENT" ? "" : "cannot be read: "}${fault}${cure}`);
   }
   if (bytes.length > MAX_CONFIG_FILE_BYTES) throw problem(`is larger than ${MAX_CONFIG_FILE_BYTES} bytes`);
   try {

@@ -19,6 +19,7 @@ import type { Variables } from "./expansion.ts";
 import { ConfigurationError } from "./problem.ts";
 import { MASTER_KEY_BYTES } from "./secret-cipher.ts";
 import { readSecretFile } from "./secret-file.ts";
+import { codeOf } from "../core/thrown.ts";
 
 export interface MasterKeys {
   /** `null` when the keys come from the environment. */
@@ -116,7 +117,7 @@ function createKeyFile(file: string): void {
   try {
     linkSync(beside, file);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    if (codeOf(error) !== "EEXIST") throw error;
   } finally {
     rmSync(beside);
   }

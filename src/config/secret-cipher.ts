@@ -3,6 +3,7 @@
 // key, so that keys can be changed one after the other: `sealed:1:<key id>:<handle>:<base64url of nonce, ciphertext and
 // tag>`. The handle is random and distinguishes secrets without revealing them.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { messageOf } from "../core/thrown.ts";
 
 const PREFIX = "sealed:1:";
 const ENCRYPTED = /^sealed:1:([0-9a-f]{8}):([0-9a-f]{12}):([A-Za-z0-9_-]{38,})$/;
@@ -76,9 +77,7 @@ function asked(readAgain: () => readonly Uint8Array[]): readonly Uint8Array[] {
   try {
     return readAgain();
   } catch (error) {
-    throw new DecryptionError(
-      `the master keys cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new DecryptionError(`the master keys cannot be read: ${messageOf(error)}`);
   }
 }
 

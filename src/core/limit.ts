@@ -85,9 +85,17 @@ export interface CallerLimits {
 export interface LimitSet {
   /** Returns `null` when no limit applies to this caller, wherever its calls go. */
   forCaller(tenantId: string, projectId: string, tokenId: string): CallerLimits | null;
+  /** The distinct windows of budgets, apart for those that count by end user. */
+  readonly budgetCounts: readonly BudgetCount[];
 }
 
-export const NO_LIMITS: LimitSet = { forCaller: () => null };
+/** A window in which budgets count, and whether they count by end user. */
+export interface BudgetCount {
+  readonly window: BudgetWindow;
+  readonly isByUser: boolean;
+}
+
+export const NO_LIMITS: LimitSet = { forCaller: () => null, budgetCounts: [] };
 
 /**
  * Rules that name a provider or a model count each attempt that goes there; all other rules count the call as a whole.

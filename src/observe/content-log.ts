@@ -3,6 +3,7 @@
 // counted and dropped, because no call waits for it (promises 11.3, 11.4).
 import type { CallContent } from "../core/content.ts";
 import type { CallRecord } from "../core/record.ts";
+import { messageOf } from "../core/thrown.ts";
 import type { ContentStore, ContentText } from "../store/content-store.ts";
 import type { ConfigurationScope } from "../store/records.ts";
 import type { Observer } from "./observer.ts";
@@ -70,7 +71,7 @@ export function openContentLog({
     } catch (error) {
       figures.failures += 1;
       failedInARow += 1;
-      if (failedInARow === 1) onProblem(error instanceof Error ? error.message : String(error));
+      if (failedInARow === 1) onProblem(messageOf(error));
     }
     writing = null;
     if (queue.length > 0) plan();

@@ -7,6 +7,7 @@ import { readConfigText } from "../config/file.ts";
 import { systemClock, type Clock } from "../core/clock.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { withTimeout } from "../core/timeout.ts";
+import { messageOf } from "../core/thrown.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import type { Contents } from "../store/contents.ts";
 import type { Store } from "../store/store.ts";
@@ -276,7 +277,7 @@ class FollowingSource implements SnapshotSource {
   /** A lasting outage of the store is reported once. */
   #storeFault(thrown: unknown): void {
     const isReported = this.#storeFailed !== null;
-    this.#storeFailed = thrown instanceof Error ? thrown.message : String(thrown);
+    this.#storeFailed = messageOf(thrown);
     if (isReported) return;
     this.#report("store", thrown);
   }
@@ -303,7 +304,7 @@ class FollowingSource implements SnapshotSource {
     try {
       listener(snapshot);
     } catch (thrown) {
-      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      const why = messageOf(thrown);
       this.#options.onProblem({
         source: "listener",
         message: `the new configuration is in use, but a part of the gateway failed to apply it: ${why}`,
@@ -334,7 +335,7 @@ class FollowingSource implements SnapshotSource {
 
   #report(source: "file" | "store", thrown: unknown): void {
     if (this.#closed) return;
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    const why = messageOf(thrown);
     this.#options.onProblem({ source, message: `${why}\nthe previous configuration stays in use`, cause: thrown });
   }
 }

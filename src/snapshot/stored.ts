@@ -29,6 +29,7 @@ import type { Contents, OpenedResource } from "../store/contents.ts";
 import type { Memoize } from "./memoize.ts";
 import { entrySettings } from "./provider-table.ts";
 import { yieldToLoop } from "../core/event-loop.ts";
+import { messageOf } from "../core/thrown.ts";
 
 export interface Stored {
   readonly prices: readonly Configured<PriceDocument>[];
@@ -121,7 +122,7 @@ function unlessThrown<T>(
       return reading;
     } catch (thrown) {
       return {
-        problem: `it is invalid: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+        problem: `it is invalid: ${messageOf(thrown)}`,
         ...instead(resource),
       };
     }
@@ -272,12 +273,12 @@ function placeOf({ tenantId, projectId }: OpenedResource): string {
 function bySchema<T>(schema: z.ZodType<T>): (resource: OpenedResource) => Reading<T> {
   return ({ document, fault }) => {
     const parsed = schema.safeParse(document);
-    if (!parsed.success) return { problem: messageOf(parsed.error), instead: null };
+    if (!parsed.success) return { problem: issuesOf(parsed.error), instead: null };
     return fault === null ? { value: parsed.data } : { problem: fault, instead: null };
   };
 }
 
-function messageOf(error: z.ZodError): string {
+function issuesOf(error: z.ZodError): string {
   return error.issues
     .slice(0, 3)
     .map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`))
@@ -294,7 +295,7 @@ function readToolServer(resource: OpenedResource): Reading<ToolServerDocument> {
 
 function readRoute(resource: OpenedResource): Reading<RouteEntry> {
   const name = routeName.safeParse(resource.name);
-  return name.success ? bySchema(routeSchema)(resource) : { problem: messageOf(name.error), instead: null };
+  return name.success ? bySchema(routeSchema)(resource) : { problem: issuesOf(name.error), instead: null };
 }
 
 /** The provider belongs to its tenant or project, so that its name refers to no other provider there. */
@@ -324,7 +325,7 @@ function providerReader(families: readonly ProviderFamily[]): (resource: OpenedR
     const id = resource.name ?? resource.id;
     const off = switchedOff(resource, families);
     const parsed = schema.safeParse(resource.document);
-    if (!parsed.success) return { problem: messageOf(parsed.error), instead: off };
+    if (!parsed.success) return { problem: issuesOf(parsed.error), instead: off };
     if (resource.fault !== null) return { problem: resource.fault, instead: off };
     const problem = providerProblem(id, parsed.data, known);
     if (problem !== null)

@@ -14,7 +14,7 @@ import { findPlaces } from "./journal-places.ts";
 import { parseClosing } from "./journal-row.ts";
 import type { ShippedPlace } from "./ledger.ts";
 import { leaveReplicas, meetReplicas, type Replica } from "./replicas.ts";
-import { openDatabase } from "./sqlite.ts";
+import { openDatabase } from "./sqlite-connection.ts";
 import { sqliteInserts } from "./sqlite-inserts.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { JsonObject } from "../core/json.ts";
+import { messageOf } from "../core/thrown.ts";
 import type { CallStore, StoredContent } from "./calls.ts";
 import type { ConfigurationScope } from "./records.ts";
 import { StoreError } from "./store.ts";
@@ -76,7 +77,7 @@ export function openContentStore({ calls, cipher, now }: ContentStoreOptions): C
     } catch (error) {
       throw new StoreError(
         "encryption",
-        `The content of calls that the tenant ${tenantId} keeps cannot be decrypted: ${error instanceof Error ? error.message : String(error)}.`,
+        `The content of calls that the tenant ${tenantId} keeps cannot be decrypted: ${messageOf(error)}.`,
         error,
       );
     }
@@ -147,7 +148,7 @@ function decrypted(key: Buffer, body: Uint8Array, bound: Buffer): Buffer {
   } catch (error) {
     throw new StoreError(
       "encryption",
-      `The content of the call cannot be decrypted: it was changed, or its key is a different one (${error instanceof Error ? error.message : String(error)}).`,
+      `The content of the call cannot be decrypted: it was changed, or its key is a different one (${messageOf(error)}).`,
       error,
     );
   }

@@ -3,6 +3,7 @@
 import type { MessagePort } from "node:worker_threads";
 import { RequestThread, type ThreadReply, type ThreadRequest } from "../wire/request-thread.ts";
 import { StoreError, type StoreErrorKind } from "./store.ts";
+import { messageOf } from "../core/thrown.ts";
 
 /** Handles the messages in the thread's program, in the order in which they arrive. `close` is the last one. */
 export function answerRequests<Open extends { close(): Promise<void> }>(
@@ -26,7 +27,7 @@ export function answerRequests<Open extends { close(): Promise<void> }>(
         id,
         error: {
           kind: thrown instanceof StoreError ? thrown.kind : null,
-          message: thrown instanceof Error ? thrown.message : String(thrown),
+          message: messageOf(thrown),
         },
       } satisfies ThreadReply);
     }

@@ -6,7 +6,7 @@ import { answerRequests } from "./database-thread.ts";
 import type { EventSchema } from "./event-schema.ts";
 import type { EventQueue } from "./events.ts";
 import { kyselyEvents } from "./kysely-events.ts";
-import { openDatabase } from "./sqlite.ts";
+import { openDatabase } from "./sqlite-connection.ts";
 
 export interface EventWorkerSetup {
   readonly file: string;

@@ -4,6 +4,7 @@ import { Database } from "bun:sqlite";
 import { closeSync, mkdirSync, openSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { OWNERS_FILE, OWNERS_FOLDER } from "./owner-only.ts";
+import { codeOf } from "../core/thrown.ts";
 
 const SEGMENT = /^(\d{8})\.log$/;
 /** Segments with unreadable bytes are kept under another name. */
@@ -77,7 +78,7 @@ export function lockFile(path: string): FolderLock | null {
     database.run("BEGIN EXCLUSIVE");
   } catch (thrown) {
     database.close();
-    if ((thrown as { readonly code?: string }).code === "SQLITE_BUSY") return null;
+    if (codeOf(thrown) === "SQLITE_BUSY") return null;
     throw thrown;
   }
   return { release: () => database.close() };

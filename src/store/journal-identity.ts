@@ -4,6 +4,7 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { nextEntry, readEntry } from "./journal-entry.ts";
 import { segmentPath } from "./journal-folder.ts";
+import { codeOf } from "../core/thrown.ts";
 
 /** How much is read to identify a segment; this contains the first entry except in absurd cases. */
 const FRONT_BYTES = 64 * 1024;
@@ -57,7 +58,7 @@ function frontOf(path: string): Buffer {
   try {
     descriptor = openSync(path, "r");
   } catch (fault) {
-    if ((fault as NodeJS.ErrnoException).code === "ENOENT") return Buffer.alloc(0);
+    if (codeOf(fault) === "ENOENT") return Buffer.alloc(0);
     throw fault;
   }
   try {

@@ -3,6 +3,7 @@
 // cut off.
 import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import type { CallRecord, LimitOutcome } from "../core/record.ts";
+import { codeOf } from "../core/thrown.ts";
 import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { segmentPath, segmentsOf, setAsidePath } from "./journal-folder.ts";
 import { identityOfBytes, type SegmentIdentity } from "./journal-identity.ts";
@@ -129,7 +130,7 @@ function bytesOf(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (fault) {
-    if ((fault as NodeJS.ErrnoException).code === "ENOENT") return Buffer.alloc(0);
+    if (codeOf(fault) === "ENOENT") return Buffer.alloc(0);
     throw fault;
   }
 }

@@ -3,6 +3,7 @@
 // the same transaction, and is read at the start.
 import { statSync } from "node:fs";
 import type { Clock } from "../core/clock.ts";
+import { messageOf } from "../core/thrown.ts";
 import type { JournalDisk } from "./journal-disk.ts";
 import { type JournalPlace, rejectedPath, segmentPath, segmentsOf } from "./journal-folder.ts";
 import { identityOf, type SegmentIdentity } from "./journal-identity.ts";
@@ -406,8 +407,4 @@ export class JournalShipper {
     };
     return promise;
   }
-}
-
-function messageOf(fault: unknown): string {
-  return fault instanceof Error ? fault.message : String(fault);
 }

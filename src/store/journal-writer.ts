@@ -4,6 +4,7 @@
 // entries is filled with zeros: for a file that grows with each entry the file system updates its metadata at each
 // sync, and every write waits for that.
 import type { Clock } from "../core/clock.ts";
+import { codeOf } from "../core/thrown.ts";
 import type { JournalDisk } from "./journal-disk.ts";
 import { EntryEncoder, type EntryKind } from "./journal-entry.ts";
 import { type JournalPlace, segmentPath } from "./journal-folder.ts";
@@ -231,7 +232,7 @@ export class JournalWriter {
           quiet: Promise.resolve(),
         };
       } catch (fault) {
-        if ((fault as NodeJS.ErrnoException).code !== "EEXIST") throw fault;
+        if (codeOf(fault) !== "EEXIST") throw fault;
       }
     }
   }

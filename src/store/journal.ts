@@ -4,6 +4,7 @@
 import type { Clock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CallRecord } from "../core/record.ts";
+import { messageOf } from "../core/thrown.ts";
 import type { JournalDisk } from "./journal-disk.ts";
 import type { EntryKind } from "./journal-entry.ts";
 import { type JournalPlace, reservePath } from "./journal-folder.ts";
@@ -305,8 +306,4 @@ export class Journal implements Ledger {
     }
     return true;
   }
-}
-
-function messageOf(fault: unknown): string {
-  return fault instanceof Error ? fault.message : String(fault);
 }

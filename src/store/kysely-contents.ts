@@ -21,6 +21,7 @@ import type { Schema } from "./schema.ts";
 import { openedDocument } from "./secret-fields.ts";
 import { StoreError } from "./store.ts";
 import { yieldToLoop } from "../core/event-loop.ts";
+import { messageOf } from "../core/thrown.ts";
 
 type Tx = Transaction<Schema>;
 type Table = "tenants" | "projects" | "users" | "access_tokens" | "resources";
@@ -62,7 +63,7 @@ function readable<R, T>(
     try {
       return [valueOf(row)];
     } catch (thrown) {
-      unreadable.set(nameOf(row), thrown instanceof Error ? thrown.message : String(thrown));
+      unreadable.set(nameOf(row), messageOf(thrown));
       return [];
     }
   });

@@ -6,6 +6,7 @@ import pg from "pg";
 import { isDatabaseUrl } from "../config/sections.ts";
 import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { Clock } from "../core/clock.ts";
+import { codeOf } from "../core/thrown.ts";
 import type { Database } from "./database.ts";
 import { kyselyStore } from "./kysely-store.ts";
 import { endWhereLate, LATE } from "./postgres-client.ts";
@@ -129,9 +130,6 @@ function explaining<T extends object>(store: T, explain: (error: unknown) => unk
   });
   return Object.fromEntries(wrapped) as unknown as T;
 }
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 
 /**
  * The database cannot be reached, by codes of the system and

@@ -1,5 +1,6 @@
 // Removes rows that are too old: in batches, so that others can write in between, and once an hour.
 
+import { messageOf } from "../core/thrown.ts";
 /** The pause between two batches. */
 const PAUSE_MS = 50;
 const FIRST_MS = 60_000;
@@ -25,9 +26,7 @@ export function everyHour(
   let isEnding = false;
   let running: Promise<unknown> = Promise.resolve();
   const run = (): void => {
-    running = prune(() => isEnding).catch((error: unknown) =>
-      onFault(error instanceof Error ? error.message : String(error)),
-    );
+    running = prune(() => isEnding).catch((error: unknown) => onFault(messageOf(error)));
   };
   const first = setTimeout(run, FIRST_MS);
   const timer = setInterval(run, EVERY_MS);

@@ -8,7 +8,7 @@ import type { CallMethod, WorkerSetup, WrittenRows } from "./call-worker.ts";
 import type { CallStore } from "./calls.ts";
 import { DatabaseThread } from "./database-thread.ts";
 import type { LedgerRow } from "./ledger.ts";
-import { requireInPlace } from "./sqlite.ts";
+import { requireInPlace } from "./sqlite-connection.ts";
 
 /** The file has to be migrated. The threads start with their first request. */
 export function openSqliteCalls({ file }: { readonly file: string }): CallStore {

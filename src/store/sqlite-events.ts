@@ -4,7 +4,7 @@ import { threadFile } from "../core/thread-file.ts";
 import { DatabaseThread } from "./database-thread.ts";
 import type { EventWorkerSetup } from "./event-worker.ts";
 import type { EventQueue } from "./events.ts";
-import { requireInPlace } from "./sqlite.ts";
+import { requireInPlace } from "./sqlite-connection.ts";
 
 /** The file has to be migrated. The thread starts with its first request. */
 export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): EventQueue {

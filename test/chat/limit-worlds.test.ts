@@ -147,6 +147,7 @@ function judge({ outcomes, limits }: Ran, accounts: Iterable<Account>, unscoped:
 /** Accounts that calls have touched. */
 function remembered(set: LimitSet, into: Map<string, Account>): LimitSet {
   return {
+    ...set,
     forCaller(...caller) {
       const own = set.forCaller(...caller);
       if (own === null) return null;

@@ -2,6 +2,7 @@
 // becomes an Error with a message and the trace id.
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { messageOf } from "../../core/thrown.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
 
 export interface GatewayFlags {
@@ -77,7 +78,7 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment): 
       text = await response.text();
     } catch (thrown) {
       throw new Error(
-        `The gateway at ${url} cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}. Set its address with --url or DRAGOMAN_URL.`,
+        `The gateway at ${url} cannot be reached: ${messageOf(thrown)}. Set its address with --url or DRAGOMAN_URL.`,
         { cause: thrown },
       );
     }

@@ -2,6 +2,7 @@
 import { parse } from "yaml";
 import { readConfigText } from "../../config/file.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { messageOf } from "../../core/thrown.ts";
 
 export interface InputFlags {
   readonly file?: string;
@@ -20,7 +21,7 @@ function mapping(text: string, file: string): JsonObject {
   try {
     value = parse(text, { uniqueKeys: true, maxAliasCount: 0 });
   } catch (thrown) {
-    throw new Error(`${file}: ${thrown instanceof Error ? thrown.message : String(thrown)}`, { cause: thrown });
+    throw new Error(`${file}: ${messageOf(thrown)}`, { cause: thrown });
   }
   if (!isObject(value)) throw new Error(`${file}: expected one mapping of fields.`);
   return value;

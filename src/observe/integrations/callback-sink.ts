@@ -2,6 +2,7 @@
 // serves calls monitors this one.
 import { pathToFileURL } from "node:url";
 import { systemClock } from "../../core/clock.ts";
+import { messageOf } from "../../core/thrown.ts";
 import type { Callbacks, CallStart, StreamChunk } from "./callback.ts";
 import type { CallbackSettings } from "./callback-settings.ts";
 import { type RecordedCall, SinkFault } from "./sink.ts";
@@ -47,7 +48,7 @@ export async function openCallbackSink({
           if (doing instanceof Promise) await within(doing, delivery.timeoutMs, signal);
         } catch (thrown) {
           rejected += 1;
-          why = thrown instanceof Error ? thrown.message : String(thrown);
+          why = messageOf(thrown);
         }
       }
       return { rejected, why };

@@ -2,6 +2,7 @@
 // is read from shared counts, and a thread that ends, hangs or grows too large is replaced after growing waits; the
 // records that it held are counted as dropped.
 import { within } from "../../core/timeout.ts";
+import { messageOf } from "../../core/thrown.ts";
 import type { Worker } from "node:worker_threads";
 import { FIGURES, type Figure, SETTLED, type SharedFigures, sharedFigures } from "./integration-figures.ts";
 import type { Integration } from "./integration-settings.ts";
@@ -165,7 +166,7 @@ export class IntegrationThread {
       if (news.kind === "ended") this.#ended?.();
       else this.#options.onNews(news);
     });
-    worker.on("error", (error) => this.#lost(worker, error instanceof Error ? error.message : String(error)));
+    worker.on("error", (error) => this.#lost(worker, messageOf(error)));
     worker.on("exit", (code) => this.#lost(worker, `it ended with code ${code}`));
     this.#hand();
   }

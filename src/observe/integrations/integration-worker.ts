@@ -5,6 +5,7 @@ import { heapSize } from "bun:jsc";
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../core/clock.ts";
 import { loadedOnce } from "../../core/loaded-once.ts";
+import { messageOf } from "../../core/thrown.ts";
 import { parseRecord } from "../../wire/record-json.ts";
 import type { CallbackItem } from "./callback-sink.ts";
 import { type SharedFigures, sharedFigures } from "./integration-figures.ts";
@@ -154,7 +155,7 @@ function openCounting(
   const opening = (): Promise<void> =>
     open().catch((thrown: unknown) => {
       watch.failed();
-      watch.failing(`its code could not be loaded: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+      watch.failing(`its code could not be loaded: ${messageOf(thrown)}`);
     });
   void opening();
   return {

@@ -4,6 +4,7 @@ import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import { systemClock } from "../../core/clock.ts";
 import type { CallRecord } from "../../core/record.ts";
+import { messageOf } from "../../core/thrown.ts";
 import { ProtobufWriter } from "../../wire/protobuf.ts";
 import { countCall } from "./otlp/call-metrics.ts";
 import { exportTo } from "./otlp/exporter.ts";
@@ -56,7 +57,7 @@ export function openMetricsExport(
       // The receiver would reject the same points again, and there would be more and more of them.
       if (!(thrown instanceof SinkFault) || thrown.isRetryable) sums.restore(collected);
       watch.failed();
-      if (!isFailing) watch.failing(`metrics: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+      if (!isFailing) watch.failing(`metrics: ${messageOf(thrown)}`);
       isFailing = true;
     }
   };

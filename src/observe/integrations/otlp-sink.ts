@@ -2,6 +2,7 @@
 // those that are dropped here.
 import type { Clock } from "../../core/clock.ts";
 import { systemClock } from "../../core/clock.ts";
+import { messageOf } from "../../core/thrown.ts";
 import { ProtobufWriter } from "../../wire/protobuf.ts";
 import { exportTo } from "./otlp/exporter.ts";
 import { openInference } from "./otlp/open-inference.ts";
@@ -42,7 +43,7 @@ export function openTraceSink(
       }
       return { spans, sent, message: encodeSpans(writer, { attributes: resource }, spans) };
     } catch (thrown) {
-      throw new SinkFault(`spans could not be made: ${thrown instanceof Error ? thrown.message : String(thrown)}`, {
+      throw new SinkFault(`spans could not be made: ${messageOf(thrown)}`, {
         isRetryable: false,
       });
     }

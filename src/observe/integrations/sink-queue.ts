@@ -3,6 +3,7 @@
 // matter most.
 import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
+import { messageOf } from "../../core/thrown.ts";
 import type { IntegrationDelivery } from "./integration-fields.ts";
 import { type Rejected, SinkFault } from "./sink.ts";
 
@@ -240,9 +241,7 @@ export class SinkQueue<T> {
       return null;
     } catch (thrown) {
       if (abort.signal.aborted) return abort.signal.reason as SinkFault;
-      return thrown instanceof SinkFault
-        ? thrown
-        : new SinkFault(thrown instanceof Error ? thrown.message : String(thrown), { isRetryable: true });
+      return thrown instanceof SinkFault ? thrown : new SinkFault(messageOf(thrown), { isRetryable: true });
     } finally {
       clearTimeout(timer);
       this.#timeIsOver = null;

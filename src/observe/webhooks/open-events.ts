@@ -3,6 +3,7 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Events, Webhook, WebhookSet } from "../../core/event.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import { messageOf } from "../../core/thrown.ts";
 import type { EventQueue } from "../../store/events.ts";
 import { DAY_MS, everyHour, pruneInRounds } from "../../store/pruning.ts";
 import { LOCAL_ACTOR } from "../../store/records.ts";
@@ -161,8 +162,4 @@ function goneReceivers({ store, log }: EventsOptions): GoneReceivers {
       };
     },
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

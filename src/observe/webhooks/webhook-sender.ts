@@ -6,6 +6,7 @@ import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { GatewayEvent, Webhook } from "../../core/event.ts";
 import { VERSION } from "../../core/version.ts";
+import { messageOf } from "../../core/thrown.ts";
 import type { DeliveryAttempt } from "../../store/events.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
@@ -69,7 +70,7 @@ export function webhookSender(options: SenderOptions): WebhookSender {
         retryAfter,
       );
     } catch (thrown) {
-      return outcome(null, messageOf(thrown), null);
+      return outcome(null, deliveryFault(thrown), null);
     } finally {
       clearTimeout(timer);
     }
@@ -141,8 +142,8 @@ async function beginOf(body: UpstreamBody): Promise<string | null> {
   return text === "" ? null : text;
 }
 
-function messageOf(thrown: unknown): string {
+function deliveryFault(thrown: unknown): string {
   // The message contains no internal address, because deliveries are shown to tenants.
   if (thrown instanceof GatewayError) return thrown.message.replaceAll("`", "");
-  return (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, KEPT_CHARACTERS);
+  return messageOf(thrown).slice(0, KEPT_CHARACTERS);
 }

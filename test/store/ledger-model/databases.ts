@@ -9,7 +9,7 @@ import type { LedgerRow, LedgerSink, ShippedPlace } from "../../../src/store/led
 import { migrate } from "../../../src/store/migrations.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import type { Schema } from "../../../src/store/schema.ts";
-import { openDatabase } from "../../../src/store/sqlite.ts";
+import { openDatabase } from "../../../src/store/sqlite-connection.ts";
 import { sqliteInserts } from "../../../src/store/sqlite-inserts.ts";
 import type { PostgresServer } from "../../harness/postgres-server.ts";
 
