@@ -1,6 +1,8 @@
 // Reads a provider's non-streaming answer: in turns, and a long one in the thread of long bodies (promise 5.8).
 import type { ChatAnswer, Usage } from "../../core/chat.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
+import type { Provider } from "../../providers/provider.ts";
 import type { OpenAnswer } from "../attempt/upstream-requests.ts";
 import type { Call } from "../call/call.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
@@ -36,13 +38,16 @@ export async function checkAnswer(
   return { bytes, decode, answer, usage: strictUsage(answer.usage) };
 }
 
-/** Reads an answer whose value the serving thread needs. Throws StreamError or MalformedAnswer. */
+/**
+ * Reads an answer whose value the serving thread needs; returns a promise where that takes long. Throws StreamError or
+ * MalformedAnswer.
+ */
 export function readAnswer(
   bytes: Uint8Array,
   { decode }: Pick<OpenAnswer, "decode">,
   resolved: Resolved,
   call: Call,
-): Promise<ChatAnswer> {
+): MaybePromise<ChatAnswer> {
   const { longAnswers } = call.context;
   const question = questionOf({ bytes, decode }, resolved);
   return longAnswers === null || bytes.length < LONG_BODY_BYTES
@@ -54,10 +59,13 @@ function questionOf(answer: AnswerBytes, { target }: Resolved): DecodeQuestion {
   return { ...answer, family: target.family, credential: target.credential };
 }
 
-async function readHere(question: DecodeQuestion, { provider }: Resolved): Promise<ChatAnswer> {
-  const isLong = question.bytes.length >= TURNS_BYTES;
-  if (isLong) await yieldToLoop();
+function readHere(question: DecodeQuestion, { provider }: Resolved): MaybePromise<ChatAnswer> {
+  return question.bytes.length < TURNS_BYTES ? decodedAnswer(question, provider) : readInTurns(question, provider);
+}
+
+async function readInTurns(question: DecodeQuestion, provider: Provider): Promise<ChatAnswer> {
+  await yieldToLoop();
   const answer = decodedAnswer(question, provider);
-  if (isLong) await yieldToLoop();
+  await yieldToLoop();
   return answer;
 }

@@ -4,6 +4,8 @@ import { promptTokens } from "../metering/attempt-estimate.ts";
 import { usd } from "../../accounting/price.ts";
 import type { ChatAnswer, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
+import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import {
   allOf,
   besideFailure,
@@ -52,103 +54,130 @@ export interface RoundAnswer extends NonStreamingAnswer {
 
 /** Makes one attempt at a non-streaming answer. Throws GatewayError. */
 async function tryWhole(attempt: OpenAttempt, call: Call): Promise<Reply> {
-  const read = await readAnswers(attempt, call);
-  if (!read.isThere) return madeHere(read, attempt, call);
-  const { body, ...made } = await madeThere(read, attempt, call);
-  return { ...made, ...(body as WrittenBody) };
+  const made = await tryAnswer(attempt, call, false);
+  if (!made.isThere) return made.answer;
+  const { body, ...answer } = made.answer;
+  return { ...answer, ...(body as WrittenBody) };
 }
 
 /** Makes one attempt at a round, whose value the rounds that follow need. Throws GatewayError. */
 async function tryRound(attempt: OpenAttempt, call: Call): Promise<RoundAnswer> {
-  const read = await readAnswers(attempt, call, true);
-  if (!read.isThere) return { ...(await madeHere(read, attempt, call)), isLong: read.isLong };
-  const { body, ...made } = await madeThere(read, attempt, call);
-  return { ...made, body: (await unpackJson((body as PackedBody).packed)) as JsonObject, isLong: true };
+  const made = await tryAnswer(attempt, call, true);
+  if (!made.isThere) return { ...made.answer, isLong: made.isLong };
+  const { body, ...answer } = made.answer;
+  return { ...answer, body: (await unpackJson((body as PackedBody).packed)) as JsonObject, isLong: true };
 }
 
-interface AnswersRead {
-  readonly open: readonly OpenAnswer[];
-  readonly answers: readonly AnswerBytes[];
-  readonly isRound: boolean;
-  /** Other calls get their turns between the steps of the work on these answers. */
-  readonly isLong: boolean;
-  /** Together the answers are so long that the thread of long bodies reads them and writes the body. */
-  readonly isThere: boolean;
-  /** The values of the answers when all of them were read in the serving thread; `null` otherwise. */
-  readonly values: readonly ChatAnswer[] | null;
+/** An answer, and whether the thread of long bodies has read it and written its body. */
+type Made =
+  | {
+      readonly isThere: false;
+      readonly answer: NonStreamingAnswer;
+      /** Other calls get their turns between the steps of the work on this answer. */
+      readonly isLong: boolean;
+    }
+  | { readonly isThere: true; readonly answer: AnswerWithBody };
+
+async function tryAnswer(attempt: OpenAttempt, call: Call, isRound: boolean): Promise<Made> {
+  const sent = sendRequests(attempt, call);
+  if (sent.length > 1) return tryAnswers(sent, attempt, call, isRound);
+  const open = await sent[0]!;
+  try {
+    const bytes = await answerBytes(open, attempt, call);
+    const { length } = bytes;
+    if (isReadThere(length, call)) return await madeThere([{ bytes, decode: open.decode }], attempt, call, isRound);
+    const reading = readAnswer(bytes, open, attempt.resolved, call);
+    const answer = isPending(reading) ? await reading : reading;
+    const made = madeHere([answer], length, attempt, call, isRound);
+    return isPending(made) ? await made : made;
+  } catch (thrown) {
+    throw closed(open, thrown, attempt, call);
+  }
 }
 
-/** Receives one answer, or several, each of which is read as it arrives. Throws GatewayError. */
-async function readAnswers(attempt: OpenAttempt, call: Call, isRound = false): Promise<AnswersRead> {
-  const open = await allOf(sendRequests(attempt, call), attempt);
-  const single = async (): Promise<readonly CheckedBytes[]> => {
-    const bytes = await closing(open[0]!, attempt, call, () => answerBytes(open[0]!, attempt, call));
-    return [{ bytes, decode: open[0]!.decode, answer: null, usage: null }];
-  };
-  const answers = open.length === 1 ? await single() : await allChecked(open, attempt, call);
-  const length = answers.reduce((sum, { bytes }) => sum + bytes.length, 0);
-  const values = answers.flatMap(({ answer }) => (answer === null ? [] : [answer]));
-  return {
-    open,
-    answers,
-    isRound,
-    isLong: length >= TURNS_BYTES,
-    isThere: call.context.longAnswers !== null && length >= LONG_BODY_BYTES,
-    values: values.length === answers.length ? values : null,
-  };
-}
-
-async function madeHere(
-  { open, answers: [first], isRound, isLong, values }: AnswersRead,
+/** Makes one answer of several upstream requests, each of which is read as it arrives. */
+async function tryAnswers(
+  sent: readonly Promise<OpenAnswer>[],
   attempt: OpenAttempt,
   call: Call,
-): Promise<NonStreamingAnswer> {
+  isRound: boolean,
+): Promise<Made> {
+  const open = await allOf(sent, attempt);
+  const checked = await allChecked(open, attempt, call);
+  const length = checked.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  try {
+    if (isReadThere(length, call)) return await madeThere(checked, attempt, call, isRound);
+    // answers that are short together were all read in this thread
+    const answers = checked.map(({ answer }) => answer!);
+    return await madeHere(answers, length, attempt, call, isRound);
+  } catch (thrown) {
+    throw closed(open[0]!, thrown, attempt, call);
+  }
+}
+
+/** Whether answers of this many bytes together are so long that the thread of long bodies reads them. */
+function isReadThere(length: number, { context: { longAnswers } }: Call): boolean {
+  return longAnswers !== null && length >= LONG_BODY_BYTES;
+}
+
+function madeHere(
+  answers: readonly ChatAnswer[],
+  length: number,
+  attempt: OpenAttempt,
+  call: Call,
+  isRound: boolean,
+): MaybePromise<Made> {
   const { fitted, resolved, route, outputGuards } = attempt;
-  return closing(open[0]!, attempt, call, async () => {
-    const answers = values ?? [await readAnswer(first!.bytes, first!, resolved, call)];
-    const frame = frameOf(answerFrame(call, fitted, resolved, route), isRound);
-    const made = joinedAnswer(answers, frame, (generated) => estimatedUsage(promptTokens(fitted.request), generated));
-    noteMade(made, answers[0]!["model"], attempt, call);
-    if (outputGuards.length === 0) return made;
-    const shown = await guarded(made, call, () => call.policies!.answered(made, outputGuards, isLong));
-    if (isLong) await yieldToLoop();
-    return shown;
-  });
+  const frame = frameOf(answerFrame(call, fitted, resolved, route), isRound);
+  const answer = joinedAnswer(answers, frame, (generated) => estimatedUsage(promptTokens(fitted.request), generated));
+  noteMade(answer, answers[0]!["model"], attempt, call);
+  const made = { isThere: false, answer, isLong: length >= TURNS_BYTES } as const;
+  return outputGuards.length === 0 ? made : underGuards(made, outputGuards, call);
+}
+
+async function underGuards(
+  { answer, isLong }: Made & { readonly isThere: false },
+  guards: readonly GuardPolicy[],
+  call: Call,
+): Promise<Made> {
+  const shown = await guarded(answer, call, () => call.policies!.answered(answer, guards, isLong));
+  if (isLong) await yieldToLoop();
+  return { isThere: false, answer: shown, isLong };
 }
 
 /** Makes the thread of long bodies read the answers and write the body; the body of a round comes back as a value. */
 async function madeThere(
-  { open, answers, isRound }: AnswersRead,
+  answers: readonly AnswerBytes[],
   attempt: OpenAttempt,
   call: Call,
-): Promise<AnswerWithBody> {
+  isRound: boolean,
+): Promise<Made> {
   const { fitted, resolved, route, outputGuards } = attempt;
   const longAnswers = call.context.longAnswers!;
-  return closing(open[0]!, attempt, call, async () => {
-    const question: AnswerQuestion = {
-      answers: answers.map(({ bytes, decode }) => ({ bytes, decode })),
-      family: resolved.target.family,
-      credential: resolved.target.credential,
-      frame: frameOf(answerFrame(call, fitted, resolved, route), isRound),
-      promptTokens: promptTokens(fitted.request),
-      asValue: isRound,
-      keeps: call.content?.room ?? null,
-    };
-    const tenantId = call.record.tenantId ?? "";
-    if (outputGuards.length === 0) {
-      const made = await longAnswers.write(question, tenantId);
-      noteMade(made, made.model, attempt, call);
-      return made;
-    }
-    const made = await longAnswers.gather(question, outputGuards, tenantId);
-    try {
-      noteMade(made, made.model, attempt, call);
-    } catch (thrown) {
-      made.release();
-      throw thrown;
-    }
-    return { ...made, body: await guarded(made, call, () => call.policies!.answeredThere(made, outputGuards)) };
-  });
+  const question: AnswerQuestion = {
+    answers: answers.map(({ bytes, decode }) => ({ bytes, decode })),
+    family: resolved.target.family,
+    credential: resolved.target.credential,
+    frame: frameOf(answerFrame(call, fitted, resolved, route), isRound),
+    promptTokens: promptTokens(fitted.request),
+    asValue: isRound,
+    keeps: call.content?.room ?? null,
+  };
+  const tenantId = call.record.tenantId ?? "";
+  if (outputGuards.length === 0) {
+    const answer = await longAnswers.write(question, tenantId);
+    noteMade(answer, answer.model, attempt, call);
+    return { isThere: true, answer };
+  }
+  const answer = await longAnswers.gather(question, outputGuards, tenantId);
+  try {
+    noteMade(answer, answer.model, attempt, call);
+  } catch (thrown) {
+    answer.release();
+    throw thrown;
+  }
+  const body = await guarded(answer, call, () => call.policies!.answeredThere(answer, outputGuards));
+  return { isThere: true, answer: { ...answer, body } };
 }
 
 /**
@@ -174,7 +203,7 @@ function noteMade(
 }
 
 /** Records the usage of an answer even if a guard blocks it, because it was generated. Throws `policy_violation`. */
-async function guarded<T>(answer: AnswerFigures, call: Call, look: () => T | Promise<T>): Promise<T> {
+async function guarded<T>(answer: AnswerFigures, call: Call, look: () => MaybePromise<T>): Promise<T> {
   try {
     return await look();
   } catch (thrown) {
@@ -197,12 +226,15 @@ async function allChecked(
     const usage = usages.get(index) ?? null;
     return usage === null ? null : { usage, isEstimated: false };
   });
-  const checked = (open: OpenAnswer): Promise<CheckedBytes> =>
-    closing(open, attempt, call, async () => {
+  const checked = async (open: OpenAnswer): Promise<CheckedBytes> => {
+    try {
       const read = await checkAnswer(await answerBytes(open, attempt, call), open, attempt.resolved, call);
       usages.set(attempt.requests.indexOf(open.request), read.usage);
       return read;
-    });
+    } catch (thrown) {
+      throw closed(open, thrown, attempt, call);
+    }
+  };
   try {
     return await Promise.all(answers.map(checked));
   } catch (thrown) {
@@ -216,20 +248,11 @@ function answerBytes({ response }: OpenAnswer, { lifetime }: OpenAttempt, call: 
   return call.clock.waiting(response.body.bytes(call.snapshot.limits.maxAnswerBytes, lifetime.readsOn));
 }
 
-/** Closes the attempt when the work on its answer fails. */
-async function closing<T>(
-  { response, request }: OpenAnswer,
-  attempt: OpenAttempt,
-  call: Call,
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work();
-  } catch (thrown) {
-    response.body.cancel();
-    // after the client has disconnected, that is the reason for the end of the attempt, whatever became of its answer
-    throw closeRequest(request, call.signal.aborted ? call.signal.reason : thrown, attempt, call);
-  }
+/** Closes an upstream request when the work on its answer fails. Returns the error with which the call fails. */
+function closed({ response, request }: OpenAnswer, thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
+  response.body.cancel();
+  // after the client has disconnected, that is the reason for the end of the attempt, whatever became of its answer
+  return closeRequest(request, call.signal.aborted ? call.signal.reason : thrown, attempt, call);
 }
 
 export function replyNonStreaming(answered: Answered<Reply>, call: Call): Response {

@@ -1,4 +1,4 @@
-// The row of one upstream request in the record of its call. Only this class changes the row.
+// One upstream request: its row in the record of its call, which only this class changes, and whether it is paid for.
 import { emptyAttempt, type SentAttempt } from "../../core/empty-record.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import type { Usage } from "../../core/chat.ts";
@@ -9,11 +9,22 @@ export class AttemptRecorder {
   readonly row: Readonly<Attempt>;
   readonly #row: { -readonly [Name in keyof Attempt]: Attempt[Name] };
   readonly #clock: CallClock;
+  #isAccepted = false;
 
   /** Called when the request is about to be sent. */
-  constructor(request: Omit<SentAttempt, "startMs">, clock: CallClock) {
+  constructor(request: SentAttempt, clock: CallClock) {
     this.#clock = clock;
-    this.row = this.#row = emptyAttempt({ ...request, startMs: clock.elapsedMs() });
+    this.row = this.#row = emptyAttempt(request);
+  }
+
+  /** Whether the request reached its provider and was not refused. */
+  get isAccepted(): boolean {
+    return this.#isAccepted;
+  }
+
+  /** Sets whether the provider has the request: false when it never arrived or was refused. */
+  accepted(isAccepted: boolean): void {
+    this.#isAccepted = isAccepted;
   }
 
   /**

@@ -3,6 +3,7 @@
 import {
   type DecodeContext,
   type EncodedRequest,
+  type Provider,
   StreamError,
   type UpstreamFailure,
 } from "../../providers/provider.ts";
@@ -10,8 +11,10 @@ import { checkAddress } from "../../wire/address-guard.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../../wire/upstream.ts";
+import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { CHOSEN_BY, connectionPartition } from "../../core/target.ts";
+import { isPending, type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
+import { CHOSEN_BY, connectionPartition, type Target } from "../../core/target.ts";
 import type { TraceHeaders } from "../../core/trace.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
@@ -41,20 +44,34 @@ export function sendRequests(attempt: OpenAttempt, call: Call): readonly Promise
     fitted: { request },
     resolved,
   } = attempt;
-  const calls = callsFor(request, resolved.provider, resolved.target.model);
   // content is fetched once for all requests, and the request is encoded once, however often it is sent
-  const encoded = encodedFor(attempt, call);
-  return Array.from({ length: calls }, async (_, index) => {
-    const { bytes, body } = (await encoded).request;
-    // the kernel takes megabytes of each request at once, so that each is sent in a turn of its own, unless one has
-    // failed by then
-    if ((bytes ?? body).length > SENT_AT_ONCE)
-      for (let turn = 0; turn < index; turn++) {
-        await yieldToLoop();
-        attempt.lifetime.signal.throwIfAborted();
-      }
-    return sendRequest(encoded, attempt, call);
-  });
+  const encoding = encodedFor(attempt, call);
+  const calls = callsFor(request, resolved.provider, resolved.target.model);
+  if (calls > 1) return Array.from({ length: calls }, (_, index) => sendOneOf(encoding, index, attempt, call));
+  return [
+    isPending(encoding)
+      ? encoding.then((encoded) => sendRequest(encoded, attempt, call))
+      : sendRequest(encoding, attempt, call),
+  ];
+}
+
+/** Sends one of several equal requests. */
+async function sendOneOf(
+  encoding: MaybePromise<EncodedRequest>,
+  index: number,
+  attempt: OpenAttempt,
+  call: Call,
+): Promise<OpenAnswer> {
+  const encoded = await encoding;
+  const { bytes, body } = encoded.request;
+  // the kernel takes megabytes of each request at once, so that each is sent in a turn of its own, unless one has
+  // failed by then
+  if ((bytes ?? body).length > SENT_AT_ONCE)
+    for (let turn = 0; turn < index; turn++) {
+      await yieldToLoop();
+      attempt.lifetime.signal.throwIfAborted();
+    }
+  return sendRequest(encoded, attempt, call);
 }
 /** In bytes or characters, for a request that is sent several times. */
 const SENT_AT_ONCE = 65_536;
@@ -64,7 +81,6 @@ export async function allOf(
   answers: readonly Promise<OpenAnswer>[],
   { lifetime }: OpenAttempt,
 ): Promise<readonly OpenAnswer[]> {
-  if (answers.length === 1) return [await answers[0]!];
   try {
     return await Promise.all(answers);
   } catch (thrown) {
@@ -79,10 +95,9 @@ export function besideFailure(): GatewayError {
 }
 
 /** Returns the provider's response once its head reports success. Throws GatewayError. */
-async function sendRequest(encoding: Promise<EncodedRequest>, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
+async function sendRequest(encoded: EncodedRequest, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
   const { resolved } = attempt;
   const { provider, target } = resolved;
-  const encoded = await encoding;
   attempt.meter.sending();
   const recorder = call.beginAttempt(target);
   attempt.requests.push(recorder);
@@ -100,15 +115,26 @@ async function sendRequest(encoding: Promise<EncodedRequest>, attempt: OpenAttem
 }
 
 /** Throws UnfitForTarget. */
-async function encodedFor({ fitted, resolved }: OpenAttempt, call: Call): Promise<EncodedRequest> {
+function encodedFor({ fitted, resolved }: OpenAttempt, call: Call): MaybePromise<EncodedRequest> {
   const { provider, target } = resolved;
-  const fetched = withFetchedParts(fitted.request, provider, target.model, call);
-  const request = fetched instanceof Promise ? await fetched : fetched;
   const called = withClientHeaders(target, provider, call.clientHeader);
+  return whenReady(withFetchedParts(fitted.request, provider, target.model, call), (request) =>
+    request.held === undefined ? encodedHere(request, called, provider) : encodedThere(request, called, call),
+  );
+}
+
+function encodedHere(request: ChatRequest, target: Target, provider: Provider): EncodedRequest {
   try {
-    return request.held === undefined
-      ? provider.encodeRequest(request, called)
-      : await call.context.longRequests!.encode(request, called, call.context.clock.now());
+    return provider.encodeRequest(request, target);
+  } catch (thrown) {
+    throw unfit(thrown);
+  }
+}
+
+/** Makes the thread that holds the conversation encode the request. */
+async function encodedThere(request: ChatRequest, target: Target, call: Call): Promise<EncodedRequest> {
+  try {
+    return await call.context.longRequests!.encode(request, target, call.context.clock.now());
   } catch (thrown) {
     throw unfit(thrown);
   }
@@ -125,7 +151,7 @@ async function sendChecked(
   const isSuccess = response.status >= 200 && response.status <= 299;
   const isFirst = recorder.responded(response.status, reportedRequestId(response, attempt.resolved));
   // a request that follows up an accepted one does not change that
-  if (isFirst) attempt.meter.accepted(recorder, isSuccess);
+  if (isFirst) recorder.accepted(isSuccess);
   if (!isSuccess) throw await refusal(response, attempt, call, recorder);
   return response;
 }
@@ -148,7 +174,7 @@ const MODEL_NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
 async function send(
   request: UpstreamRequest,
-  { resolved: { provider, target }, lifetime, meter }: OpenAttempt,
+  { resolved: { provider, target }, lifetime }: OpenAttempt,
   call: Call,
   recorder: AttemptRecorder,
 ): Promise<UpstreamResponse> {
@@ -158,7 +184,7 @@ async function send(
     request.bytes !== undefined
       ? request
       : provider.sign(request, target.credential, { nowMs: call.context.clock.now(), settings: target.settings });
-  const signed = traced(signing instanceof Promise ? await signing : signing, call.traceHeaders(recorder.row.spanId));
+  const signed = traced(isPending(signing) ? await signing : signing, call.traceHeaders(recorder.row.spanId));
   const { guardedField: param } = target;
   const subject = param === CHOSEN_BY ? `the provider that \`${CHOSEN_BY}\` names` : undefined;
   const pinnedAddress =
@@ -177,7 +203,7 @@ async function send(
     signal,
     pinnedAddress,
     partition,
-    onSent: (isSent) => meter.accepted(recorder, isSent),
+    onSent: (isSent) => recorder.accepted(isSent),
   });
 }
 
@@ -247,7 +273,7 @@ export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt
   attempt.failing ??= recorder;
   if (thrown instanceof StreamError) {
     // the provider's own error before anything was generated counts as a refusal, whatever the head of its response was
-    if (!meter.hasUsage(recorder)) meter.accepted(recorder, false);
+    if (!meter.hasUsage(recorder)) recorder.accepted(false);
     reportRefusedCredential(thrown.failure, resolved, call);
     recorder.retryAfter(thrown.failure.retryAfterMs ?? null);
   }

@@ -20,8 +20,8 @@ export class CallLifetime {
   readonly #recorder: CallRecorder;
   readonly #clock: CallClock;
   readonly #cancellation = new Cancellation();
-  /** Tool runs that have not ended. Each of these functions finishes its part when the call ends first. */
-  readonly #inFlight = new Set<() => void>();
+  /** Tool runs that have not ended. Each of these functions finishes its part when the call ends first; `null` when there were none. */
+  #inFlight: Set<() => void> | null = null;
   /** `null` while the caller is not known. */
   #meter: CallMeter | null = null;
   /** `null` when the content of the call is not kept. */
@@ -95,8 +95,9 @@ export class CallLifetime {
    * when the work has ended by itself, which returns whether it was still in flight.
    */
   began(end: () => void): () => boolean {
-    this.#inFlight.add(end);
-    return () => this.#inFlight.delete(end);
+    const inFlight = (this.#inFlight ??= new Set());
+    inFlight.add(end);
+    return () => inFlight.delete(end);
   }
 
   /** Ends everything that is in flight, for the reason that the client receives. */
@@ -113,8 +114,8 @@ export class CallLifetime {
   publish(): void {
     if (this.#isPublished) return;
     this.#isPublished = true;
-    for (const end of this.#inFlight) end();
-    this.#inFlight.clear();
+    for (const end of this.#inFlight ?? []) end();
+    this.#inFlight?.clear();
     if (this.#content === null) this.#releaseConversation();
     this.#meter?.settle();
     this.#clock.waitEnds();

@@ -40,8 +40,8 @@ export class CallRecorder {
   readonly #record: Writable<CallRecord>;
   readonly #clock: CallClock;
   readonly #attempts: AttemptRecorder[] = [];
-  readonly #attemptRows: Readonly<Attempt>[] = [];
-  readonly #toolRows: Readonly<ToolRun>[] = [];
+  readonly #attemptRows: Readonly<Attempt>[];
+  readonly #toolRows: Readonly<ToolRun>[];
   /** What earlier rounds have used; `null` when nothing is known. */
   #usedBefore: NotedUsage | null = null;
   #knowsUsage = false;
@@ -49,8 +49,8 @@ export class CallRecorder {
   constructor(arrived: ArrivedCall, clock: CallClock) {
     this.#clock = clock;
     this.record = this.#record = emptyRecord(arrived);
-    this.#record.attempts = this.#attemptRows;
-    this.#record.tools = this.#toolRows;
+    this.#attemptRows = this.#record.attempts as Readonly<Attempt>[];
+    this.#toolRows = this.#record.tools as Readonly<ToolRun>[];
   }
 
   readonly authenticated = (token: AccessToken): void => {
@@ -111,10 +111,15 @@ export class CallRecorder {
 
   /** `vendor` is as in `Attempt`. */
   beginAttempt(provider: string, vendor: string, model: string): AttemptRecorder {
-    const attempt = new AttemptRecorder(
-      { provider, vendor, model, round: this.#record.rounds, spanId: this.newSpanId() },
-      this.#clock,
-    );
+    const sent = {
+      provider,
+      vendor,
+      model,
+      round: this.#record.rounds,
+      startMs: this.#clock.elapsedMs(),
+      spanId: this.newSpanId(),
+    };
+    const attempt = new AttemptRecorder(sent, this.#clock);
     this.#attempts.push(attempt);
     this.#attemptRows.push(attempt.row);
     return attempt;

@@ -6,6 +6,7 @@ import type { MemberSpan, RequestSource } from "../../core/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Permission } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import type { Route, RouteTarget } from "../../core/route.ts";
 import { splitName } from "../../routing/compile-routes.ts";
@@ -102,8 +103,9 @@ export function withCheckedEntries(request: ChatRequest): ChatRequest {
 }
 
 /** Does the same as `withCheckedEntries`, but yields to other calls when there is much to parse. */
-export function withEntriesInTurns(request: ChatRequest): ChatRequest | Promise<ChatRequest> {
+export function withEntriesInTurns(request: ChatRequest): MaybePromise<ChatRequest> {
   const { fallbacks, modelList } = request.options;
+  if (fallbacks.length === 0 && modelList === null) return request;
   const isMuch = textWithoutMessages(request) * (fallbacks.length + (modelList?.length ?? 0)) > MAX_TEXT_IN_TURN;
   return isMuch ? checkedInTurns(request) : withCheckedEntries(request);
 }

@@ -48,8 +48,6 @@ export class AttemptMeter {
   readonly #recorder: CallRecorder;
   readonly #onClosed: () => void;
   #source: UsageSource | null = null;
-  /** Upstream requests that reached their providers and were not refused. */
-  readonly #accepted = new Set<AttemptRecorder>();
   #isCharged = false;
   #isClosed = false;
 
@@ -78,12 +76,6 @@ export class AttemptMeter {
   /** From here on, usage is read from the answers. */
   readFrom(source: UsageSource): void {
     this.#source = source;
-  }
-
-  /** Records whether the provider has the request: false when it never arrived or was refused. */
-  accepted(request: AttemptRecorder, isAccepted: boolean): void {
-    if (isAccepted) this.#accepted.add(request);
-    else this.#accepted.delete(request);
   }
 
   /** Whether the answer to this request has shown usage: figures, or generated content. */
@@ -130,7 +122,7 @@ export class AttemptMeter {
 
   #usageOf(index: number): AttemptUsage | null {
     const seen = this.#source?.(index) ?? null;
-    if (seen !== null || !this.#accepted.has(this.#requests[index]!)) return seen;
+    if (seen !== null || !this.#requests[index]!.isAccepted) return seen;
     const prompt = promptTokens(this.#attempt.fitted.request);
     return { usage: { prompt_tokens: prompt, completion_tokens: 0, total_tokens: prompt }, isEstimated: true };
   }

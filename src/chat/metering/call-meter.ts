@@ -31,7 +31,7 @@ export class CallMeter {
   readonly #clock: CallClock;
   readonly #signal: CancelSignal;
   /** The meters of attempts that have not ended. */
-  readonly #open = new Set<AttemptMeter>();
+  readonly #open: AttemptMeter[] = [];
 
   constructor({ limits, prices, recorder, clock, signal }: CallMeterOptions) {
     this.prices = prices;
@@ -94,9 +94,9 @@ export class CallMeter {
       reservation,
       prices: this.prices,
       recorder: this.#recorder,
-      onClosed: () => this.#open.delete(meter),
+      onClosed: () => this.#open.splice(this.#open.indexOf(meter), 1),
     });
-    this.#open.add(meter);
+    this.#open.push(meter);
     return meter;
   }
 
@@ -107,7 +107,7 @@ export class CallMeter {
 
   /** Charges the attempts that are still in flight, and settles every reservation. */
   settle(): void {
-    for (const meter of this.#open) meter.close();
+    for (const meter of this.#open.slice()) meter.close();
     this.#limits?.settle();
   }
 

@@ -52,18 +52,12 @@ export function openAnswerStream(
   let ended = false;
   let failure: unknown = undefined;
   let turnBytes = 0;
+  /** The text of the present read, which a failure does not take back. */
+  let out = "";
 
   /** Returns the text of the events up to `[DONE]` or a failure, which is stored. */
   async function translate(events: readonly SseEvent[]): Promise<string> {
-    let out = "";
-    const serialize = (chunks: readonly ChatChunk[]): void => {
-      for (const chunk of chunks) {
-        out += writer.serialize(chunk);
-        if (out.length > MAX_TEXT) throw tooMuch();
-      }
-    };
-    const write = async (chunks: readonly ChatChunk[]): Promise<void> =>
-      serialize(guarded === null || chunks.length === 0 ? chunks : await guarded.take(chunks));
+    out = "";
     try {
       const repaired: ChatChunk[] = [];
       try {
@@ -74,10 +68,11 @@ export function openAnswerStream(
         }
       } finally {
         // the chunks before a failure in the same read are written first
-        await write(repaired);
+        serialize(guarded === null || repaired.length === 0 ? repaired : await guarded.take(repaired));
       }
       if (ended) {
-        await write(decoder.end().map((chunk) => writer.repair(chunk)));
+        const last = decoder.end().map((chunk) => writer.repair(chunk));
+        serialize(guarded === null || last.length === 0 ? last : await guarded.take(last));
         const isCut = !writer.isComplete && decoder.isTerminated !== true;
         if (guarded !== null && !isCut) serialize(await guarded.end());
         requireComplete();
@@ -87,6 +82,13 @@ export function openAnswerStream(
       failure = thrown;
     }
     return out;
+  }
+
+  function serialize(chunks: readonly ChatChunk[]): void {
+    for (const chunk of chunks) {
+      out += writer.serialize(chunk);
+      if (out.length > MAX_TEXT) throw tooMuch();
+    }
   }
 
   function isDone(event: SseEvent): boolean {
@@ -129,11 +131,11 @@ export function openAnswerStream(
           ? await readableEvents(given)
           : { events: given, refusal: null };
         if (refusal !== null) ended = false;
-        const out = await translate(events);
+        const text = await translate(events);
         if (refusal !== null) failure ??= refusal;
         // a long text is encoded in a turn of its own
-        if (out.length >= LONG_EVENT) await yieldToLoop();
-        if (out !== "") return out;
+        if (text.length >= LONG_EVENT) await yieldToLoop();
+        if (text !== "") return text;
       }
       // what a decoder or a driver throws is passed on as it is
       // oxlint-disable-next-line typescript/only-throw-error
