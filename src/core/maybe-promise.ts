@@ -8,7 +8,7 @@ export function isPending<T>(value: MaybePromise<T>): value is Promise<T> {
   return value instanceof Promise;
 }
 
-/** Calls `next` with the value: at once if it is there, otherwise when it comes. */
-export function whenReady<T, Next>(value: MaybePromise<T>, next: (value: T) => MaybePromise<Next>): MaybePromise<Next> {
-  return isPending(value) ? value.then(next) : next(value);
+/** Calls `use` with the value: at once if it is there, otherwise when it comes. */
+export function whenReady<T, Next>(value: MaybePromise<T>, use: (value: T) => MaybePromise<Next>): MaybePromise<Next> {
+  return isPending(value) ? value.then(use) : use(value);
 }
