@@ -48,6 +48,7 @@ import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
 import { createSandboxUpstream, type ReadElsewhere, SANDBOX_SCHEME } from "./providers/sandbox/upstream.ts";
 import { type LimitCounts, openLimitCounts } from "./store/limit-counts.ts";
 import { openReplicaWatch, type ReplicaWatch } from "./snapshot/replica-watch.ts";
+import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotSource } from "./snapshot/source.ts";
 import { ledgerFolderOf, ownFiles } from "./store/data-folder.ts";
 import { noLedger } from "./store/ledger.ts";
@@ -112,7 +113,7 @@ export interface Gateway {
 /** What every other part is opened with. */
 interface Base {
   readonly options: ServerOptions;
-  readonly configFile: string | null;
+  readonly loaded: LoadedConfiguration;
   readonly environment: Environment;
   readonly log: Log;
   readonly closing: Closing;
@@ -120,12 +121,12 @@ interface Base {
 }
 
 /**
- * Throws ConfigurationError, StoreError, or the system's error when the address is in use; parts that were already open
- * are closed again.
+ * `options` are what flags, environment and `loaded` give together. Throws ConfigurationError, StoreError, or the
+ * system's error when the address is in use; parts that were already open are closed again.
  */
 export async function openGateway(
   options: ServerOptions,
-  configFile: string | null,
+  loaded: LoadedConfiguration,
   environment: Environment,
 ): Promise<Gateway> {
   const log = openLog({ level: options.logLevel, fileDescriptor: 1 });
@@ -137,7 +138,7 @@ export async function openGateway(
   const closing = openClosing(onFault);
   closing.add(() => log.close());
   try {
-    return await openAll({ options, configFile, environment, log, closing, onFault });
+    return await openAll({ options, loaded, environment, log, closing, onFault });
   } catch (thrown) {
     await closing.close();
     throw thrown;
@@ -369,11 +370,11 @@ async function openStorage({ options, environment, log, closing }: Base): Promis
 }
 
 async function openConfiguration(
-  { configFile, environment, log, closing }: Base,
+  { loaded, environment, log, closing }: Base,
   { store }: Storage,
 ): Promise<SnapshotSource> {
   const source = await openSnapshotSource({
-    file: configFile,
+    loaded,
     store,
     families: PROVIDER_FAMILIES,
     environment,
@@ -530,7 +531,7 @@ interface Notifications {
 
 /** Opens the notifications about each call and about events. */
 async function openNotifications(
-  { options, configFile, log, closing }: Base,
+  { options, loaded: { file: configFile }, log, closing }: Base,
   {
     source,
     storage: { store },

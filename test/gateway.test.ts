@@ -11,19 +11,19 @@ import { loadConfiguration } from "../src/snapshot/configuration.ts";
 test("a start that fails closes what was opened by then: the next one finds its folders free", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-start-"));
   const environment = readEnvironment({});
-  const file = loadConfiguration({ file: null, families: PROVIDER_FAMILIES, environment });
+  const loaded = loadConfiguration({ file: null, families: PROVIDER_FAMILIES, environment });
   const optionsAt = (port: number) => ({
-    ...resolveServerOptions({ flags: { data: join(folder, "data") }, environment, file }),
+    ...resolveServerOptions({ flags: { data: join(folder, "data") }, environment, file: loaded.configuration }),
     host: "127.0.0.1",
     port,
     logLevel: "silent" as const,
   });
   const taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
   try {
-    expect(await openGateway(optionsAt(taken.port!), null, environment).catch((error: unknown) => error)).toMatchObject(
-      { code: "EADDRINUSE" },
-    );
-    const gateway = await openGateway(optionsAt(0), null, environment);
+    expect(
+      await openGateway(optionsAt(taken.port!), loaded, environment).catch((error: unknown) => error),
+    ).toMatchObject({ code: "EADDRINUSE" });
+    const gateway = await openGateway(optionsAt(0), loaded, environment);
     // a folder of the ledger that is held makes the next process take another
     expect(readdirSync(join(folder, "data", "ledger"))).toEqual(["0"]);
     expect(gateway.firstToken).toStartWith("dgm_pt_");

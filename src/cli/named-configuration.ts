@@ -3,20 +3,14 @@
 import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile } from "../config/server-options.ts";
 import { PROVIDER_FAMILIES } from "../gateway.ts";
-import { type Configuration, loadConfiguration } from "../snapshot/configuration.ts";
-
-export interface NamedConfiguration {
-  /** `null` when the defaults apply. */
-  readonly file: string | null;
-  readonly configuration: Configuration;
-}
+import { loadConfiguration, type LoadedConfiguration } from "../snapshot/configuration.ts";
 
 /** Throws ConfigurationError, which says how another file is named when this one cannot be read. */
 export function namedConfiguration(
   flags: { readonly config?: string | undefined },
   environment: Environment,
-): NamedConfiguration {
+): LoadedConfiguration {
   const file = resolveConfigFile({ flags, environment });
   const setting = "--config (DRAGOMAN_CONFIG)";
-  return { file, configuration: loadConfiguration({ file, setting, families: PROVIDER_FAMILIES, environment }) };
+  return loadConfiguration({ file, setting, families: PROVIDER_FAMILIES, environment });
 }

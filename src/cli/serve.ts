@@ -12,11 +12,11 @@ import { printError, printLine } from "./output.ts";
 
 /** Runs until a signal ends it. Returns the exit code. */
 export async function serve(flags: ServerFlags, environment: Environment, launcher: Launcher): Promise<number> {
-  const { file, configuration } = namedConfiguration(flags, environment);
-  const options = resolveServerOptions({ flags, environment, file: configuration });
+  const loaded = namedConfiguration(flags, environment);
+  const options = resolveServerOptions({ flags, environment, file: loaded.configuration });
   let gateway: Gateway;
   try {
-    gateway = await openGateway(options, file, environment);
+    gateway = await openGateway(options, loaded, environment);
   } catch (thrown) {
     const message = startFailure(thrown, options);
     if (message === null) throw thrown;
@@ -28,7 +28,7 @@ export async function serve(flags: ServerFlags, environment: Environment, launch
   const end = ended(gateway, launcher);
   // Log lines of the start about the data come before the line that says that it is complete.
   await gateway.logged();
-  greet(gateway, options, file, environment);
+  greet(gateway, options, loaded.file, environment);
   return await end;
 }
 

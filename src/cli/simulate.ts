@@ -45,7 +45,7 @@ export function played(
   { traffic: trafficFile, seed: ownSeed }: SimulateFlags,
   environment: Environment,
 ): { readonly run: Run; readonly traffic: Traffic; readonly seed: number } {
-  const configuration = loadConfiguration({ file, families: PROVIDER_FAMILIES, environment });
+  const { configuration } = loadConfiguration({ file, families: PROVIDER_FAMILIES, environment });
   const traffic = readTraffic(trafficFile, environment, { configuration, environment });
   const seed = ownSeed ?? traffic.seed;
   // Routing and targets use separate random sequences, so that a change of the routing does not change the targets.

@@ -18,7 +18,7 @@ import type { Identities } from "../store/records.ts";
 import { type Configuration, routesOf } from "./configuration.ts";
 import { type Joined, joined } from "./joined.ts";
 import { openMemoizer, type Memoize } from "./memoize.ts";
-import { compileProviders } from "./provider-table.ts";
+import { compileProviders, type ProviderTable } from "./provider-table.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
 
 export interface CompileInput {
@@ -46,8 +46,7 @@ const NO_RESOURCES: Contents["resources"] = {
 };
 
 export function compileSnapshot(input: CompileInput): Snapshot {
-  const { identities, families, environment, version, memoize = openMemoizer() } = input;
-  const file = input.configuration;
+  const { identities, environment, version, memoize = openMemoizer() } = input;
   const { projects } = identities;
   const {
     configuration,
@@ -58,11 +57,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     providers: stored,
     toolServers,
   } = joinedOf(input, memoize);
-  const providers = memoize(
-    "providers",
-    [file, families, environment],
-    () => compileProviders(file.providers, families, environment).providers,
-  );
+  const { providers } = providerTable(input, memoize);
   return {
     version,
     tokens: memoize("tokens", [identities.tokens], () => new Map(identities.tokens.map((token) => [token.id, token]))),
@@ -134,6 +129,16 @@ function serverLimits(limits: ServerLimits, projects: Identities["projects"]): S
       maxConcurrentCallsPerTenant ??
       (hasSeveralTenants ? Math.max(1, Math.floor(maxConcurrentCalls * (1 - SHARE_OF_OTHERS))) : null),
   };
+}
+
+/** The providers of the file and of the environment, without those of the store. */
+function providerTable(
+  { configuration, families, environment }: Pick<CompileInput, "configuration" | "families" | "environment">,
+  memoize: Memoize,
+): ProviderTable {
+  return memoize("providers", [configuration, families, environment], () =>
+    compileProviders(configuration.providers, families, environment),
+  );
 }
 
 function joinedOf(
@@ -237,12 +242,8 @@ function saysSomething({ routes, defaults }: RouteScope): boolean {
 }
 
 /** Notices about settings that are valid but probably not what was meant, with one sentence for each, for the log. */
-export function configurationNotices({
-  configuration,
-  identities,
-  families,
-  environment,
-}: Omit<CompileInput, "version">): readonly string[] {
+export function configurationNotices(input: Omit<CompileInput, "version">): readonly string[] {
+  const { configuration, identities, memoize = openMemoizer() } = input;
   const unknown = (
     section: string,
     ids: Iterable<string>,
@@ -253,7 +254,7 @@ export function configurationNotices({
       .filter((id) => !there.has(id))
       .map((id) => `${section}.${id} has settings in the file, but the database has no such ${section.slice(0, -1)}`);
   };
-  const { providers, notices } = compileProviders(configuration.providers, families, environment);
+  const { providers, notices } = providerTable(input, memoize);
   return [
     ...notices,
     ...deadTargets(configuration, providers),

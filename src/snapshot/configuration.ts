@@ -8,6 +8,7 @@ import { loginsSection } from "../auth/login-settings.ts";
 import { contentLogSection } from "../auth/content-settings.ts";
 import { policiesSection } from "../policies/policy-settings.ts";
 import { settingsSection } from "../auth/scope-settings.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import type { Variables } from "../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
 import { corsSection, logSection, opsSection, serverSection } from "../config/sections.ts";
@@ -22,7 +23,9 @@ import { ledgerSection } from "../store/ledger-settings.ts";
 import { routeDefaultsSection, routesSection } from "../routing/settings.ts";
 import { projectsSection, tenantsSection } from "./scopes.ts";
 
-export function configurationSchema(families: readonly ProviderFamily[]) {
+export const configurationSchema = memoizePerObject(schemaOf);
+
+function schemaOf(families: readonly ProviderFamily[]) {
   const sections = z.strictObject({
     server: serverSection,
     log: logSection,
@@ -90,8 +93,16 @@ export interface ConfigurationSource extends Omit<ConfigurationInput, "text" | "
   readonly setting?: string;
 }
 
+/** A configuration, and the text from which it was read. */
+export interface LoadedConfiguration {
+  /** `null` for the defaults, whose text is empty. */
+  readonly file: string | null;
+  readonly text: string;
+  readonly configuration: Configuration;
+}
+
 /** The configuration of a file, or the defaults when `file` is `null`. Throws ConfigurationError. */
-export function loadConfiguration({ file, setting, ...rest }: ConfigurationSource): Configuration {
+export function loadConfiguration({ file, setting, ...rest }: ConfigurationSource): LoadedConfiguration {
   const text = file === null ? "" : readConfigText(file, setting);
-  return parseConfiguration({ ...rest, file: file ?? "defaults", text });
+  return { file, text, configuration: parseConfiguration({ ...rest, file: file ?? "defaults", text }) };
 }

@@ -3,7 +3,6 @@
 import { createHash } from "node:crypto";
 import type { Environment } from "../config/environment.ts";
 import { FileFollower } from "../config/file-follower.ts";
-import { readConfigText } from "../config/file.ts";
 import { systemClock, type Clock } from "../core/clock.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { withTimeout } from "../core/timeout.ts";
@@ -12,7 +11,7 @@ import type { ProviderFamily } from "../providers/settings.ts";
 import type { Contents } from "../store/contents.ts";
 import type { Store } from "../store/store.ts";
 import { compileSnapshot, configurationNotices, storedProblems } from "./compile.ts";
-import { parseConfiguration, type Configuration } from "./configuration.ts";
+import { type Configuration, type LoadedConfiguration, parseConfiguration } from "./configuration.ts";
 import { openMemoizer } from "./memoize.ts";
 import { readAhead } from "./stored.ts";
 
@@ -29,8 +28,8 @@ export interface SnapshotProblem {
 }
 
 export interface SnapshotSourceOptions {
-  /** `null` for the defaults. */
-  readonly file: string | null;
+  /** The first configuration. Its file is followed from the text that was read. */
+  readonly loaded: LoadedConfiguration;
   readonly store: Pick<Store, "revision" | "readContents" | "watch">;
   readonly families: readonly ProviderFamily[];
   readonly environment: Environment;
@@ -83,11 +82,9 @@ const STALE_MS = 60_000;
  */
 const READ_TIMEOUT_MS = 15_000;
 
-/** Throws ConfigurationError or StoreError: the gateway cannot serve without a first snapshot. */
+/** Throws StoreError: the gateway cannot serve without a first snapshot. */
 export async function openSnapshotSource(options: SnapshotSourceOptions): Promise<SnapshotSource> {
-  const text = options.file === null ? "" : readConfigText(options.file);
-  const configuration = parseConfiguration({ ...options, file: options.file ?? "defaults", text });
-  return new FollowingSource(options, { text, configuration, contents: await options.store.readContents() });
+  return new FollowingSource(options, await options.store.readContents());
 }
 
 /** A fingerprint is for people to compare, not a proof: in logs the whole hash would only be longer. */
@@ -95,12 +92,6 @@ const FINGERPRINT_DIGITS = 16;
 
 function fingerprintOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, FINGERPRINT_DIGITS);
-}
-
-interface Origin {
-  readonly text: string;
-  readonly configuration: Configuration;
-  readonly contents: Contents;
 }
 
 interface Notices {
@@ -133,7 +124,8 @@ class FollowingSource implements SnapshotSource {
   #takenReading = 0;
   #closed = false;
 
-  constructor(options: SnapshotSourceOptions, { text, configuration, contents }: Origin) {
+  constructor(options: SnapshotSourceOptions, contents: Contents) {
+    const { file, text, configuration } = options.loaded;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#storeReachedMs = this.#clock.monotonic();
@@ -143,7 +135,6 @@ class FollowingSource implements SnapshotSource {
     this.#snapshot = compileSnapshot({ ...options, configuration, ...contents, version: 1, memoize: this.#memoize });
     this.#reportNotices(this.#noticesOf(configuration, contents));
     const pollMs = options.pollMs ?? POLL_MS;
-    const { file } = options;
     this.#follower =
       file === null
         ? null

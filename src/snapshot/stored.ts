@@ -12,6 +12,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import { isObject } from "../core/json.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import { lentByMachine } from "../providers/credential-settings.ts";
 import {
   type ProviderFamily,
@@ -76,33 +77,29 @@ function readingsOf(families: readonly ProviderFamily[], memoize: Memoize): Read
   return memoize("stored readings", [families], () => new WeakMap<OpenedResource, Known>());
 }
 
-function readersOf(families: readonly ProviderFamily[]): Readers {
-  return {
-    price: unlessThrown(bySchema(priceSchema), (price) => compilePrices([price])),
-    limit: unlessThrown(bySchema(limitSchema), (limit) =>
-      compileLimits({ limits: [limit], budgets: [] }).forCaller(limit.tenantId!, limit.projectId ?? "", ""),
-    ),
-    budget: unlessThrown(bySchema(budgetSchema), (budget) =>
-      compileLimits({ limits: [], budgets: [budget] }).forCaller(budget.tenantId!, budget.projectId ?? "", ""),
-    ),
-    policy: unlessThrown(readPolicy, (policy) => compilePolicies([policy]), unreadable),
-    route: unlessThrown(readRoute, ({ name, document }) =>
-      routesSeen([{ routes: { [name!]: document }, defaults: {} }]),
-    ),
-    setting: unlessThrown(readSettings, () => {}),
-    provider: unlessThrown(
-      providerReader(families),
-      () => {},
-      (resource) => ({ instead: switchedOff(resource, families) }),
-    ),
-    tool_server: unlessThrown(
-      readToolServer,
-      (server) => compileToolServer(server),
-      () => SWITCHED_OFF_SERVER,
-    ),
-    webhook: unlessThrown(bySchema(webhookSchema), (webhook) => compileWebhooks([webhook])),
-  };
-}
+const readersOf = memoizePerObject((families: readonly ProviderFamily[]): Readers => ({
+  price: unlessThrown(bySchema(priceSchema), (price) => compilePrices([price])),
+  limit: unlessThrown(bySchema(limitSchema), (limit) =>
+    compileLimits({ limits: [limit], budgets: [] }).forCaller(limit.tenantId!, limit.projectId ?? "", ""),
+  ),
+  budget: unlessThrown(bySchema(budgetSchema), (budget) =>
+    compileLimits({ limits: [], budgets: [budget] }).forCaller(budget.tenantId!, budget.projectId ?? "", ""),
+  ),
+  policy: unlessThrown(readPolicy, (policy) => compilePolicies([policy]), unreadable),
+  route: unlessThrown(readRoute, ({ name, document }) => routesSeen([{ routes: { [name!]: document }, defaults: {} }])),
+  setting: unlessThrown(readSettings, () => {}),
+  provider: unlessThrown(
+    providerReader(families),
+    () => {},
+    (resource) => ({ instead: switchedOff(resource, families) }),
+  ),
+  tool_server: unlessThrown(
+    readToolServer,
+    (server) => compileToolServer(server),
+    () => SWITCHED_OFF_SERVER,
+  ),
+  webhook: unlessThrown(bySchema(webhookSchema), (webhook) => compileWebhooks([webhook])),
+}));
 
 /**
  * A document that passes its schema but cannot be compiled, or makes its reader throw, is treated like an invalid one:
@@ -230,12 +227,14 @@ function unreadable({ document }: OpenedResource): { readonly instead: PolicyDoc
   };
 }
 
+const storedSettings = scopeSettings.transform(toScopeSettings);
+
 /**
  * Settings that can no longer be read may have said that nothing is kept there, how content is redacted, and which
  * models are enabled.
  */
 function readSettings(resource: OpenedResource): Reading<ScopeSettings> {
-  const reading = bySchema(scopeSettings.transform(toScopeSettings))(resource);
+  const reading = bySchema(storedSettings)(resource);
   if ("value" in reading) return reading;
   const models = stillNamed(resource.document);
   const does = `is ignored, no content of its calls is kept${models === undefined ? "" : models.length === 0 ? ", and no model is enabled" : ", and only the models that it names are enabled"}`;

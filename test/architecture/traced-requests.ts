@@ -29,15 +29,15 @@ test("sends them", async () => {
   const config = join(folder, "dragoman.yaml");
   await Bun.write(config, `tool_servers:\n  sky: { url: ${JSON.stringify(tools.url)}, require_approval: never }\n`);
   const environment = readEnvironment({});
-  const file = loadConfiguration({ file: config, families: PROVIDER_FAMILIES, environment });
+  const loaded = loadConfiguration({ file: config, families: PROVIDER_FAMILIES, environment });
   const gateway = await openGateway(
     {
-      ...resolveServerOptions({ flags: { data: join(folder, "data") }, environment, file }),
+      ...resolveServerOptions({ flags: { data: join(folder, "data") }, environment, file: loaded.configuration }),
       host: "127.0.0.1",
       port: 0,
       logLevel: "silent",
     },
-    config,
+    loaded,
     environment,
   );
   try {

@@ -10,6 +10,7 @@ import { type Permission, type Role, ROLES } from "../../src/core/identity.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { createApp } from "../../src/http/app.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
+import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotSource } from "../../src/snapshot/source.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import type { CallStore } from "../../src/store/calls.ts";
@@ -111,7 +112,7 @@ export async function openAdminWorld({
   const families = [...providers.values()];
   const problems: string[] = [];
   const source = await openSnapshotSource({
-    file,
+    loaded: loadConfiguration({ file, families, environment }),
     store,
     families,
     environment,

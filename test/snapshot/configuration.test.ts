@@ -31,7 +31,7 @@ const NO_ROUTES = {
 };
 
 describe("without a file", () => {
-  const configuration = loadConfiguration({ file: null, families: FAMILIES, environment: readEnvironment({}) });
+  const { configuration } = loadConfiguration({ file: null, families: FAMILIES, environment: readEnvironment({}) });
 
   test("[s:limits.default-request-timeout] a call has 600 seconds unless something else is said", () => {
     expect(configuration.server.limits.defaultTimeoutMs).toBe(600_000);

@@ -284,7 +284,7 @@ function resource(
 }
 
 describe("documents that cannot be used", () => {
-  const configuration = loadConfiguration({
+  const { configuration } = loadConfiguration({
     file: null,
     families: PROVIDER_FAMILIES,
     environment: { get: () => undefined },
@@ -367,7 +367,7 @@ describe("documents that cannot be used", () => {
 });
 
 describe("many routes of many tenants", () => {
-  const configuration = loadConfiguration({
+  const { configuration } = loadConfiguration({
     file: null,
     families: PROVIDER_FAMILIES,
     environment: { get: () => undefined },
@@ -482,7 +482,7 @@ test("rows that are damaged, or of a newer version, are left out and named; ever
   raw.close();
   const problems: string[] = [];
   const source = await openSnapshotSource({
-    file: null,
+    loaded: loadConfiguration({ file: null, families: PROVIDER_FAMILIES, environment: readEnvironment({}) }),
     store,
     families: PROVIDER_FAMILIES,
     environment: readEnvironment({}),

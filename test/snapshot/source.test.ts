@@ -12,6 +12,7 @@ import {
   type SnapshotSource,
   type SnapshotSourceOptions,
 } from "../../src/snapshot/source.ts";
+import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Identities, StoredToken } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -73,12 +74,17 @@ function storeOf({
 }
 const still = storeOf({ revision: async () => "1", readIdentities: async () => EMPTY });
 
-async function open(options: Partial<SnapshotSourceOptions> = {}): Promise<SnapshotSource> {
+interface Options extends Partial<SnapshotSourceOptions> {
+  readonly file?: string | null;
+}
+
+async function open({ file: path = null, ...options }: Options = {}): Promise<SnapshotSource> {
+  const environment = options.environment ?? readEnvironment({});
   const source = await openSnapshotSource({
-    file: null,
+    loaded: loadConfiguration({ file: path, families: FAMILIES, environment }),
     store: still,
     families: FAMILIES,
-    environment: readEnvironment({}),
+    environment,
     onProblem: (problem) => void problems.push(problem),
     ...options,
   });
@@ -331,6 +337,16 @@ describe("the file", () => {
     expect(problems).toEqual([]);
   });
 
+  test("a change between the loading and the opening is found, and the first snapshot is that of the loaded text", async () => {
+    write("ops: {open: false}\n");
+    const environment = readEnvironment({});
+    const loaded = loadConfiguration({ file, families: FAMILIES, environment });
+    write("ops: {open: true}\n");
+    const source = await open({ loaded, environment });
+    expect(source.current().opsOpen).toBe(false);
+    await until(() => source.current().opsOpen);
+  });
+
   test("a call that holds a snapshot keeps it", async () => {
     write("settings: {drop_params: true}\n");
     const source = await open({ file });
@@ -474,6 +490,7 @@ describe("a source", () => {
   test("leaves no timer behind, not even when it is closed while a changed file is left to settle", async () => {
     const script = `
       import { openSnapshotSource } from ${JSON.stringify(join(import.meta.dir, "../../src/snapshot/source.ts"))};
+      import { loadConfiguration } from ${JSON.stringify(join(import.meta.dir, "../../src/snapshot/configuration.ts"))};
       import { readEnvironment } from ${JSON.stringify(join(import.meta.dir, "../../src/config/environment.ts"))};
       const timers = new Set();
       for (const [set, clear] of [["setInterval", "clearInterval"], ["setTimeout", "clearTimeout"]]) {
@@ -483,7 +500,7 @@ describe("a source", () => {
       }
       const identities = { tenants: [], projects: [], users: [], memberships: [], tokens: [] };
       const store = { revision: async () => "1", readContents: async () => ({ revision: "1", identities, resources: ${JSON.stringify(NO_RESOURCES)} }), watch: () => () => {} };
-      const source = await openSnapshotSource({ file: ${JSON.stringify(file)}, store, families: [], environment: readEnvironment({}), pollMs: 5, onProblem: console.error });
+      const source = await openSnapshotSource({ loaded: loadConfiguration({ file: ${JSON.stringify(file)}, families: [], environment: readEnvironment({}) }), store, families: [], environment: readEnvironment({}), pollMs: 5, onProblem: console.error });
       const polls = timers.size;
       await Bun.write(${JSON.stringify(file)}, "ops: {open: true}");
       for (let turn = 0; turn < 10_000 && timers.size === polls; turn++) await new Promise(setImmediate);

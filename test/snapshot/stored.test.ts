@@ -9,6 +9,7 @@ import { isEnabled } from "../../src/auth/enabled-models.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { snapshotSeenBy } from "../../src/core/snapshot.ts";
 import { PROVIDER_FAMILIES } from "../../src/gateway.ts";
+import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotProblem, type SnapshotSource } from "../../src/snapshot/source.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
@@ -39,11 +40,12 @@ afterEach(async () => {
 
 async function follow(file = "", from: Store = store): Promise<SnapshotSource> {
   writeFileSync(join(folder, "dragoman.yaml"), file);
+  const environment = readEnvironment({ OPENAI_API_KEY: "of-the-operator" });
   source = await openSnapshotSource({
-    file: join(folder, "dragoman.yaml"),
+    loaded: loadConfiguration({ file: join(folder, "dragoman.yaml"), families: PROVIDER_FAMILIES, environment }),
     store: from,
     families: PROVIDER_FAMILIES,
-    environment: readEnvironment({ OPENAI_API_KEY: "of-the-operator" }),
+    environment,
     onProblem: (problem) => void problems.push(problem),
     pollMs: 20,
   });
