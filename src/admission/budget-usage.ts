@@ -55,7 +55,7 @@ export function openBudgetUsage(limits: Pick<LimitStore, "status">, snapshot: ()
       }
     },
     async statuses() {
-      const requested = await Promise.all(
+      const statuses = await Promise.all(
         [...budgets].map(async ([id, seen]): Promise<BudgetStatus | null> => {
           const rule = ruleOf(id, seen);
           if (rule === undefined) {
@@ -68,16 +68,16 @@ export function openBudgetUsage(limits: Pick<LimitStore, "status">, snapshot: ()
           return { budget: id, name: rule.name, used: status.limit === 0 ? 1 : status.used / status.limit };
         }),
       );
-      return requested.filter((status) => status !== null);
+      return statuses.filter((status) => status !== null);
     },
   };
 }
 
 /** `null` when the status does not arrive in time. */
-async function statusInTime(requested: AccountStatus | Promise<AccountStatus>): Promise<AccountStatus | null> {
-  if (!(requested instanceof Promise)) return requested;
+async function statusInTime(reading: AccountStatus | Promise<AccountStatus>): Promise<AccountStatus | null> {
+  if (!(reading instanceof Promise)) return reading;
   try {
-    const status = await within(requested, MOST_WAIT_MS);
+    const status = await within(reading, MOST_WAIT_MS);
     return status === LATE ? null : status;
   } catch {
     return null;

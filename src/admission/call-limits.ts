@@ -104,13 +104,13 @@ export class CallLimits {
   }
 
   /**
-   * Whether a budget has sent the call to `degradeTo`. With `isAgain`, only if `degradeTo` was passed over before, when
-   * no budget had sent the call there.
+   * Whether a budget has sent the call to `degradeTo`. With `isSecondPass`, only if `degradeTo` was passed over before,
+   * when no budget had sent the call there.
    */
-  isRedirectedTo(degradeTo: string, isAgain: boolean): boolean {
+  isRedirectedTo(degradeTo: string, isSecondPass: boolean): boolean {
     const isRedirected = this.#redirectedTo.has(degradeTo);
     if (!isRedirected) this.#passedOver.add(degradeTo);
-    return isRedirected && (!isAgain || this.#passedOver.has(degradeTo));
+    return isRedirected && (!isSecondPass || this.#passedOver.has(degradeTo));
   }
 
   /**

@@ -223,7 +223,7 @@ class MemoryLimits implements MemoryLimitStore {
     const { byValue } = entries;
     const there = byValue.get(value);
     if (there !== undefined) {
-      if (byValue.size > this.#maxValues / 2) outcome(byValue, value, there);
+      if (byValue.size > this.#maxValues / 2) moveToEnd(byValue, value, there);
       return there;
     }
     // Each new value removes idle ones, so that they do not accumulate.
@@ -398,7 +398,7 @@ function outlives({ slidesMs, window }: Count): boolean {
   return slidesMs === 0 ? window !== null : slidesMs >= MIN_KEPT_MS;
 }
 
-function outcome(byValue: Map<string, Entry>, value: string, entry: Entry): void {
+function moveToEnd(byValue: Map<string, Entry>, value: string, entry: Entry): void {
   byValue.delete(value);
   byValue.set(value, entry);
 }
@@ -413,7 +413,7 @@ function dropIdle(byValue: Map<string, Entry>, times: Times): void {
     if (left-- === 0) return;
     advance(entry.count, times);
     if (entry.count.total === 0 && entry.count.open === 0 && !entry.isKept) byValue.delete(value);
-    else outcome(byValue, value, entry);
+    else moveToEnd(byValue, value, entry);
   }
 }
 

@@ -34,22 +34,22 @@ export function receivedGuard({ id, name, mode, action, mask, onError, sources }
   return { id, name, mode, guard, message: "", concerns: null, concernsTarget: null, perTarget: false, rule: null };
 }
 
-/** Plain texts in `words` and JSON texts in `json`, without duplicates. */
+/** Plain texts and texts that are JSON, of any length and without duplicates. */
 export interface Texts {
-  readonly longTexts: readonly string[];
+  readonly plain: readonly string[];
   readonly json: readonly string[];
 }
 
 export interface Matches {
   /**
-   * Five numbers for each match: the index of the text (those of `words` first), the index of the guard, start, end,
+   * Five numbers for each match: the index of the text (plain texts come first), the index of the guard, start, end,
    * and the index of the replacement.
    */
   readonly numbers: Int32Array;
   /** The replacements for matches. */
   readonly masks: readonly string[];
   /** The indexes of guards that did not finish within their time. */
-  readonly unlooked: readonly number[];
+  readonly unsearched: readonly number[];
 }
 
 /** The most steps of the machine between two pauses: some milliseconds. */
@@ -94,9 +94,9 @@ export function* search(
 ): Generator<void, Matches> {
   const numbers: number[] = [];
   const masks = new Map<string, number>();
-  const unlooked: number[] = [];
+  const unsearched: number[] = [];
   const all = [
-    ...texts.longTexts.map((text) => ({ text, isJson: false })),
+    ...texts.plain.map((text) => ({ text, isJson: false })),
     ...texts.json.map((text) => ({ text, isJson: true })),
   ];
   for (const [rank, policy] of guards.entries()) {
@@ -116,11 +116,11 @@ export function* search(
         yield;
       }
       if (spentMs() >= endsMs) {
-        unlooked.push(rank);
+        unsearched.push(rank);
         break;
       }
       run.end();
     }
   }
-  return { numbers: Int32Array.from(numbers), masks: [...masks.keys()], unlooked };
+  return { numbers: Int32Array.from(numbers), masks: [...masks.keys()], unsearched };
 }

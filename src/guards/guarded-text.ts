@@ -23,6 +23,20 @@ export class BlockedText extends Error {
   }
 }
 
+/** Why a guard could not search a text. */
+export const UNSEARCHED = "the guard could not check the text within its time limit";
+
+/** Whether the policy blocks what its guard could not search. */
+export function blocksUnsearched({ mode, guard }: GuardPolicy): boolean {
+  return mode === "enforce" && guard.onError === "block";
+}
+
+/** Reports that the guard could not search a text. Throws BlockedText if the policy blocks in that case. */
+export function noteUnsearched(policy: GuardPolicy, onFinding: GuardFinding): void {
+  onFinding(policy, UNSEARCHED);
+  if (blocksUnsearched(policy)) throw new BlockedText(policy, UNSEARCHED);
+}
+
 interface Watch {
   readonly policy: GuardPolicy;
   /** Index among the policies: where several matches overlap, the first policy decides. */

@@ -86,7 +86,7 @@ describe("one caller's guards and the others", () => {
     const left = new Cancellation();
     const guards = policiesOf(...Array.from({ length: 40 }, (_, index) => slow({ name: `slow${index}` })));
     const look = (signal: Cancellation | null): Promise<unknown> =>
-      threads.search({ longTexts: [LETTERS.repeat(4)], json: [] }, guards, { tenantId: "acme", signal });
+      threads.search({ plain: [LETTERS.repeat(4)], json: [] }, guards, { tenantId: "acme", signal });
     const lookers = Array.from({ length: 5 }, () =>
       look(left).then(
         () => "looked",
@@ -94,7 +94,7 @@ describe("one caller's guards and the others", () => {
       ),
     );
     const before = threads.search(
-      { longTexts: ["ada@mail.example"], json: [] },
+      { plain: ["ada@mail.example"], json: [] },
       policiesOf({ name: "mail", guard: { classes: ["email"], action: "mask" } }),
       { tenantId: "acme", signal: null },
     );
@@ -103,8 +103,8 @@ describe("one caller's guards and the others", () => {
     left.abort(new GatewayError("client_closed", "The client left."));
     for (const reason of await Promise.all(lookers)) expect((reason as GatewayError).code).toBe("client_closed");
     expect(
-      await threads.search({ longTexts: ["x"], json: [] }, guards.slice(0, 1), { tenantId: "acme", signal: null }),
-    ).toMatchObject({ unlooked: [] });
+      await threads.search({ plain: ["x"], json: [] }, guards.slice(0, 1), { tenantId: "acme", signal: null }),
+    ).toMatchObject({ unsearched: [] });
   });
 
   test("[d3.3] tenants have equal shares of the thread, whatever one of them brings", () => {
@@ -277,7 +277,7 @@ describe("what is found there is what is found here", () => {
       const looked = looking.search(
         guard,
         1,
-        (visit) => visit("x", "words"),
+        (visit) => visit("x", "plain"),
         () => true,
       );
       outcomes.push([looked instanceof Promise, ready()]);

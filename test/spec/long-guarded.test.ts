@@ -230,7 +230,7 @@ describe("a long request under guards, from outside", () => {
     // the thread is free for what comes after it
     const more = guardsFor({ classes: ["email"], action: "mask" });
     const asker = { tenantId: "default", signal: null };
-    expect(await guards.search({ longTexts: [MAIL], json: [] }, more, asker)).toMatchObject({ unlooked: [] });
+    expect(await guards.search({ plain: [MAIL], json: [] }, more, asker)).toMatchObject({ unsearched: [] });
   });
 });
 

@@ -112,7 +112,7 @@ describe("guards and results of tools", () => {
       policiesFor(guard).of("default", "default")!.inputGuards as readonly GuardPolicy[],
       () => {},
     );
-    const atOnceMs = await longestTurnMs(() => alone(result, "words"));
+    const atOnceMs = await longestTurnMs(() => alone(result, "plain"));
     const stub = stageOf([guard], { result });
     const longestMs = await longestTurnMs(async () => expect((await answerOf(stub)).status).toBe(200));
     expect(longestMs).toBeLessThan(atOnceMs / 2);

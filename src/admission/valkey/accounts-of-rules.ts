@@ -57,12 +57,12 @@ export class AccountsOfRules {
   }
 
   /** `units` is what a call takes from the account, as far as is known. */
-  accountOf({ rule, value: requested }: Account, units: number, now: Moment): ReplicaAccount {
+  accountOf({ rule, value: ownValue }: Account, units: number, now: Moment): ReplicaAccount {
     const { values, channel } = this.#foundOf(rule);
-    let account = values.get(requested);
+    let account = values.get(ownValue);
     if (account !== undefined) return account;
     // Clients may make values up: beyond the maximum, all values share one account.
-    const value = values.size < MAX_VALUES ? requested : "";
+    const value = values.size < MAX_VALUES ? ownValue : "";
     account = values.get(value);
     if (account === undefined) {
       account = newAccount(

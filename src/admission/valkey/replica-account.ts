@@ -1,6 +1,6 @@
 // What a replica knows of one account: the leases that it may spend, what it has charged by bucket, and what it has not
-// reported to the store yet. Every change of `mine` that the store does not know of is in `adds` too, so the store's
-// figure plus `adds` always equals `mine`.
+// reported to the store yet. Every change of `charged` that the store does not know of is in `unreported` too, so
+// the store's figure plus `unreported` always equals `charged`.
 import type { LimitRule, LimitUnit } from "../../core/limit.ts";
 import type { AccountStatus } from "../limit-store.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
@@ -206,7 +206,7 @@ export function spend(account: ReplicaAccount, lease: Lease, units: number): voi
   else addUnrecorded(account, lease.bucket, units);
 }
 
-/** Notes that these units, which are part of `mine`, belong to a call that is not recorded yet. */
+/** Notes that these units, which are part of `charged`, belong to a call that is not recorded yet. */
 export function addUnrecorded(account: ReplicaAccount, bucket: number, units: number): void {
   if (units > 0) addTo(account.unrecorded, bucket, units);
 }
@@ -328,22 +328,15 @@ export function noteAnswered(account: ReplicaAccount, journal: LeaseJournal): vo
 
 /** Whether the store's figure for the bucket is correct. */
 function isReported(
-  {
-    isInFlight: isUnderWay,
-    heldAtStore: heldThere,
-    unreported: adds,
-    unrecorded,
-    overrunByBucket: overruns,
-    leases,
-  }: ReplicaAccount,
+  { isInFlight, heldAtStore, unreported, unrecorded, overrunByBucket, leases }: ReplicaAccount,
   bucket: number,
 ): boolean {
   return (
-    !isUnderWay &&
-    heldThere === 0 &&
-    !adds.has(bucket) &&
+    !isInFlight &&
+    heldAtStore === 0 &&
+    !unreported.has(bucket) &&
     !unrecorded.has(bucket) &&
-    !overruns.has(bucket) &&
+    !overrunByBucket.has(bucket) &&
     !leases.some((lease) => lease.bucket === bucket)
   );
 }
@@ -408,10 +401,10 @@ export function localRoom(
       account.inUse
     );
   if (storeNowMs < knownUntilMs) return share(Math.max(0, account.limit - knownUsed)) - spent;
-  let mine = account.overrun;
+  let own = account.overrun;
   for (const [bucket, units] of account.charged) {
     const leaves = leavesAtMs(account, bucket, leaseLifeMs);
-    if (leaves === null || leaves > storeNowMs) mine += units;
+    if (leaves === null || leaves > storeNowMs) own += units;
   }
-  return share(account.limit) - mine;
+  return share(account.limit) - own;
 }

@@ -255,7 +255,7 @@ export function readyAt(
  * it (promises 3.4 and 4.2).
  */
 export function reserve(
-  { route, target, redirectedTo: insteadOf, deployed }: RouteCandidate,
+  { route, target, redirectedTo, deployed }: RouteCandidate,
   ready: ReadyTarget,
   call: Call,
   requests: readonly AttemptRecorder[] = [],
@@ -263,7 +263,7 @@ export function reserve(
   return call.meter.reserve(
     { route: route.name, provider: target.providerId, model: target.name, deployed },
     ready,
-    insteadOf !== null,
+    redirectedTo !== null,
     requests,
   );
 }

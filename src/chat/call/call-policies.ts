@@ -1,7 +1,7 @@
 // The policies of one call. They are evaluated once before anything is called, and again for each target before each
 // attempt (promises 3.1 to 3.4). Their outcomes go into the record; the caller receives the policy's message and its
 // name, never the rule.
-import { BlockedText, type GuardPolicy } from "../../guards/guarded-text.ts";
+import { BlockedText, type GuardPolicy, noteUnsearched } from "../../guards/guarded-text.ts";
 import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../../policies/policy-facts.ts";
 import type { ChatRequest, Message } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
@@ -17,7 +17,6 @@ import {
   type PriorMatches,
   type TextGuard,
   textGuard,
-  UNSEARCHED,
   UNREPLACEABLE,
 } from "../guards/guard-request.ts";
 import type { AnswerToSearch } from "../long-bodies/long-answers.ts";
@@ -154,7 +153,7 @@ export class CallPolicies {
       before === null
         ? found
         : {
-            words: new Map([...before.words, ...found.words]),
+            plain: new Map([...before.plain, ...found.plain]),
             json: new Map([...before.json, ...found.json]),
             unsearched: new Set([...before.unsearched, ...found.unsearched]),
           };
@@ -216,10 +215,7 @@ export class CallPolicies {
       return withinWork(STEPS_AT_TARGET, search);
     } catch (thrown) {
       if (!(thrown instanceof TooMuchWork)) throw thrown;
-      for (const policy of guards) {
-        this.recordFinding(policy, UNSEARCHED);
-        if (policy.mode === "enforce" && policy.guard.onError === "block") throw new BlockedText(policy, UNSEARCHED);
-      }
+      for (const policy of guards) noteUnsearched(policy, this.recordFinding);
       return request;
     }
   }

@@ -7,7 +7,7 @@ import { type KindOf, mapMessage, namesAndNumbers, type TextGuard } from "../gua
 
 export function redactedValues(values: readonly Json[], guard: TextGuard): readonly Json[] {
   const read: TextGuard = Object.assign(
-    (text: string, kind: "words" | "json", across?: readonly Found[]) =>
+    (text: string, kind: "plain" | "json", across?: readonly Found[]) =>
       guard(text, isEscapedJson(text) ? "json" : kind, across),
     guard.divided === undefined ? {} : { divided: guard.divided },
   );
@@ -16,7 +16,7 @@ export function redactedValues(values: readonly Json[], guard: TextGuard): reado
 
 const kindOf: KindOf = (name, owner) => {
   if (name === "arguments") return "json";
-  return (name === "role" || name === "type") && isWord(owner[name]) ? "skip" : "words";
+  return (name === "role" || name === "type") && isWord(owner[name]) ? "skip" : "plain";
 };
 
 function isWord(value: Json | undefined): boolean {

@@ -1,12 +1,12 @@
 // Collects what a project keeps of a long non-streaming answer, in the thread that holds the answer (promises 5.8 and
-// 11.3): as much of its texts as the content keeper still has room for, and one character more, which shows the keeper
-// that something is missing. It visits the answer in the order of ContentKeeper, which decides in the end.
+// 11.3): as much of its texts as the recorder still has room for, and one character more, which shows the recorder that
+// something is missing. It visits the answer in the order of ContentRecorder, which decides in the end.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { cutWithMargin, MAX_KEPT_CALLS } from "./content-size.ts";
 
 const TEXTS = ["content", "reasoning_content", "refusal"] as const;
 
-/** `room` is the number of characters of texts that the keeper still has room for. */
+/** `room` is the number of characters of texts that the recorder still has room for. */
 export function keptAnswer(body: JsonObject, room: number): JsonObject {
   let left = room + 1;
   const fit = (text: string): string => {

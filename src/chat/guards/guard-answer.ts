@@ -51,9 +51,9 @@ const FILES: ReadonlySet<string> = new Set(["data", "url", "file_id", "file_data
 const answerKind: KindOf = (name, owner) => {
   if (name === "arguments") return "json";
   // the name of the called function cannot be replaced; any other name is text
-  if (name === "name") return "arguments" in owner ? "fixed" : "words";
-  if (FILES.has(name)) return typeof owner[name] === "string" && isAddress(owner[name]) ? "words" : "file";
-  return NO_TEXT.has(name) ? "skip" : "words";
+  if (name === "name") return "arguments" in owner ? "fixed" : "plain";
+  if (FILES.has(name)) return typeof owner[name] === "string" && isAddress(owner[name]) ? "plain" : "file";
+  return NO_TEXT.has(name) ? "skip" : "plain";
 };
 
 function isAddress(text: string): boolean {
@@ -212,7 +212,7 @@ export class StreamGuard {
   #nameOf(name: string): string {
     let shown = this.#names.get(name);
     if (shown === undefined) {
-      shown = isProtocolWord(name) ? name : this.#guarded(() => this.#whole(name, "words"));
+      shown = isProtocolWord(name) ? name : this.#guarded(() => this.#whole(name, "plain"));
       if (this.#names.size < MAX_NAMES) this.#names.set(name, shown);
     }
     return shown;

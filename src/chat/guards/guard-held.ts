@@ -1,11 +1,11 @@
 // Applies guards to a conversation that this thread holds, while the search runs in a guard thread (promises 3.3, 5.8).
 // This thread packs the texts for the search, determines the findings of each guard, and masks the conversation. None
 // of its text goes to the thread that serves calls.
-import { BlockedText, type GuardPolicy } from "../../guards/guarded-text.ts";
+import { BlockedText, blocksUnsearched, type GuardPolicy, UNSEARCHED } from "../../guards/guarded-text.ts";
 import { type Matches, receivedGuard, type SentGuard, type Texts } from "../../guards/guard-search.ts";
 import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
-import { guardedConversation, type PriorMatches, type TextGuard, textGuard, UNSEARCHED } from "./guard-request.ts";
+import { guardedConversation, type PriorMatches, type TextGuard, textGuard } from "./guard-request.ts";
 import type { HeldRequest } from "../long-bodies/held-conversation.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import { blockedError } from "../call/policy-violation.ts";
@@ -48,7 +48,7 @@ export class HeldGuardSearch {
     this.#guards = guards.map(receivedGuard);
     this.#prior = priorMatches(this.#texts, this.#guards, matches);
     if (matches === null) return this.#guards.map((_guard, place) => place);
-    const speaking = new Set(matches.unlooked);
+    const speaking = new Set(matches.unsearched);
     for (let at = 1; at < matches.numbers.length; at += 5) speaking.add(matches.numbers[at]!);
     return [...speaking].toSorted((one, other) => one - other);
   }
@@ -82,10 +82,8 @@ export class HeldGuardSearch {
       );
       withinWork(STEPS_AGAIN, () => guardedConversation(this.#held.request, this.#held.members, counted));
     } catch (thrown) {
-      if (thrown instanceof TooMuchWork) {
-        const blocks = policy.mode === "enforce" && policy.guard.onError === "block";
-        return [...findings, { at, failure: UNSEARCHED, blocks }];
-      }
+      if (thrown instanceof TooMuchWork)
+        return [...findings, { at, failure: UNSEARCHED, blocks: blocksUnsearched(policy) }];
       if (!(thrown instanceof BlockedText)) throw thrown;
       findings[findings.length - 1] = { at, failure: thrown.failure, blocks: true };
     }
@@ -106,7 +104,7 @@ export class HeldGuardSearch {
       return masked;
     } catch (thrown) {
       if (!(thrown instanceof TooMuchWork)) throw blockedError(thrown);
-      const blocking = guards.find(({ guard }) => guard.onError === "block");
+      const blocking = guards.find(blocksUnsearched);
       if (blocking === undefined) return this.#held;
       throw blockedError(new BlockedText(blocking, UNSEARCHED));
     }

@@ -10,6 +10,7 @@ import {
   type GuardPolicy,
   type GuardFinding,
   guardText,
+  noteUnsearched,
 } from "../../guards/guarded-text.ts";
 import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
 import { heldPlace } from "../../core/held-member.ts";
@@ -100,12 +101,12 @@ function escapedJson(text: string): Json | undefined {
  * How a text is searched: not at all (`skip`), as plain text, as JSON, as a file or its address, or as a text that
  * cannot be replaced (`fixed`). With `none`, nothing inside the value is searched either.
  */
-export type TextKind = "none" | "skip" | "words" | "json" | "file" | "fixed";
+export type TextKind = "none" | "skip" | "plain" | "json" | "file" | "fixed";
 /** Decides by the name of the member that holds a text, and by the object that contains the member. */
 export type KindOf = (name: string, owner: JsonObject) => TextKind;
 export interface TextGuard {
   /** `across` are matches that extend beyond this text; they are added to the matches within it. */
-  (text: string, kind: "words" | "json", across?: readonly Found[]): string;
+  (text: string, kind: "plain" | "json", across?: readonly Found[]): string;
   /**
    * Searches a text that cannot be replaced. Throws BlockedText for a match, even if the guard masks. If the method is
    * missing, such texts are not searched.
@@ -120,7 +121,7 @@ export interface TextGuard {
 const AS_JSON: GuardedTextOptions = { isJson: true };
 
 /** Matches that were found in advance, by kind and text. */
-export interface PriorMatches extends Readonly<Record<"words" | "json", ReadonlyMap<string, readonly Found[]>>> {
+export interface PriorMatches extends Readonly<Record<"plain" | "json", ReadonlyMap<string, readonly Found[]>>> {
   /** The guards whose search did not finish, although they may have found something. */
   readonly unsearched: ReadonlySet<GuardPolicy>;
 }
@@ -131,8 +132,9 @@ export function textGuard(
   onFinding: GuardFinding,
   prior: PriorMatches | null = null,
 ): TextGuard {
-  if (prior !== null && prior.unsearched.size > 0) requireSearched(guards, onFinding, prior);
-  const guard = (text: string, kind: "words" | "json", across?: readonly Found[]): string => {
+  if (prior !== null && prior.unsearched.size > 0)
+    for (const policy of guards) if (prior.unsearched.has(policy)) noteUnsearched(policy, onFinding);
+  const guard = (text: string, kind: "plain" | "json", across?: readonly Found[]): string => {
     if (text === "") return text;
     const options = kind === "json" ? AS_JSON : undefined;
     const found = prior?.[kind].get(text);
@@ -152,7 +154,7 @@ export function textGuard(
     fixed(text: string) {
       // built-in detectors never match a short word of letters
       if (text === "" || (!hasPatterns && /^[A-Za-z_]{1,20}$/.test(text))) return;
-      for (const { policy } of prior?.words.get(text) ?? searchText(text, guards)) {
+      for (const { policy } of prior?.plain.get(text) ?? searchText(text, guards)) {
         if (!guards.includes(policy)) continue;
         const isMask = policy.guard.action === "mask";
         onFinding(policy, isMask && policy.mode === "enforce" ? UNREPLACEABLE : undefined);
@@ -186,7 +188,7 @@ function dividedBetween(
     if (!own.has(index))
       own.set(
         index,
-        (prior?.words.get(text) ?? searchText(text, guards)).map((found) => ({
+        (prior?.plain.get(text) ?? searchText(text, guards)).map((found) => ({
           ...found,
           start: found.start + start,
           end: found.end + start,
@@ -194,7 +196,7 @@ function dividedBetween(
       );
     return own.get(index)!;
   };
-  for (const found of prior?.words.get(joined) ?? searchText(joined, guards)) {
+  for (const found of prior?.plain.get(joined) ?? searchText(joined, guards)) {
     const first = placeAt(places, found.start);
     const last = placeAt(places, found.end - 1);
     if (first === last || !guards.includes(found.policy)) continue;
@@ -255,22 +257,6 @@ export function mapMessage(message: Json, guard: TextGuard, kindOf: KindOf): Jso
   return mapTexts(message, guard, kindOf, "", {}, across);
 }
 
-/** Why a guard could not search a text. */
-export const UNSEARCHED = "the guard could not check the text within its time limit";
-
-/** Throws BlockedText for a guard that could not search and blocks in that case. */
-function requireSearched(
-  guards: readonly GuardPolicy[],
-  onFinding: GuardFinding,
-  { unsearched: unlooked }: PriorMatches,
-): void {
-  for (const policy of guards) {
-    if (!unlooked.has(policy)) continue;
-    onFinding(policy, UNSEARCHED);
-    if (policy.mode === "enforce" && policy.guard.onError === "block") throw new BlockedText(policy, UNSEARCHED);
-  }
-}
-
 /** Members that say how something is to be read or which thing is meant. Their values cannot be replaced. */
 const FIXED: ReadonlySet<string> = new Set([
   "type",
@@ -292,7 +278,7 @@ const OPAQUE: ReadonlySet<string> = new Set(["signature", "thought_signature", "
 const FILES: ReadonlySet<string> = new Set(["url", "file_id", "file_data", "data"]);
 
 const anyText: KindOf = (name, owner) =>
-  FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : FIXED.has(name) ? "fixed" : "words";
+  FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : FIXED.has(name) ? "fixed" : "plain";
 
 /** Treats a value as opaque bytes, which are not searched, only if it is long and nothing but base64. */
 function opaque(value: Json | undefined): TextKind {
@@ -308,14 +294,14 @@ function isFunctionName(name: Json | undefined): boolean {
 function messageKind(name: string, owner: JsonObject): TextKind {
   if (name === "arguments") return "json";
   if (name === "content" && isOfTool(owner["role"]) && typeof owner["content"] === "string")
-    return escapedJson(owner["content"]) === undefined ? "words" : "json";
+    return escapedJson(owner["content"]) === undefined ? "plain" : "json";
   // the name of a function cannot be replaced, but the name of a participant is text
   if (name === "name")
     return ("arguments" in owner || owner["role"] === "function" || owner["role"] === "tool") &&
       isFunctionName(owner["name"])
       ? "fixed"
-      : "words";
-  if (name === "data" && owner["type"] === "text") return "words";
+      : "plain";
+  if (name === "data" && owner["type"] === "text") return "plain";
   return anyText(name, owner);
 }
 
@@ -343,7 +329,7 @@ const schemaKind: KindOf = (name, owner) =>
     ? "none"
     : SCHEMA_FIXED.has(name)
       ? "fixed"
-      : "words";
+      : "plain";
 
 /** Parameters with text that a model reads. The values of all other parameters cannot be replaced. */
 const TEXTS: ReadonlySet<string> = new Set([
@@ -374,7 +360,7 @@ function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
     const isText = TEXTS.has(name);
     const kind = SCHEMAS.has(name) ? schemaKind : isText ? anyText : fixedKind;
     const guarded =
-      typeof value === "string" ? (isText ? guard(value, "words") : fixed(value, guard)) : mapTexts(value, guard, kind);
+      typeof value === "string" ? (isText ? guard(value, "plain") : fixed(value, guard)) : mapTexts(value, guard, kind);
     // a number by itself is a setting, such as a seed
     if (typeof value === "object" && !isRawNumber(value)) requirePlain(value, guard);
     if (guarded !== value) (changed ??= { ...params })[name] = guarded;
@@ -410,7 +396,7 @@ function guardedExtra(extra: JsonObject, guard: TextGuard, kindOf: KindOf): Json
   return namesAndNumbers(mapTexts(extra, guard, kindOf), guard) as JsonObject;
 }
 const extraKind: KindOf = (name, owner) =>
-  FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : "words";
+  FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : "plain";
 /** Skips the placeholder of a member that another thread holds. */
 const besideHeldKind: KindOf = (name, owner) => (heldPlace(owner[name]) === null ? extraKind(name, owner) : "skip");
 
@@ -418,7 +404,7 @@ export function namesAndNumbers(value: Json, guard: TextGuard): Json {
   if (typeof value === "number" || isRawNumber(value)) {
     const text = isRawNumber(value) ? value.rawJSON : String(value);
     if (text.length < LONG_NUMBER) return value;
-    const guarded = guard(text, "words");
+    const guarded = guard(text, "plain");
     return guarded === text ? value : guarded;
   }
   if (Array.isArray(value)) return mapList(value as readonly Json[], (item) => namesAndNumbers(item, guard));
@@ -450,7 +436,7 @@ function guardedNames(value: Json, guard: TextGuard): Json {
 }
 
 function guardedName(name: string, guard: TextGuard): string {
-  return name.length < LONG_NAME || isProtocolWord(name) ? name : guard(name, "words");
+  return name.length < LONG_NAME || isProtocolWord(name) ? name : guard(name, "plain");
 }
 
 /**
@@ -469,7 +455,7 @@ export function mapTexts(
     const kind = kindOf(name, owner);
     if (kind === "file")
       return guardedFile(value, owner, {
-        text: (text) => guard(text, "words"),
+        text: (text) => guard(text, "plain"),
         fixed: (text) => void fixed(text, guard),
       });
     if (kind === "fixed") return fixed(value, guard);

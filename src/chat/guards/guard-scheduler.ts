@@ -1,7 +1,7 @@
 // Decides in which thread guards search texts: small searches run at once in the serving thread, and those that could
 // keep other callers waiting run in a worker thread. Which of the two a text needs is found out by trying: a search
 // that turns out to be long is stopped, and starts anew in a worker thread.
-import { BlockedText, type GuardPolicy, type GuardFinding } from "../../guards/guarded-text.ts";
+import { BlockedText, type GuardFinding, type GuardPolicy, noteUnsearched } from "../../guards/guarded-text.ts";
 import { type Matches, type Texts, workOfGuards } from "../../guards/guard-search.ts";
 import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
@@ -9,7 +9,7 @@ import type { ChatChunk } from "../../core/chat.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { parseJson } from "../../wire/json.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
-import { type PriorMatches, type TextGuard, UNSEARCHED } from "./guard-request.ts";
+import { type PriorMatches, type TextGuard } from "./guard-request.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import type { SearchContext, GuardThreads } from "./guard-threads.ts";
 import { blockedError } from "../call/policy-violation.ts";
@@ -158,7 +158,11 @@ function openStreamInThread(
     for (const rank of reply?.foundBy ?? []) onFinding(guards[rank]!);
     if (reply === null || reply.isOutOfTime) {
       isSearching = false;
-      for (const policy of guards) passUnsearched(policy, onFinding);
+      try {
+        for (const policy of guards) noteUnsearched(policy, onFinding);
+      } catch (thrown) {
+        throw blockedError(thrown);
+      }
     }
     if (reply?.blocked != null) throw blockedError(new BlockedText(guards[reply.blocked]!));
     // the chunks that an ended thread held are lost
@@ -167,10 +171,4 @@ function openStreamInThread(
     return parseJson(reply.chunks) as unknown as readonly ChatChunk[];
   };
   return { take: (chunks) => give(chunks, false), end: () => give([], true), close: () => stream.close() };
-}
-
-function passUnsearched(policy: GuardPolicy, onFinding: GuardFinding): void {
-  onFinding(policy, UNSEARCHED);
-  if (policy.mode === "enforce" && policy.guard.onError === "block")
-    throw blockedError(new BlockedText(policy, UNSEARCHED));
 }

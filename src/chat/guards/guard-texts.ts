@@ -6,21 +6,21 @@ import type { PriorMatches, TextGuard } from "./guard-request.ts";
 
 /** Collects each text once. `visit` must call the guard with every text. */
 export function textsOf(visit: (guard: TextGuard) => unknown): Texts {
-  const texts = { words: new Set<string>(), json: new Set<string>() };
-  const noted = (text: string, kind: "words" | "json"): string => {
+  const texts = { plain: new Set<string>(), json: new Set<string>() };
+  const noted = (text: string, kind: "plain" | "json"): string => {
     if (text !== "") texts[kind].add(text);
     return text;
   };
   visit(
     Object.assign(noted, {
-      fixed: (text: string) => void noted(text, "words"),
+      fixed: (text: string) => void noted(text, "plain"),
       divided(parts: readonly string[]) {
-        noted(parts.join(""), "words");
+        noted(parts.join(""), "plain");
         return NOTHING_DIVIDED;
       },
     }),
   );
-  return { longTexts: [...texts.words], json: [...texts.json] };
+  return { plain: [...texts.plain], json: [...texts.json] };
 }
 const NOTHING_DIVIDED: ReadonlyMap<number, readonly Found[]> = new Map();
 
@@ -29,7 +29,7 @@ const NOTHING_DIVIDED: ReadonlyMap<number, readonly Found[]> = new Map();
  * that they are not searched again.
  */
 export function priorMatches(texts: Texts, guards: readonly GuardPolicy[], matches: Matches | null): PriorMatches {
-  const { numbers, masks, unlooked } = matches ?? { numbers: [], masks: [], unlooked: guards.keys().toArray() };
+  const { numbers, masks, unsearched } = matches ?? { numbers: [], masks: [], unsearched: guards.keys().toArray() };
   const found = new Map<number, Found[]>();
   for (let at = 0; at < numbers.length; at += 5) {
     const one: Found = {
@@ -42,8 +42,8 @@ export function priorMatches(texts: Texts, guards: readonly GuardPolicy[], match
     if (known === undefined) found.set(numbers[at]!, [one]);
     else known.push(one);
   }
-  const words = new Map(texts.longTexts.map((text, index) => [text, found.get(index) ?? NOTHING]));
-  const json = new Map(texts.json.map((text, index) => [text, found.get(texts.longTexts.length + index) ?? NOTHING]));
-  return { words, json, unsearched: new Set(unlooked.map((rank) => guards[rank]!)) };
+  const plain = new Map(texts.plain.map((text, index) => [text, found.get(index) ?? NOTHING]));
+  const json = new Map(texts.json.map((text, index) => [text, found.get(texts.plain.length + index) ?? NOTHING]));
+  return { plain, json, unsearched: new Set(unsearched.map((rank) => guards[rank]!)) };
 }
 const NOTHING: readonly Found[] = [];

@@ -30,7 +30,7 @@ export interface ThreadStream {
 
 export interface GuardThreads {
   /**
-   * Resolves to null as in ChunksAway. Packed texts are transferred to the thread and cannot be used here afterwards.
+   * Resolves to null as `ThreadStream.take` does. Packed texts are transferred to the thread and cannot be used here afterwards.
    */
   search(texts: Texts | PackedTexts, guards: readonly GuardPolicy[], context: SearchContext): Promise<Matches | null>;
   open(guards: readonly GuardPolicy[], context: SearchContext): ThreadStream;

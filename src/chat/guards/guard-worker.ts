@@ -11,7 +11,7 @@ import {
   type Texts,
   workOfGuards,
 } from "../../guards/guard-search.ts";
-import type { GuardPolicy } from "../../guards/guarded-text.ts";
+import { blocksUnsearched, type GuardPolicy } from "../../guards/guarded-text.ts";
 import { type PackedTexts, unpackTexts } from "../../guards/packed-texts.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { systemClock } from "../../core/clock.ts";
@@ -79,9 +79,9 @@ function serve(port: NonNullable<typeof parentPort>): void {
   const work = (id: number, stream: Stream, chunks: readonly ChatChunk[], isEnd: boolean): void => {
     const { tenantId, guards } = stream;
     const replyWith = (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean): ChunksReply => {
-      const { foundBy: onFinding } = stream;
+      const { foundBy } = stream;
       stream.foundBy = new Set();
-      return { chunks: JSON.stringify(shown), foundBy: [...onFinding], blocked, isOutOfTime };
+      return { chunks: JSON.stringify(shown), foundBy: [...foundBy], blocked, isOutOfTime };
     };
     inFlight.set(
       id,
@@ -168,9 +168,9 @@ function* guardedBatch(
   chunks: readonly ChatChunk[],
   isEnd: boolean,
   spentMs: () => number,
-  reported: (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean) => ChunksReply,
+  replyWith: (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean) => ChunksReply,
 ): Generator<void, ChunksReply> {
-  if (stream.guarded === null) return reported(chunks, null, true);
+  if (stream.guarded === null) return replyWith(chunks, null, true);
   const { guarded, guards, longest } = stream;
   const shown: ChatChunk[] = [];
   for (const [index, chunk] of chunks.entries()) {
@@ -180,12 +180,12 @@ function* guardedBatch(
         yield;
         continue;
       }
-      const blocked = guards.findIndex(({ mode, guard }) => mode === "enforce" && guard.onError === "block");
-      if (blocked >= 0) return reported([], blocked, true);
+      const blocked = guards.findIndex(blocksUnsearched);
+      if (blocked >= 0) return replyWith([], blocked, true);
     }
     if (spentMs() < GUARD_CLOCK_MS) continue;
     stream.guarded = null;
-    return reported([...shown, ...guarded.abandon(), ...chunks.slice(index + 1)], null, true);
+    return replyWith([...shown, ...guarded.abandon(), ...chunks.slice(index + 1)], null, true);
   }
-  return reported(isEnd ? [...shown, ...guarded.end()] : shown, null, false);
+  return replyWith(isEnd ? [...shown, ...guarded.end()] : shown, null, false);
 }

@@ -36,14 +36,14 @@ export function packJson(value: Json): PackedJson {
     outline,
     changedNumbers: scanValue(outline, { maxDepth: Number.POSITIVE_INFINITY }),
     mark,
-    texts: packTexts({ longTexts, json: [] }),
+    texts: packTexts({ plain: longTexts, json: [] }),
   };
 }
 
 /** Gives other calls their turns between the steps. */
 export async function unpackJson({ outline, changedNumbers, mark, texts }: PackedJson): Promise<Json> {
   await yieldToLoop();
-  const { longTexts } = unpackTexts(texts);
+  const { plain: longTexts } = unpackTexts(texts);
   await yieldToLoop();
   const value = parseScanned(outline, changedNumbers);
   if (longTexts.length === 0) return value;

@@ -68,7 +68,7 @@ export interface AnswerFoundQuestion {
 /** The body that the client receives, as bytes. */
 export interface WrittenBody {
   readonly bytes: Uint8Array;
-  /** The JSON of what the content keeper receives; `null` when nothing is kept. */
+  /** The JSON of what the recorder of content receives; `null` when nothing is kept. */
   readonly kept: string | null;
 }
 

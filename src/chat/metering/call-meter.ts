@@ -51,8 +51,8 @@ export class CallMeter {
   }
 
   /** See `CallLimits.isRedirectedTo`. */
-  isRedirectedTo(degradeTo: string, isAgain: boolean): boolean {
-    return this.#limits?.isRedirectedTo(degradeTo, isAgain) === true;
+  isRedirectedTo(degradeTo: string, isSecondPass: boolean): boolean {
+    return this.#limits?.isRedirectedTo(degradeTo, isSecondPass) === true;
   }
 
   /** The accounts that an attempt at the target is charged to. */

@@ -213,12 +213,17 @@ export function* everyStage(prepared: Prepared): Generator<RouteStage> {
  * Returns the stages to which a budget redirects calls. A name that does not exist is left out, because the caller is
  * not at fault.
  */
-function redirectStages(preparing: Preparing, serving: Serving, name: string, isAgain: boolean): readonly RouteStage[] {
+function redirectStages(
+  preparing: Preparing,
+  serving: Serving,
+  name: string,
+  isSecondPass: boolean,
+): readonly RouteStage[] {
   try {
     return entryStages({ ...preparing, entered: new Set() }, serving, compileFallback(name), {
       ...serving.origin,
       redirectedTo: name,
-      isSecondPass: isAgain,
+      isSecondPass,
     });
   } catch (thrown) {
     if (thrown instanceof GatewayError) return [];
@@ -387,7 +392,7 @@ function stageOf(
 function candidateOf(
   { principal, call }: Preparing,
   serving: Serving,
-  { variant, covered, redirectedTo: insteadOf, isSecondPass: isAgain }: Origin,
+  { variant, covered, redirectedTo, isSecondPass }: Origin,
   request: ChatRequest,
   route: Route,
   target: RouteTarget,
@@ -411,8 +416,8 @@ function candidateOf(
   };
   const prepared = (): ReadyTarget => {
     if (ready !== null) return ready;
-    const requested = requestForTarget(request, target, route);
-    const own = policies === null ? requested : policies.input(requested, place);
+    const unguarded = requestForTarget(request, target, route);
+    const own = policies === null ? unguarded : policies.input(unguarded, place);
     const outputGuards = policies === null ? NO_GUARDS : policies.output(place);
     const resolved = targetFor(target.providerId, target.model, own.options, call.snapshot, call.context.providers);
     const fitted = fitRequest(
@@ -428,7 +433,7 @@ function candidateOf(
   return {
     key: healthKey(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner),
     // a target that was refused when it was requested may run when a budget redirects the call to it
-    variant: insteadOf === null ? variant : `${isAgain ? "again" : "instead"} ${variant}`,
+    variant: redirectedTo === null ? variant : `${isSecondPass ? "again" : "instead"} ${variant}`,
     upstream: target.providerId,
     weight: target.weight,
     order: target.order,
@@ -436,9 +441,9 @@ function candidateOf(
     serving,
     route,
     target,
-    redirectedTo: insteadOf,
+    redirectedTo,
     deployed,
-    isSecondPass: isAgain,
+    isSecondPass,
     permit,
     policyOutcomes: () => judged?.outcomes ?? NO_OUTCOMES,
     ready: prepared,

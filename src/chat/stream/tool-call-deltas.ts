@@ -132,11 +132,11 @@ export function isWholeCall({ name, argumentText }: CallState): boolean {
   }
 }
 
-/** `taken` holds the ids of the stream so far, because no two calls may share one. */
-export function uniqueCallId(call: CallState, fallbackId: string, accepted: Set<string>): string {
-  const needed = call.sourceId ?? fallbackId;
-  const id = accepted.has(needed) ? `${needed}_${fallbackId}` : needed;
-  accepted.add(id);
+/** `used` holds the ids of the stream so far, because no two calls may share one. */
+export function uniqueCallId(call: CallState, fallbackId: string, used: Set<string>): string {
+  const preferred = call.sourceId ?? fallbackId;
+  const id = used.has(preferred) ? `${preferred}_${fallbackId}` : preferred;
+  used.add(id);
   return id;
 }
 

@@ -191,8 +191,8 @@ export class RoundAccumulator {
    * Returns an id that no other call of the answer has. `index` is the call's place in the round; it is appended if a
    * model uses an id twice in one round, as in non-streaming answers.
    */
-  callId(needed: string, index: number): string {
-    const id = this.#ownIds.has(needed) ? `${needed}_${index}` : needed;
+  callId(preferred: string, index: number): string {
+    const id = this.#ownIds.has(preferred) ? `${preferred}_${index}` : preferred;
     this.#ownIds.add(id);
     let unique = id;
     for (let number = this.round; this.callIds.has(unique); number++) unique = `${id}_${number}`;
@@ -235,7 +235,7 @@ export class RoundAccumulator {
 
   /**
    * Returns the round as the assistant message that goes back to the model. Throws `upstream_invalid_response` if the
-   * message is needed and too long.
+   * message is preferred and too long.
    */
   turn(finish: FinishReason | null): Message {
     if (this.#kept > MAX_TURN && this.hasHidden)

@@ -31,9 +31,9 @@ export function offeredNames(
   const counts = new Map<string, number>();
   for (const name of plain) counts.set(name, (counts.get(name) ?? 0) + 1);
   const names = new Map<string, string>();
-  const accepted = new Set<string>();
+  const used = new Set<string>();
   const isPlain = (name: string): boolean => FUNCTION_NAME.test(name) && counts.get(name) === 1;
-  for (const name of plain) if (isPlain(name)) accepted.add(name);
+  for (const name of plain) if (isPlain(name)) used.add(name);
   for (const [index, { label, tool }] of tools.entries()) {
     const place = toolPlace(label, tool);
     if (isPlain(plain[index]!)) {
@@ -45,8 +45,8 @@ export function offeredNames(
       (length) =>
         `${plain[index]!.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, MAX_NAME - 1 - length)}_${hash.slice(0, length)}`,
     );
-    const name = shortened.find((one) => !accepted.has(one)) ?? hash;
-    accepted.add(name);
+    const name = shortened.find((one) => !used.has(one)) ?? hash;
+    used.add(name);
     names.set(place, name);
   }
   return names;

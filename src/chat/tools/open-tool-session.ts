@@ -48,13 +48,13 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
   const names = new Map([...tools].map(([name, { server, tool }]) => [toolPlace(server.label, tool.name), name]));
   const maxRounds = sent.options.maxToolRounds ?? DEFAULT_ROUNDS;
   // with a maximum of one round, the first round is also the last, in which tools cannot be called
-  const requested = withOfferedTools(sent, {
+  const offering = withOfferedTools(sent, {
     requested: sent,
     functions,
     names,
     choice: maxRounds === 1 ? "none" : "asked",
   });
-  const request = warnings.length === 0 ? requested : { ...requested, warnings: [...requested.warnings, ...warnings] };
+  const request = warnings.length === 0 ? offering : { ...offering, warnings: [...offering.warnings, ...warnings] };
   const own = new Set(
     (sent.params.tools ?? []).flatMap((tool) =>
       isObject(tool["function"]) && typeof tool["function"]["name"] === "string" ? [tool["function"]["name"]] : [],

@@ -56,12 +56,12 @@ function withHeaders(
       { param: `${path}.headers` },
     );
   const configured = new Set(Object.keys(transport.headers).map((name) => name.toLowerCase()));
-  const accepted = Object.keys(headers).find((name) => configured.has(name));
-  if (accepted !== undefined)
+  const configuredName = Object.keys(headers).find((name) => configured.has(name));
+  if (configuredName !== undefined)
     throw new GatewayError(
       "header_not_allowed",
-      `${path}.headers.${accepted} is set in the configuration of the tool server, and a request cannot replace it.`,
-      { param: `${path}.headers.${accepted}` },
+      `${path}.headers.${configuredName} is set in the configuration of the tool server, and a request cannot replace it.`,
+      { param: `${path}.headers.${configuredName}` },
     );
   return {
     ...server,

@@ -204,11 +204,11 @@ async function* activitiesDuring(
 function continuedAt(prepared: Prepared, last: RouteCandidate): Prepared {
   for (const stage of everyStage(prepared)) {
     const same = stage.candidates.find(
-      ({ key, variant, route, redirectedTo: insteadOf }) =>
+      ({ key, variant, route, redirectedTo }) =>
         key === last.key &&
         variant === last.variant &&
         route.name === last.route.name &&
-        insteadOf === last.redirectedTo,
+        redirectedTo === last.redirectedTo,
     );
     if (same !== undefined)
       return {

@@ -85,10 +85,10 @@ export class ToolRuns {
     const begun: Promise<ToolOutcome>[] = [];
     let sinceMs = clock.monotonic();
     for (const [index, call] of calls.entries()) {
-      const outcome = begin(call, index);
+      const running = begin(call, index);
       // the caller awaits all of them after the last has started
-      outcome.catch(() => {});
-      begun.push(outcome);
+      running.catch(() => {});
+      begun.push(running);
       if (clock.monotonic() - sinceMs < TURN_MS) continue;
       await yieldToLoop();
       this.#call.signal.throwIfAborted();
