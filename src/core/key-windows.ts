@@ -1,4 +1,4 @@
-// Tests whether a text contains one of several words while skipping most of the text: the windows of Wu and Manber
+// Tests whether a text contains one of several keys while skipping most of the text: the windows of Wu and Manber
 // (University of Arizona, TR-94-17).
 
 const MAX_WINDOW = 64;
@@ -8,18 +8,18 @@ const MAX_WINDOW = 64;
 const PAIRS = 4096;
 
 export class KeyWindows {
-  /** The length of a window in code units: that of the shortest word, and at most MAX_WINDOW. */
+  /** The length of a window in code units: that of the shortest key, and at most MAX_WINDOW. */
   readonly #length: number;
-  /** For the last pair of a window, the distance to the next window that could be the beginning of a word. */
+  /** For the last pair of a window, the distance to the next window that could be the beginning of a key. */
   readonly #steps: Uint8Array;
-  /** The beginnings of the words, each as long as a window. */
+  /** The beginnings of the keys, each as long as a window. */
   readonly #beginnings: readonly string[];
 
-  /** Each word must have at least two code units. */
+  /** Each key must have at least two code units. */
   constructor(keys: readonly string[]) {
-    const length = Math.min(MAX_WINDOW, ...keys.map((word) => word.length));
+    const length = Math.min(MAX_WINDOW, ...keys.map((key) => key.length));
     const steps = new Uint8Array(PAIRS).fill(length - 1);
-    const beginnings = [...new Set(keys.map((word) => word.slice(0, length)))];
+    const beginnings = [...new Set(keys.map((key) => key.slice(0, length)))];
     for (const beginning of beginnings)
       for (let at = 1; at < length; at++) {
         const pair = pairAt(beginning, at);
@@ -30,7 +30,7 @@ export class KeyWindows {
     this.#beginnings = beginnings;
   }
 
-  /** Whether the text contains the first window of a word, and therefore possibly the whole word. */
+  /** Whether the text contains the first window of a key, and therefore possibly the whole key. */
   areIn(text: string): boolean {
     const { length } = text;
     const window = this.#length;

@@ -4,7 +4,7 @@
 // do not count as keys.
 import { KeyWindows } from "./key-windows.ts";
 import { memoizeBounded } from "./memoization.ts";
-import { CREDENTIAL } from "./redaction.ts";
+import { base64Within, CREDENTIAL } from "./redaction.ts";
 
 const MIN_LENGTH = 16;
 /**
@@ -22,20 +22,22 @@ export function isKey(secret: string): boolean {
   return secret.length >= MIN_LENGTH && /\d/.test(secret) && /[a-z]/i.test(secret) && !/^[./~]|:\/\//.test(secret);
 }
 
-export function withoutKeys(text: string, keys: readonly string[]): string {
-  if (keys.length === 0 || !windowsOf(keys).areIn(text)) return text;
-  let clean = text;
-  for (const key of keys)
-    for (const spelled of spellingsOf(key))
-      if (clean.includes(spelled)) clean = clean.replaceAll(spelled, () => CREDENTIAL);
-  return clean;
-}
-
 const joined = (keys: readonly string[]): string => keys.join("\n");
 
-const windowsOf = memoizeBounded(
+/** Returns the function that removes these keys from a text, from a cache where possible. */
+export const keyRemover = memoizeBounded(
   MAX_KNOWN,
-  (keys: readonly string[]) => new KeyWindows(keys.flatMap(spellingsOf)),
+  (keys: readonly string[]): ((text: string) => string) => {
+    const spellings = keys.flatMap(spellingsOf);
+    if (spellings.length === 0) return (text) => text;
+    const windows = new KeyWindows(spellings);
+    return (text) => {
+      if (!windows.areIn(text)) return text;
+      let clean = text;
+      for (const spelled of spellings) if (clean.includes(spelled)) clean = clean.replaceAll(spelled, () => CREDENTIAL);
+      return clean;
+    };
+  },
   joined,
 );
 
@@ -52,18 +54,8 @@ const spellingsOf = memoizeBounded(MAX_KNOWN, (key: string): readonly string[] =
     bytes.toString("hex"),
     bytes.toString("hex").toUpperCase(),
   ]);
-  // bytes before the key in the same base64 text shift its encoding by one or two bytes; the ends of the encoding then
-  // depend on the neighbouring bytes
-  for (const before of [0, 1, 2]) {
-    const shifted = Buffer.concat([Buffer.alloc(before), bytes]);
-    for (const alphabet of ["base64", "base64url"] as const)
-      all.add(
-        shifted
-          .toString(alphabet)
-          .replace(/=+$/, "")
-          .slice(before === 0 ? 0 : before + 1, -1),
-      );
-  }
+  for (const alphabet of ["base64", "base64url"] as const)
+    for (const spelled of base64Within(bytes, alphabet)) all.add(spelled);
   return [...all];
 });
 

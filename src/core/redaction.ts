@@ -13,14 +13,25 @@ const MIN_PART = 12;
 const MAX_QUOTINGS = 5;
 
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secretRemover(secrets)(text);
+}
+
+/** Returns a function that removes these secrets from a text. It can be kept, to be used again. */
+export function secretRemover(secrets: readonly string[]): (text: string) => string {
   const keys = secrets.filter((secret) => secret.length >= MIN_KEY);
-  if (keys.length === 0 || text === "") return text;
-  const plain = unquoted(text);
+  if (keys.length === 0) return (text) => text;
   const needles = keys.flatMap(needlesOf);
-  const covered = rangesOfParts(lettersOf(plain), needles);
+  const samples = new Set(needles.flatMap(samplesOf));
   // a key that is mostly punctuation has too few letters and digits to be found by them
-  for (const key of keys) if (letters(key).length < MIN_KEY) covered.push(...rangesOf(plain, unquoted(key).text));
-  return replaced(text, covered);
+  const wholes = keys.filter((key) => letters(key).length < MIN_KEY).map((key) => unquoted(key).text);
+  return (text) => {
+    if (text === "") return text;
+    const plain = unquoted(text);
+    const spelled = lettersOf(plain);
+    const covered = containsAny(spelled.text, samples) ? rangesOfParts(spelled, needles) : [];
+    for (const whole of wholes) covered.push(...rangesOf(plain, whole));
+    return replaced(text, covered);
+  };
 }
 
 /** Positions in the text; the second is behind the last character. */
@@ -54,16 +65,35 @@ function needlesOf(key: string): readonly string[] {
     if (own.length < MIN_KEY) continue;
     const bytes = Buffer.from(one);
     needles.add(own).add(Array.from(own).toReversed().join("")).add(bytes.toString("hex"));
-    // bytes before the key in the same base64 text shift its encoding by one or two bytes; the ends of the encoding
-    // then depend on the neighbouring bytes
-    for (const before of [0, 1, 2]) {
-      const spelled = Buffer.concat([Buffer.alloc(before), bytes])
-        .toString("base64")
-        .replace(/=+$/, "");
-      needles.add(letters(spelled.slice(before === 0 ? 0 : before + 1, -1)));
-    }
+    for (const spelled of base64Within(bytes, "base64")) needles.add(letters(spelled));
   }
   return [...needles].filter((needle) => needle.length >= MIN_KEY);
+}
+
+/**
+ * Returns what a longer text in base64 contains of these bytes. Bytes before them shift the encoding by one or two
+ * bytes, and its ends depend on the neighbouring bytes.
+ */
+export function base64Within(bytes: Uint8Array, alphabet: "base64" | "base64url"): readonly string[] {
+  return [0, 1, 2].map((before) =>
+    Buffer.concat([Buffer.alloc(before), bytes])
+      .toString(alphabet)
+      .replace(/=+$/, "")
+      .slice(before === 0 ? 0 : before + 1, -1),
+  );
+}
+
+/** Returns parts of a needle so close together that a text with enough of the needle contains at least one of them. */
+function samplesOf(needle: string): readonly string[] {
+  const step = Math.min(MIN_PART, needle.length) - MIN_KEY + 1;
+  const samples: string[] = [];
+  for (let at = 0; at + MIN_KEY <= needle.length; at += step) samples.push(needle.slice(at, at + MIN_KEY));
+  return samples;
+}
+
+function containsAny(text: string, samples: ReadonlySet<string>): boolean {
+  for (let at = 0; at + MIN_KEY <= text.length; at++) if (samples.has(text.slice(at, at + MIN_KEY))) return true;
+  return false;
 }
 
 /** Finds the parts of needles that are long enough, and the beginning of a needle where the text was cut off. */

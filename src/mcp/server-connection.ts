@@ -7,7 +7,7 @@ import { z } from "zod";
 import type { CancelSignal } from "../core/cancellation.ts";
 import type { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
-import { isKey, withoutKeys } from "../core/quoted-key.ts";
+import { isKey, keyRemover } from "../core/quoted-key.ts";
 import { withoutSecrets } from "../core/redaction.ts";
 import type { ToolServer } from "../core/tool.ts";
 import type { TraceHeaders } from "../core/trace.ts";
@@ -174,7 +174,7 @@ function withoutKeysIn<T>(answer: T, opened: OpenedTransport): T {
   const keys = opened.secrets().filter(isKey);
   if (keys.length === 0) return answer;
   const text = JSON.stringify(answer);
-  const clean = withoutKeys(text, keys);
+  const clean = keyRemover(keys)(text);
   return clean === text ? answer : (JSON.parse(clean) as T);
 }
 

@@ -2,27 +2,31 @@
 // received. The key is removed from non-streaming answers and from streams, even where it arrives in pieces, both as it
 // is and in base64, hexadecimal and other usual spellings. A key that the caller sent is not removed.
 import type { ChatChunk, ChunkChoice, ChunkDelta } from "../../core/chat.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { isKey, keyFinder, type KeyFinder, KeyWatch, withoutKeys } from "../../core/quoted-key.ts";
+import { isKey, keyFinder, type KeyFinder, keyRemover, KeyWatch } from "../../core/quoted-key.ts";
 import { type Credential, secretsOf } from "../../core/target.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { decoderAround, type StreamDecoder } from "../../providers/provider.ts";
 
+const NO_KEYS: readonly string[] = [];
 /** Returns no keys when there is nothing to search for. */
 function keysOf(credential: Credential | null): readonly string[] {
-  return credential === null || credential.fromCaller ? [] : secretsOf(credential).filter(isKey);
+  return credential === null || credential.fromCaller ? NO_KEYS : operatorKeys(credential);
 }
+const operatorKeys = memoizePerObject((credential: Credential) => secretsOf(credential).filter(isKey));
 
 /** `text` is the text of a non-streaming answer as it arrived. */
 export function answerWithoutKeys(text: string, credential: Credential | null): string {
   const keys = keysOf(credential);
-  return keys.length === 0 ? text : withoutKeys(text, keys);
+  return keys.length === 0 ? text : keyRemover(keys)(text);
 }
 
 /** Returns the same decoder, but its chunks contain no key. */
 export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credential | null): StreamDecoder {
   const keys = keysOf(credential);
   if (keys.length === 0) return decoder;
+  const removeKeys = keyRemover(keys);
   const texts = new StreamTexts(keyFinder(keys));
   const clean = (chunks: readonly ChatChunk[]): readonly ChatChunk[] => {
     let changed: ChatChunk[] | null = null;
@@ -33,14 +37,14 @@ export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credentia
     return changed ?? chunks;
   };
   return decoderAround(decoder, {
-    push: (event) => clean(decoder.push(eventWithoutKeys(event, keys))),
+    push: (event) => clean(decoder.push(eventWithoutKeys(event, removeKeys))),
     end: () => [...clean(decoder.end()), ...texts.end()],
   });
 }
 
 /** Removes a key that is whole within one event, wherever it is in the event, as in a non-streaming answer. */
-function eventWithoutKeys(event: SseEvent, keys: readonly string[]): SseEvent {
-  const data = withoutKeys(event.data, keys);
+function eventWithoutKeys(event: SseEvent, removeKeys: (text: string) => string): SseEvent {
+  const data = removeKeys(event.data);
   return data === event.data ? event : { ...event, data };
 }
 

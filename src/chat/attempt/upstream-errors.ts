@@ -1,8 +1,9 @@
 // What the client sees of a provider's failure (promise 7.8): the class of the failure decides the code, the provider's
 // message is kept, and keys and hosts are removed.
 import { type ErrorCode, GatewayError } from "../../core/errors.ts";
-import { withoutSecrets } from "../../core/redaction.ts";
-import { secretsOf, type Target } from "../../core/target.ts";
+import { memoizeBounded, memoizePerObject } from "../../core/memoization.ts";
+import { secretRemover } from "../../core/redaction.ts";
+import { type Credential, secretsOf, type Target } from "../../core/target.ts";
 import {
   type FailureClass,
   MalformedAnswer,
@@ -41,6 +42,8 @@ const MAX_MESSAGE = 2000;
  */
 export const MAX_SEARCHED_CHARACTERS = 16 * 1024;
 const MAX_FIELD = 200;
+/** The number of addresses whose search is kept. */
+const MAX_HOSTS = 1_000;
 
 export interface FailureContext {
   readonly target: Target;
@@ -131,9 +134,16 @@ function namedField({ param }: UpstreamFailure, target: Target): string | null {
  */
 export function redacted(text: string, target: Target): string {
   const searched = text.length > MAX_SEARCHED_CHARACTERS ? text.slice(0, MAX_SEARCHED_CHARACTERS) : text;
-  let clean = target.credential === null ? searched : withoutSecrets(searched, secretsOf(target.credential));
-  const { host, hostname } = new URL(target.baseUrl);
-  if (/[.:]/.test(host)) clean = clean.replaceAll(host, "[host]");
-  if (hostname.includes(".")) clean = clean.replaceAll(hostname, "[host]");
-  return clean;
+  const clean = target.credential === null ? searched : removerOf(target.credential)(searched);
+  return hostRemover(target.baseUrl)(clean);
 }
+
+const removerOf = memoizePerObject((credential: Credential) => secretRemover(secretsOf(credential)));
+
+const hostRemover = memoizeBounded(MAX_HOSTS, (baseUrl: string): ((text: string) => string) => {
+  const { host, hostname } = new URL(baseUrl);
+  return (text) => {
+    const clean = /[.:]/.test(host) ? text.replaceAll(host, "[host]") : text;
+    return hostname.includes(".") ? clean.replaceAll(hostname, "[host]") : clean;
+  };
+});
