@@ -28,7 +28,7 @@ export function secretRemover(secrets: readonly string[]): (text: string) => str
     if (text === "") return text;
     const plain = unquoted(text);
     const spelled = lettersOf(plain);
-    const covered = containsAny(spelled.text, samples) ? rangesOfParts(spelled, needles) : [];
+    const covered = mayContainAny(spelled.text, samples) ? rangesOfParts(spelled, needles) : [];
     for (const whole of wholes) covered.push(...rangesOf(plain, whole));
     return replaced(text, covered);
   };
@@ -83,17 +83,33 @@ export function base64Within(bytes: Uint8Array, alphabet: "base64" | "base64url"
   );
 }
 
-/** Returns parts of a needle so close together that a text with enough of the needle contains at least one of them. */
-function samplesOf(needle: string): readonly string[] {
+/** Returns hashes of parts so close together that a text with enough of the needle contains at least one of them. */
+function samplesOf(needle: string): readonly number[] {
   const step = Math.min(MIN_PART, needle.length) - MIN_KEY + 1;
-  const samples: string[] = [];
-  for (let at = 0; at + MIN_KEY <= needle.length; at += step) samples.push(needle.slice(at, at + MIN_KEY));
+  const samples: number[] = [];
+  for (let at = 0, hash = 0; at < needle.length; at++) {
+    hash = hashedOn(hash, needle, at);
+    if (at >= MIN_KEY - 1 && (at - MIN_KEY + 1) % step === 0) samples.push(hash);
+  }
   return samples;
 }
 
-function containsAny(text: string, samples: ReadonlySet<string>): boolean {
-  for (let at = 0; at + MIN_KEY <= text.length; at++) if (samples.has(text.slice(at, at + MIN_KEY))) return true;
+/** Whether a part has the hash of a sample. This is false for nearly every text without a secret, and quick to compute. */
+function mayContainAny(text: string, samples: ReadonlySet<number>): boolean {
+  for (let at = 0, hash = 0; at < text.length; at++) {
+    hash = hashedOn(hash, text, at);
+    if (at >= MIN_KEY - 1 && samples.has(hash)) return true;
+  }
   return false;
+}
+
+const HASH_BASE = 0x01000193;
+const FIRST_FACTOR = Array.from({ length: MIN_KEY }).reduce((product: number) => Math.imul(product, HASH_BASE), 1);
+
+/** Returns the hash of the MIN_KEY characters that end at a position, from the hash of those that end before it. */
+function hashedOn(hash: number, text: string, at: number): number {
+  const left = at < MIN_KEY ? 0 : Math.imul(text.charCodeAt(at - MIN_KEY), FIRST_FACTOR);
+  return (Math.imul(hash, HASH_BASE) + text.charCodeAt(at) - left) | 0;
 }
 
 /** Finds the parts of needles that are long enough, and the beginning of a needle where the text was cut off. */

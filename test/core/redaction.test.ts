@@ -80,6 +80,13 @@ describe("words without secrets", () => {
         expect(withoutSecrets(`it is ${spelled} indeed`, [key])).not.toContain(spelled);
   });
 
+  test("every part of twelve letters and digits, and a short key as a whole", () => {
+    for (let at = 0, alone = KEY.replaceAll(/[^0-9A-Za-z]/g, ""); at + 12 <= alone.length; at++)
+      expect(withoutSecrets(`part: ${alone.slice(at, at + 12)}!`, [KEY])).toBe("part: [credential]!");
+    for (let size = 8; size < 12; size++)
+      expect(withoutSecrets(`(${KEY.slice(-size)})`, [KEY.slice(-size)])).toBe("([credential])");
+  });
+
   test("all of several, the longer one first, and no short word", () => {
     expect(withoutSecrets("aaaaaaaa-bbbbbbbb and aaaaaaaa short", ["aaaaaaaa", "aaaaaaaa-bbbbbbbb", "short"])).toBe(
       "[credential] and [credential] short",
