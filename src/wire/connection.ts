@@ -70,7 +70,7 @@ export class Connection {
     this.target = target;
     this.poolKey = poolKey;
     this.#ca = ca;
-    this.#step = target.isProxied ? "proxy" : "provider";
+    this.#step = target.proxy !== undefined ? "proxy" : "provider";
     this.owner = owner;
   }
 
@@ -105,9 +105,9 @@ export class Connection {
   }
 
   #connect(): void {
-    const { hostname, port, serverName, tunnel } = this.target;
+    const { hostname, port, serverName, proxy } = this.target;
     const [plain, secure] =
-      tunnel === undefined ? [PLAIN_HANDLERS, TLS_HANDLERS] : [PLAIN_PROXY_HANDLERS, TLS_PROXY_HANDLERS];
+      proxy?.tunnel === undefined ? [PLAIN_HANDLERS, TLS_HANDLERS] : [PLAIN_PROXY_HANDLERS, TLS_PROXY_HANDLERS];
     const attempt =
       serverName === undefined
         ? Bun.connect<Connection>({ hostname, port, socket: plain, data: this })
@@ -258,12 +258,12 @@ export class Connection {
 
   /** The methods below are for the handlers of the socket to a proxy. It stays below the TLS socket in its tunnel. */
   proxyReady(isTrusted: boolean, error: Error | null): void {
-    const { tunnel } = this.target;
-    if (this.#state !== "connecting" || tunnel === undefined) return;
+    const { proxy } = this.target;
+    if (this.#state !== "connecting" || proxy?.tunnel === undefined) return;
     if (!isTrusted || error !== null) return this.#close(codeOf(error) ?? "ERR_TLS_HANDSHAKE");
     this.#step = "tunnel";
-    this.#tunnelAnswer = new TunnelAnswer(tunnel);
-    this.#unsent = Buffer.from(tunnel.head, "latin1");
+    this.#tunnelAnswer = new TunnelAnswer(proxy.hasCredentials);
+    this.#unsent = Buffer.from(proxy.tunnel.head, "latin1");
     this.#writeRest();
   }
 
@@ -281,13 +281,14 @@ export class Connection {
   }
 
   #startTlsInTunnel(socket: Socket<Connection>): void {
-    const { serverName, tunnel } = this.target;
+    const { serverName, proxy } = this.target;
+    const inTunnel = proxy!.tunnel!.serverName;
     this.#step = "provider in tunnel";
     if (serverName === undefined) {
-      socket.upgradeTLS({ data: this, tls: tlsOptions(tunnel!.serverName, this.#ca), socket: TLS_HANDLERS });
+      socket.upgradeTLS({ data: this, tls: tlsOptions(inTunnel, this.#ca), socket: TLS_HANDLERS });
       return;
     }
-    this.#nestedTls = new NestedTls(socket, { serverName: tunnel!.serverName, ca: this.#ca }, this);
+    this.#nestedTls = new NestedTls(socket, { serverName: inTunnel, ca: this.#ca }, this);
     this.#socket = this.#nestedTls;
   }
 

@@ -4,7 +4,7 @@
 import { isIP } from "node:net";
 import { VERSION } from "../core/version.ts";
 import { type HttpProxy, withoutBrackets } from "./http-proxy.ts";
-import { type TunnelRequest, tunnelRequest } from "./proxy-tunnel.ts";
+import { tunnelHead } from "./proxy-tunnel.ts";
 import { UpstreamFault, type UpstreamRequest } from "./upstream.ts";
 
 /**
@@ -22,11 +22,17 @@ export interface HttpTarget {
    * the certificate has to name the address.
    */
   readonly serverName: string | undefined;
-  readonly isProxied: boolean;
-  /** The tunnel through the proxy to an https address. A proxy forwards requests to http addresses itself. */
-  readonly tunnel: (TunnelRequest & { readonly serverName: string }) | undefined;
+  /** Undefined when the connection leads to the host of the URL. */
+  readonly proxy: ProxyWay | undefined;
   /** The request line after the method and the Host line, with line ends. */
   readonly headStart: string;
+}
+
+/** How the proxy is used to which the connection leads. */
+export interface ProxyWay {
+  readonly hasCredentials: boolean;
+  /** The tunnel through the proxy to an https address. A proxy forwards requests to http addresses itself. */
+  readonly tunnel: { readonly head: string; readonly serverName: string } | undefined;
 }
 
 /**
@@ -49,8 +55,7 @@ export function httpTarget(address: string, pinnedAddress: string | undefined, p
     hostname: pinnedAddress ?? host,
     port,
     serverName: isSecure ? (isIP(host) === 0 ? host : "") : undefined,
-    isProxied: false,
-    tunnel: undefined,
+    proxy: undefined,
     headStart: ` ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n`,
   };
   return proxy?.serves(host, port, pinnedAddress) === true ? throughProxy(direct, proxy, url, pinnedAddress) : direct;
@@ -59,20 +64,22 @@ export function httpTarget(address: string, pinnedAddress: string | undefined, p
 function throughProxy(direct: HttpTarget, proxy: HttpProxy, url: URL, pinnedAddress: string | undefined): HttpTarget {
   const host =
     pinnedAddress === undefined ? url.hostname : isIP(pinnedAddress) === 6 ? `[${pinnedAddress}]` : pinnedAddress;
+  const hasCredentials = proxy.authorization !== "";
   const way: HttpTarget = {
     ...direct,
     key: `${direct.key} through a proxy`,
     hostname: proxy.hostname,
     port: proxy.port,
     serverName: proxy.serverName,
-    isProxied: true,
+    proxy: { hasCredentials, tunnel: undefined },
   };
   if (direct.serverName === undefined) {
     const authority = url.port === "" ? host : `${host}:${url.port}`;
     return { ...way, headStart: ` http://${authority}${direct.headStart.slice(1)}${proxy.authorization}` };
   }
   const serverName = withoutBrackets(url.hostname);
-  return { ...way, tunnel: { ...tunnelRequest(proxy, `${host}:${direct.port}`), serverName } };
+  const tunnel = { head: tunnelHead(proxy, `${host}:${direct.port}`), serverName };
+  return { ...way, proxy: { hasCredentials, tunnel } };
 }
 
 /** `data` is text when every character of the head is ASCII; the socket then encodes it. */

@@ -37,7 +37,7 @@ export class ResponseParser {
   /** Whether the framing is wrong in a way that lets the sender's next response be a part of this one. */
   #isMisframed = false;
 
-  // The head while it is incomplete: its bytes up to #held, and how far they have been read.
+  // The head while it is incomplete: its bytes up to #bufferedBytes, and how far they have been read.
   #buffer: Buffer = NO_BYTES;
   #bufferedBytes = 0;
   #headStart = 0;
@@ -59,9 +59,9 @@ export class ResponseParser {
   #left = 0;
   #chunks: ChunkReader | undefined = undefined;
 
-  /** `connect`: the response is a proxy's answer to CONNECT. */
-  constructor(method?: "connect") {
-    this.#isForConnect = method === "connect";
+  /** `isForConnect`: the response is a proxy's answer to CONNECT. */
+  constructor(isForConnect = false) {
+    this.#isForConnect = isForConnect;
   }
 
   get started(): boolean {

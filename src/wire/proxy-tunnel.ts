@@ -4,25 +4,19 @@ import { type HttpProxy, PROXY } from "./http-proxy.ts";
 import { ResponseParser } from "./http-response-parser.ts";
 import { UpstreamFault } from "./upstream.ts";
 
-export interface TunnelRequest {
-  readonly head: string;
-  readonly hasCredentials: boolean;
-}
-
-/** `authority` is the target's host and port, with brackets around an IPv6 address. */
-export function tunnelRequest({ authorization }: HttpProxy, authority: string): TunnelRequest {
-  return {
-    head: `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${authorization}\r\n`,
-    hasCredentials: authorization !== "",
-  };
+/**
+ * Returns the request for a tunnel. `authority` is the target's host and port, with brackets around an IPv6 address.
+ */
+export function tunnelHead({ authorization }: HttpProxy, authority: string): string {
+  return `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${authorization}\r\n`;
 }
 
 /** The proxy's answer to one CONNECT. Its bytes may be split anywhere. */
 export class TunnelAnswer {
   readonly #hasCredentials: boolean;
-  readonly #parser = new ResponseParser("connect");
+  readonly #parser = new ResponseParser(true);
 
-  constructor({ hasCredentials }: TunnelRequest) {
+  constructor(hasCredentials: boolean) {
     this.#hasCredentials = hasCredentials;
   }
 

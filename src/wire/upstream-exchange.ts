@@ -154,7 +154,9 @@ export class Exchange implements UpstreamBody, ConnectionOwner, WaitOwner {
     }
     if (this.#state !== "body") {
       if (!parser.hasHead) return;
-      if (parser.status === 407 && this.#isForwarded) return this.#stopAtProxy();
+      const { proxy } = this.#target;
+      if (parser.status === 407 && proxy !== undefined && proxy.tunnel === undefined)
+        return this.#stopAtProxy(proxy.hasCredentials);
       this.#resolveResponse();
     }
     if (parser.complete) this.#finish(connection, parser.reusable && !connection.hasUnsent);
@@ -191,14 +193,8 @@ export class Exchange implements UpstreamBody, ConnectionOwner, WaitOwner {
     });
   }
 
-  /** Whether a proxy reads the request and forwards it. */
-  get #isForwarded(): boolean {
-    return this.#target.isProxied && this.#target.tunnel === undefined;
-  }
-
   /** The proxy did not forward the request, because it accepts no credentials of the gateway. */
-  #stopAtProxy(): void {
-    const hasCredentials = this.#target.headStart.includes("\r\nProxy-Authorization:");
+  #stopAtProxy(hasCredentials: boolean): void {
     this.#call.onSent?.(false);
     const message = credentialsRefused(hasCredentials, this.#parser.header("proxy-authenticate"));
     this.#stop(new UpstreamFault("connection", message));

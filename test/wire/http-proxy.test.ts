@@ -4,7 +4,7 @@ import { openHttpProxy } from "../../src/wire/http-proxy.ts";
 import { httpTarget } from "../../src/wire/http-request-encoding.ts";
 
 const proxied = (exceptions: string, address: string, pinnedAddress?: string): boolean =>
-  httpTarget(address, pinnedAddress, openHttpProxy({ url: "http://proxy.test:3128", exceptions })).isProxied;
+  httpTarget(address, pinnedAddress, openHttpProxy({ url: "http://proxy.test:3128", exceptions })).proxy !== undefined;
 
 describe("NO_PROXY", () => {
   // As the runtime's fetch and curl read it.
@@ -45,7 +45,7 @@ describe("the way through a proxy", () => {
 
   test("is a request in absolute form to http addresses, and a tunnel to https addresses", () => {
     const forwarded = way("http://proxy.test:3128", "http://a.test:8080/v1?x=1");
-    expect([forwarded.hostname, forwarded.port, forwarded.serverName, forwarded.tunnel]).toEqual([
+    expect([forwarded.hostname, forwarded.port, forwarded.serverName, forwarded.proxy?.tunnel]).toEqual([
       "proxy.test",
       3128,
       undefined,
@@ -54,10 +54,9 @@ describe("the way through a proxy", () => {
     expect(forwarded.headStart).toBe(" http://a.test:8080/v1?x=1 HTTP/1.1\r\nHost: a.test:8080\r\n");
     const tunnelled = way("https://proxy.test", "https://a.test/v1");
     expect([tunnelled.hostname, tunnelled.port, tunnelled.serverName]).toEqual(["proxy.test", 443, "proxy.test"]);
-    expect(tunnelled.tunnel).toEqual({
-      head: "CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n",
+    expect(tunnelled.proxy).toEqual({
       hasCredentials: false,
-      serverName: "a.test",
+      tunnel: { head: "CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n", serverName: "a.test" },
     });
     expect(tunnelled.headStart).toBe(" /v1 HTTP/1.1\r\nHost: a.test\r\n");
   });
@@ -69,12 +68,12 @@ describe("the way through a proxy", () => {
     expect(way("http://proxy.test", "http://a.test:81/", "2001:db8::1").headStart).toStartWith(
       " http://[2001:db8::1]:81/ HTTP/1.1\r\nHost: a.test:81\r\n",
     );
-    const { tunnel } = way("http://proxy.test", "https://a.test/", "2001:db8::1");
+    const tunnel = way("http://proxy.test", "https://a.test/", "2001:db8::1").proxy?.tunnel;
     expect([tunnel?.head, tunnel?.serverName]).toEqual([
       "CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n\r\n",
       "a.test",
     ]);
-    expect(way("http://proxy.test", "https://[2001:db8::2]/").tunnel?.serverName).toBe("2001:db8::2");
+    expect(way("http://proxy.test", "https://[2001:db8::2]/").proxy?.tunnel?.serverName).toBe("2001:db8::2");
   });
 
   test("has the credentials of the proxy's address, percent-decoded, for the proxy only", () => {
@@ -89,7 +88,7 @@ describe("the way through a proxy", () => {
       const url = `http://${inUrl}@proxy.test:3128`;
       expect(way(url, "http://a.test/").headStart).toBe(` http://a.test/ HTTP/1.1\r\nHost: a.test\r\n${field}`);
       const tunnelled = way(url, "https://a.test/");
-      expect(tunnelled.tunnel?.head).toBe(`CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n${field}\r\n`);
+      expect(tunnelled.proxy?.tunnel?.head).toBe(`CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n${field}\r\n`);
       expect(tunnelled.headStart).not.toContain("Proxy");
     }
     expect(way("http://proxy.test", "http://a.test/").headStart).not.toContain("Proxy");
