@@ -100,10 +100,10 @@ const all =
   (value, path) =>
     checks.forEach((check) => check(value, path));
 const oneOf =
-  (...message: readonly string[]): Check =>
+  (...allowed: readonly string[]): Check =>
   (value, path) => {
-    if (typeof value !== "string" || !message.includes(value))
-      throw invalid(path, `one of ${message.map((word) => JSON.stringify(word)).join(", ")}`, value);
+    if (typeof value !== "string" || !allowed.includes(value))
+      throw invalid(path, `one of ${allowed.map((word) => JSON.stringify(word)).join(", ")}`, value);
   };
 
 const METADATA_MAX_BYTES = 64 * 1024;

@@ -160,13 +160,13 @@ function settingsShape(families: readonly ProviderFamily[]): Readonly<Record<str
       );
     }
   return Object.fromEntries(
-    [...meanings].map(([name, message]) => [
+    [...meanings].map(([name, texts]) => [
       name,
       z
         .string()
         .regex(ADDRESS_WORD, "expected 1 to 128 letters, digits, dots, underscores or dashes")
         .optional()
-        .meta({ title: name, description: [...message].join(" ") }),
+        .meta({ title: name, description: [...texts].join(" ") }),
     ]),
   );
 }

@@ -30,19 +30,19 @@ export function createAwsEventStreamParser({ maxEventBytes }: { readonly maxEven
   const begun = createMessageBuffer();
   let fault: UpstreamFault | null = null;
 
-  /** Adds bytes to the message that has begun until it is complete; returns how many bytes were used. */
+  /** Adds bytes to the message that has begun until it is complete; returns how many bytes were consumed. */
   function complete(bytes: Uint8Array, events: SseEvent[]): number {
     const forPrelude = Math.max(0, Math.min(PRELUDE_BYTES - begun.length(), bytes.length));
     begun.add(bytes.subarray(0, forPrelude));
     if (begun.length() < PRELUDE_BYTES) return forPrelude;
     const total = messageBytes(begun.bytes(), 0, maxEventBytes);
-    const accepted = forPrelude + Math.min(total - begun.length(), bytes.length - forPrelude);
-    begun.add(bytes.subarray(forPrelude, accepted));
+    const consumed = forPrelude + Math.min(total - begun.length(), bytes.length - forPrelude);
+    begun.add(bytes.subarray(forPrelude, consumed));
     if (begun.length() === total) {
       addEvent(begun.bytes(), events);
       begun.clear();
     }
-    return accepted;
+    return consumed;
   }
 
   function read(bytes: Uint8Array, events: SseEvent[]): void {

@@ -1,5 +1,5 @@
 // Finds where a text stops being JSON, and why, in a message that helps its author; the runtime's JSON.parse names no
-// place. It runs only on a text that JSON.parse has rejected. The normalizer is that of RFC 8259, sections 2 to 7.
+// place. It runs only on a text that JSON.parse has rejected. The grammar is that of RFC 8259, sections 2 to 7.
 
 export interface JsonFault {
   /** A sentence that gives the place by offset, line and column. */

@@ -8,7 +8,7 @@ import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
 import { requireBytes, mediaBlock, readAddress, typeOfName, type DocumentLabel } from "./media.ts";
 
 /** Gives each document of a conversation its name. */
-export type DocumentNaming = (needed: string | null | undefined) => string;
+export type DocumentNaming = (wished: string | null | undefined) => string;
 
 /** `path` names the list. Empty text parts are left out, because the vendor refuses them. */
 export function encodeParts(parts: readonly ContentPart[], path: string, naming: DocumentNaming): JsonObject[] {

@@ -135,12 +135,12 @@ function wordFor(mediaType: string, words: Readonly<Record<string, string>>): st
  * Makes names of documents that are unique in a conversation. The vendor accepts letters, digits, single spaces,
  * hyphens, parentheses and brackets. The extension is dropped, because the format already states it.
  */
-export function documentNames(): (needed: string | null | undefined) => string {
-  const accepted = new Set<string>();
+export function documentNames(): (wished: string | null | undefined) => string {
+  const inUse = new Set<string>();
   /** The next number to try for each name. Counting from the start every time would take quadratic time. */
   const counts = new Map<string, number>();
-  return (needed) => {
-    const plain = (needed ?? "")
+  return (wished) => {
+    const plain = (wished ?? "")
       .slice(0, 1024)
       .replace(/\.\w{1,5}$/, "")
       .replaceAll(/[^A-Za-z0-9\s()[\]-]/g, "-")
@@ -150,9 +150,9 @@ export function documentNames(): (needed: string | null | undefined) => string {
     const base = plain === "" ? "document" : plain;
     let name = base;
     let count = counts.get(base) ?? 2;
-    while (accepted.has(name)) name = `${base} ${count++}`;
+    while (inUse.has(name)) name = `${base} ${count++}`;
     counts.set(base, count);
-    accepted.add(name);
+    inUse.add(name);
     return name;
   };
 }

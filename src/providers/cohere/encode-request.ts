@@ -111,5 +111,5 @@ function mappedNames(params: ChatParams): readonly string[] {
     [params.stop, "stop -> stop_sequences"],
     [params.reasoning_effort, "reasoning_effort -> thinking"],
   ];
-  return places.filter(([value]) => value !== undefined).map(([, message]) => message);
+  return places.filter(([value]) => value !== undefined).map(([, place]) => place);
 }

@@ -48,8 +48,8 @@ function textOf(content: Message["content"]): string {
     .join("");
 }
 
-function isSameCall({ id, function: called }: Partial<ToolCall>, needed: string, input: Json | undefined): boolean {
-  if (id !== needed || !isObject(called) || typeof called.arguments !== "string") return false;
+function isSameCall({ id, function: called }: Partial<ToolCall>, expectedId: string, input: Json | undefined): boolean {
+  if (id !== expectedId || !isObject(called) || typeof called.arguments !== "string") return false;
   const given = called.arguments.trim() === "" ? {} : parseObject(called.arguments);
   return given !== null && JSON.stringify(given) === JSON.stringify(input ?? {});
 }

@@ -4,8 +4,8 @@ import { newTraceId } from "../../core/ids.ts";
 const OWN_PREFIX = "call_gw_";
 
 /** The server's id when it has one that no earlier tool call of the answer has, or else a new id. */
-export function callId(given: unknown, accepted: ReadonlySet<string>): string {
-  return typeof given === "string" && given !== "" && !accepted.has(given) ? given : OWN_PREFIX + newTraceId();
+export function callId(given: unknown, inUse: ReadonlySet<string>): string {
+  return typeof given === "string" && given !== "" && !inUse.has(given) ? given : OWN_PREFIX + newTraceId();
 }
 
 export function isOwnCallId(id: string): boolean {

@@ -147,11 +147,11 @@ function putValues(out: Record<string, Json>, schema: JsonObject, path: string):
   const values = keyword === "const" ? [schema["const"]] : schema["enum"];
   if (values === undefined) return;
   if (!Array.isArray(values)) throw refused(`${path}.enum`, describe(values));
-  const message = values.filter((value) => value !== null);
-  if (message.length < values.length) out["nullable"] = true;
-  if (message.length === 0 || !message.every((value) => typeof value === "string"))
+  const nonNull = values.filter((value) => value !== null);
+  if (nonNull.length < values.length) out["nullable"] = true;
+  if (nonNull.length === 0 || !nonNull.every((value) => typeof value === "string"))
     throw refused(`${path}.${keyword}`, `${keyword} of other values than strings`);
-  out["enum"] = message;
+  out["enum"] = nonNull;
   out["type"] ??= "string";
 }
 

@@ -120,5 +120,5 @@ function mappedNames(params: ChatParams): readonly string[] {
     [params.response_format, "response_format -> format"],
     [params.reasoning_effort, "reasoning_effort -> think"],
   ];
-  return places.filter(([value]) => value !== undefined).map(([, message]) => message);
+  return places.filter(([value]) => value !== undefined).map(([, place]) => place);
 }

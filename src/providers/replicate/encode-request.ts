@@ -101,12 +101,12 @@ function boundName(model: string): string {
 }
 
 function joinedStops(stop: ChatParams["stop"]): string | undefined {
-  const message = stopWords(stop, []);
-  if (message?.some((word) => word.includes(",")) === true)
+  const sequences = stopWords(stop, []);
+  if (sequences?.some((sequence) => sequence.includes(",")) === true)
     throw new GatewayError(
       "unsupported_value",
       "Replicate takes stop sequences as one comma-separated string, so a sequence must not contain a comma.",
       { param: "stop" },
     );
-  return message?.join(",");
+  return sequences?.join(",");
 }

@@ -75,8 +75,8 @@ function sign(
 function classifyError(answer: ErrorAnswer): UpstreamFailure {
   const body: Json | undefined = readErrorJson(answer.body);
   if (!isObject(body) || body["error"] !== undefined) return container.classifyError(answer);
-  const { OriginalMessage: words, OriginalStatusCode: status, Message: message, __type: type } = body;
-  if (typeof words === "string" && words !== "")
-    return container.classifyError({ status: typeof status === "number" ? status : answer.status, body: words });
+  const { OriginalMessage: original, OriginalStatusCode: status, Message: message, __type: type } = body;
+  if (typeof original === "string" && original !== "")
+    return container.classifyError({ status: typeof status === "number" ? status : answer.status, body: original });
   return message === undefined && type === undefined ? container.classifyError(answer) : classifyAwsError(answer);
 }
