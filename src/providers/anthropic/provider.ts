@@ -1,6 +1,5 @@
 // Anthropic's Messages API as a provider. https://platform.claude.com/docs/en/api/messages
-import type { Credential } from "../../core/target.ts";
-import type { UpstreamRequest } from "../../wire/upstream.ts";
+import { keySigner } from "../key-header.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
@@ -37,14 +36,8 @@ export const anthropic: Provider = {
   // The client's anthropic-version is not forwarded, because the version has to match the gateway's own encoding.
   clientHeaders: ["anthropic-beta"],
   encodeRequest,
-  sign,
+  sign: keySigner({ header: "x-api-key", prefix: "" }),
   decodeResponse,
   openStream,
   classifyError,
 };
-
-function sign(request: UpstreamRequest, credential: Credential | null): UpstreamRequest {
-  return credential === null
-    ? request
-    : { ...request, headers: { ...request.headers, "x-api-key": credential.secret } };
-}

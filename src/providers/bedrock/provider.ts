@@ -6,6 +6,7 @@ import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { signAws, type SigningScope } from "../aws-signature.ts";
+import { BEARER, keySigner } from "../key-header.ts";
 import { PLAIN_PROVIDER, type Provider, type SignContext } from "../provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
@@ -18,6 +19,7 @@ const SCOPE: SigningScope = {
   service: "bedrock",
   regionOfHost: /^bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com/,
 };
+const signWithKey = keySigner(BEARER);
 /** Everything except text, because Converse accepts only bytes and objects in S3. */
 const INLINED: ReadonlySet<BlockType> = new Set(["image_url", "video_url", "file", "document"]);
 
@@ -64,7 +66,6 @@ function sign(
   credential: Credential | null,
   context: SignContext,
 ): UpstreamRequest | Promise<UpstreamRequest> {
-  if (credential === null) return request;
-  if (credential.kind === "aws") return signAws(request, credential, context, SCOPE);
-  return { ...request, headers: { ...request.headers, authorization: `Bearer ${credential.secret}` } };
+  if (credential?.kind === "aws") return signAws(request, credential, context, SCOPE);
+  return signWithKey(request, credential);
 }

@@ -1,6 +1,5 @@
 // Cohere's chat API, version 2, as a provider. https://docs.cohere.com/reference/chat
-import type { Credential } from "../../core/target.ts";
-import type { UpstreamRequest } from "../../wire/upstream.ts";
+import { BEARER, keySigner } from "../key-header.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
@@ -22,14 +21,8 @@ export const cohere: Provider = {
   sameShape: false,
   reserved: RESERVED,
   encodeRequest,
-  sign,
+  sign: keySigner(BEARER),
   decodeResponse,
   openStream,
   classifyError,
 };
-
-function sign(request: UpstreamRequest, credential: Credential | null): UpstreamRequest {
-  return credential === null
-    ? request
-    : { ...request, headers: { ...request.headers, authorization: `Bearer ${credential.secret}` } };
-}

@@ -1,8 +1,8 @@
 // Google's Gemini API (AI Studio): its address, its key and its provider description. Vertex uses the translation in
 // this folder too. https://ai.google.dev/api/generate-content
 import type { BlockType, ChatRequest } from "../../core/chat.ts";
-import type { Credential, Target } from "../../core/target.ts";
-import type { UpstreamRequest } from "../../wire/upstream.ts";
+import type { Target } from "../../core/target.ts";
+import { keySigner } from "../key-header.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type EncodedRequest, type Provider } from "../provider.ts";
 import { API_VERSION, versionedBase } from "./address.ts";
 import { capabilities, conversation } from "./capabilities.ts";
@@ -39,12 +39,6 @@ function addressOf(target: Target, stream: boolean): string {
 /** Every model reads YouTube addresses for videos and Files API addresses for files, so those are not fetched. */
 const FETCHED_FOR_GEMINI_2_0: ReadonlySet<BlockType> = new Set(["image_url", "document"]);
 
-function sign(request: UpstreamRequest, credential: Credential | null): UpstreamRequest {
-  return credential === null
-    ? request
-    : { ...request, headers: { ...request.headers, "x-goog-api-key": credential.secret } };
-}
-
 export const gemini: Provider = {
   ...PLAIN_PROVIDER,
   leavesOutEmpty: () => LEFT_OUT_EMPTY,
@@ -73,7 +67,7 @@ export const gemini: Provider = {
   // encode-body.ts checks the output bound, number of answers and streaming, which are inside objects.
   reserved: new Set(["model", "contents", "systemInstruction", "system_instruction", "tools"]),
   encodeRequest,
-  sign,
+  sign: keySigner({ header: "x-goog-api-key", prefix: "" }),
   catalogue: "google",
   // Only Vertex AI serves the catalogue's other models.
   listed: /^(gemini|gemma)-(?!live)/,

@@ -1,8 +1,7 @@
 // Ollama's native chat API as a provider, on the user's own machine or in Ollama's cloud.
 // https://docs.ollama.com/api/chat
 import type { BlockType } from "../../core/chat.ts";
-import type { Credential } from "../../core/target.ts";
-import type { UpstreamRequest } from "../../wire/upstream.ts";
+import { BEARER, keySigner } from "../key-header.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse, openStream } from "./decode.ts";
@@ -31,14 +30,8 @@ export const ollama: Provider = {
   sameShape: false,
   reserved: RESERVED,
   encodeRequest,
-  sign,
+  sign: keySigner(BEARER),
   decodeResponse,
   openStream,
   classifyError,
 };
-
-function sign(request: UpstreamRequest, credential: Credential | null): UpstreamRequest {
-  return credential === null
-    ? request
-    : { ...request, headers: { ...request.headers, authorization: `Bearer ${credential.secret}` } };
-}

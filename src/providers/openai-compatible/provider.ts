@@ -1,7 +1,6 @@
 // Makes a Provider from a row. Everything that depends only on the row is computed here once.
 import type { BlockType } from "../../core/chat.ts";
-import type { Credential } from "../../core/target.ts";
-import type { UpstreamRequest } from "../../wire/upstream.ts";
+import { BEARER, keySigner } from "../key-header.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { answerRules } from "./answer-rules.ts";
 import { capabilityTable } from "./capabilities.ts";
@@ -26,13 +25,11 @@ export const RESERVED = [
   "stream",
   "stream_options",
 ] as const;
-export const BEARER = { header: "authorization", prefix: "Bearer " } as const;
 
 export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
   const capabilities = capabilityTable(row);
   const planFor = wirePlans(row, capabilities);
   const rules = answerRules(row);
-  const auth = row.auth ?? BEARER;
   return {
     ...PLAIN_PROVIDER,
     id: row.id,
@@ -56,7 +53,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     privileged: new Set(row.privileged),
     clientHeaders: row.clientHeaders ?? [],
     encodeRequest: (request, target) => encodeRequest(row, planFor, request, target),
-    sign: (request, credential) => withKey(request, credential, auth),
+    sign: keySigner(row.auth ?? BEARER),
     decodeResponse: (body) => decodeResponse(body, rules),
     openStream: () => openStream(rules),
     classifyError: rules.errors.classify,
@@ -72,17 +69,4 @@ function inlinedBlocks({ inlines, blocks, lacks }: OpenAICompatibleRow): Provide
     blocks?.file === undefined && lacks?.includes("file") !== true ? ["file"] : [];
   const inlined: ReadonlySet<BlockType> = new Set(inlines ?? likeOpenAI);
   return () => inlined;
-}
-
-/** Puts the key in its header. A token from a token service is always a bearer token. */
-export function withKey(
-  request: UpstreamRequest,
-  credential: Credential | null,
-  auth: { readonly header: string; readonly prefix: string },
-): UpstreamRequest {
-  if (credential === null) return request;
-  const headers: Record<string, string> = { ...request.headers };
-  const { header, prefix } = credential.kind === "token" ? BEARER : auth;
-  headers[header] = prefix + credential.secret;
-  return { ...request, headers };
 }

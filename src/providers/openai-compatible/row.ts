@@ -1,5 +1,6 @@
 // One OpenAI-compatible provider as data. A row states only what differs from OpenAI's chat completions
 // (https://platform.openai.com/docs/api-reference/chat); the code beside it does the rest.
+import type { KeyHeader } from "../key-header.ts";
 import type { Capability, Feature } from "../../core/capability.ts";
 import type { BlockType, ChatParams, ChatRequest, ContentPart, FinishReason, Message } from "../../core/chat.ts";
 import type { CredentialForm } from "../../core/credential.ts";
@@ -64,7 +65,7 @@ export interface OpenAICompatibleRow extends RowDifferences {
    */
   readonly barePath?: string;
   /** Header and prefix of the key. `authorization: Bearer <key>` when absent. */
-  readonly auth?: { readonly header: string; readonly prefix: string };
+  readonly auth?: KeyHeader;
   /** Differences of some models. The first entry that matches the model and names the feature applies. */
   readonly models?: readonly ModelDifferences[];
   /** What the vendor accepts beyond the common forms (promise 5.7). */

@@ -9,7 +9,8 @@ import {
   UNSUPPORTED,
 } from "../../core/capability.ts";
 import { answerRules } from "../openai-compatible/answer-rules.ts";
-import { BEARER, RESERVED, withKey } from "../openai-compatible/provider.ts";
+import { BEARER, keySigner } from "../key-header.ts";
+import { RESERVED } from "../openai-compatible/provider.ts";
 import { PROMPT_MEMBERS, PROMPT_PARAMETERS, promptOf } from "../prompt-template/prompt.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { withExtra } from "./body.ts";
@@ -49,7 +50,7 @@ export function completionProvider(row: CompletionRow): Provider {
         ...(mappedNames.length > 0 && { mapped: mappedNames }),
       };
     },
-    sign: (request, credential) => withKey(request, credential, BEARER),
+    sign: keySigner(BEARER),
     ...form.decoders(rules),
     classifyError: rules.errors.classify,
   };

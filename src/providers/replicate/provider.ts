@@ -1,6 +1,7 @@
 // Replicate's predictions as a provider: https://replicate.com/docs/reference/http. A request creates a prediction, and
 // the answer is read from the prediction or from its stream.
-import { BEARER, withKey } from "../openai-compatible/provider.ts";
+import { BEARER, keySigner } from "../key-header.ts";
+import { RESERVED } from "../openai-compatible/provider.ts";
 import { PROMPT_MEMBERS } from "../prompt-template/prompt.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities } from "./capabilities.ts";
@@ -18,24 +19,11 @@ export const replicate: Provider = {
   dialect: PLAIN_DIALECT,
   conversation: () => PROMPT_MEMBERS,
   sameShape: false,
-  reserved: new Set([
-    "version",
-    "model",
-    "messages",
-    "max_tokens",
-    "max_completion_tokens",
-    "n",
-    "tools",
-    "tool_choice",
-    "functions",
-    "function_call",
-    "stream",
-    "stream_options",
-  ]),
+  reserved: new Set(["version", ...RESERVED]),
   // An address that Replicate calls.
   privileged: new Set(["webhook"]),
   encodeRequest,
-  sign: (request, credential) => withKey(request, credential, BEARER),
+  sign: keySigner(BEARER),
   followUp,
   decodeResponse,
   openStream,

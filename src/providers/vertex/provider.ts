@@ -3,8 +3,6 @@
 import type { CapabilityTable } from "../../core/capability.ts";
 import type { ChatRequest, MessageRole } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { Credential } from "../../core/target.ts";
-import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { RESERVED as CLAUDE_RESERVED } from "../anthropic/encode-request.ts";
 import { gemini } from "../gemini/provider.ts";
 import { PLAIN_PROVIDER, type Dialect, type Provider } from "../provider.ts";
@@ -36,15 +34,6 @@ function refuseForeignForms(request: ChatRequest, { blocks, tools, toolChoices, 
     if (!list.some((word) => word === value || (word.endsWith("*") && value.startsWith(word.slice(0, -1)))))
       throw new GatewayError("invalid_request", `${message}.`, { param: path });
   }
-}
-
-function sign(request: UpstreamRequest, credential: Credential | null): UpstreamRequest {
-  if (credential === null) return request;
-  const header =
-    credential.kind === "token"
-      ? { authorization: `Bearer ${credential.secret}` }
-      : { "x-goog-api-key": credential.secret };
-  return { ...request, headers: { ...request.headers, ...header } };
 }
 
 /** Cells of one form apply only to its models, so each form lists all of its cells, behind that form's exceptions. */
@@ -98,7 +87,8 @@ export const vertex: Provider = {
     refuseForeignForms(request, models.dialect);
     return models.encodeRequest(request, target);
   },
-  sign,
+  // A token goes into the header of a bearer token.
+  sign: gemini.sign,
   decodeResponse: (body, context) => modelsLike(context.model).decodeResponse(body, context),
   openStream: (context) => modelsLike(context.model).openStream(context),
   classifyError,
