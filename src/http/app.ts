@@ -15,6 +15,7 @@ import { newTraceId } from "../core/ids.ts";
 import { isEnabled } from "../auth/enabled-models.ts";
 import { type AccessToken, OPS } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
+import { percentDecoded } from "../core/percent-encoding.ts";
 import type { Route } from "../core/route.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
@@ -207,7 +208,7 @@ function serveListings(
     };
     app.get(path, list).get(`${path}/`, list);
     app.get(`${path}/*`, async (c) => {
-      const id = decodedTail(c.req.path, path);
+      const id = percentDecoded(c.req.path.slice(path.length + 1));
       const token = await requireToken(c);
       const route = callableRoutes(token, context).find(({ name }) => name === id);
       return reply(
@@ -283,15 +284,6 @@ function refuseOthers(app: Hono<AppEnv>, path: string, allow: string): void {
     );
   };
   app.all(path, refuse).all(`${path}/`, refuse);
-}
-
-function decodedTail(path: string, base: string): string {
-  const tail = path.slice(base.length + 1);
-  try {
-    return decodeURIComponent(tail);
-  } catch {
-    return tail;
-  }
 }
 
 /**

@@ -1,6 +1,7 @@
 // The HTTP proxy through which providers are called: its address and credentials, and the hosts that are called
 // directly all the same. NO_PROXY is not standardized: entries are read as curl reads them.
 import { isIP } from "node:net";
+import { percentDecoded } from "../core/percent-encoding.ts";
 import { compileIpRanges, isIpRange } from "./ip-range.ts";
 
 export interface ProxySettings {
@@ -54,15 +55,6 @@ function authorizationField({ username, password }: URL): string {
   if (username === "" && password === "") return "";
   const credentials = `${percentDecoded(username)}:${percentDecoded(password)}`;
   return `Proxy-Authorization: Basic ${Buffer.from(credentials).toString("base64")}\r\n`;
-}
-
-/** A text in which a percent sign does not begin an encoded byte is used as it is. */
-function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /**

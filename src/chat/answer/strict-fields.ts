@@ -2,6 +2,7 @@
 // reasons, usage, log probabilities, service tiers. Non-streaming and streamed answers use the same functions.
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isCount } from "../../providers/token-count.ts";
 import { withUnnamedOf } from "../../core/usage.ts";
 
 const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
@@ -70,11 +71,6 @@ export function strictUsage(usage: JsonObject | null | undefined): Usage | null 
     whole[name] = isObject(value) ? withoutNulls(value) : value;
   }
   return withUnnamedOf(whole as Usage, usage);
-}
-
-/** Larger figures are rejected, because their sums would not be exact integers. */
-function isCount(value: Json | undefined): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
 function withoutNulls(object: JsonObject): JsonObject {

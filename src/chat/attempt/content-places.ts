@@ -4,6 +4,7 @@ import { withMembers } from "../../core/request-source.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { percentDecoded } from "../../core/percent-encoding.ts";
 import type { Provider } from "../../providers/provider.ts";
 import { ADDRESS_AT, webAddressIn } from "./addressed-block.ts";
 
@@ -134,9 +135,5 @@ function base64Of({ bytes }: Fetched): string {
 
 function nameIn(address: string): string {
   const name = URL.parse(address)?.pathname.split("/").at(-1) ?? "";
-  try {
-    return decodeURIComponent(name) || "document";
-  } catch {
-    return name;
-  }
+  return percentDecoded(name) || "document";
 }

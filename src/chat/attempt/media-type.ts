@@ -1,5 +1,6 @@
 // Determines the media type of fetched bytes: by the server's content type, by the first bytes, or by the name in the
 // address.
+import { MEDIA_TYPES } from "../../core/media-types.ts";
 
 const SIGNATURES: readonly (readonly [type: string, offset: number, bytes: string])[] = [
   ["image/png", 0, "\x89PNG\r\n\x1a\n"],
@@ -11,29 +12,7 @@ const SIGNATURES: readonly (readonly [type: string, offset: number, bytes: strin
   ["video/webm", 0, "\x1aE\xdf\xa3"],
   ["video/mp4", 4, "ftyp"],
 ];
-const EXTENSIONS: Readonly<Record<string, string>> = {
-  png: "image/png",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  gif: "image/gif",
-  webp: "image/webp",
-  mp4: "video/mp4",
-  mov: "video/quicktime",
-  webm: "video/webm",
-  mkv: "video/x-matroska",
-  pdf: "application/pdf",
-  txt: "text/plain",
-  md: "text/markdown",
-  csv: "text/csv",
-  html: "text/html",
-  htm: "text/html",
-  json: "application/json",
-  xml: "application/xml",
-  doc: "application/msword",
-  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-  xls: "application/vnd.ms-excel",
-  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-};
+const EXTENSIONS: Readonly<Record<string, string>> = { ...MEDIA_TYPES, xml: "application/xml" };
 /** Media types that carry no information. */
 const VAGUE: ReadonlySet<string> = new Set([
   "",

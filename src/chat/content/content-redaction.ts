@@ -3,6 +3,7 @@
 // is searched with its escapes decoded.
 import type { Found } from "../../guards/guarded-text.ts";
 import type { Json } from "../../core/json.ts";
+import { isWord } from "./content-size.ts";
 import { type KindOf, mapMessage, namesAndNumbers, type TextGuard } from "../guards/guard-request.ts";
 
 export function redactedValues(values: readonly Json[], guard: TextGuard): readonly Json[] {
@@ -18,10 +19,6 @@ const kindOf: KindOf = (name, owner) => {
   if (name === "arguments") return "json";
   return (name === "role" || name === "type") && isWord(owner[name]) ? "skip" : "plain";
 };
-
-function isWord(value: Json | undefined): boolean {
-  return typeof value === "string" && /^[a-z_]{1,32}$/.test(value);
-}
 
 function isEscapedJson(text: string): boolean {
   return text.includes("\\") && /^\s*[{["]/.test(text);

@@ -109,7 +109,8 @@ function takeRoom(room: Room, characters: number): boolean {
   return !room.isCut;
 }
 
-function isWord(value: Json | undefined): value is string {
+/** A type or a role, and no text of a caller. */
+export function isWord(value: Json | undefined): value is string {
   return typeof value === "string" && /^[a-z_]{1,32}$/.test(value);
 }
 

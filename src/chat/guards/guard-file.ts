@@ -1,6 +1,7 @@
 // Searches files in a request. Data that decodes to text is searched as text, whatever its declared type, and data that
 // is declared as text is searched whatever bytes it has. Images, audio and PDF files are not searched.
 import { isObject, type JsonObject } from "../../core/json.ts";
+import { percentDecoded } from "../../core/percent-encoding.ts";
 import { isTextName, isTextType } from "../../core/text-media.ts";
 
 /** https://www.rfc-editor.org/rfc/rfc2397 */
@@ -116,12 +117,4 @@ function bytesOf(text: string, encoding: Encoding): Buffer {
   if (encoding === "utf-8" || encoding === "latin1") return Buffer.from(text, encoding);
   const bytes = Buffer.from(text, "utf16le");
   return encoding === "utf-16be" ? bytes.swap16() : bytes;
-}
-
-function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

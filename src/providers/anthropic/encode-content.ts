@@ -4,13 +4,13 @@
 import type { ContentPart } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
+import { type InlineData, readDataUri } from "../data-uri.ts";
 import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
 
 /** The beta feature that a request needs in order to name an uploaded file. */
 export const FILES_BETA = "files-api-2025-04-14";
 
 const WEB_ADDRESS = /^https?:\/\//i;
-const DATA_URI = /^data:([^;,]*)((?:;[^;,]*)*),/i;
 const IMAGE_NAME = /\.(?:png|jpe?g|gif|webp)$/i;
 /** Media types of text, including those that do not begin with `text/`. */
 const TEXT_MEDIA = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson|[\w.-]+\+(?:json|xml))$)/i;
@@ -96,11 +96,6 @@ function encodeDocument(source: JsonObject): JsonObject {
   };
 }
 
-interface InlineData {
-  readonly mediaType: string;
-  readonly base64: string;
-}
-
 /** Text is decoded, because the vendor accepts only PDF in base64. */
 function documentOf({ mediaType, base64 }: InlineData, source: JsonObject = {}): JsonObject {
   if (!TEXT_MEDIA.test(mediaType))
@@ -113,26 +108,6 @@ function documentOf({ mediaType, base64 }: InlineData, source: JsonObject = {}):
 
 function base64Source({ mediaType, base64 }: InlineData): JsonObject {
   return { type: "base64", media_type: mediaType, data: base64 };
-}
-
-function readDataUri(uri: string): InlineData | null {
-  // An image can be megabytes long, so only the start of the address is matched.
-  const head = DATA_URI.exec(uri.slice(0, 256));
-  if (head === null) return null;
-  const body = uri.slice(head[0].length);
-  const mediaType = (head[1] || "text/plain").toLowerCase();
-  return {
-    mediaType,
-    base64: /;base64/i.test(head[2] ?? "") ? body : Buffer.from(decodeLeniently(body)).toString("base64"),
-  };
-}
-
-function decodeLeniently(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** True when a block names an uploaded file. */

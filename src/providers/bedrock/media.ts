@@ -3,6 +3,8 @@
 // API_runtime_ImageBlock.html, API_runtime_VideoBlock.html
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { MEDIA_TYPES } from "../../core/media-types.ts";
+import { readDataUri } from "../data-uri.ts";
 
 const IMAGES: Readonly<Record<string, string>> = {
   "image/png": "png",
@@ -38,35 +40,15 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
   "text/markdown": "md",
 };
 const EXTENSIONS: Readonly<Record<string, string>> = {
-  png: "image/png",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  gif: "image/gif",
-  webp: "image/webp",
-  mp4: "video/mp4",
-  mov: "video/quicktime",
-  mkv: "video/x-matroska",
-  webm: "video/webm",
+  ...MEDIA_TYPES,
   flv: "video/x-flv",
   mpeg: "video/mpeg",
   mpg: "video/mpg",
   wmv: "video/x-ms-wmv",
   "3gp": "video/3gpp",
-  pdf: "application/pdf",
-  csv: "text/csv",
-  doc: "application/msword",
-  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-  xls: "application/vnd.ms-excel",
-  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-  html: "text/html",
-  htm: "text/html",
-  txt: "text/plain",
-  md: "text/markdown",
-  json: "application/json",
 };
 /** Further text types, which are sent as plain text. */
 const OTHER_TEXT = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson|[\w.-]+\+(?:json|xml))$)/;
-const DATA_URI = /^data:([^;,]*)((?:;[^;,]*)*),/i;
 const S3_ADDRESS = /^s3:\/\//i;
 
 /** Bytes with what is known about them. */
@@ -78,12 +60,8 @@ export interface Media {
 /** `null` when the address is neither a data URI nor an object in S3, so that it would have to be fetched. */
 export function readAddress(address: string): Media | null {
   if (S3_ADDRESS.test(address)) return { mediaType: typeOfName(address), source: { s3Location: { uri: address } } };
-  // A video can be megabytes long, so only the start of the address is matched.
-  const head = DATA_URI.exec(address.slice(0, 256));
-  if (head === null) return null;
-  const body = address.slice(head[0].length);
-  const bytes = /;base64/i.test(head[2] ?? "") ? body : Buffer.from(decodeLeniently(body)).toString("base64");
-  return { mediaType: (head[1] || "text/plain").toLowerCase(), source: { bytes } };
+  const data = readDataUri(address);
+  return data === null ? null : { mediaType: data.mediaType, source: { bytes: data.base64 } };
 }
 
 /** Throws GatewayError `unsupported_content_block` when the gateway has not fetched the address. */
@@ -155,12 +133,4 @@ export function documentNames(): (wished: string | null | undefined) => string {
     inUse.add(name);
     return name;
   };
-}
-
-function decodeLeniently(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -3,6 +3,7 @@
 // would change the meaning are refused with their path.
 import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { percentDecoded } from "../../core/percent-encoding.ts";
 
 /** Keywords that are kept unchanged. */
 const KEPT = [
@@ -111,19 +112,10 @@ function followed(schema: JsonObject, reference: string, path: string, place: Pl
   if (place.references.includes(reference)) throw refused(`${path}.$ref`, "a schema that holds itself");
   let found: Json | undefined = reference === "#" || reference.startsWith("#/") ? place.root : undefined;
   for (const step of reference.split("/").slice(1))
-    found = isObject(found) ? found[decoded(step).replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
+    found = isObject(found) ? found[percentDecoded(step).replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
   if (!isObject(found)) throw refused(`${path}.$ref`, `a reference to ${JSON.stringify(reference.slice(0, 60))}`);
   const { $ref: _reference, ...beside } = schema;
   return convert({ ...found, ...beside }, path, { ...place, references: [...place.references, reference] });
-}
-
-/** A step that is not valid percent-encoding is used as it is. */
-function decoded(step: string): string {
-  try {
-    return decodeURIComponent(step);
-  } catch {
-    return step;
-  }
 }
 
 /** A type together with `null` is that type and nullable. Several other types become `anyOf`. */

@@ -4,10 +4,9 @@ import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { calledFunction, requireInput } from "../tool-calls.ts";
+import { readDataUri } from "../data-uri.ts";
 import { documentText } from "../document-text.ts";
 import { plainReasoning } from "../conversation-members.ts";
-
-const DATA_URI = /^data:[^,]*,/i;
 
 /** Throws GatewayError `unsupported_content_block` or `invalid_request` with the path. */
 export function encodeMessages(messages: readonly Message[]): readonly JsonObject[] {
@@ -85,24 +84,14 @@ function putPart(part: ContentPart, path: string, texts: string[], images: strin
 
 /** The bare base64 of a data URI. */
 function base64Of(url: string, path: string): string {
-  // An image can be megabytes long, so only the start of the address is matched.
-  const head = DATA_URI.exec(url.slice(0, 1024))?.[0];
-  if (head === undefined)
+  const data = readDataUri(url);
+  if (data === null)
     throw new GatewayError(
       "unsupported_content_block",
       `${path}.image_url.url: this provider accepts images only as bytes; send a data URI.`,
       { param: `${path}.image_url.url` },
     );
-  const data = url.slice(head.length);
-  return /;base64,$/i.test(head) ? data : Buffer.from(decodeLeniently(data)).toString("base64");
-}
-
-function decodeLeniently(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return data.base64;
 }
 
 function encodeAssistant(message: Message, body: Body, path: string, called: Map<string, string>): JsonObject {

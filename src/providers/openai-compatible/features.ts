@@ -14,5 +14,11 @@ export const OPENAI_ONLY: readonly Feature[] = [
   "safety_identifier",
 ];
 
+const KNOWN_TO_SOME_HOSTS: ReadonlySet<Feature> = new Set(["prediction", "service_tier", "prompt_cache_key"]);
+/**
+ * Of these, what all hosts, clouds and gateways of models lack. Each of their rows names which of the others it lacks.
+ */
+export const UNKNOWN_TO_HOSTS = OPENAI_ONLY.filter((name) => !KNOWN_TO_SOME_HOSTS.has(name));
+
 /** Features that models that read only text do not have. */
 export const BEYOND_TEXT: readonly Feature[] = ["image_url", "input_audio", "video_url", "file", "document"];

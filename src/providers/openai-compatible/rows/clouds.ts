@@ -9,7 +9,7 @@ import { noted, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { azure, azureAi } from "./azure.ts";
 import { databricks } from "./databricks.ts";
-import { OPENAI_ONLY } from "./hosts.ts";
+import { UNKNOWN_TO_HOSTS } from "../features.ts";
 
 /**
  * types/defines/ai.d.ts in the vendor's runtime states what newer models accept. Codes:
@@ -164,7 +164,7 @@ const scaleway: OpenAICompatibleRow = {
   verified: { source: "https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/", date: "2026-11-20" },
   conversation: likeVllm("https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/"),
   lacks: [
-    ...OPENAI_ONLY,
+    ...UNKNOWN_TO_HOSTS,
     "n",
     "frequency_penalty",
     "logit_bias",
@@ -195,7 +195,7 @@ const ovhcloud: OpenAICompatibleRow = {
   conversation: likeVllm(
     "https://docs.ovhcloud.com/en/guides/public-cloud/ai-machine-learning/ai-endpoints-getting-started",
   ),
-  lacks: [...OPENAI_ONLY, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
+  lacks: [...UNKNOWN_TO_HOSTS, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: { reasoning_effort: { support: "native", note: "depends on the model" } },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
@@ -327,7 +327,7 @@ const watsonx: OpenAICompatibleRow = {
     system: ["name"],
   },
   lacks: [
-    ...OPENAI_ONLY,
+    ...UNKNOWN_TO_HOSTS,
     "user",
     "stream_options",
     "parallel_tool_calls",

@@ -5,7 +5,7 @@ import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { mapMessages } from "../encode-messages.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
-import { OPENAI_ONLY } from "./hosts.ts";
+import { UNKNOWN_TO_HOSTS } from "../features.ts";
 
 const LEAST_BUDGET = 1_024;
 const BUDGETS: Readonly<Record<string, number>> = { minimal: LEAST_BUDGET, low: 2_048, medium: 8_192, high: 16_384 };
@@ -78,7 +78,7 @@ export const databricks: OpenAICompatibleRow = {
   // The vendor's own variable holds the workspace's host.
   barePath: "/serving-endpoints",
   // Every chunk has usage without a request for it.
-  lacks: [...OPENAI_ONLY, "stream_options", "prediction", "prompt_cache_key", "file", "document"],
+  lacks: [...UNKNOWN_TO_HOSTS, "stream_options", "prediction", "prompt_cache_key", "file", "document"],
   cells: {
     tools: { support: "native", note: "at most 32 functions" },
     service_tier: { support: "native", note: "priority, depending on the model" },

@@ -5,7 +5,7 @@ import { openTable } from "../../conversation-members.ts";
 import { likeOpenAI } from "../conversation.ts";
 import { ADDRESS, base64Of, documentAsFile, sourceOf, textPart, VENDOR_CHOICES } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
-import { OPENAI_ONLY } from "./hosts.ts";
+import { UNKNOWN_TO_HOSTS } from "../features.ts";
 
 /** `file_data` may be an address: https://openrouter.ai/docs/features/multimodal/pdfs */
 const openrouterFile: BlockRewrite = {
@@ -54,7 +54,7 @@ const huggingface: OpenAICompatibleRow = {
   keyVariables: ["HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN"],
   verified: { source: "https://huggingface.co/docs/inference-providers/tasks/chat-completion", date: "2026-11-20" },
   conversation: openTable("https://huggingface.co/docs/inference-providers/tasks/chat-completion"),
-  lacks: [...OPENAI_ONLY, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
+  lacks: [...UNKNOWN_TO_HOSTS, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: {
     n: { support: "native", note: "most providers return one choice" },
     reasoning_effort: { support: "native", note: "none to xhigh, depending on model and provider" },

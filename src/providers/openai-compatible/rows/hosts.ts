@@ -1,21 +1,12 @@
 // Companies that serve other makers' open models with OpenAI's API.
-import { defaultOnly, type Feature } from "../../../core/capability.ts";
+import { defaultOnly } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { likeVllm } from "../conversation.ts";
 import { mapMessages } from "../encode-messages.ts";
+import { UNKNOWN_TO_HOSTS } from "../features.ts";
 import { base64Of, sourceOf, stopAsList, textDocument, textPart, VENDOR_CHOICES } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
-
-/** Features specific to OpenAI, which hardly any other schema has. */
-export const OPENAI_ONLY: readonly Feature[] = [
-  "verbosity",
-  "modalities",
-  "audio",
-  "store",
-  "web_search_options",
-  "safety_identifier",
-];
 
 const groq: OpenAICompatibleRow = {
   id: "groq",
@@ -31,7 +22,7 @@ const groq: OpenAICompatibleRow = {
     assistant: ["name", "function_call"],
   },
   lacks: [
-    ...OPENAI_ONLY,
+    ...UNKNOWN_TO_HOSTS,
     "presence_penalty",
     "frequency_penalty",
     "logit_bias",
@@ -90,7 +81,7 @@ const together: OpenAICompatibleRow = {
     calls: ["index"],
   },
   lacks: [
-    ...OPENAI_ONLY,
+    ...UNKNOWN_TO_HOSTS,
     "user",
     "parallel_tool_calls",
     "prediction",
@@ -136,7 +127,7 @@ const fireworks: OpenAICompatibleRow = {
   keyVariables: ["FIREWORKS_API_KEY"],
   verified: { source: "https://docs.fireworks.ai/api-reference/post-chatcompletions", date: "2026-11-20" },
   conversation: { source: "https://github.com/fw-ai-external/python-sdk" },
-  lacks: [...OPENAI_ONLY, "file"],
+  lacks: [...UNKNOWN_TO_HOSTS, "file"],
   cells: {
     max_tokens: {
       support: "native",
@@ -183,7 +174,7 @@ const cerebras: OpenAICompatibleRow = {
     tool: ["name"],
   },
   lacks: [
-    ...OPENAI_ONLY,
+    ...UNKNOWN_TO_HOSTS,
     "presence_penalty",
     "frequency_penalty",
     "logit_bias",
@@ -222,7 +213,7 @@ const sambanova: OpenAICompatibleRow = {
     user: ["name"],
     assistant: ["name", "reasoning"],
   },
-  lacks: [...OPENAI_ONLY, "user", "prediction", "service_tier", "prompt_cache_key", "file", "document"],
+  lacks: [...UNKNOWN_TO_HOSTS, "user", "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: {
     presence_penalty: { support: "native", note: "accepted, but has no effect" },
     frequency_penalty: { support: "native", note: "accepted, but has no effect" },
@@ -247,7 +238,7 @@ const nvidia: OpenAICompatibleRow = {
   verified: { source: "https://docs.api.nvidia.com/nim/reference/stepfun-ai-step-5-preview-infer", date: "2026-11-20" },
   conversation: { source: "https://docs.api.nvidia.com/nim/reference/llm-apis" },
   lacks: [
-    ...OPENAI_ONLY,
+    ...UNKNOWN_TO_HOSTS,
     "n",
     "logit_bias",
     "logprobs",
@@ -304,7 +295,7 @@ const deepinfra: OpenAICompatibleRow = {
     everyPart: ["cache_control"],
     tools: ["cache_control"],
   }),
-  lacks: [...OPENAI_ONLY, "logit_bias", "parallel_tool_calls", "prediction"],
+  lacks: [...UNKNOWN_TO_HOSTS, "logit_bias", "parallel_tool_calls", "prediction"],
   cells: {
     tool_choice: {
       support: "native",
