@@ -1,8 +1,9 @@
 // Decodes a non-streaming answer of the Messages API: https://platform.claude.com/docs/en/api/messages. What chat
 // completions have no form for is carried in `extra_content` (turn-content.ts).
-import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
+import type { ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { answerToolOf } from "../claude/json-output.ts";
+import { emptyParts, turnMessage, type TurnParts } from "../content-blocks/turn-message.ts";
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
@@ -30,7 +31,7 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
       {
         index: 0,
         message: {
-          ...messageOf(parts),
+          ...turnMessage(parts),
           ...(refusal !== null && { refusal }),
           ...carriedTurn(blocks, answer["container"], answerTool),
         },
@@ -43,16 +44,8 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
   };
 }
 
-interface Parts {
-  text: string;
-  thinking: string;
-  readonly details: ReasoningDetail[];
-  readonly calls: ToolCall[];
-  readonly annotations: JsonObject[];
-}
-
-function collect(blocks: readonly JsonObject[], answerTool: string | null): Parts {
-  const parts: Parts = { text: "", thinking: "", details: [], calls: [], annotations: [] };
+function collect(blocks: readonly JsonObject[], answerTool: string | null): TurnParts {
+  const parts = emptyParts();
   for (const block of blocks) {
     switch (block["type"]) {
       case "text": {
@@ -63,7 +56,7 @@ function collect(blocks: readonly JsonObject[], answerTool: string | null): Part
       }
       case "thinking": {
         const thought = textOrEmpty(block["thinking"]);
-        parts.thinking += thought;
+        parts.reasoning += thought;
         const detail = thinkingDetail(thought, textOrEmpty(block["signature"]), parts.details.length);
         if (detail !== null) parts.details.push(detail);
         break;
@@ -79,17 +72,6 @@ function collect(blocks: readonly JsonObject[], answerTool: string | null): Part
     }
   }
   return parts;
-}
-
-function messageOf({ text, thinking, details, calls, annotations }: Parts): AnswerMessage {
-  return {
-    role: "assistant",
-    content: text === "" && calls.length > 0 ? null : text,
-    ...(thinking !== "" && { reasoning_content: thinking }),
-    ...(details.length > 0 && { reasoning_details: details }),
-    ...(calls.length > 0 && { tool_calls: calls }),
-    ...(annotations.length > 0 && { annotations }),
-  };
 }
 
 function toolCallOf(block: JsonObject): ToolCall {

@@ -55,7 +55,6 @@ class MessageStream implements StreamDecoder {
   #usage: JsonObject = {};
   #stopReason: string | null = null;
   #stopSequence: ReturnType<typeof stopSequenceOf> = {};
-  #isFinished = false;
   #container: Json | undefined;
   isTerminated = false;
 
@@ -209,25 +208,18 @@ class MessageStream implements StreamDecoder {
     this.#stopSequence = { ...this.#stopSequence, ...stopSequenceOf(delta["stop_sequence"]) };
     const refusal = refusalOf(delta["stop_details"]);
     const counted = isObject(event["usage"]) ? { usage: usageOf(this.#usage) } : {};
-    if (this.#stopReason === null || this.#isFinished)
+    if (this.#stopReason === null || this.#chunks.isFinished)
       return isObject(event["usage"]) ? [{ choices: [], ...counted }] : NO_CHUNKS;
     return [...(refusal === null ? NO_CHUNKS : [chunkOf({ refusal })]), ...this.#finish(this.#stopReason, counted)];
   }
 
-  /** Emits the finish chunk once. */
   #finish(stopReason: string, more: Partial<ChatChunk>): readonly ChatChunk[] {
-    if (this.#isFinished) return NO_CHUNKS;
-    this.#isFinished = true;
-    const held = isCutOff(stopReason) ? NO_CHUNKS : this.#chunks.releaseCall();
-    const carried = carriedTurn(this.#turn.blocks, this.#container, this.#answerTool);
-    return [
-      ...held,
-      ...(carried.extra_content === undefined ? NO_CHUNKS : [chunkOf(carried)]),
-      {
-        choices: [{ index: 0, delta: {}, ...finishOf(stopReason, this.#chunks.hasCalls), ...this.#stopSequence }],
-        ...more,
-      },
-    ];
+    return this.#chunks.finish({
+      isCutOff: isCutOff(stopReason),
+      carried: carriedTurn(this.#turn.blocks, this.#container, this.#answerTool),
+      choice: { ...finishOf(stopReason, this.#chunks.hasCalls), ...this.#stopSequence },
+      more,
+    });
   }
 }
 

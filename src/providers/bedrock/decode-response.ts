@@ -1,14 +1,15 @@
 // Decodes a non-streaming answer of Converse:
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html. What chat completions have no form
 // for is carried in `extra_content` (turn-content.ts).
-import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
+import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { answerToolOf } from "../claude/json-output.ts";
+import { emptyParts, turnMessage, type TurnParts } from "../content-blocks/turn-message.ts";
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
-import { annotationsOf, carriedTurn, isOfService } from "./turn-content.ts";
+import { annotationsOf, carriedTurn, citedText, isOfService } from "./turn-content.ts";
 import { parseSentObject, textOrEmpty } from "../sent-json.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
@@ -29,7 +30,7 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
     choices: [
       {
         index: 0,
-        message: { ...messageOf(parts), ...carriedTurn(blocks, answerTool) },
+        message: { ...turnMessage(parts), ...carriedTurn(blocks, answerTool) },
         ...(typeof stopReason === "string" ? finishOf(stopReason, parts.calls.length > 0) : { finish_reason: null }),
       },
     ],
@@ -38,17 +39,9 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
   };
 }
 
-interface Parts {
-  text: string;
-  reasoning: string;
-  readonly details: ReasoningDetail[];
-  readonly calls: ToolCall[];
-  readonly annotations: JsonObject[];
-}
-
 /** Blocks are unions: each is read by one member, even if others are present. */
-function collect(blocks: readonly JsonObject[], answerTool: string | null, model: string): Parts {
-  const parts: Parts = { text: "", reasoning: "", details: [], calls: [], annotations: [] };
+function collect(blocks: readonly JsonObject[], answerTool: string | null, model: string): TurnParts {
+  const parts = emptyParts();
   for (const { text, reasoningContent, toolUse, citationsContent } of blocks) {
     if (typeof text === "string") parts.text += text;
     else if (isObject(reasoningContent)) addReasoning(parts, reasoningContent, model);
@@ -58,7 +51,7 @@ function collect(blocks: readonly JsonObject[], answerTool: string | null, model
   return parts;
 }
 
-function addReasoning(parts: Parts, { reasoningText, redactedContent }: JsonObject, model: string): void {
+function addReasoning(parts: TurnParts, { reasoningText, redactedContent }: JsonObject, model: string): void {
   if (typeof redactedContent === "string" && redactedContent !== "")
     parts.details.push(hiddenDetail(redactedContent, parts.details.length, model));
   if (!isObject(reasoningText)) return;
@@ -68,7 +61,7 @@ function addReasoning(parts: Parts, { reasoningText, redactedContent }: JsonObje
   if (detail !== null) parts.details.push(detail);
 }
 
-function addCall(parts: Parts, toolUse: JsonObject, answerTool: string | null): void {
+function addCall(parts: TurnParts, toolUse: JsonObject, answerTool: string | null): void {
   if (isOfService(toolUse)) return;
   const input = JSON.stringify(isObject(toolUse["input"]) ? toolUse["input"] : {});
   if (toolUse["name"] === answerTool) parts.text += input;
@@ -80,20 +73,8 @@ function addCall(parts: Parts, toolUse: JsonObject, answerTool: string | null): 
     });
 }
 
-/** With citations on, the text of the answer is in these blocks. */
-function addCited(parts: Parts, { content, citations }: JsonObject): void {
+function addCited(parts: TurnParts, content: JsonObject): void {
   const start = parts.text.length;
-  if (Array.isArray(content)) for (const each of content.filter(isObject)) parts.text += textOrEmpty(each["text"]);
-  parts.annotations.push(...annotationsOf(citations, start, parts.text.length));
-}
-
-function messageOf({ text, reasoning, details, calls, annotations }: Parts): AnswerMessage {
-  return {
-    role: "assistant",
-    content: text === "" && calls.length > 0 ? null : text,
-    ...(reasoning !== "" && { reasoning_content: reasoning }),
-    ...(details.length > 0 && { reasoning_details: details }),
-    ...(calls.length > 0 && { tool_calls: calls }),
-    ...(annotations.length > 0 && { annotations }),
-  };
+  parts.text += citedText(content);
+  parts.annotations.push(...annotationsOf(content["citations"], start, parts.text.length));
 }

@@ -41,7 +41,6 @@ class ConverseStream implements StreamDecoder {
   #reasoning = { text: "", signature: "" };
   #citations: Json[] = [];
   #citedFrom = 0;
-  #isFinished = false;
   isTerminated = false;
 
   constructor(answerTool: string | null, model: string) {
@@ -143,23 +142,17 @@ class ConverseStream implements StreamDecoder {
     return this.#chunks.detail((index) => reasoningDetail(text, signature, index, this.#model));
   }
 
-  /** Emits the finish chunk once, and only with a reason that the vendor gave. */
+  /** Ends the turn only with a reason that the vendor gave. */
   #onMessageStop(event: JsonObject): readonly ChatChunk[] {
     const { stopReason } = event;
     this.isTerminated = true;
     if (typeof stopReason !== "string") return this.#chunks.releaseCall();
-    if (this.#isFinished) return NO_CHUNKS;
-    this.#isFinished = true;
-    const held = isCutOff(stopReason) ? NO_CHUNKS : this.#chunks.releaseCall();
-    const carried = carriedTurn(this.#turn.blocks, this.#answerTool);
-    return [
-      ...held,
-      ...(carried.extra_content === undefined ? NO_CHUNKS : [chunkOf(carried)]),
-      {
-        choices: [{ index: 0, delta: {}, ...finishOf(stopReason, this.#chunks.hasCalls) }],
-        ...besideAnswer(event),
-      },
-    ];
+    return this.#chunks.finish({
+      isCutOff: isCutOff(stopReason),
+      carried: carriedTurn(this.#turn.blocks, this.#answerTool),
+      choice: { ...finishOf(stopReason, this.#chunks.hasCalls) },
+      more: besideAnswer(event),
+    });
   }
 
   #onMetadata(event: JsonObject): readonly ChatChunk[] {

@@ -5,6 +5,7 @@ import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { carriedBlocks, type ChatContent, type GrowingBlock, isBeyondChat } from "../content-blocks/carried-turn.ts";
 import { hasCitationWithoutAddress, urlCitations } from "../content-blocks/citations.ts";
+import { objectsIn, textOrEmpty } from "../sent-json.ts";
 import { parseObject } from "../tool-calls.ts";
 
 const VENDOR = "bedrock";
@@ -57,12 +58,14 @@ function chatContentOf(blocks: readonly JsonObject[]): ChatContent {
 
 function textOf({ text, citationsContent }: JsonObject): string {
   if (typeof text === "string") return text;
-  const content = isObject(citationsContent) ? citationsContent["content"] : undefined;
-  return Array.isArray(content)
-    ? (content as readonly Json[])
-        .map((each) => (isObject(each) && typeof each["text"] === "string" ? each["text"] : ""))
-        .join("")
-    : "";
+  return isObject(citationsContent) ? citedText(citationsContent) : "";
+}
+
+/** With citations on, the text of the answer is in blocks of cited content. */
+export function citedText({ content }: JsonObject): string {
+  return objectsIn(content)
+    .map(({ text }) => textOrEmpty(text))
+    .join("");
 }
 
 /**
@@ -91,7 +94,7 @@ export function growBlock(block: GrowingBlock, delta: JsonObject): void {
   else if (isObject(toolUse))
     block["toolUse"] = {
       ...(block["toolUse"] as JsonObject | undefined),
-      input: pieceOf((block["toolUse"] as JsonObject | undefined)?.["input"]) + pieceOf(toolUse["input"]),
+      input: textOrEmpty((block["toolUse"] as JsonObject | undefined)?.["input"]) + textOrEmpty(toolUse["input"]),
     };
   else if (isObject(reasoningContent)) addReasoning(block, reasoningContent);
   else for (const [name, value] of Object.entries(delta)) addOther(block, name, value!);
@@ -107,22 +110,17 @@ export function endBlock(block: GrowingBlock): boolean {
   return input !== null;
 }
 
-function pieceOf(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
-}
-
 function addText(block: GrowingBlock, text: string): void {
   const cited = block["citationsContent"];
-  if (isObject(cited))
-    block["citationsContent"] = { ...cited, content: [{ text: textOf({ citationsContent: cited }) + text }] };
-  else block["text"] = pieceOf(block["text"]) + text;
+  if (isObject(cited)) block["citationsContent"] = { ...cited, content: [{ text: citedText(cited) + text }] };
+  else block["text"] = textOrEmpty(block["text"]) + text;
 }
 
 function addCitation(block: GrowingBlock, citation: JsonObject): void {
   const { text, citationsContent: cited } = block;
   delete block["text"];
   if (isObject(cited)) (cited["citations"] as Json[]).push(citation);
-  else block["citationsContent"] = { content: [{ text: pieceOf(text) }], citations: [citation] };
+  else block["citationsContent"] = { content: [{ text: textOrEmpty(text) }], citations: [citation] };
 }
 
 function addReasoning(block: GrowingBlock, { text, signature, redactedContent }: JsonObject): void {
@@ -134,9 +132,12 @@ function addReasoning(block: GrowingBlock, { text, signature, redactedContent }:
     isObject(block["reasoningContent"]) && isObject(block["reasoningContent"]["reasoningText"])
       ? block["reasoningContent"]["reasoningText"]
       : {};
-  const signed = pieceOf(there["signature"]) + pieceOf(signature);
+  const signed = textOrEmpty(there["signature"]) + textOrEmpty(signature);
   block["reasoningContent"] = {
-    reasoningText: { text: pieceOf(there["text"]) + pieceOf(text), ...(signed !== "" && { signature: signed }) },
+    reasoningText: {
+      text: textOrEmpty(there["text"]) + textOrEmpty(text),
+      ...(signed !== "" && { signature: signed }),
+    },
   };
 }
 
@@ -144,13 +145,7 @@ function addReasoning(block: GrowingBlock, { text, signature, redactedContent }:
 function addOther(block: GrowingBlock, name: string, value: Json): void {
   const there = block[name];
   if (!Array.isArray(value)) block[name] = value;
-  else if (isObject(there))
-    block[name] = {
-      ...there,
-      content: [
-        ...(Array.isArray(there["content"]) ? (there["content"] as readonly Json[]) : []),
-        ...(value as readonly Json[]),
-      ],
-    };
-  else block[name] = { content: value };
+  else if (isObject(there) && Array.isArray(there["content"]))
+    for (const part of value as readonly Json[]) (there["content"] as Json[]).push(part);
+  else block[name] = { ...(isObject(there) && there), content: [...(value as readonly Json[])] };
 }

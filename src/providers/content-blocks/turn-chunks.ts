@@ -1,6 +1,6 @@
 // Makes the chunks of a streamed turn from what its content blocks contribute, and counts what later chunks refer to:
 // the position in the text, tool calls, and reasoning details.
-import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
+import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../provider.ts";
 
@@ -23,12 +23,24 @@ export interface OpenCall {
   hasInput: boolean;
 }
 
+export interface TurnEnd {
+  /** The model stopped in the middle of a block, so that a tool call without input may lack it. */
+  readonly isCutOff: boolean;
+  /** The turn, where chat completions cannot express all of it. */
+  readonly carried: { readonly extra_content?: JsonObject };
+  /** The finish reason and what comes with it. */
+  readonly choice: Partial<ChunkChoice>;
+  /** Members beside the choices. */
+  readonly more: Partial<ChatChunk>;
+}
+
 export class TurnChunks {
   #textLength = 0;
   #calls = 0;
   #details = 0;
   /** A tool call without input, held back until it is clear that it was not cut off. */
   #callWithoutInput: OpenCall | null = null;
+  #isFinished = false;
 
   /** In UTF-16 units. */
   get textLength(): number {
@@ -37,6 +49,10 @@ export class TurnChunks {
 
   get hasCalls(): boolean {
     return this.#calls > 0;
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished;
   }
 
   text(piece: string): readonly ChatChunk[] {
@@ -91,6 +107,17 @@ export class TurnChunks {
     const held = this.#callWithoutInput;
     this.#callWithoutInput = null;
     return held === null ? NO_CHUNKS : this.callInput(held, JSON.stringify(held.input));
+  }
+
+  /** Emits the end of the turn once. */
+  finish({ isCutOff, carried, choice, more }: TurnEnd): readonly ChatChunk[] {
+    if (this.#isFinished) return NO_CHUNKS;
+    this.#isFinished = true;
+    return [
+      ...(isCutOff ? NO_CHUNKS : this.releaseCall()),
+      ...(carried.extra_content === undefined ? NO_CHUNKS : [chunkOf(carried)]),
+      { choices: [{ index: 0, delta: {}, ...choice }], ...more },
+    ];
   }
 }
 
