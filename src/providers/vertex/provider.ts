@@ -5,6 +5,7 @@ import type { ChatRequest, MessageRole } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { RESERVED as CLAUDE_RESERVED } from "../anthropic/encode-request.ts";
 import { gemini } from "../gemini/provider.ts";
+import { keySigner } from "../key-header.ts";
 import { PLAIN_PROVIDER, type Dialect, type Provider } from "../provider.ts";
 import { GLOBAL_ADDRESS, SETTINGS } from "./address.ts";
 import { CLAUDE_INLINES, claudeModels } from "./claude-models.ts";
@@ -87,8 +88,7 @@ export const vertex: Provider = {
     refuseForeignForms(request, models.dialect);
     return models.encodeRequest(request, target);
   },
-  // A token goes into the header of a bearer token.
-  sign: gemini.sign,
+  sign: keySigner({ header: "x-goog-api-key", prefix: "" }),
   decodeResponse: (body, context) => modelsLike(context.model).decodeResponse(body, context),
   openStream: (context) => modelsLike(context.model).openStream(context),
   classifyError,
