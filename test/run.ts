@@ -1,6 +1,7 @@
-// What `npm test` runs: every *.test.ts under test/, each in a process of its own, so that one that crashes or hangs
-// hides no other. Files run side by side, the longest ones first. `npm test -- routing e2e/` narrows to the paths that
-// contain one of the words; `npm test -- --long ledger-model` gives tests that draw at random more time. With
+// What `npm test` runs: every *.test.ts under test/. Files that take long, or that start processes, run in a process of
+// their own; small files of one folder share a process, so that they load the gateway's modules once. Processes run side
+// by side, the longest ones first. `npm test -- routing e2e/` narrows to the paths that contain one of the words, each
+// in a process of its own; `npm test -- --long ledger-model` gives tests that draw at random more time. With
 // DRAGOMAN_CI=1 only what cannot be installed may be skipped.
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
@@ -9,6 +10,7 @@ import { join } from "node:path";
 import { Glob } from "bun";
 import { environment, isolation, packageFolder } from "../bin/runtime.mjs";
 import { trafficMissing } from "./traffic/cases.ts";
+import { buildProgram, PROGRAM_VARIABLE } from "./harness/gateway-program.ts";
 import { postgresPrograms } from "./harness/postgres-server.ts";
 import { judge, type Verdict } from "./verdict.ts";
 
@@ -22,48 +24,78 @@ const FILE_TIMEOUT_MS = isLong ? 3_600_000 : 600_000;
  */
 const WAITS = /^test\/(e2e|packaging)\//;
 const CORES = availableParallelism();
-/** Started first, in this order, because the run would have to wait for them at its end. */
+/** Started first, in this order, because the run would have to wait for them at its end; each in its own process. */
 const LONGEST: readonly string[] = [
   "e2e/replica-files",
+  "e2e/process",
   "e2e/webhooks",
+  "e2e/data-folder",
+  "e2e/limits",
+  "e2e/drill",
+  "e2e/named-paths",
+  "e2e/postgres",
+  "e2e/limits-killed",
   "e2e/ledger-restarts",
   "e2e/drill-tenants",
+  "e2e/launcher",
+  "e2e/drill-database",
   "e2e/drill-replicas",
-  "e2e/limits",
-  "e2e/postgres",
-  "e2e/process",
   "spec/admin-operations",
-  "admission/reconcile",
-  "spec/admin-api",
-  "contract/call-store",
-  "contract/store-postgres",
-  "bench/bench",
-  "contract/event-queue",
   "spec/admin-roles",
+  "spec/admin-api",
+  "admission/reconcile",
   "docs/commands",
+  "contract/call-store",
+  "admission/simulation",
+  "architecture/request-map",
+  "bench/bench",
+  "store/ledger-model",
+  "contract/store-postgres",
+  "spec/guards-apart",
+  "architecture",
+  "contract/event-queue",
+  "contract/upstream-tunnel",
+  "chat/engine-invariants",
+  "contract/provider",
+  "spec/integrations",
+  "spec/long-joined-answers",
+  "spec/personal-tokens",
+  "spec/secrets",
+  "docs/coverage",
+  "spec/admin-fuzz",
+  "spec/parameters-matrix",
+  "config/documents",
+  "cli/top",
+  "cli/simulation-properties",
 ].map((name) => `test/${name}.test.ts`);
+/** Of the small files of one folder under test/, so many share a process. */
+const FILES_OF_A_PROCESS = 10;
 
 interface Outcome extends Verdict {
-  readonly file: string;
+  /** The path of the file, or the paths of those that shared a process. */
+  readonly title: string;
 }
 
 const strict = process.env["DRAGOMAN_CI"] === "1";
 const reports = mkdtempSync(join(tmpdir(), "dragoman-test-"));
 
-async function runFile(file: string): Promise<Outcome> {
-  const report = join(reports, `${file.replaceAll("/", "-")}.xml`);
+async function runProcess(files: readonly string[]): Promise<Outcome> {
+  const report = join(reports, `${files[0]!.replaceAll("/", "-")}.xml`);
   // a file and not a pipe: a process that a test left behind would hold a pipe open for ever
   const log = `${report}.log`;
   const logHandle = openSync(log, "w");
   const startedMs = performance.now();
   const flags = [`--timeout=${TEST_TIMEOUT_MS}`, "--reporter=junit", `--reporter-outfile=${report}`];
-  const child = Bun.spawn([process.execPath, ...isolation(packageFolder), "test", ...flags, `./${file}`], {
-    cwd: packageFolder,
-    env: { ...environment(process.env), ...(isLong && { DRAGOMAN_TEST_LONG: "1" }) },
-    stdin: "ignore",
-    stdout: logHandle,
-    stderr: logHandle,
-  });
+  const child = Bun.spawn(
+    [process.execPath, ...isolation(packageFolder), "test", ...flags, ...files.map((file) => `./${file}`)],
+    {
+      cwd: packageFolder,
+      env: { ...environment(process.env), ...program, ...(isLong && { DRAGOMAN_TEST_LONG: "1" }) },
+      stdin: "ignore",
+      stdout: logHandle,
+      stderr: logHandle,
+    },
+  );
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
@@ -79,7 +111,8 @@ async function runFile(file: string): Promise<Outcome> {
     timedOut,
     output,
   };
-  const outcome = { file, ...judge(existsSync(report) ? readFileSync(report, "utf8") : null, ending, strict) };
+  const verdict = judge(files, existsSync(report) ? readFileSync(report, "utf8") : null, ending, strict);
+  const outcome = { title: files.join(" "), ...verdict };
   printOutcome(outcome, output, { tookMs: performance.now() - startedMs, cpuMs: cpuMsOf(child) });
   return outcome;
 }
@@ -95,7 +128,7 @@ interface Duration {
 }
 
 function printOutcome(
-  { file, passed, failed, skipped, faults }: Outcome,
+  { title, passed, failed, skipped, faults }: Outcome,
   output: string,
   { tookMs, cpuMs }: Duration,
 ): void {
@@ -105,32 +138,53 @@ function printOutcome(
     ...(skipped.length > 0 ? [`${skipped.length} skipped`] : []),
   ];
   console.log(
-    `${failed > 0 ? "FAIL" : "ok  "} ${file}  ${parts.join(", ")}  ${inSeconds(tookMs)}, CPU ${inSeconds(cpuMs)}`,
+    `${failed > 0 ? "FAIL" : "ok  "} ${title}  ${parts.join(", ")}  ${inSeconds(tookMs)}, CPU ${inSeconds(cpuMs)}`,
   );
   for (const line of output.split("\n")) if (/^(?:alarm|drawn): /.test(line)) console.log(`     ${line}`);
   if (failed === 0) return;
   console.log(output.trimEnd().replaceAll(/^/gm, "     | "));
-  for (const fault of faults) console.log(`     ${file} ${fault}`);
+  for (const fault of faults) console.log(`     ${title} ${fault}`);
 }
 
-/** Workers for files that compute take those that wait once their own queue is empty. */
-async function runFiles(files: readonly string[]): Promise<readonly Outcome[]> {
+/** The files of each process. A run of all files lets the small ones of a folder share one. */
+function processesOf(files: readonly string[], isWholeRun: boolean): readonly (readonly string[])[] {
+  const isAlone = (file: string): boolean => !isWholeRun || LONGEST.includes(file) || WAITS.test(file);
   const longestFirst = [
     ...LONGEST.filter((file) => files.includes(file)),
     ...files.filter((file) => !LONGEST.includes(file)),
   ];
-  const waiting = longestFirst.filter((file) => WAITS.test(file));
-  const computing = longestFirst.filter((file) => !WAITS.test(file));
+  const folders = Object.values(
+    Object.groupBy(
+      longestFirst.filter((file) => !isAlone(file)),
+      (file) => file.split("/")[1]!,
+    ),
+  );
+  return [
+    ...longestFirst.filter(isAlone).map((file) => [file]),
+    ...folders.flatMap((folder) => chunks(folder!, FILES_OF_A_PROCESS)),
+  ];
+}
+
+function chunks(files: readonly string[], size: number): readonly (readonly string[])[] {
+  return Array.from({ length: Math.ceil(files.length / size) }, (_, index) =>
+    files.slice(index * size, (index + 1) * size),
+  );
+}
+
+/** Workers for files that compute take those that wait once their own queue is empty. */
+async function runProcesses(processes: readonly (readonly string[])[]): Promise<readonly Outcome[]> {
+  const waiting = processes.filter(([file]) => WAITS.test(file!));
+  const computing = processes.filter(([file]) => !WAITS.test(file!));
   const outcomes: Outcome[] = [];
-  const worker = async (...queues: readonly string[][]): Promise<void> => {
-    const next = (): string | undefined => queues.find((queue) => queue.length > 0)?.shift();
-    for (let file = next(); file !== undefined; file = next()) outcomes.push(await runFile(file));
+  const worker = async (...queues: readonly (readonly string[])[][]): Promise<void> => {
+    const next = (): readonly string[] | undefined => queues.find((queue) => queue.length > 0)?.shift();
+    for (let files = next(); files !== undefined; files = next()) outcomes.push(await runProcess(files));
   };
   await Promise.all([
     ...Array.from({ length: 2 * CORES }, () => worker(waiting)),
     ...Array.from({ length: CORES }, () => worker(computing, waiting)),
   ]);
-  return outcomes.toSorted((one, other) => one.file.localeCompare(other.file));
+  return outcomes.toSorted((one, other) => one.title.localeCompare(other.title));
 }
 
 const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
@@ -153,16 +207,16 @@ function printSurroundings(): void {
 }
 
 /** Repeated at the end, because whoever reads the last lines alone should learn which test failed and of what. */
-function printFailed({ file, faults, complaints }: Outcome): void {
-  console.log(`failed: ${file}`);
+function printFailed({ title, faults, complaints }: Outcome): void {
+  console.log(`failed: ${title}`);
   for (const fault of faults) console.log(`  ${fault}`);
   for (const complaint of complaints) console.log(`  ${complaint}`);
 }
 
 function printSkipped(outcomes: readonly Outcome[]): void {
-  for (const { file, skipped, reasons } of outcomes.filter((outcome) => outcome.skipped.length > 0)) {
+  for (const { title, skipped, reasons } of outcomes.filter((outcome) => outcome.skipped.length > 0)) {
     console.log(
-      `skipped in ${file}: ${skipped.slice(0, 5).join("; ")}${skipped.length > 5 ? `; and ${skipped.length - 5} more` : ""}`,
+      `skipped in ${title}: ${skipped.slice(0, 5).join("; ")}${skipped.length > 5 ? `; and ${skipped.length - 5} more` : ""}`,
     );
     for (const reason of reasons) console.log(`  because: ${reason.trim()}`);
   }
@@ -178,7 +232,10 @@ const all = [...new Glob("test/**/*.test.ts").scanSync({ cwd: packageFolder })]
 const files = all.filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 
 printSurroundings();
-const outcomes = await runFiles(files);
+const isWholeRun = words.length === 0;
+const built = join(reports, "dragoman");
+const program = isWholeRun && (await buildProgram(built)) ? { [PROGRAM_VARIABLE]: built } : {};
+const outcomes = await runProcesses(processesOf(files, isWholeRun));
 rmSync(reports, { recursive: true, force: true });
 
 const sum = (of: (outcome: Outcome) => number): number => outcomes.reduce((total, outcome) => total + of(outcome), 0);

@@ -1,15 +1,21 @@
 // The judge of the test runner can fail: a run that tells nothing, or less than it seems, is never a pass.
 import { describe, expect, test } from "bun:test";
-import { judge, type Ending } from "./verdict.ts";
+import { judge, type Ending, type Verdict } from "./verdict.ts";
 
 const GOOD: Ending = { exitCode: 0, signal: null, timedOut: false, output: "" };
+const FILE = "test/one.test.ts";
+const suite = (file: string, cases = ""): string =>
+  `  <testsuite name="${file}" file="${file}">\n${cases}</testsuite>\n`;
+const reportOf = (tests: number, failures: number, suites: string): string =>
+  `<?xml version="1.0"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" failures="${failures}" skipped="0">\n${suites}</testsuites>`;
 const report = (tests: number, failures: number, cases = ""): string =>
-  `<?xml version="1.0"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" failures="${failures}" skipped="0">${cases}</testsuites>`;
+  reportOf(tests, failures, tests === 0 ? "" : suite(FILE, cases));
+const judgeOne = (text: string | null, ending: Ending, strict: boolean): Verdict => judge([FILE], text, ending, strict);
 const skippedCase = (name: string): string => `<testcase name="${name}" classname="">\n  <skipped />\n</testcase>`;
 
 describe("judge", () => {
   test("counts what the report says", () => {
-    expect(judge(report(5, 0), GOOD, false)).toEqual({
+    expect(judgeOne(report(5, 0), GOOD, false)).toEqual({
       passed: 5,
       failed: 0,
       skipped: [],
@@ -17,50 +23,52 @@ describe("judge", () => {
       faults: [],
       complaints: [],
     });
-    expect(judge(report(5, 2), { ...GOOD, exitCode: 1 }, false)).toMatchObject({ passed: 3, failed: 2, faults: [] });
+    expect(judgeOne(report(5, 2), { ...GOOD, exitCode: 1 }, false)).toMatchObject({ passed: 3, failed: 2, faults: [] });
   });
 
   test("what failed and why is told in a few lines", () => {
     const output = "(pass) one\nseed: 7\nerror: expect(received).toBe(expected)\n(fail) the other\n 1 fail\n";
-    expect(judge(report(2, 1), { ...GOOD, exitCode: 1, output }, false).complaints).toEqual([
+    expect(judgeOne(report(2, 1), { ...GOOD, exitCode: 1, output }, false).complaints).toEqual([
       "seed: 7",
       "error: expect(received).toBe(expected)",
       "(fail) the other",
     ]);
-    expect(judge(report(2, 0), { ...GOOD, output }, false).complaints).toEqual([]);
+    expect(judgeOne(report(2, 0), { ...GOOD, output }, false).complaints).toEqual([]);
   });
 
   test("a run without a report has failed, also with exit code 0", () => {
-    expect(judge(null, GOOD, false)).toMatchObject({ passed: 0, failed: 1 });
+    expect(judgeOne(null, GOOD, false)).toMatchObject({ passed: 0, failed: 1 });
   });
 
   test("a crash, a time-out and an exit code that no test explains are failures beside the tests", () => {
-    expect(judge(null, { ...GOOD, exitCode: null, signal: "SIGSEGV" }, false)).toMatchObject({
+    expect(judgeOne(null, { ...GOOD, exitCode: null, signal: "SIGSEGV" }, false)).toMatchObject({
       failed: 1,
       faults: ["was ended by SIGSEGV"],
     });
-    expect(judge(report(3, 0), { ...GOOD, exitCode: null, signal: "SIGKILL", timedOut: true }, false)).toMatchObject({
-      passed: 3,
-      failed: 1,
-      faults: ["took too long and was ended"],
-    });
-    expect(judge(report(3, 0), { ...GOOD, exitCode: 1 }, false)).toMatchObject({ passed: 3, failed: 1 });
+    expect(judgeOne(report(3, 0), { ...GOOD, exitCode: null, signal: "SIGKILL", timedOut: true }, false)).toMatchObject(
+      {
+        passed: 3,
+        failed: 1,
+        faults: ["took too long and was ended"],
+      },
+    );
+    expect(judgeOne(report(3, 0), { ...GOOD, exitCode: 1 }, false)).toMatchObject({ passed: 3, failed: 1 });
   });
 
   test("a file without a test, and a test that is only announced, are failures", () => {
-    expect(judge(report(0, 0), GOOD, false)).toMatchObject({ failed: 1, faults: ["holds no test"] });
+    expect(judgeOne(report(0, 0), GOOD, false)).toMatchObject({ failed: 1, faults: [`${FILE} holds no test`] });
     expect(
-      judge(report(2, 0, '<testcase name="later"><skipped message="announced" /></testcase>'), GOOD, false),
+      judgeOne(report(2, 0, '<testcase name="later"><skipped message="announced" /></testcase>'), GOOD, false),
     ).toMatchObject({ passed: 1, failed: 1 });
   });
 
   test("a skipped test needs a printed reason", () => {
     const cases = skippedCase("replays &lt;all&gt;");
     expect(
-      judge(report(2, 0, cases), { ...GOOD, output: "(skip) replays <all>\n 1 skip\n\n1 tests skipped:\n" }, false),
+      judgeOne(report(2, 0, cases), { ...GOOD, output: "(skip) replays <all>\n 1 skip\n\n1 tests skipped:\n" }, false),
     ).toMatchObject({ passed: 1, failed: 1, skipped: ["replays <all>"] });
     const told = { ...GOOD, output: "skipped: the recorded traffic is missing\n(skip) replays <all>\n" };
-    expect(judge(report(2, 0, cases), told, false)).toMatchObject({
+    expect(judgeOne(report(2, 0, cases), told, false)).toMatchObject({
       passed: 1,
       failed: 0,
       reasons: ["skipped: the recorded traffic is missing"],
@@ -70,11 +78,33 @@ describe("judge", () => {
   test("in CI only what cannot be installed may be missing", () => {
     const cases = skippedCase("a");
     expect(
-      judge(report(1, 0, cases), { ...GOOD, output: "skipped: the recorded traffic is missing" }, true).failed,
+      judgeOne(report(1, 0, cases), { ...GOOD, output: "skipped: the recorded traffic is missing" }, true).failed,
     ).toBe(0);
     expect(
-      judge(report(1, 0, cases), { ...GOOD, output: "skipped: there is no IPv6 loopback here" }, true).failed,
+      judgeOne(report(1, 0, cases), { ...GOOD, output: "skipped: there is no IPv6 loopback here" }, true).failed,
     ).toBe(0);
-    expect(judge(report(1, 0, cases), { ...GOOD, output: "skipped: no PostgreSQL here" }, true).failed).toBe(1);
+    expect(judgeOne(report(1, 0, cases), { ...GOOD, output: "skipped: no PostgreSQL here" }, true).failed).toBe(1);
+  });
+
+  describe("of files that shared a process", () => {
+    const files = [FILE, "test/other.test.ts"];
+    const skips = skippedCase("a");
+
+    test("each holds a test", () => {
+      expect(judge(files, reportOf(2, 0, suite(FILE)), GOOD, false)).toMatchObject({
+        failed: 1,
+        faults: ["test/other.test.ts holds no test"],
+      });
+    });
+
+    test("each that skips tests says why", () => {
+      const both = reportOf(2, 0, files.map((file) => suite(file, skips)).join(""));
+      const reason = "skipped: there is no IPv6 loopback here\n";
+      expect(judge(files, both, { ...GOOD, output: reason }, false).failed).toBe(1);
+      expect(judge(files, both, { ...GOOD, output: reason.repeat(2) }, true)).toMatchObject({
+        failed: 0,
+        reasons: [reason.trim()],
+      });
+    });
   });
 });

@@ -1,4 +1,4 @@
-// What one test file's process says about it. The counts come from Bun's junit report, which is written only when the run came to its end:
+// What the process of one or several test files says about them. The counts come from Bun's junit report, which is written only when the run came to its end:
 // a file that leaves none has failed, whatever its exit code. https://bun.com/docs/test/reporters
 
 export interface Ending {
@@ -26,13 +26,14 @@ export interface Verdict {
 const EXCUSED = /\b(traffic|vectors|collector|IPv6|backlog)\b/i;
 
 /** `strict`: nothing may be skipped but for an excused reason. */
-export function judge(report: string | null, ending: Ending, strict: boolean): Verdict {
+export function judge(files: readonly string[], report: string | null, ending: Ending, strict: boolean): Verdict {
   const tests = count(report, "tests");
   const failedTests = count(report, "failures");
   const skipped = skippedTests(report ?? "");
   const reasons = skipReasons(ending.output);
-  const faults = [...endingFaults(report, ending, failedTests), ...skipFaults(skipped, reasons, strict)];
-  if (report !== null && tests === 0) faults.push("holds no test");
+  const withSkips = files.filter((file) => report !== null && skippedTests(suiteOf(report, file)).length > 0);
+  const faults = [...endingFaults(report, ending, failedTests), ...skipFaults(withSkips.length, reasons, strict)];
+  if (report !== null) for (const file of files) if (suiteOf(report, file) === "") faults.push(`${file} holds no test`);
   const announced = report?.split("<skipped message=").slice(1).length ?? 0;
   if (announced > 0) faults.push("leaves tests to be written");
   const failed = failedTests + faults.length;
@@ -40,7 +41,7 @@ export function judge(report: string | null, ending: Ending, strict: boolean): V
     passed: tests - failedTests - skipped.length - announced,
     failed,
     skipped,
-    reasons,
+    reasons: [...new Set(reasons)],
     faults,
     complaints: failed === 0 ? [] : complaintsIn(ending.output),
   };
@@ -66,9 +67,10 @@ function endingFaults(report: string | null, ending: Ending, failedTests: number
   return [];
 }
 
-function skipFaults(skipped: readonly string[], reasons: readonly string[], strict: boolean): readonly string[] {
-  if (skipped.length === 0) return [];
-  if (reasons.length === 0) return ["skips tests and prints no line with the word `skipped` that says why"];
+/** Each file that skips tests prints at least one reason. */
+function skipFaults(filesWithSkips: number, reasons: readonly string[], strict: boolean): readonly string[] {
+  if (filesWithSkips === 0) return [];
+  if (reasons.length < filesWithSkips) return ["skips tests and prints no line with the word `skipped` that says why"];
   if (strict && !reasons.every((reason) => EXCUSED.test(reason)))
     return ["skips tests in CI, where everything that can be installed has to be there"];
   return [];
@@ -76,6 +78,11 @@ function skipFaults(skipped: readonly string[], reasons: readonly string[], stri
 
 function count(report: string | null, name: string): number {
   return Number(new RegExp(`<testsuites [^>]*\\b${name}="(\\d+)"`).exec(report ?? "")?.[1] ?? 0);
+}
+
+/** The part of the report that is about this file, or an empty text. */
+function suiteOf(report: string, file: string): string {
+  return report.split(/^ {2}(?=<testsuite )/m).find((suite) => suite.startsWith(`<testsuite name="${file}"`)) ?? "";
 }
 
 function skippedTests(report: string): readonly string[] {
@@ -95,13 +102,7 @@ function unescapeXml(text: string): string {
 
 /** Bun's own lines, `(skip) title`, `1 skip` and the heading `1 tests skipped:`, are no reasons. */
 function skipReasons(output: string): readonly string[] {
-  return [
-    ...new Set(
-      output
-        .split("\n")
-        .filter(
-          (line) => /\bskip(s|ped|ping)?\b/i.test(line) && !/^\s*(\(\w+\)|\d+ skip|\d+ tests? skipped:)/.test(line),
-        ),
-    ),
-  ];
+  return output
+    .split("\n")
+    .filter((line) => /\bskip(s|ped|ping)?\b/i.test(line) && !/^\s*(\(\w+\)|\d+ skip|\d+ tests? skipped:)/.test(line));
 }

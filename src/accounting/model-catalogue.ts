@@ -221,7 +221,7 @@ function bundled({ id, catalogue }: KnowledgeSource): BundledProvider | null {
  * Loads the catalogue, which takes some 25 ms and 10 MB. It happens before the first call that needs it, and not at all
  * where no call does.
  */
-export const readCatalogue = lazy(() => import.meta.require("@pydantic/genai-prices") as typeof Bundled);
+export const readCatalogue = lazy(() => require("@pydantic/genai-prices") as typeof Bundled);
 
 /** The package also matches parts of a provider's name, but "my-openai" is not OpenAI. */
 function bundledProvider(id: string): BundledProvider | null {

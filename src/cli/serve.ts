@@ -4,6 +4,7 @@ import type { Environment } from "../config/environment.ts";
 import { resolveServerOptions, type ServerFlags, type ServerOptions } from "../config/server-options.ts";
 import { MASTER_KEY_VARIABLES } from "../config/master-key.ts";
 import { systemClock } from "../core/clock.ts";
+import { isEmbedded } from "../core/thread-file.ts";
 import { VERSION } from "../core/version.ts";
 import { type Gateway, openGateway } from "../gateway.ts";
 import type { Launcher } from "./launcher.ts";
@@ -85,6 +86,7 @@ function wayToDatabase(
 
 /** The command that runs the command line in this folder, ready to be pasted: in a checkout it is not on the PATH. */
 function commandHere(): string {
+  if (isEmbedded(import.meta.url)) return quoted(process.execPath);
   const packageFolder = join(import.meta.dir, "../..");
   return packageFolder.split(sep).includes("node_modules")
     ? "npx dragoman"

@@ -4,7 +4,10 @@
 
 const INSIDE = /^file:\/\/\/(\$bunfs|[A-Z]:\/~BUN)\//;
 
+/** Tells by the `import.meta.url` of a module whether it runs in a single executable. */
+export const isEmbedded = (url: string): boolean => INSIDE.test(url);
+
 /** `here` is `import.meta.url` of the module that starts the thread; `path` is relative to src/. */
 export function threadFile(here: string, path: string): URL {
-  return new URL(INSIDE.test(here) ? `./${path}` : `./${path.slice(path.lastIndexOf("/") + 1)}`, here);
+  return new URL(isEmbedded(here) ? `./${path}` : `./${path.slice(path.lastIndexOf("/") + 1)}`, here);
 }

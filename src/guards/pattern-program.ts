@@ -94,7 +94,7 @@ export function compilePattern(pattern: string): PatternProgram {
   };
 }
 
-const library = lazy(() => import.meta.require("re2js") as typeof Re2);
+const library = lazy(() => require("re2js") as typeof Re2);
 
 /** Loads the library with the first pattern. Throws the library's error. */
 export function linearPattern(pattern: string): Re2.RE2JS {

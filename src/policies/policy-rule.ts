@@ -104,7 +104,7 @@ interface RuleEnvironment {
 
 /** The library is loaded with the first rule; a gateway without rules saves a dozen megabytes. */
 const environment = lazy((): RuleEnvironment => {
-  const cel = import.meta.require("@marcbachmann/cel-js") as typeof Cel;
+  const cel = require("@marcbachmann/cel-js") as typeof Cel;
   const made = new cel.Environment({
     unlistedVariablesAreDyn: false,
     homogeneousAggregateLiterals: false,

@@ -1,7 +1,6 @@
 // Parses AWS's binary event stream (application/vnd.amazon.eventstream) from bytes that may be split anywhere. Follows
 // https://smithy.io/2.0/aws/amazon-eventstream.html. This file splits the bytes into messages;
 // @smithy/eventstream-codec verifies and reads each complete message.
-import { createRequire } from "node:module";
 import { crc32 } from "node:zlib";
 import type { EventStreamCodec } from "@smithy/eventstream-codec";
 import { lazy } from "../core/memoization.ts";
@@ -133,7 +132,7 @@ function uint32(bytes: Uint8Array, at: number): number {
  * the rest of their start.
  */
 const codec = lazy((): EventStreamCodec => {
-  const library = createRequire(import.meta.url)("@smithy/eventstream-codec") as {
+  const library = require("@smithy/eventstream-codec") as {
     readonly EventStreamCodec: typeof EventStreamCodec;
   };
   return new library.EventStreamCodec(textOf, (text) => Buffer.from(text));

@@ -5,13 +5,8 @@ import { figuresOf, quantile, type Reading } from "../../src/diagnostics/top/fig
 import { plainText, screenOf, type View } from "../../src/diagnostics/top/screen.ts";
 import { recent } from "../../src/cli/top.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import {
-  cleanEnvironment,
-  type GatewayProcess,
-  projectFolder,
-  runCli,
-  startGateway,
-} from "../harness/gateway-process.ts";
+import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { projectFolder } from "../harness/gateway-program.ts";
 
 const READY: JsonObject = {
   status: "ready",

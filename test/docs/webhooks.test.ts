@@ -17,7 +17,7 @@ import { openSqliteEvents } from "../../src/store/sqlite-events.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { rowOf } from "../contract/call-records.ts";
 import { someEvent } from "../contract/event-queue.suite.ts";
-import { projectFolder } from "../harness/gateway-process.ts";
+import { projectFolder } from "../harness/gateway-program.ts";
 import { codeWords, fencesOf, readPage, tableBelow } from "./pages.ts";
 
 const page = readPage("docs/integrations/webhooks.md");

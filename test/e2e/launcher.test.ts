@@ -5,7 +5,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bunProgram } from "../../bin/runtime.mjs";
-import { cleanEnvironment, FLAGS, projectFolder, runCli } from "../harness/gateway-process.ts";
+import { cleanEnvironment, runCli } from "../harness/gateway-process.ts";
+import { projectFolder, sourceCommand } from "../harness/gateway-program.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "dragoman-launched-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -176,7 +177,7 @@ describe("the launcher", () => {
 });
 
 describe("a gateway that no launcher started", () => {
-  const direct = [bunProgram(projectFolder)!, ...FLAGS];
+  const direct = [bunProgram(projectFolder)!, ...sourceCommand.slice(1)];
   const quoted = direct.map((word) => `'${word}'`).join(" ");
 
   /** It serves on, and ends as it is asked to. */

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { runHere } from "../harness/command-line.ts";
-import { cleanEnvironment, FLAGS, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
+import { gatewayCommand } from "../harness/gateway-program.ts";
+import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 
 const SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";
 const WORD = "xylophone-prompt";
@@ -231,10 +232,12 @@ describe("dragoman logs", () => {
   });
 
   test("[d9.3] --follow prints calls as they end, each once, long ones too, and only those that are asked for", async () => {
-    const child = Bun.spawn(
-      [process.execPath, ...FLAGS, "logs", "--follow", "--json", "--filter", "metadata=follow=yes"],
-      { env: environment(owner), cwd: gateway.folder, stdout: "pipe", stderr: "inherit" },
-    );
+    const child = Bun.spawn([...gatewayCommand, "logs", "--follow", "--json", "--filter", "metadata=follow=yes"], {
+      env: environment(owner),
+      cwd: gateway.folder,
+      stdout: "pipe",
+      stderr: "inherit",
+    });
     try {
       let printed = "";
       void (async () => {

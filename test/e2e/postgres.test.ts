@@ -2,13 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  type GatewayProcess,
-  projectFolder,
-  runCli,
-  startGateway,
-  cleanEnvironment,
-} from "../harness/gateway-process.ts";
+import { type GatewayProcess, runCli, startGateway, cleanEnvironment } from "../harness/gateway-process.ts";
+import { projectFolder, sourceCommand } from "../harness/gateway-program.ts";
 import { startPostgres } from "../harness/postgres-server.ts";
 import { until } from "../harness/until.ts";
 
@@ -25,8 +20,8 @@ beforeAll(async () => {
   const url = new URL(await server.newDatabase());
   url.password = PASSWORD;
   environment = { DATABASE_URL: url.href, DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 3).toString("base64") };
-  one = await startGateway({ environment });
-  two = await startGateway({ environment });
+  one = await startGateway({ environment, command: sourceCommand });
+  two = await startGateway({ environment, command: sourceCommand });
 });
 afterAll(async () => {
   await one?.stop();

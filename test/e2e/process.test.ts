@@ -4,13 +4,8 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import {
-  cleanEnvironment,
-  type GatewayProcess,
-  projectFolder,
-  runCli,
-  startGateway,
-} from "../harness/gateway-process.ts";
+import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { projectFolder } from "../harness/gateway-program.ts";
 import { readStream } from "../harness/sse.ts";
 import { eventStream, openaiAnswer, openaiChunk, startUpstream } from "../harness/upstream.ts";
 import { rawCall } from "./raw-client.ts";

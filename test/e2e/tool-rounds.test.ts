@@ -11,7 +11,8 @@ import type {
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
 import { type EverythingServers, startEverything } from "../harness/everything.ts";
-import { type GatewayProcess, projectFolder, startGateway } from "../harness/gateway-process.ts";
+import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
+import { projectFolder } from "../harness/gateway-program.ts";
 import { openToolServer, said, type ToolServerEnd } from "../harness/tool-server.ts";
 import { heardStream, heardWhole } from "../spec/scripted-rounds.ts";
 import { FAMILIES, type Family } from "./families.ts";

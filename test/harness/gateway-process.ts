@@ -1,15 +1,8 @@
 // The real process on real sockets: started on a free port with a data folder of its own, stopped by its id.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-
-export const projectFolder = resolve(import.meta.dir, "../..");
-export const FLAGS = [
-  "--no-env-file",
-  `--config=${join(projectFolder, "bunfig.toml")}`,
-  "--no-install",
-  join(projectFolder, "src/main.ts"),
-];
+import { join } from "node:path";
+import { gatewayCommand } from "./gateway-program.ts";
 
 export interface GatewayProcess {
   /** `http://127.0.0.1:<port>` */
@@ -48,6 +41,8 @@ export interface GatewayOptions {
   readonly environment?: Readonly<Record<string, string>>;
   readonly dataFolder?: string;
   readonly flags?: readonly string[];
+  /** What starts the gateway's command line, in place of the executable that the run may have built. */
+  readonly command?: readonly string[];
 }
 
 const LAST_WORDS_MS = 2000;
@@ -60,8 +55,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const environment = cleanEnvironment(options.environment);
   const child = Bun.spawn(
     [
-      process.execPath,
-      ...FLAGS,
+      ...(options.command ?? gatewayCommand),
       "serve",
       "--port",
       "0",
@@ -149,7 +143,7 @@ export async function runCli(
   environment: Readonly<Record<string, string>> = cleanEnvironment(),
   cwd: string = tmpdir(),
 ): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
-  const child = Bun.spawn([process.execPath, ...FLAGS, ...args], {
+  const child = Bun.spawn([...gatewayCommand, ...args], {
     env: environment,
     cwd,
     stdout: "pipe",

@@ -1,0 +1,48 @@
+// The program that tests start as the gateway. A run of all tests builds one executable from src/ first (`bun build
+// --compile`), because some 250 starts that each read, translate and compile all modules take a third of the run's CPU
+// time; a run of few files starts src/main.ts itself. https://bun.com/docs/bundler/executables
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { Glob } from "bun";
+
+export const projectFolder = resolve(import.meta.dir, "../..");
+
+/** The variable that names the executable to the processes of the tests. */
+export const PROGRAM_VARIABLE = "DRAGOMAN_TEST_PROGRAM";
+
+/** The command line of the gateway from its source, as bin/dragoman.mjs runs it, without a command. */
+export const sourceCommand: readonly string[] = [
+  process.execPath,
+  "--no-env-file",
+  `--config=${join(projectFolder, "bunfig.toml")}`,
+  "--no-install",
+  join(projectFolder, "src/main.ts"),
+];
+
+/** The executable where the run has built one, else the gateway from its source. */
+export const gatewayCommand: readonly string[] = builtProgram() ?? sourceCommand;
+
+function builtProgram(): readonly string[] | null {
+  const program = process.env[PROGRAM_VARIABLE];
+  return program !== undefined && existsSync(program) ? [program] : null;
+}
+
+/** Writes the executable to `path`. Returns whether that worked; if not, the tests start the gateway from its source. */
+export async function buildProgram(path: string): Promise<boolean> {
+  const workers = [...new Glob("src/**/*-worker.ts").scanSync({ cwd: projectFolder })];
+  const flags = [
+    "--compile",
+    "--bytecode",
+    "--format=esm",
+    "--target=bun",
+    "--no-compile-autoload-dotenv",
+    "--no-compile-autoload-bunfig",
+  ];
+  const child = Bun.spawn([process.execPath, "build", ...flags, "src/main.ts", ...workers, `--outfile=${path}`], {
+    cwd: projectFolder,
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "inherit",
+  });
+  return (await child.exited) === 0 && existsSync(path);
+}
