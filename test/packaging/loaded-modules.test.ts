@@ -4,7 +4,9 @@ import { resolve } from "node:path";
 
 const PROJECT = resolve(import.meta.dir, "../..");
 const LATER = [
+  "@cfworker/json-schema",
   "@hono/zod-openapi",
+  "@huggingface/jinja",
   "@marcbachmann/cel-js",
   "@pydantic/genai-prices",
   "google-auth-library",

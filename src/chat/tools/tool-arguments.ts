@@ -1,8 +1,8 @@
 // Validates the arguments of a tool call against the schema of the tool (promise 10.4). The schema is untrusted:
 // regular expressions, which could run endlessly, are left to the tool server, and the cost of a validation is bounded.
-import { Validator } from "@cfworker/json-schema";
+import type * as JsonSchema from "@cfworker/json-schema";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { memoizePerObject } from "../../core/memoization.ts";
+import { lazy, memoizePerObject } from "../../core/memoization.ts";
 
 const MAX_CHARACTERS = 1_048_576;
 /** The most steps of one validation, which takes about 50 ms at worst. */
@@ -74,8 +74,12 @@ const STRUCTURAL: ReadonlySet<string> = new Set([
   "else",
 ]);
 
+/** Only rounds of tools need the library. */
+const jsonSchema = lazy(() => import.meta.require("@cfworker/json-schema") as typeof JsonSchema);
+
 const compiled = memoizePerObject(
-  (schema: JsonObject): { readonly validator: Validator; readonly meter: Meter } | null => {
+  (schema: JsonObject): { readonly validator: JsonSchema.Validator; readonly meter: Meter } | null => {
+    const { Validator } = jsonSchema();
     const meter: Meter = { left: 0, length: 0, isTooMuch: false };
     try {
       return { validator: new Validator(metered(schema, meter) as object, "2020-12"), meter };

@@ -1,11 +1,11 @@
 // Converts a conversation to the text of a raw prompt endpoint (promise 6.7): with the caller's own marks, or else with
 // a bundled template. The template treats content as data: marks inside it stay plain text, and the server's tokenizer
 // decides how it reads them.
-import { Template } from "@huggingface/jinja";
+import type * as Jinja from "@huggingface/jinja";
 import type { ChatParams, Message } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type JsonObject } from "../../core/json.ts";
-import { memoizePerObject } from "../../core/memoization.ts";
+import { lazy, memoizePerObject } from "../../core/memoization.ts";
 import { alternating, contentOf, refuseCalls, type Turn, turnsOf, unsayable } from "./conversation.ts";
 import { findFamily, PLAIN_FAMILY, PROMPT_FAMILIES } from "./families.ts";
 import type { PromptFamily } from "./family.ts";
@@ -70,7 +70,9 @@ function familyFor({ hf_model_name: hubName }: ChatParams, model: string): Promp
   );
 }
 
-const templateOf = memoizePerObject(({ template }: PromptFamily) => new Template(template));
+/** Only raw prompts need the library. */
+const jinja = lazy(() => import.meta.require("@huggingface/jinja") as typeof Jinja);
+const templateOf = memoizePerObject(({ template }: PromptFamily) => new (jinja().Template)(template));
 
 /** A final assistant turn is left open for the model to continue. */
 function render(family: PromptFamily, turns: readonly Turn[], tokens: Readonly<Record<string, string>>): string {
