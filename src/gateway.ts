@@ -220,7 +220,7 @@ async function openAll(base: Base): Promise<Gateway> {
   return await openListener(base, { context, metrics, observer, targets, traffic, source, storage, records, replicas });
 }
 
-interface BehindTheDoor {
+interface ListenerParts {
   readonly context: ChatContext;
   readonly metrics: Metrics;
   readonly observer: BatchedObserver;
@@ -245,7 +245,7 @@ async function openListener(
     storage: { store },
     replicas,
     records: { ledger, calls, contents, contentLog },
-  }: BehindTheDoor,
+  }: ListenerParts,
 ): Promise<Gateway> {
   const { limits, logins, toolServers } = context;
   let isRetiring = false;
@@ -578,7 +578,7 @@ async function openLimits(
       onFault,
     });
     // When the disk stored none of the counts, they are counted again after the next start.
-    if (countStore?.isNew === true && (rebuilt.length === 0 || countStore.read().length > 0)) countStore.known();
+    if (countStore?.isNew === true && (rebuilt.length === 0 || countStore.read().length > 0)) countStore.markComplete();
     counting.kept = () => inMemory.kept();
     closing.beside(() => inMemory.close());
     return inMemory;

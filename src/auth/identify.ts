@@ -23,7 +23,7 @@ export function identify(
   snapshot: Read,
   logins: Logins,
   nowMs: number,
-  onKnown: (token: AccessToken) => void = NOT_AUTHENTICATED,
+  onKnown: (token: AccessToken) => void = ignore,
 ): AccessToken | Promise<AccessToken> {
   const login = snapshot.logins.length === 0 ? null : loginText(authorization);
   if (login !== null) return identifyLogin(login, snapshot, logins, nowMs, onKnown);
@@ -33,7 +33,7 @@ export function identify(
   return token;
 }
 
-const NOT_AUTHENTICATED = (): void => {};
+const ignore = (): void => {};
 
 function identifyLogin(
   text: string,

@@ -64,14 +64,14 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
   return {
     identify(text, issuers, nowMs) {
       const hash = Bun.SHA256.hash(text, "base64");
-      const there = known.get(hash);
-      if (there !== undefined) {
-        const keys = keysOf(there.issuer);
+      const earlier = known.get(hash);
+      if (earlier !== undefined) {
+        const keys = keysOf(earlier.issuer);
         keys.keepFresh();
         // The token may not be valid any more under a changed configuration or changed keys.
-        if (issuers.includes(there.issuer) && there.generation === keys.generation()) {
-          if (nowMs < there.token.expiresAtMs) return there.token;
-          throw expired(there.token.expiresAtMs);
+        if (issuers.includes(earlier.issuer) && earlier.generation === keys.generation()) {
+          if (nowMs < earlier.token.expiresAtMs) return earlier.token;
+          throw expired(earlier.token.expiresAtMs);
         }
         known.delete(hash);
       }

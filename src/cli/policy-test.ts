@@ -64,7 +64,7 @@ const sampleSchema = z.strictObject({
 type Sample = z.output<typeof sampleSchema>;
 
 /** One policy that took effect, with the place and the reason. */
-interface Spoken {
+interface PolicyEffect {
   readonly policy: string;
   readonly mode: Policy["mode"];
   readonly effect: PolicyOutcome["effect"];
@@ -75,7 +75,7 @@ interface Spoken {
 interface Result {
   readonly sample: string;
   readonly outcome: Outcome;
-  readonly spoke: readonly Spoken[];
+  readonly spoke: readonly PolicyEffect[];
   readonly expected: NonNullable<Sample["expect"]> | null;
   /** `null` when nothing was expected. */
   readonly met: boolean | null;
@@ -194,7 +194,7 @@ function judge(name: string, sample: Sample, { policies }: PlacedPolicies): Resu
   const request = requestOf(name, sample);
   const all = compilePolicies(policies).of(sample.tenant, sample.project)?.all ?? [];
   const targets = targetsOf(request, sample);
-  const spoke = all.flatMap((policy) => spokenBy(policy, request, targets, sample));
+  const spoke = all.flatMap((policy) => effectsOf(policy, request, targets, sample));
   const outcome = outcomeOf(spoke, targets);
   const expected = sample.expect ?? null;
   const met =
@@ -221,17 +221,17 @@ function targetsOf({ options: { model } }: ChatRequest, { targets, route }: Samp
   });
 }
 
-function spokenBy(
+function effectsOf(
   policy: Policy,
   request: ChatRequest,
   targets: readonly PolicyTarget[],
   sample: Sample,
-): readonly Spoken[] {
-  const spoke: Spoken[] = [];
-  const looked = (at: string, look: (policies: CallPolicies) => void): void => {
+): readonly PolicyEffect[] {
+  const found: PolicyEffect[] = [];
+  const collect = (at: string, evaluate: (policies: CallPolicies) => void): void => {
     const outcomes: PolicyOutcome[] = [];
     try {
-      look(
+      evaluate(
         new CallPolicies(projectPolicies([policy]), {
           sent: request,
           principal: principalOf(sample),
@@ -247,7 +247,7 @@ function spokenBy(
     const failed = outcomes.some(({ effect }) => effect === "failed");
     for (const { effect, why } of outcomes)
       if (!(failed && effect === "denied"))
-        spoke.push({
+        found.push({
           policy: policy.name,
           mode: policy.mode,
           effect,
@@ -256,26 +256,26 @@ function spokenBy(
         });
   };
   if (!policy.perTarget)
-    looked("request", (policies) => {
+    collect("request", (policies) => {
       policies.rules();
       policies.input(request, null);
     });
   else
     for (const target of targets)
-      looked(`${target.provider}:${target.model}`, (policies) => lookAt(policies, target, request));
+      collect(`${target.provider}:${target.model}`, (policies) => evaluateTarget(policies, target, request));
   const { answer } = sample;
   if (answer !== undefined && policy.guard?.onOutput === true)
-    looked("answer", (policies) => {
+    collect("answer", (policies) => {
       const guards =
         targets.length === 0
           ? [policy as GuardPolicy]
           : [...new Set(targets.flatMap((target) => policies.output(target)))];
       policies.guarded(() => guardText(answer, guards, policies.recordFinding));
     });
-  return spoke;
+  return found;
 }
 
-function lookAt(policies: CallPolicies, target: PolicyTarget, request: ChatRequest): void {
+function evaluateTarget(policies: CallPolicies, target: PolicyTarget, request: ChatRequest): void {
   const { refusal, outcomes } = policies.at(target, request);
   policies.note(outcomes);
   if (refusal !== null) throw refusal;
@@ -297,7 +297,7 @@ function principalOf({ tenant, project, token }: Sample): Principal {
 }
 
 /** The request is denied before any target, at every target, or in the answer. */
-function outcomeOf(spoke: readonly Spoken[], targets: readonly PolicyTarget[]): Outcome {
+function outcomeOf(spoke: readonly PolicyEffect[], targets: readonly PolicyTarget[]): Outcome {
   const denied = new Set(
     spoke
       .filter(({ mode, effect }) => mode === "enforce" && (effect === "denied" || effect === "failed"))

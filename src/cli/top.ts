@@ -35,7 +35,7 @@ export async function top(flags: TopFlags, environment: Environment): Promise<nu
     const figures = figuresOf(first, await read());
     printLine(
       flags.json === true
-        ? toldAs(url, figures)
+        ? linesOf(url, figures)
         : plainText(screenOf({ url, figures, offline: null }, { columns: 100, rows: 1000 })),
     );
     return 0;
@@ -51,7 +51,7 @@ export async function top(flags: TopFlags, environment: Environment): Promise<nu
       );
 }
 
-function toldAs(url: string, figures: Figures): string {
+function linesOf(url: string, figures: Figures): string {
   return JSON.stringify({ url, ...figures });
 }
 
@@ -64,7 +64,7 @@ async function printed(url: string, read: () => Promise<Reading>, first: Reading
     await Bun.sleep(intervalMs);
     try {
       const now = await read();
-      if (before !== null) printLine(toldAs(url, figuresOf(before, now)));
+      if (before !== null) printLine(linesOf(url, figuresOf(before, now)));
       before = now;
     } catch (thrown) {
       before = null;

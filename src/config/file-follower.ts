@@ -24,7 +24,7 @@ export interface FollowOptions {
 /** A file that changes is read only after it has been the same for this long, because it may be partly written. */
 const SETTLE_MS = 40;
 /** A file that is written continuously is read after this many checks nevertheless. */
-const SETTLE_LOOKS = 8;
+const SETTLE_CHECKS = 8;
 /** A second change within the resolution of a file system's clock (up to 2 s) leaves the same timestamp. */
 const STAMP_RESOLUTION_MS = 2000;
 
@@ -90,7 +90,7 @@ export class FileFollower {
     if (this.#closed) return;
     let stamp = stampOf(this.#options.file);
     if (!again && stamp !== null && stamp.text === this.#stamp) return;
-    for (let looks = 0; looks < SETTLE_LOOKS && !again; looks++) {
+    for (let checks = 0; checks < SETTLE_CHECKS && !again; checks++) {
       await this.#sleep(SETTLE_MS);
       if (this.#closed) return;
       const before = stamp;

@@ -17,11 +17,11 @@ export interface SecretCipher {
    * place.
    */
   encrypt(secret: string, place: string): string;
-  /** Throws SealError. */
+  /** Throws DecryptionError. */
   decrypt(ciphertext: string, place: string): string;
   /**
    * Encrypts the same secret under the newest key, or returns the same text if it uses that key already. Keeps the
-   * handle. Throws SealError.
+   * handle. Throws DecryptionError.
    */
   reencrypt(ciphertext: string, place: string): string;
 }
@@ -30,7 +30,7 @@ export interface SecretCipher {
 export class DecryptionError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = "SealError";
+    this.name = "DecryptionError";
   }
 }
 
@@ -46,7 +46,7 @@ export function openSecretCipher(
   let byId = new Map(keys.map((key) => [keyIdOf(key), key]));
   const newest = (): readonly [id: string, key: Uint8Array] => byId.entries().next().value!;
   const keyOf = (id: string): Uint8Array | undefined => {
-    if (!byId.has(id) && readAgain !== null) byId = new Map(asked(readAgain).map((key) => [keyIdOf(key), key]));
+    if (!byId.has(id) && readAgain !== null) byId = new Map(keysAgain(readAgain).map((key) => [keyIdOf(key), key]));
     return byId.get(id);
   };
   const decrypt = (ciphertext: string, place: string): string => {
@@ -73,7 +73,7 @@ export function openSecretCipher(
 }
 
 /** The message names a file and never a key. */
-function asked(readAgain: () => readonly Uint8Array[]): readonly Uint8Array[] {
+function keysAgain(readAgain: () => readonly Uint8Array[]): readonly Uint8Array[] {
   try {
     return readAgain();
   } catch (error) {

@@ -12,14 +12,14 @@ export interface CallContent {
   /** Turns of earlier rounds whose tools the gateway ran. */
   readonly rounds?: readonly Message[];
   /** One entry for each choice. For a stream that was interrupted, it has what was sent. */
-  readonly answers: readonly KeptAnswer[];
+  readonly answers: readonly AnswerContent[];
   /** What was left out because it did not fit; `null` when the content is complete. */
   readonly leftOut?: LeftOut | null;
   /** When the database deletes it, in milliseconds since 1970. Null or absent when only integrations receive it. */
   readonly keptUntilMs?: number | null;
 }
 
-export interface KeptAnswer {
+export interface AnswerContent {
   readonly index: number;
   readonly content: string | null;
   readonly reasoning: string | null;

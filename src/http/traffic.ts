@@ -45,8 +45,8 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
       gauge.inc();
     },
     leave(call) {
-      const left = ofTenant.get(call.tenantId)! - 1;
-      if (left > 0) ofTenant.set(call.tenantId, left);
+      const remaining = ofTenant.get(call.tenantId)! - 1;
+      if (remaining > 0) ofTenant.set(call.tenantId, remaining);
       else ofTenant.delete(call.tenantId);
       calls.delete(call);
       gauge.dec();

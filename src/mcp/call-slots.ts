@@ -9,19 +9,19 @@ export interface CallSlots {
   /** Called when a waiting call was cancelled. If it already had its slot, the slot is freed. */
   giveUp(waiting: Promise<void>): void;
   free(): void;
-  readonly accepted: number;
+  readonly inUse: number;
 }
 
 export function openCallSlots(): CallSlots {
-  let accepted = 0;
+  let inUse = 0;
   const queue = new Map<Promise<void>, () => void>();
   const places: CallSlots = {
-    get accepted() {
-      return accepted;
+    get inUse() {
+      return inUse;
     },
     take(max) {
-      if (accepted < max) {
-        accepted += 1;
+      if (inUse < max) {
+        inUse += 1;
         return undefined;
       }
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -35,7 +35,7 @@ export function openCallSlots(): CallSlots {
     free() {
       const [next] = queue;
       if (next === undefined) {
-        accepted -= 1;
+        inUse -= 1;
         return;
       }
       queue.delete(next[0]);

@@ -36,8 +36,8 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
   const counts = { connected: 0, refused: 0, lost: 0 };
 
   const linkOf = (server: ToolServer): ServerLink => {
-    const there = links.of(server.key);
-    if (there !== undefined) return there;
+    const known = links.of(server.key);
+    if (known !== undefined) return known;
     if (!links.makeRoom(server.key))
       throw new GatewayError(
         "tool_server_failed",
@@ -57,7 +57,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
     links.add(server.key, link);
     return link;
   };
-  const requested = async <T>(server: ToolServer, ask: (link: ServerLink) => Promise<T>): Promise<T> => {
+  const withLink = async <T>(server: ToolServer, ask: (link: ServerLink) => Promise<T>): Promise<T> => {
     try {
       return await ask(linkOf(server));
     } catch (thrown) {
@@ -68,7 +68,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
   return {
     figures: () => ({ connections: links.connected(), ...counts }),
     list: async (server, signal) => {
-      const tools = await requested(server, (link) => link.tools(server.timeoutMs, signal));
+      const tools = await withLink(server, (link) => link.tools(server.timeoutMs, signal));
       links.forgetLists(server.key);
       const allowed = allowList(server);
       return allowed === null ? tools : tools.filter(({ name }) => allowed(name));
@@ -79,10 +79,10 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
           "tool_server_failed",
           `The tool server ${server.label} is not allowed to run ${JSON.stringify(tool)} here.`,
         );
-      return await requested(server, (link) => answered(link.call(tool, args, trace, server.timeoutMs, signal)));
+      return await withLink(server, (link) => answered(link.call(tool, args, trace, server.timeoutMs, signal)));
     },
     async test(server, signal) {
-      return await requested(server, async (link) => {
+      return await withLink(server, async (link) => {
         const { about, connectMs } = await link.about(server.timeoutMs, signal);
         const beganMs = clock.monotonic();
         const tools = await link.tools(server.timeoutMs, signal, true);

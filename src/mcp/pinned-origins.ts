@@ -13,8 +13,8 @@ export function openPinnedOrigins(check: (url: string) => Promise<string>): Pinn
   return {
     of(url) {
       const { origin } = new URL(url);
-      const there = known.get(origin);
-      if (there !== undefined) return there;
+      const pinned = known.get(origin);
+      if (pinned !== undefined) return pinned;
       const found = check(url);
       known.set(origin, found);
       found.catch(() => known.delete(origin));

@@ -180,9 +180,9 @@ function withoutKeysIn<T>(answer: T, opened: OpenedTransport): T {
 
 function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKind): ToolConnection {
   const named = client.getServerVersion();
-  let asking = 0;
-  let left = false;
-  const requested = async <T>(
+  let inFlight = 0;
+  let isAbandoned = false;
+  const request = async <T>(
     { timeoutMs, signal }: Timing,
     ask: (options: { readonly timeout: number; readonly signal: AbortSignal }) => Promise<T>,
   ): Promise<T> => {
@@ -191,7 +191,7 @@ function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKi
     // The server receives this text instead of the caller's own reason.
     const cancelled = (): void => abort.abort("the call was cancelled");
     signal.addEventListener("abort", cancelled);
-    asking += 1;
+    inFlight += 1;
     try {
       return withoutKeysIn(await ask({ timeout: Math.max(1, timeoutMs), signal: abort.signal }), opened);
     } catch (thrown) {
@@ -199,8 +199,8 @@ function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKi
       throw asToolFault(opened, thrown);
     } finally {
       signal.removeEventListener("abort", cancelled);
-      asking -= 1;
-      if (left && asking === 0) void opened.end();
+      inFlight -= 1;
+      if (isAbandoned && inFlight === 0) void opened.end();
     }
   };
   return {
@@ -211,19 +211,19 @@ function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKi
       version: named?.version ?? null,
     },
     page: (cursor, timing) =>
-      requested(timing, (options) =>
+      request(timing, (options) =>
         client.request({ method: "tools/list", params: cursor === undefined ? {} : { cursor } }, ANYTHING, options),
       ),
     call: ({ tool: name, args, schema, trace }, timing) =>
-      requested(timing, (options) =>
+      request(timing, (options) =>
         client.callTool(
           { name, arguments: args, ...(trace !== null && { _meta: { ...trace } }) },
           { ...options, toolDefinition: { name, inputSchema: { type: "object", ...schema } } },
         ),
       ),
     leave() {
-      left = true;
-      if (asking === 0) void opened.end();
+      isAbandoned = true;
+      if (inFlight === 0) void opened.end();
     },
     close: () => opened.end(),
   };

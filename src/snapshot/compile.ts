@@ -249,9 +249,9 @@ export function configurationNotices(input: Omit<CompileInput, "version">): read
     ids: Iterable<string>,
     known: readonly { readonly id: string }[],
   ): readonly string[] => {
-    const there = new Set(known.map(({ id }) => id));
+    const existing = new Set(known.map(({ id }) => id));
     return [...ids]
-      .filter((id) => !there.has(id))
+      .filter((id) => !existing.has(id))
       .map((id) => `${section}.${id} has settings in the file, but the database has no such ${section.slice(0, -1)}`);
   };
   const { providers, notices } = providerTable(input, memoize);

@@ -100,8 +100,8 @@ function fileFirst<T>(file: readonly Configured<T>[], store: readonly Configured
   if (store.length === 0) return file;
   const key = ({ tenantId, projectId, name, id }: Configured<T>): string =>
     JSON.stringify([tenantId, projectId, name ?? id]);
-  const accepted = new Set(file.map(key));
-  return [...file, ...store.filter((one) => !accepted.has(key(one)))];
+  const keysInFile = new Set(file.map(key));
+  return [...file, ...store.filter((one) => !keysInFile.has(key(one)))];
 }
 
 const NOTHING: ScopeConfiguration = {
@@ -152,7 +152,7 @@ function withStored(
     const setting = settingsOf.get(key);
     const scope = memoize(`scope ${key}`, [file, setting, ...own], (): ScopeConfiguration => ({
       ...withRoutes(file, own),
-      settings: setting === undefined ? file.settings : restricted(file.settings, setting.document),
+      settings: setting === undefined ? file.settings : withDefaults(file.settings, setting.document),
     }));
     (key.startsWith("tenants/") ? tenants : projects).set(key.slice(key.indexOf("/") + 1), scope);
   }
@@ -168,7 +168,7 @@ function withRoutes<T extends RouteScope>(file: T, own: Stock): T {
 }
 
 /** Setting by setting: the store applies where the file sets nothing. */
-function restricted(file: ScopeSettings, store: ScopeSettings): ScopeSettings {
+function withDefaults(file: ScopeSettings, store: ScopeSettings): ScopeSettings {
   const models = file.models ?? store.models;
   const contentLog = file.contentLog ?? store.contentLog;
   return {

@@ -41,13 +41,13 @@ const EVERY_MS = 3000;
 /** A difference that lasts this long is reported. */
 const GRACE_MS = 10_000;
 /** A row that stayed the same in this many reads belongs to a gateway that is gone. */
-const LOOKS_UNTIL_GONE = 10;
+const CHECKS_UNTIL_GONE = 10;
 
 interface Known {
   readonly row: Replica;
   /** Whether its row has changed since this process began to read: a row that was left behind never does. */
   readonly isAlive: boolean;
-  readonly unchangedLooks: number;
+  readonly unchangedChecks: number;
 }
 
 interface Difference {
@@ -71,7 +71,7 @@ class FollowedReplicas implements ReplicaWatch {
   #difference: Difference | null = null;
   #reported: string | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #looking: Promise<void> = Promise.resolve();
+  #checking: Promise<void> = Promise.resolve();
   #isClosed = false;
 
   constructor(options: ReplicaWatchOptions) {
@@ -79,7 +79,7 @@ class FollowedReplicas implements ReplicaWatch {
   }
 
   begin(): void {
-    this.#looking = this.check().finally(() => {
+    this.#checking = this.check().finally(() => {
       if (this.#isClosed) return;
       this.#timer = setTimeout(() => this.begin(), this.#options.everyMs ?? EVERY_MS);
       this.#timer.unref();
@@ -113,7 +113,7 @@ class FollowedReplicas implements ReplicaWatch {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    await this.#looking;
+    await this.#checking;
     // If this fails, the other replicas remove the row.
     await this.#options.table.leaveReplicas(this.#options.own.id).catch(() => {});
   }
@@ -121,10 +121,10 @@ class FollowedReplicas implements ReplicaWatch {
   #take(rows: readonly Replica[]): void {
     const knownOf = (row: Replica): Known => {
       const before = this.#known.get(row.id);
-      if (before === undefined) return { row, isAlive: false, unchangedLooks: 0 };
+      if (before === undefined) return { row, isAlive: false, unchangedChecks: 0 };
       return before.row.beat === row.beat
-        ? { ...before, unchangedLooks: before.unchangedLooks + 1 }
-        : { row, isAlive: true, unchangedLooks: 0 };
+        ? { ...before, unchangedChecks: before.unchangedChecks + 1 }
+        : { row, isAlive: true, unchangedChecks: 0 };
     };
     this.#known = new Map(rows.map((row) => [row.id, knownOf(row)]));
   }
@@ -152,6 +152,6 @@ class FollowedReplicas implements ReplicaWatch {
   }
 }
 
-function isGone({ unchangedLooks }: Known): boolean {
-  return unchangedLooks >= LOOKS_UNTIL_GONE;
+function isGone({ unchangedChecks }: Known): boolean {
+  return unchangedChecks >= CHECKS_UNTIL_GONE;
 }

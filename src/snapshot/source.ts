@@ -114,7 +114,7 @@ class FollowingSource implements SnapshotSource {
   #reported: ReadonlySet<string> = new Set();
   #storeFailed: string | null = null;
   #storedProblems: readonly string[] = [];
-  #storeLook: Promise<void> = Promise.resolve();
+  #storeRead: Promise<void> = Promise.resolve();
   #storeAskedAtMs: number | null = null;
   #storeReachedMs: number;
   #staleReportedMs = 0;
@@ -148,7 +148,7 @@ class FollowingSource implements SnapshotSource {
           });
     this.#storeTimer = setInterval(() => this.#pollStore(), pollMs);
     this.#storeTimer.unref();
-    this.#endWatch = options.store.watch(() => void this.#lookAtStore({ again: false }));
+    this.#endWatch = options.store.watch(() => void this.#checkStore({ again: false }));
   }
 
   current(): Snapshot {
@@ -176,7 +176,7 @@ class FollowingSource implements SnapshotSource {
   }
 
   async reload(): Promise<void> {
-    await Promise.all([this.#follower?.check({ again: true }), this.#lookAtStore({ again: true })]);
+    await Promise.all([this.#follower?.check({ again: true }), this.#checkStore({ again: true })]);
   }
 
   subscribe(listener: (snapshot: Snapshot) => void): void {
@@ -221,7 +221,7 @@ class FollowingSource implements SnapshotSource {
 
   #pollStore(): void {
     this.#reportStaleness();
-    if (this.#storeAskedAtMs === null) void this.#lookAtStore({ again: false });
+    if (this.#storeAskedAtMs === null) void this.#checkStore({ again: false });
     else if (this.#clock.monotonic() - this.#storeAskedAtMs > STORE_SILENCE_MS)
       this.#storeFault(new Error(`the database has not answered for ${STORE_SILENCE_MS / 1000} s`));
   }
@@ -230,9 +230,9 @@ class FollowingSource implements SnapshotSource {
    * Reads run one after the other, each for a bounded time, so that a database that never answers delays neither the
    * next read nor an admin's change.
    */
-  #lookAtStore(how: { readonly again: boolean }): Promise<void> {
-    this.#storeLook = this.#storeLook.then(() => this.#readStore(how));
-    return this.#storeLook;
+  #checkStore(how: { readonly again: boolean }): Promise<void> {
+    this.#storeRead = this.#storeRead.then(() => this.#readStore(how));
+    return this.#storeRead;
   }
 
   async #readStore({ again }: { readonly again: boolean }): Promise<void> {

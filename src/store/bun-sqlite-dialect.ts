@@ -171,13 +171,13 @@ interface Waiter {
 class ConnectionTurns {
   /** The holder waits for another process, so it must not be timed out. */
   waitsForOthers = false;
-  #taken = false;
+  #isInUse = false;
   #turn = 0;
   readonly #waiting: Waiter[] = [];
 
   take(): Promise<void> {
-    if (!this.#taken) {
-      this.#taken = true;
+    if (!this.#isInUse) {
+      this.#isInUse = true;
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
@@ -208,7 +208,7 @@ class ConnectionTurns {
   give(): void {
     this.#turn++;
     const next = this.#waiting.shift();
-    if (next === undefined) this.#taken = false;
+    if (next === undefined) this.#isInUse = false;
     else next.start();
   }
 }

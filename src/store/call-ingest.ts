@@ -54,7 +54,7 @@ export async function ingestCalls(
     const isNew = new Set(added);
     const again = added.length === sorted.length ? [] : sorted.filter((one) => !isNew.has(one));
     const late = again.filter(({ columns }) => columns.settled === 1n);
-    const before = late.length === 0 ? [] : await takeUnsettled(tx, late);
+    const before = late.length === 0 ? [] : await claimUnsettled(tx, late);
     const replaced = late.filter(({ columns }) => before.some(({ trace_id: id }) => id === columns.trace_id));
     for (const {
       columns: { trace_id: id, ...columns },
@@ -88,10 +88,10 @@ function deduplicated(rows: readonly Incoming[]): ReadonlyMap<string, Incoming> 
 /**
  * Claims the unsettled rows of these calls and returns them as they were; no other transaction can claim them as well.
  */
-async function takeUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readonly CallColumns[]> {
-  const accepted: CallColumns[] = [];
+async function claimUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readonly CallColumns[]> {
+  const claimed: CallColumns[] = [];
   for (const part of parts(calls))
-    accepted.push(
+    claimed.push(
       ...(await tx
         .updateTable("call")
         .set({ settled: 1n })
@@ -104,7 +104,7 @@ async function takeUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readon
         .returningAll()
         .execute()),
     );
-  return accepted;
+  return claimed;
 }
 
 /** Removes the tags of calls, found through the calls' own rows. */

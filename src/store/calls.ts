@@ -107,7 +107,7 @@ export interface LogBounds {
  */
 export interface LogPage extends Page<CallSummary> {
   /** The time up to which calls were searched; `null` when the search reached the end or filled the page. */
-  readonly lookedToMs: number | null;
+  readonly searchedToMs: number | null;
 }
 
 /** The content of a call as it is stored. */

@@ -87,13 +87,13 @@ export interface EventQueue {
   /** Returns how many were new; an event with a known id is skipped. */
   append(events: readonly GatewayEvent[]): Promise<number>;
   /** Events that have no deliveries yet, the oldest first. */
-  unspread(most: number): Promise<readonly GatewayEvent[]>;
+  awaitingFanOut(most: number): Promise<readonly GatewayEvent[]>;
   /**
    * Makes the deliveries of events, each once, even if other processes do the same. Also returns how many waiting
    * deliveries were given up for them.
    */
-  spread(
-    spreads: readonly AddressedEvent[],
+  fanOut(
+    addressed: readonly AddressedEvent[],
     nowMs: number,
   ): Promise<{ readonly deliveries: number; readonly shed: number }>;
   /** Webhooks with a delivery that is due now, and since when the oldest has waited. */

@@ -58,11 +58,11 @@ async function writeZeros(fd: number, from: number, to: number): Promise<void> {
   for (let at = from; at < to; at += ZEROS.length) {
     const length = Math.min(ZEROS.length, to - at);
     await new Promise<void>((resolve, reject) =>
-      write(fd, ZEROS, 0, length, at, (fault, taken) =>
+      write(fd, ZEROS, 0, length, at, (fault, written) =>
         fault === null || fault === undefined
-          ? taken === length
+          ? written === length
             ? resolve()
-            : reject(new Error(`the disk accepted only ${taken} of ${length} bytes`))
+            : reject(new Error(`the disk accepted only ${written} of ${length} bytes`))
           : reject(fault),
       ),
     );
@@ -89,11 +89,11 @@ export const systemDisk: JournalDisk = {
   async reserve(path, bytes, freed) {
     // An attempt would use the space that closing entries may need meanwhile.
     const { bavail, bsize } = await statfs(dirname(path));
-    const left = bavail * bsize + freed;
-    if (left < 2 * bytes)
+    const free = bavail * bsize + freed;
+    if (free < 2 * bytes)
       throw Object.assign(
         new Error(
-          `the disk of ${dirname(path)} has only ${left} free bytes, but needs ${2 * bytes}: half of them are reserved in the file ${basename(path)} for the rows of calls in flight when the disk is full`,
+          `the disk of ${dirname(path)} has only ${free} free bytes, but needs ${2 * bytes}: half of them are reserved in the file ${basename(path)} for the rows of calls in flight when the disk is full`,
         ),
         { code: "ENOSPC" },
       );

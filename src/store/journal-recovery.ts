@@ -45,16 +45,16 @@ export interface JournalFindings {
 export interface InspectOptions {
   /** What the journal stores about itself; `null` when it stores nothing. */
   readonly state?: JournalState | null;
-  /** `hear` gets the segments that were written since this time, in milliseconds since 1970; none by default. */
+  /** `onEntry` gets the entries of segments written since this time, in milliseconds since 1970; none by default. */
   readonly sinceMs?: number;
   /** Called with the text of every entry in those segments. */
-  readonly onSegment?: (text: string) => void;
+  readonly onEntry?: (text: string) => void;
 }
 
 /** Reads all segments and changes nothing. Throws the system's error. */
 export function inspectJournal(
   folder: string,
-  { state = null, sinceMs = Number.POSITIVE_INFINITY, onSegment = () => {} }: InspectOptions = {},
+  { state = null, sinceMs = Number.POSITIVE_INFINITY, onEntry = () => {} }: InspectOptions = {},
 ): JournalFindings {
   const openings = new Map<string, string>();
   const damages: Damage[] = [];
@@ -67,7 +67,7 @@ export function inspectJournal(
     sizes.set(segment, bytes.length);
     const identity = identityOfBytes(bytes, segment);
     if (identity !== null) identities.set(segment, identity);
-    const isHeard = sinceMs < Number.POSITIVE_INFINITY && writtenMs(segmentPath(folder, segment)) >= sinceMs;
+    const isReported = sinceMs < Number.POSITIVE_INFINITY && writtenMs(segmentPath(folder, segment)) >= sinceMs;
     for (let at = 0; at < bytes.length;) {
       const entry = readEntry(bytes, at);
       if (typeof entry === "object") {
@@ -79,7 +79,7 @@ export function inspectJournal(
         if (entry.kind === "opening") openings.set(traceId, text);
         else openings.delete(traceId);
         lastMs = Math.max(lastMs, startOf(text));
-        if (isHeard) onSegment(text);
+        if (isReported) onEntry(text);
         continue;
       }
       const next = nextEntry(bytes, at + 1);

@@ -99,7 +99,7 @@ export class JournalShipper {
   #shipped = 0;
   #kept = "";
   #keptMs: number;
-  #toldMs: number | null = null;
+  #reportedMs: number | null = null;
   #isEnding = false;
   #wake: (() => void) | null = null;
   #running: Promise<void> | null = null;
@@ -198,7 +198,7 @@ export class JournalShipper {
     this.#known = new ShippedRuns(runs, this.#own(places));
     const ofAll = new ShippedRuns(runs, places);
     this.#failures = 0;
-    this.#toldMs = null;
+    this.#reportedMs = null;
     onLearned?.(
       (name) => lastPlaceOf(places, name),
       (identity) => ofAll.bytesOf(identity),
@@ -318,7 +318,7 @@ export class JournalShipper {
       this.#place = { segment, offset: ends[0]! };
     }
     this.#failures = 0;
-    this.#toldMs = null;
+    this.#reportedMs = null;
     this.#batchRows = BATCH_ROWS;
     return true;
   }
@@ -393,8 +393,8 @@ export class JournalShipper {
   /** A lasting problem is reported once a minute. */
   #report(message: string): void {
     const nowMs = this.#options.clock.monotonic();
-    if (this.#toldMs !== null && nowMs - this.#toldMs < REPORT_EVERY_MS) return;
-    this.#toldMs = nowMs;
+    if (this.#reportedMs !== null && nowMs - this.#reportedMs < REPORT_EVERY_MS) return;
+    this.#reportedMs = nowMs;
     this.#options.onProblem(message);
   }
 

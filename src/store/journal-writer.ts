@@ -107,10 +107,10 @@ export class JournalWriter {
   append(kind: EntryKind, text: string): void {
     const length = this.#encoder.encode(kind, text);
     const target = this.#target(length);
-    const taken = this.#options.disk.write(target.fd, this.#encoder.bytes, length, target.position);
-    if (taken !== length) {
+    const written = this.#options.disk.write(target.fd, this.#encoder.bytes, length, target.position);
+    if (written !== length) {
       this.#cut(target);
-      throw tooFew(taken, length);
+      throw tooFew(written, length);
     }
     target.position += length;
     this.#written += length;
@@ -243,8 +243,8 @@ export class JournalWriter {
     const heading = new EntryEncoder();
     const length = heading.encode("heading", headingText({ run, segment }));
     try {
-      const taken = disk.write(fd, heading.bytes, length, 0);
-      if (taken !== length) throw tooFew(taken, length);
+      const written = disk.write(fd, heading.bytes, length, 0);
+      if (written !== length) throw tooFew(written, length);
       return length;
     } catch (fault) {
       disk.close(fd);
@@ -310,6 +310,6 @@ export class JournalWriter {
   }
 }
 
-function tooFew(taken: number, length: number): Error {
-  return Object.assign(new Error(`the disk accepted only ${taken} of ${length} bytes`), { code: "ENOSPC" });
+function tooFew(written: number, length: number): Error {
+  return Object.assign(new Error(`the disk accepted only ${written} of ${length} bytes`), { code: "ENOSPC" });
 }

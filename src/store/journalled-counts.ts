@@ -7,7 +7,7 @@ export class JournalledCounts {
   readonly #last = new Map<string, JournalledCount>();
 
   /** Takes the text of an entry; a text that cannot be parsed is ignored. */
-  readonly onSegment = (text: string): void => {
+  readonly onEntry = (text: string): void => {
     const { tenantId, limits } = rowOf(text);
     if (tenantId == null) return;
     for (const { id, value, unit, after, counted } of limits ?? []) {

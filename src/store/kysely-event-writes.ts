@@ -5,7 +5,7 @@ import type { GatewayEvent } from "../core/event.ts";
 import { newEventId } from "../core/event-id.ts";
 import { deliveryColumns, eventColumns, findDelivery } from "./event-rows.ts";
 import type { Recipient } from "./events.ts";
-import { there, type Work } from "./kysely-work.ts";
+import { requireFound, type Work } from "./kysely-work.ts";
 import type { Actor, Change } from "./records.ts";
 import { toInteger, type Schema } from "./schema.ts";
 import type { Writer } from "./writer.ts";
@@ -61,19 +61,19 @@ export async function addEvents(
         .execute();
 }
 
-const FORGOTTEN_AT_ONCE = 1000;
+const REMOVED_AT_ONCE = 1000;
 
 /**
  * Events about tokens are emitted whether or not a webhook subscribes to them. Those without a subscriber would
  * otherwise stay forever, and be sent to a later subscriber. Returns whether a delivery is pending.
  */
-export async function forgetUnheardEvents(db: Kysely<Schema>, beforeMs: number): Promise<boolean> {
+export async function removeUnaddressedEvents(db: Kysely<Schema>, beforeMs: number): Promise<boolean> {
   const old = await db
     .selectFrom("event")
     .select("id")
     .where("spread", "=", 0n)
     .where("at_ms", "<", toInteger(beforeMs))
-    .limit(sql.lit(FORGOTTEN_AT_ONCE))
+    .limit(sql.lit(REMOVED_AT_ONCE))
     .execute();
   if (old.length > 0)
     await db
@@ -121,7 +121,7 @@ export function deliveryWrites(work: Work): Pick<Writer, "redeliver" | "queueEve
   };
   return {
     async redeliver(id) {
-      const delivery = there(await findDelivery(tx, id), "webhook delivery", id);
+      const delivery = requireFound(await findDelivery(tx, id), "webhook delivery", id);
       await tx
         .updateTable("webhook_delivery")
         .set({ state: "pending", attempts: 0n, next_at_ms: toInteger(nowMs), ended_at_ms: null, lease: null })

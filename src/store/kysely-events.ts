@@ -23,7 +23,7 @@ const PRUNED_AT_ONCE = 500;
  * Deliveries made in one transaction, unless a single event has more; and the pause in which others can write before
  * the next transaction.
  */
-const FAN_OUT_AT_ONCE = 500;
+const DELIVERIES_AT_ONCE = 500;
 const PAUSE_MS = 20;
 
 export interface EventQueueOptions {
@@ -51,7 +51,7 @@ export function kyselyEvents(
       }
       return added;
     },
-    unspread: async (most) =>
+    awaitingFanOut: async (most) =>
       (
         await db
           .selectFrom("event")
@@ -61,7 +61,7 @@ export function kyselyEvents(
           .limit(sql.lit(most))
           .execute()
       ).map(eventOf),
-    spread: (spreads, nowMs) => fanOutInParts(db, spreads, nowMs, mostWaiting),
+    fanOut: (addressed, nowMs) => fanOutInParts(db, addressed, nowMs, mostWaiting),
     due: async (nowMs) => {
       const rows = await db
         .selectFrom("webhook_delivery")
@@ -122,27 +122,27 @@ const beginWriting = (db: Db) => db.transaction().setIsolationLevel("read commit
 
 async function fanOutInParts(
   db: Db,
-  spreads: readonly AddressedEvent[],
+  addressed: readonly AddressedEvent[],
   nowMs: number,
   mostWaiting: number,
 ): Promise<{ readonly deliveries: number; readonly shed: number }> {
   let deliveries = 0;
   const touched = new Set<string>();
-  for (const [index, part] of partsOf(spreads).entries()) {
+  for (const [index, part] of partsOf(addressed).entries()) {
     if (index > 0) await Bun.sleep(PAUSE_MS);
-    deliveries += await beginWriting(db).execute((tx) => spread(tx, part, nowMs, touched));
+    deliveries += await beginWriting(db).execute((tx) => fanOutPart(tx, part, nowMs, touched));
   }
   let shed = 0;
   for (const webhookId of touched) shed += await makeRoom(db, webhookId, mostWaiting);
   return { deliveries, shed };
 }
 
-function partsOf(spreads: readonly AddressedEvent[]): readonly (readonly AddressedEvent[])[] {
+function partsOf(addressed: readonly AddressedEvent[]): readonly (readonly AddressedEvent[])[] {
   const parts: AddressedEvent[][] = [];
   let size = Number.POSITIVE_INFINITY;
-  for (const one of spreads) {
+  for (const one of addressed) {
     size += one.recipients.length;
-    if (size > FAN_OUT_AT_ONCE) {
+    if (size > DELIVERIES_AT_ONCE) {
       parts.push([]);
       size = one.recipients.length;
     }
@@ -152,14 +152,14 @@ function partsOf(spreads: readonly AddressedEvent[]): readonly (readonly Address
 }
 
 /** Returns how many deliveries it made. The webhooks concerned are added to `touched`. */
-async function spread(
+async function fanOutPart(
   tx: Transaction<EventSchema>,
-  spreads: readonly AddressedEvent[],
+  addressed: readonly AddressedEvent[],
   nowMs: number,
   touched: Set<string>,
 ): Promise<number> {
   let deliveries = 0;
-  for (const { event, recipients } of spreads) {
+  for (const { event, recipients } of addressed) {
     // This row is the lock: a second process finds that the event is done.
     const { numUpdatedRows } = await tx
       .updateTable("event")

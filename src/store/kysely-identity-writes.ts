@@ -13,7 +13,7 @@ import {
   made,
   record,
   refuseUsedId,
-  there,
+  requireFound,
   type Work,
 } from "./kysely-work.ts";
 import type { Kept, StoredTenant, StoredToken, StoredUser } from "./records.ts";
@@ -58,7 +58,7 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
       return (await reader.findTenant(tenant.id))!;
     },
     async changeTenant(id, change, expected) {
-      const before = there(await reader.findTenant(id), "tenant", id);
+      const before = requireFound(await reader.findTenant(id), "tenant", id);
       requireVersion("tenant", before.version, expected);
       const after = change(before);
       requireTexts(after.name);
@@ -71,7 +71,7 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
       return (await reader.findTenant(id))!;
     },
     async removeTenant(id, expected) {
-      const tenant = there(await reader.findTenant(id), "tenant", id);
+      const tenant = requireFound(await reader.findTenant(id), "tenant", id);
       requireVersion("tenant", tenant.version, expected);
       if ((await tx.selectFrom("tenants").select("id").where("id", "!=", id).limit(1).executeTakeFirst()) === undefined)
         throw new StoreError("conflict", "The last tenant cannot be removed.");
@@ -123,7 +123,7 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
       return (await reader.findProject(project.id))!;
     },
     async changeProject(id, change, expected) {
-      const before = there(await reader.findProject(id), "project", id);
+      const before = requireFound(await reader.findProject(id), "project", id);
       requireVersion("project", before.version, expected);
       const after = change(before);
       requireTexts(after.name);
@@ -136,7 +136,7 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
       return (await reader.findProject(id))!;
     },
     async removeProject(id, expected) {
-      const project = there(await reader.findProject(id), "project", id);
+      const project = requireFound(await reader.findProject(id), "project", id);
       requireVersion("project", project.version, expected);
       for (const { user_id: userId } of await tx
         .selectFrom("memberships")
@@ -196,7 +196,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
       return (await reader.findUser(user.id))!;
     },
     async changeUser(id, change, expected) {
-      const before = there(await reader.findUser(id), "user", id);
+      const before = requireFound(await reader.findUser(id), "user", id);
       requireVersion("user", before.version, expected);
       const after = { ...change(before), id };
       await tx
@@ -208,7 +208,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
       return (await reader.findUser(id))!;
     },
     async removeUser(id, expected) {
-      const user = there(await reader.findUser(id), "user", id);
+      const user = requireFound(await reader.findUser(id), "user", id);
       requireVersion("user", user.version, expected);
       for (const token of await tx.selectFrom("access_tokens").select("id").where("user_id", "=", id).execute())
         await tokenWrites(work).removeToken(token.id);
@@ -278,7 +278,7 @@ export async function removeMembership(
   expected?: ExpectedVersion,
 ): Promise<void> {
   const { tx, nowMs } = work;
-  const membership = there(
+  const membership = requireFound(
     await kyselyReader(tx, { clock: { now: () => nowMs }, cipher: null }).findMembership(userId, projectId),
     "membership of",
     userId,
@@ -366,7 +366,7 @@ export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeTok
     },
     changeToken: (id, change, expected) => changeToken(work, id, change, expected),
     async removeToken(id, expected) {
-      const token = there(await findToken(tx, id), "access token", id);
+      const token = requireFound(await findToken(tx, id), "access token", id);
       requireVersion("access token", token.version, expected);
       await tx.deleteFrom("access_tokens").where("id", "=", id).execute();
       recordToken(work, token, token, null);
@@ -382,7 +382,7 @@ async function changeToken(
   note: string | null = null,
 ): Promise<Kept<StoredToken>> {
   const { tx, nowMs } = work;
-  const before = there(await findToken(tx, id), "access token", id);
+  const before = requireFound(await findToken(tx, id), "access token", id);
   requireVersion("access token", before.version, expected);
   const after = { ...change(before), id };
   requireTexts(after.name);

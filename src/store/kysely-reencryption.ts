@@ -43,7 +43,7 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
       text === null
         ? null
         : again(`${row.kind} ${row.name ?? row.resource_id} in version ${row.version}`, text, () =>
-            JSON.stringify(rowsState(JSON.parse(text) as StoredResource, cipher)),
+            JSON.stringify(reencryptedState(JSON.parse(text) as StoredResource, cipher)),
           );
     const [before, after] = [state(row.value_before), state(row.value_after)];
     if (before === null && after === null) continue;
@@ -82,6 +82,6 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
   return { rows, unopened: [...unopened] };
 }
 
-function rowsState(resource: StoredResource, cipher: SecretCipher): StoredResource {
+function reencryptedState(resource: StoredResource, cipher: SecretCipher): StoredResource {
   return { ...resource, document: reencryptedDocument(resource.kind, resource.id, resource.document, cipher) };
 }

@@ -10,7 +10,7 @@ import {
   requireVersion,
   record,
   refuseUsedId,
-  there,
+  requireFound,
   type Work,
 } from "./kysely-work.ts";
 import type { Change, NewResource } from "./records.ts";
@@ -83,7 +83,7 @@ export function resourceWrites(
       return maskedResource(after);
     },
     async changeResource(kind, id, change, expected) {
-      const before = there(await findStoredResource(tx, kind, id), kind, id);
+      const before = requireFound(await findStoredResource(tx, kind, id), kind, id);
       requireVersion(kind, before.version, expected);
       const { name, document } = change(maskedResource(before));
       requireTexts(name);
@@ -103,7 +103,7 @@ export function resourceWrites(
       return maskedResource(after);
     },
     async removeResource(kind, id, expected) {
-      const before = there(await findStoredResource(tx, kind, id), kind, id);
+      const before = requireFound(await findStoredResource(tx, kind, id), kind, id);
       requireVersion(kind, before.version, expected);
       await tx.deleteFrom("resources").where("id", "=", id).execute();
       recordStep(work, { before, after: null });

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { isNew, migrate, WATCHED } from "./migrations.ts";
 import { readContents } from "./kysely-contents.ts";
 import { addEvents } from "./kysely-event-writes.ts";
-import { forgetUnheardEvents } from "./kysely-event-writes.ts";
+import { removeUnaddressedEvents } from "./kysely-event-writes.ts";
 import { pruneAudit, writeHistory } from "./kysely-history.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import type { Written } from "./kysely-work.ts";
@@ -58,7 +58,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
         rolledBackTo: null,
       })),
     pruneAudit: (before) => pruneAudit(db, before),
-    forgetUnheardEvents: (beforeMs) => forgetUnheardEvents(db, beforeMs),
+    removeUnaddressedEvents: (beforeMs) => removeUnaddressedEvents(db, beforeMs),
     reencrypt: () => reencryptWithNewestKey(db, options),
     // Checked before taking the lock too, so that an ordinary start does not wait for it.
     createFirst: async (first) =>

@@ -55,7 +55,7 @@ export function record(
 
 const unknown = (what: string): StoreError => new StoreError("unknown", `There is no ${what}.`);
 
-export function there<T>(found: T | null, what: string, id: string): T {
+export function requireFound<T>(found: T | null, what: string, id: string): T {
   if (found === null) throw unknown(`${what} ${JSON.stringify(id)}`);
   return found;
 }

@@ -66,7 +66,7 @@ export interface LimitCounts extends CountStore {
   /** The file was missing or empty, and `known` has not been called since: earlier counts are unknown. */
   readonly isNew: boolean;
   /** Marks the file as holding everything that was counted. */
-  known(): void;
+  markComplete(): void;
 }
 
 /**
@@ -134,7 +134,7 @@ function openCounts(file: string): LimitCounts {
   return {
     isNew,
     run: beside.own,
-    known: () => database.run(`PRAGMA user_version = ${KNOWN}`),
+    markComplete: () => database.run(`PRAGMA user_version = ${KNOWN}`),
     read,
     keptAtMs() {
       const kept = database

@@ -35,7 +35,7 @@ interface Way {
   readonly key: ListKey;
   readonly from: RawBuilder<unknown>;
   /** Conditions that the index answers. */
-  readonly looked: readonly Condition[];
+  readonly searched: readonly Condition[];
   /** How an index that is a separate table leads to the calls. */
   readonly join?: { readonly to: RawBuilder<unknown>; readonly by: Condition };
   /** The bounds of its time, inclusive and exclusive. */
@@ -57,8 +57,8 @@ export async function searchCalls(db: Db, page: PageRequest, filter: LogFilter):
   const end = last === undefined ? null : [last.time_ms, last.trace_id];
   const { rows } = await query.rows(end).execute(db);
   const found = pageOf(rows, page, query.key, (row) => [row.key_ms, row.trace_id], summaryOf);
-  if (end === null || found.nextCursor !== null) return { ...found, lookedToMs: null };
-  return { data: found.data, nextCursor: cursorAt(query.key, end), lookedToMs: fromInteger(last!.time_ms) };
+  if (end === null || found.nextCursor !== null) return { ...found, searchedToMs: null };
+  return { data: found.data, nextCursor: cursorAt(query.key, end), searchedToMs: fromInteger(last!.time_ms) };
 }
 
 /** Exported for the test that checks its query plans. */
@@ -66,7 +66,7 @@ export function logQuery(page: PageRequest, filter: LogFilter): LogQuery {
   const way = wayOf(filter);
   const { key } = way;
   const rest = restOf(filter, way.by);
-  const within = [...way.looked, ...startOf(page, way)];
+  const within = [...way.searched, ...startOf(page, way)];
   const low = way.fromMs === undefined ? [] : [timeBound(key, ">=", way.fromMs)];
   const high = way.toMs === undefined ? [] : [timeBound(key, "<", way.toMs)];
   const far = key.newestFirst ? low : high;
@@ -143,7 +143,7 @@ function wayOf(filter: LogFilter): Way {
       by: "end",
       key: key(END, "trace_id"),
       from: calls,
-      looked: [],
+      searched: [],
       fromMs: latest(endedFromMs, fromMs),
       toMs: undefined,
     };
@@ -152,7 +152,7 @@ function wayOf(filter: LogFilter): Way {
       by: "trace_id",
       key: key("time_ms", "trace_id"),
       from: calls,
-      looked: [sql<boolean>`trace_id = ${traceId}`],
+      searched: [sql<boolean>`trace_id = ${traceId}`],
       ...bounds,
     };
   // SQLite joins in the order in which the tables are named here.
@@ -161,20 +161,21 @@ function wayOf(filter: LogFilter): Way {
       by: "tag",
       key: key("t.time_ms", "t.trace_id"),
       from: sql`call_tag as t`,
-      looked: [sql<boolean>`t.tag = ${tags[0]!}`],
+      searched: [sql<boolean>`t.tag = ${tags[0]!}`],
       join: { to: sql` cross join call`, by: sql<boolean>`call.trace_id = t.trace_id` },
       ...bounds,
     };
-  const looked = NARROWEST.find((name) => filter[name] !== undefined);
-  if (looked === undefined) return { by: "time", key: key("time_ms", "trace_id"), from: calls, looked: [], ...bounds };
-  const by = COLUMNS[looked];
+  const searched = NARROWEST.find((name) => filter[name] !== undefined);
+  if (searched === undefined)
+    return { by: "time", key: key("time_ms", "trace_id"), from: calls, searched: [], ...bounds };
+  const by = COLUMNS[searched];
   const sparse = SPARSE.has(by) ? [sql<boolean>`${sql.ref(by)} <> ''`] : [];
   return {
     by,
     key: key("time_ms", "trace_id"),
     from: calls,
-    looked: [
-      sql<boolean>`${sql.ref(by)} = ${filter[looked]!}`,
+    searched: [
+      sql<boolean>`${sql.ref(by)} = ${filter[searched]!}`,
       ...sparse,
       ...(by === "tenant_id" ? failedOf(filter) : []),
     ],

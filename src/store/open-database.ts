@@ -60,7 +60,7 @@ async function opened(
   const file = databaseFile(place.dataFolder);
   const loss = databaseUrl === null ? lossOf(file) : null;
   if (loss !== null)
-    requireNone({ name: `The database ${file}`, loss, left: leftBehind(place), place, databaseUrl }, whereNone);
+    requireNone({ name: `The database ${file}`, loss, remains: leftBehind(place), place, databaseUrl }, whereNone);
   try {
     // A command that needs an existing database makes no folder: with PostgreSQL it may have been given none.
     if (whereNone !== "open") mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
@@ -79,10 +79,10 @@ async function opened(
     databaseUrl === null ? await openSqliteDatabase({ file, cipher }) : await openPostgres(databaseUrl, { cipher });
   try {
     if (databaseUrl !== null && (await database.store.isNew())) {
-      const left = leftBehind(place);
+      const remains = leftBehind(place);
       // Another process may have created its tables meanwhile, and afterwards files in the folder.
       if (await database.store.isNew())
-        requireNone({ name: database.name, loss: "is empty", left, place, databaseUrl }, whereNone);
+        requireNone({ name: database.name, loss: "is empty", remains, place, databaseUrl }, whereNone);
     }
     await database.store.migrate();
   } catch (error) {
@@ -124,13 +124,16 @@ interface NoDatabase {
   readonly name: string;
   readonly loss: string;
   /** What a gateway that had a database has left. */
-  readonly left: readonly string[];
+  readonly remains: readonly string[];
   readonly place: DataPlace;
   readonly databaseUrl: string | null;
 }
 
 /** A lost database is not silently replaced: every tenant, token and setting would be gone. Throws StoreError. */
-function requireNone({ name, loss, left, place: { dataFolder }, databaseUrl }: NoDatabase, whereNone: WhereNone): void {
+function requireNone(
+  { name, loss, remains: left, place: { dataFolder }, databaseUrl }: NoDatabase,
+  whereNone: WhereNone,
+): void {
   if (left.length > 0 && whereNone !== "replace") {
     const others =
       databaseUrl === null

@@ -116,7 +116,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const { slot, lock } = ownFolder(options);
   const counts = new JournalledCounts();
   const later = new JournalledCounts();
-  if (options.counted?.atStart === true) followOthers(options, slot, counts);
+  if (options.counted?.atStart === true) countOthers(options, slot, counts);
   const own = await openJournal(
     options,
     join(options.folder, slot),
@@ -146,7 +146,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     recovered: own.recovered,
     counts: counts.all,
     laterCounts() {
-      followOthers(options, slot, later);
+      countOthers(options, slot, later);
       return later.all;
     },
     async end() {
@@ -195,7 +195,7 @@ async function openJournal(
 ): Promise<OpenJournal> {
   const found = findingsOf(
     folder,
-    counts === null || counted === undefined ? {} : { sinceMs: counted.sinceMs(), onSegment: counts.onSegment },
+    counts === null || counted === undefined ? {} : { sinceMs: counted.sinceMs(), onEntry: counts.onEntry },
   );
   const { findings } = found;
   logFindings(folder, found, log);
@@ -285,7 +285,7 @@ interface Found {
   readonly lock: string;
 }
 
-function findingsOf(folder: string, counting: Pick<InspectOptions, "sinceMs" | "onSegment">): Found {
+function findingsOf(folder: string, counting: Pick<InspectOptions, "sinceMs" | "onEntry">): Found {
   try {
     const state = readState(folder);
     const findings = inspectJournal(folder, { state, ...counting });
@@ -420,7 +420,7 @@ async function endJournal(
  * Reads the journals of other folders too, because the process that counted last may have used one of them. Journals of
  * running processes are skipped.
  */
-function followOthers(
+function countOthers(
   { folder, lock: take = lockFolder, counted }: LedgerOptions,
   ownSlot: string,
   counts: JournalledCounts,
@@ -430,7 +430,7 @@ function followOthers(
     const lock = slot === ownSlot ? null : take(join(folder, slot));
     if (lock === null) continue;
     try {
-      inspectJournal(join(folder, slot), { sinceMs: counted.sinceMs(), onSegment: counts.onSegment });
+      inspectJournal(join(folder, slot), { sinceMs: counted.sinceMs(), onEntry: counts.onEntry });
     } catch {
       // The process that takes the folder over reports what is wrong with it.
     }

@@ -16,8 +16,8 @@ export interface NarrowedRights {
 /** Does nothing where the system has no such permissions. */
 export function narrowRights(paths: readonly string[]): NarrowedRights {
   const narrowed: string[] = [];
-  const left: string[] = [];
-  if (process.platform === "win32") return { narrowed, left };
+  const readable: string[] = [];
+  if (process.platform === "win32") return { narrowed, left: readable };
   for (const path of paths) {
     const found = statSync(path, { throwIfNoEntry: false });
     if (found === undefined || (found.mode & OTHERS) === 0) continue;
@@ -25,8 +25,8 @@ export function narrowRights(paths: readonly string[]): NarrowedRights {
       chmodSync(path, found.isDirectory() ? OWNERS_FOLDER : OWNERS_FILE);
       narrowed.push(path);
     } catch {
-      left.push(path);
+      readable.push(path);
     }
   }
-  return { narrowed, left };
+  return { narrowed, left: readable };
 }

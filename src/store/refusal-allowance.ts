@@ -35,20 +35,20 @@ export class RefusalAllowance {
 
 class Tokens {
   readonly #allowance: Allowance;
-  #left: number;
+  #available: number;
   #countedMs: number | null = null;
 
   constructor(allowance: Allowance) {
     this.#allowance = allowance;
-    this.#left = allowance.burst;
+    this.#available = allowance.burst;
   }
 
   take(nowMs: number): boolean {
     const { perSecond, burst } = this.#allowance;
-    this.#left = Math.min(burst, this.#left + ((nowMs - (this.#countedMs ?? nowMs)) / 1000) * perSecond);
+    this.#available = Math.min(burst, this.#available + ((nowMs - (this.#countedMs ?? nowMs)) / 1000) * perSecond);
     this.#countedMs = nowMs;
-    if (this.#left < 1) return false;
-    this.#left -= 1;
+    if (this.#available < 1) return false;
+    this.#available -= 1;
     return true;
   }
 }

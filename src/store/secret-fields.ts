@@ -138,7 +138,7 @@ export function encryptedDocument(
       return encrypted;
     });
   const moved = kept !== null && addressOf(kind, kept) !== addressOf(kind, document);
-  const needed = (): SecretCipher => {
+  const requireCipher = (): SecretCipher => {
     if (cipher === null)
       throw new StoreError(
         "encryption",
@@ -148,7 +148,7 @@ export function encryptedDocument(
   };
   return rewritten(kind, document, (text, path) => {
     const handle = MASKED.exec(text)?.[1];
-    if (handle === undefined) return needed().encrypt(text, placeOf(kind, id, path));
+    if (handle === undefined) return requireCipher().encrypt(text, placeOf(kind, id, path));
     const before = handles.get(handle);
     if (before === undefined)
       throw new StoreError("invalid", `${path} is a masked secret that is not stored here. Send the secret itself.`);
@@ -159,8 +159,8 @@ export function encryptedDocument(
       );
     return before.path === path
       ? before.encrypted
-      : needed().encrypt(
-          decryptedText(needed(), before.encrypted, placeOf(kind, id, before.path)),
+      : requireCipher().encrypt(
+          decryptedText(requireCipher(), before.encrypted, placeOf(kind, id, before.path)),
           placeOf(kind, id, path),
         );
   });
@@ -220,7 +220,7 @@ export function openedDocument({ kind, id, cipher }: SecretContext, encrypted: J
   return { document, fault };
 }
 
-/** Re-encrypts under the newest key. Throws SealError. */
+/** Re-encrypts under the newest key. Throws DecryptionError. */
 export function reencryptedDocument(
   kind: ConfiguredKind,
   id: string,

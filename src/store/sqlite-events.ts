@@ -21,8 +21,8 @@ export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): Event
       requireFile();
       return await thread.ask("append", events);
     },
-    unspread: (most) => thread.ask("unspread", most),
-    spread: (spreads, nowMs) => thread.ask("spread", spreads, nowMs),
+    awaitingFanOut: (most) => thread.ask("awaitingFanOut", most),
+    fanOut: (addressed, nowMs) => thread.ask("fanOut", addressed, nowMs),
     due: (nowMs) => thread.ask("due", nowMs),
     claim: (webhookId, most, nowMs, leaseMs) => thread.ask("claim", webhookId, most, nowMs, leaseMs),
     settle: (claimed, outcome) => thread.ask("settle", claimed, outcome),

@@ -80,7 +80,7 @@ export interface Store extends Reader {
    */
   pruneAudit(before: { readonly doneMs: number | null; readonly refusedMs: number | null }): Promise<number>;
   /** Removes some of the earlier events that no gateway has processed. Returns whether deliveries to webhooks wait. */
-  forgetUnheardEvents(beforeMs: number): Promise<boolean>;
+  removeUnaddressedEvents(beforeMs: number): Promise<boolean>;
 
   /** Re-encrypts everything under the newest master key. */
   reencrypt(): Promise<Reencryption>;

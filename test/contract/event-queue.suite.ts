@@ -70,7 +70,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
     });
     const put = async (events: readonly GatewayEvent[], ...hooks: readonly string[]): Promise<void> => {
       await queue.append(events);
-      await queue.spread(
+      await queue.fanOut(
         events.map((event) => ({ event, recipients: hooks.map((id) => hook(id)) })),
         NOW,
       );
@@ -81,21 +81,21 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       const three = [queue, another(), another()];
       const added = await Promise.all(three.map((one) => one.append([event, someEvent()])));
       expect(added.reduce((sum, count) => sum + count)).toBe(4);
-      expect((await queue.unspread(10)).filter(({ id }) => id === event.id)).toEqual([event]);
+      expect((await queue.awaitingFanOut(10)).filter(({ id }) => id === event.id)).toEqual([event]);
       // and once more much later, after it was told
-      await queue.spread(
-        (await queue.unspread(10)).map((one) => ({ event: one, recipients: [] })),
+      await queue.fanOut(
+        (await queue.awaitingFanOut(10)).map((one) => ({ event: one, recipients: [] })),
         NOW,
       );
       expect(await queue.append([event])).toBe(0);
-      expect(await queue.unspread(10)).toEqual([]);
+      expect(await queue.awaitingFanOut(10)).toEqual([]);
     });
 
-    test("[d11.4] each webhook gets one delivery of an event, whichever gateways spread it", async () => {
+    test("[d11.4] each webhook gets one delivery of an event, whichever gateways fan it out", async () => {
       const events = Array.from({ length: 20 }, () => someEvent());
       await queue.append(events);
-      const spreads = events.map((event) => ({ event, recipients: [hook("a"), hook("b")] }));
-      const done = await Promise.all([queue, another(), another()].map((one) => one.spread(spreads, NOW)));
+      const addressed = events.map((event) => ({ event, recipients: [hook("a"), hook("b")] }));
+      const done = await Promise.all([queue, another(), another()].map((one) => one.fanOut(addressed, NOW)));
       expect(done.reduce((sum, { deliveries }) => sum + deliveries, 0)).toBe(40);
       expect((await place.store.listDeliveries({ limit: 100 })).data).toHaveLength(40);
     });
@@ -106,7 +106,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       const recipients = Array.from({ length: 500 }, (_, index) => hook(`many${index}`));
       let isDone = false;
       const spreading = queue
-        .spread(
+        .fanOut(
           events.map((event) => ({ event, recipients })),
           NOW,
         )
@@ -191,10 +191,10 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       const small = another({ mostWaiting: 5 });
       const events = Array.from({ length: 8 }, (_, index) => someEvent({ data: { index } }));
       await small.append(events);
-      await small.spread([{ event: events[0]!, recipients: [hook("other")] }], NOW);
+      await small.fanOut([{ event: events[0]!, recipients: [hook("other")] }], NOW);
       let shed = 0;
       for (const [index, event] of events.slice(1).entries())
-        shed += (await small.spread([{ event, recipients: [hook("full")] }], NOW + index)).shed;
+        shed += (await small.fanOut([{ event, recipients: [hook("full")] }], NOW + index)).shed;
       expect(shed).toBe(2);
       const left = await small.claim("full", 100, NOW + HOUR, 1000);
       expect(left.map(({ event }) => event.data["index"])).toEqual([3, 4, 5, 6, 7]);
@@ -219,7 +219,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
     test("old events go with their deliveries, and none that one still waits for", async () => {
       const [done, waiting, young] = [someEvent({ atMs: NOW - HOUR }), someEvent({ atMs: NOW - HOUR }), someEvent()];
       await queue.append([done, waiting, young]);
-      await queue.spread(
+      await queue.fanOut(
         [
           { event: done, recipients: [hook("a")] },
           { event: waiting, recipients: [hook("b")] },
@@ -239,8 +239,13 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       const event = someEvent({ type: "call.refused" });
       await put([event], "a", "b");
       await queue.append([someEvent()]);
-      await queue.spread(
-        [{ event: (await queue.unspread(1))[0]!, recipients: [hook("a", { tenantId: "acme", projectId: "site" })] }],
+      await queue.fanOut(
+        [
+          {
+            event: (await queue.awaitingFanOut(1))[0]!,
+            recipients: [hook("a", { tenantId: "acme", projectId: "site" })],
+          },
+        ],
         NOW + 1,
       );
       const all = (await place.store.listDeliveries({ limit: 10 })).data;
@@ -285,7 +290,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
         expiresAtMs: NOW + HOUR,
         revokedAtMs: null,
       });
-      const types = async (): Promise<readonly string[]> => (await queue.unspread(100)).map(({ type }) => type);
+      const types = async (): Promise<readonly string[]> => (await queue.awaitingFanOut(100)).map(({ type }) => type);
       await place.store.change(LOCAL_ACTOR, async (writer) => {
         await writer.createTenant({ id: "default", name: "Default" });
         await writer.createProject({ id: "default", tenantId: "default", name: "Default" });
@@ -315,7 +320,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       await place.store.change(LOCAL_ACTOR, (writer) => writer.createToken(token("BBBBBBBBBBBB")));
       await place.store.change(LOCAL_ACTOR, (writer) => writer.removeToken("BBBBBBBBBBBB"));
       await place.store.change(LOCAL_ACTOR, (writer) => writer.removeToken("AAAAAAAAAAAA"));
-      const told = (await queue.unspread(100)).toSorted((a, b) => a.atMs - b.atMs);
+      const told = (await queue.awaitingFanOut(100)).toSorted((a, b) => a.atMs - b.atMs);
       expect(
         told.map(({ type, data }) => `${type} ${data["token_id"] as string}`).toSorted((a, b) => (a < b ? -1 : 1)),
       ).toEqual([
@@ -335,10 +340,10 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
         await writer.createTenant({ id: "acme", name: "Acme" });
       });
       await queue.append([someEvent()]);
-      await queue.spread(
+      await queue.fanOut(
         [
           {
-            event: (await queue.unspread(1))[0]!,
+            event: (await queue.awaitingFanOut(1))[0]!,
             recipients: [hook("a", { tenantId: "acme" }), hook("b", { tenantId: null })],
           },
         ],

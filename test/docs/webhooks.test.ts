@@ -100,7 +100,7 @@ async function examples(): Promise<ReadonlyMap<string, object>> {
   await store.change(LOCAL_ACTOR, (writer) => writer.changeToken(TOKEN.id, (now) => ({ ...now, expiresAtMs: 2000 })));
   await store.change(LOCAL_ACTOR, (writer) => writer.changeToken(TOKEN.id, (now) => ({ ...now, revokedAtMs: 1 })));
   const queue = openSqliteEvents({ file });
-  told.push(...(await queue.unspread(10)));
+  told.push(...(await queue.awaitingFanOut(10)));
   await queue.close();
   await store.close();
   return new Map(told.map(({ type, data }) => [type, data]));

@@ -15,9 +15,9 @@ describe("places", () => {
     // the place is the first waiter's by now, who leaves without having seen it
     places.giveUp(first);
     await second;
-    expect(places.accepted).toBe(1);
+    expect(places.inUse).toBe(1);
     places.free();
-    expect(places.accepted).toBe(0);
+    expect(places.inUse).toBe(0);
     expect(places.take(1)).toBeUndefined();
   });
 
@@ -29,9 +29,9 @@ describe("places", () => {
     places.giveUp(left);
     places.free();
     await next;
-    expect(places.accepted).toBe(1);
+    expect(places.inUse).toBe(1);
     places.free();
-    expect([places.accepted, places.take(1)]).toEqual([0, undefined]);
+    expect([places.inUse, places.take(1)]).toEqual([0, undefined]);
   });
 
   test("in any order of taking, freeing and leaving, no more are taken than there are, none is lost, and waiters are served in turn", async () => {
@@ -61,7 +61,7 @@ describe("places", () => {
             places.giveUp(left!.promise);
             if (left!.hasPlace) give();
           }
-          expect(places.accepted).toBe(holders + waiters.filter(({ hasPlace }) => hasPlace).length);
+          expect(places.inUse).toBe(holders + waiters.filter(({ hasPlace }) => hasPlace).length);
         }
         // everybody who waits is served in the end, in the order of arrival
         const served: number[] = [];
@@ -73,7 +73,7 @@ describe("places", () => {
         }
         await Promise.resolve();
         expect(served).toEqual(waiters.map((_, index) => index));
-        expect(places.accepted).toBe(0);
+        expect(places.inUse).toBe(0);
       }),
       { numRuns: 2000 },
     );

@@ -2,7 +2,7 @@
 // are cut to size and redacted (promise 11.3). It exists only where the project keeps content.
 import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } from "../../core/chat.ts";
-import type { CallContent, ContentRules, KeptAnswer } from "../../core/content.ts";
+import type { CallContent, ContentRules, AnswerContent } from "../../core/content.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Guard, ProjectPolicies } from "../../core/policy.ts";
 import { workOf } from "../../guards/compile-guard.ts";
@@ -239,7 +239,7 @@ function keptAnswerOf(
   index: number,
   { content, reasoning_content: reasoning, refusal, tool_calls: toolCalls }: JsonObject,
   finishReason: FinishReason | null,
-): KeptAnswer {
+): AnswerContent {
   return {
     index,
     content: textOf(content) || null,

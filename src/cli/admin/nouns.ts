@@ -261,26 +261,26 @@ export function cell(thing: JsonObject, field: string): string {
   let value: Json | undefined = thing;
   for (const name of field.split(".")) value = isObject(value) ? value[name] : undefined;
   if (field === "actor") return actorOf(value);
-  return words(value);
+  return cellOf(value);
 }
 
-function words(value: Json | undefined): string {
+function cellOf(value: Json | undefined): string {
   if (value === undefined || value === null) return "-";
   if (Array.isArray(value))
     return (
       value
-        .map((one: Json) => (isObject(one) && typeof one["model"] === "string" ? one["model"] : words(one)))
+        .map((one: Json) => (isObject(one) && typeof one["model"] === "string" ? one["model"] : cellOf(one)))
         .join(", ") || "-"
     );
   if (isObject(value))
     return (
       Object.entries(value)
-        .map(([name, one]) => `${name}=${words(one)}`)
+        .map(([name, one]) => `${name}=${cellOf(one)}`)
         .join(" ") || "-"
     );
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 function actorOf(value: Json | undefined): string {
-  return isObject(value) ? words(value["user_id"] ?? value["token_id"] ?? "command line") : "-";
+  return isObject(value) ? cellOf(value["user_id"] ?? value["token_id"] ?? "command line") : "-";
 }

@@ -14,7 +14,7 @@ const TIMEOUT_MS = 250_000;
 const MAX_TEXT_CHARACTERS = 100;
 
 export async function list(server: string, flags: ToolFlags, environment: Environment): Promise<void> {
-  const answer = await requested(server, flags, environment, (client, path) =>
+  const answer = await toolAnswer(server, flags, environment, (client, path) =>
     client.send("GET", `${path}/tools`, { timeoutMs: TIMEOUT_MS }),
   );
   if (flags.json === true) return printJson(answer["data"]);
@@ -27,7 +27,7 @@ export async function list(server: string, flags: ToolFlags, environment: Enviro
 
 /** Returns 1 when the server cannot be reached. */
 export async function test(server: string, flags: ToolFlags, environment: Environment): Promise<number> {
-  const answer = await requested(server, flags, environment, (client, path) =>
+  const answer = await toolAnswer(server, flags, environment, (client, path) =>
     client.send("POST", `${path}/test`, { timeoutMs: TIMEOUT_MS }),
   );
   if (flags.json === true) printJson(answer);
@@ -47,7 +47,7 @@ export async function call(
   environment: Environment,
 ): Promise<number> {
   const body = { tool, arguments: await readInput(flags) };
-  const answer = await requested(server, flags, environment, (client, path) =>
+  const answer = await toolAnswer(server, flags, environment, (client, path) =>
     client.send("POST", `${path}/call`, { body, timeoutMs: TIMEOUT_MS }),
   );
   if (flags.json === true) printJson(answer);
@@ -64,7 +64,7 @@ export async function call(
   return answer["ok"] === true && answer["is_error"] !== true ? 0 : 1;
 }
 
-async function requested(
+async function toolAnswer(
   server: string,
   flags: ToolFlags,
   environment: Environment,

@@ -96,7 +96,7 @@ function counts({ steps, unchanged }: ApplyPlan): string {
 }
 
 function report(plan: ApplyPlan, done: number, failure: Error | null, dryRun: boolean): unknown {
-  const reported = ({ path, from, to }: Difference) => ({
+  const masked = ({ path, from, to }: Difference) => ({
     path,
     from: from === undefined ? null : (JSON.parse(quoted(path, from)) as Json),
     to: to === undefined ? null : (JSON.parse(quoted(path, to)) as Json),
@@ -107,7 +107,7 @@ function report(plan: ApplyPlan, done: number, failure: Error | null, dryRun: bo
     tenant,
     project,
     name,
-    differences: action === "change" ? differences.map(reported) : [],
+    differences: action === "change" ? differences.map(masked) : [],
     done: index < done,
   }));
   return {

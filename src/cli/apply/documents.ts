@@ -101,13 +101,13 @@ export function documentsOf(text: string, file: string, variables: Variables): r
     const [error] = document.errors;
     if (error !== undefined) throw new Error(`${file}: ${error.message.split("\n")[0]}`);
     const value = document.toJS({ maxAliasCount: 0 }) as Json;
-    return value === null ? [] : [wantedOf(value, from, variables)];
+    return value === null ? [] : [desiredStateOf(value, from, variables)];
   });
 }
 
-function wantedOf(value: Json, from: string, variables: Variables): DesiredState {
-  const fail = (words: string): never => {
-    throw new Error(`${from}: ${words}`);
+function desiredStateOf(value: Json, from: string, variables: Variables): DesiredState {
+  const fail = (message: string): never => {
+    throw new Error(`${from}: ${message}`);
   };
   if (!isObject(value)) return fail("expected a mapping with kind, name and spec.");
   const { kind: word, tenant, project, name, spec = {}, ...rest } = value;

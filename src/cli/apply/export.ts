@@ -19,7 +19,7 @@ export interface ExportFlags extends GatewayFlags, PlaceFlags {
 
 export async function exportDocuments(flags: ExportFlags, environment: Environment): Promise<void> {
   const client = openAdminClient(flags, environment);
-  const found = await requested(client, flags);
+  const found = await statesOf(client, flags);
   const all = found
     .filter(({ origin, kind, spec }) => origin === "store" && (kind !== "settings" || Object.keys(spec).length > 0))
     .toSorted((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
@@ -29,7 +29,7 @@ export async function exportDocuments(flags: ExportFlags, environment: Environme
   for (const one of documents) printLine(`---\n${stringify(one).trimEnd()}`);
 }
 
-async function requested(
+async function statesOf(
   client: AdminClient,
   { project, tenant = DEFAULT_TENANT, all }: ExportFlags,
 ): Promise<readonly ActualState[]> {
@@ -45,12 +45,12 @@ async function ofTenant(client: AdminClient, tenant: string): Promise<readonly A
   const own = (await readActualState(client, "tenant", { tenant: null, project: null })).filter(
     ({ id }) => id === tenant,
   );
-  const here = await ofPlace(client, KINDS_IN_TENANT, { tenant, project: null });
-  const projects = here.filter(({ kind }) => kind === "project");
-  const inside: ActualState[] = [];
+  const inTenant = await ofPlace(client, KINDS_IN_TENANT, { tenant, project: null });
+  const projects = inTenant.filter(({ kind }) => kind === "project");
+  const inProjects: ActualState[] = [];
   for (const { id } of projects)
-    inside.push(...(await ofPlace(client, KINDS_IN_PROJECT, { tenant: null, project: id })));
-  return [...own, ...here, ...inside];
+    inProjects.push(...(await ofPlace(client, KINDS_IN_PROJECT, { tenant: null, project: id })));
+  return [...own, ...inTenant, ...inProjects];
 }
 
 async function ofPlace(client: AdminClient, kinds: readonly Kind[], place: Place): Promise<readonly ActualState[]> {

@@ -70,9 +70,9 @@ function variableOf({ kind, tenant, project, name }: DesiredState, path: string)
 }
 
 /** Two secrets may have names that differ only in punctuation; the second gets a number. */
-function freeName(name: string, accepted: Set<string>): string {
+function freeName(name: string, used: Set<string>): string {
   let free = name;
-  for (let next = 2; accepted.has(free); next++) free = `${name}_${next}`;
-  accepted.add(free);
+  for (let next = 2; used.has(free); next++) free = `${name}_${next}`;
+  used.add(free);
   return free;
 }

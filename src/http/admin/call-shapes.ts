@@ -68,20 +68,20 @@ export type Filters = z.output<z.ZodObject<typeof filters>> & {
 /** `place` is null for the operator, who sees all tenants. */
 export function scopeOf(
   place: TenantOrProject | null,
-  asked: Filters,
+  sent: Filters,
 ): CallScope & { readonly fromMs?: number; readonly toMs?: number } {
   const given = {
-    tokenId: asked.token_id,
-    userId: asked.user_id,
-    endUser: asked.end_user,
-    route: asked.route,
-    provider: asked.provider,
-    model: asked.model,
-    fromMs: asked.from,
-    toMs: asked.to,
+    tokenId: sent.token_id,
+    userId: sent.user_id,
+    endUser: sent.end_user,
+    route: sent.route,
+    provider: sent.provider,
+    model: sent.model,
+    fromMs: sent.from,
+    toMs: sent.to,
     // The place of the path takes precedence over the query.
-    tenantId: place?.tenantId ?? asked.tenant_id,
-    projectId: place?.projectId ?? asked.project_id,
+    tenantId: place?.tenantId ?? sent.tenant_id,
+    projectId: place?.projectId ?? sent.project_id,
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }

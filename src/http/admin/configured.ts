@@ -138,10 +138,10 @@ const answer = (resource: Resource, status: 200 | 201 = 200): Answer => ({
   etag: etagOf(resource),
 });
 
-function withDerived(answered: Answer, { document }: Resource, { derived: respond }: DocumentRule): Answer {
-  return respond === undefined || answered.body === null
+function withDerived(answered: Answer, { document }: Resource, { derive }: DocumentRule): Answer {
+  return derive === undefined || answered.body === null
     ? answered
-    : { ...answered, body: { ...answered.body, ...respond(document) } };
+    : { ...answered, body: { ...answered.body, ...derive(document) } };
 }
 
 /** Finds a resource by its id, else by its name. */
@@ -567,7 +567,7 @@ function formOf({ schema }: DocumentRule, named: Readonly<Record<string, z.ZodTy
 }
 
 /** The schema of a document in a response: secrets are masked, and values need not satisfy the input checks. */
-function answerOf({ schema, named, derived: respond }: DocumentRule): z.ZodType {
+function answerOf({ schema, named, derive }: DocumentRule): z.ZodType {
   const inner = schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault ? schema.unwrap() : schema;
   const fields =
     inner instanceof z.ZodObject
@@ -582,7 +582,7 @@ function answerOf({ schema, named, derived: respond }: DocumentRule): z.ZodType 
     ...fields,
     ...HEAD_SHAPE,
     ...(named === "singleton" && { read_only_fields: READ_ONLY_FIELDS }),
-    ...(respond !== undefined && { guard_cost: GUARD_COST }),
+    ...(derive !== undefined && { guard_cost: GUARD_COST }),
   });
 }
 

@@ -37,7 +37,7 @@ export interface DocumentRule {
    */
   readonly guardsOperator?: true;
   /** Fields that a response shows beside the document: `guard_cost`. */
-  readonly derived?: (document: JsonObject) => JsonObject;
+  readonly derive?: (document: JsonObject) => JsonObject;
   /** Fills in values that the gateway makes when they are absent; `shown` appears in this response only. */
   completed?(
     document: JsonObject,

@@ -30,7 +30,7 @@ export function documentRules(
     limits: { schema: limitSchema, named: "id", problems: tokenProblems },
     budgets: budgetRule(dependencies),
     prices: formAlone(priceSchema, "name"),
-    policies: { ...formAlone(policySchema, "id"), derived: costOfGuard },
+    policies: { ...formAlone(policySchema, "id"), derive: costOfGuard },
     tool_servers: { ...formAlone(toolServerSchema, "name"), addresses: ["url", "oauth.token_url"] },
     webhooks: WEBHOOK_RULE,
     settings: settingsRule(),

@@ -146,49 +146,49 @@ const removed = z
   .strictObject({ removed: z.int().meta({ description: "The number of calls whose content was deleted." }) })
   .meta({ id: "RemovedContent" });
 
-function filterOf(asked: Asked, place: Parameters<typeof scopeOf>[0]): LogFilter {
+function filterOf(query: Asked, place: Parameters<typeof scopeOf>[0]): LogFilter {
   const tags = [
-    ...(asked.client_request_id === undefined ? [] : [tagOf("request", asked.client_request_id)]),
-    ...(asked.otel_trace_id === undefined ? [] : [tagOf("otel", asked.otel_trace_id)]),
+    ...(query.client_request_id === undefined ? [] : [tagOf("request", query.client_request_id)]),
+    ...(query.otel_trace_id === undefined ? [] : [tagOf("otel", query.otel_trace_id)]),
     // The last pairs are usually the most selective.
-    ...(asked.metadata ?? []).toReversed().map((pair) => tagOf("meta", pair)),
-    ...(asked.tool === undefined ? [] : [tagOf("tool", asked.tool)]),
-    ...(asked.policy === undefined ? [] : [tagOf("policy", asked.policy)]),
-    ...(asked.limit_id === undefined ? [] : [tagOf("limit", asked.limit_id)]),
+    ...(query.metadata ?? []).toReversed().map((pair) => tagOf("meta", pair)),
+    ...(query.tool === undefined ? [] : [tagOf("tool", query.tool)]),
+    ...(query.policy === undefined ? [] : [tagOf("policy", query.policy)]),
+    ...(query.limit_id === undefined ? [] : [tagOf("limit", query.limit_id)]),
   ];
   const given = {
-    traceId: asked.trace_id,
-    endedFromMs: asked.ended_from,
-    modelAsked: asked.model_asked,
-    status: asked.status,
-    statusClass: asked.status_class,
-    outcome: asked.outcome,
-    code: asked.code,
-    finishReason: asked.finish_reason,
-    stream: asked.stream,
-    cancelled: asked.cancelled,
-    explained: asked.explained,
-    settled: asked.settled,
+    traceId: query.trace_id,
+    endedFromMs: query.ended_from,
+    modelAsked: query.model_asked,
+    status: query.status,
+    statusClass: query.status_class,
+    outcome: query.outcome,
+    code: query.code,
+    finishReason: query.finish_reason,
+    stream: query.stream,
+    cancelled: query.cancelled,
+    explained: query.explained,
+    settled: query.settled,
     ...(tags.length > 0 && { tags }),
     atLeast: known({
-      totalMs: asked.min_ms,
-      firstContentMs: asked.min_first_content_ms,
-      attempts: asked.min_attempts,
-      tokens: asked.min_tokens,
-      promptTokens: asked.min_prompt_tokens,
-      completionTokens: asked.min_completion_tokens,
-      costNanoUsd: asked.min_cost_usd,
+      totalMs: query.min_ms,
+      firstContentMs: query.min_first_content_ms,
+      attempts: query.min_attempts,
+      tokens: query.min_tokens,
+      promptTokens: query.min_prompt_tokens,
+      completionTokens: query.min_completion_tokens,
+      costNanoUsd: query.min_cost_usd,
     }),
     atMost: known({
-      totalMs: asked.max_ms,
-      firstContentMs: asked.max_first_content_ms,
-      tokens: asked.max_tokens,
-      promptTokens: asked.max_prompt_tokens,
-      completionTokens: asked.max_completion_tokens,
-      costNanoUsd: asked.max_cost_usd,
+      totalMs: query.max_ms,
+      firstContentMs: query.max_first_content_ms,
+      tokens: query.max_tokens,
+      promptTokens: query.max_prompt_tokens,
+      completionTokens: query.max_completion_tokens,
+      costNanoUsd: query.max_cost_usd,
     }),
   };
-  return { order: asked.order, ...scopeOf(place, asked), ...known(given) };
+  return { order: query.order, ...scopeOf(place, query), ...known(given) };
 }
 
 function known<T extends object>(given: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
@@ -218,12 +218,12 @@ function placeOperations(
           body: {},
           text: await exportedCalls(asked.format, pageOf(asked), (one) => calls.searchCalls(one, filter)),
         };
-      const { data, nextCursor, lookedToMs } = await calls.searchCalls(pageOf(asked), filter);
+      const { data, nextCursor, searchedToMs } = await calls.searchCalls(pageOf(asked), filter);
       return {
         body: {
           data: data.map(shownCall),
           next_cursor: nextCursor,
-          looked_to: lookedToMs === null ? null : iso(lookedToMs),
+          looked_to: searchedToMs === null ? null : iso(searchedToMs),
         },
       };
     },

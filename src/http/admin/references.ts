@@ -179,20 +179,20 @@ export async function requireUnreferenced(
   if (kind !== "route" && kind !== "provider") return;
   const before = await readNaming(reader, tenantId);
   const without = (all: readonly Resource[]): readonly Resource[] => all.filter((one) => one.id !== id);
-  const left = newlyDangling(dependencies, before, {
+  const dangling = newlyDangling(dependencies, before, {
     ...before,
     routes: without(before.routes),
     providers: without(before.providers),
   });
-  if (left.length === 0) return;
-  const who = [...new Set(left.map((one) => titleOf(one, tenantId)))];
+  if (dangling.length === 0) return;
+  const who = [...new Set(dangling.map((one) => titleOf(one, tenantId)))];
   const more = who.length > 3 ? ` and ${who.length - 3} more` : "";
   throw new GatewayError(
     "conflict",
     `The ${kind} ${name ?? id} is in use by ${who.slice(0, 3).join(", ")}${more}: change or remove that first.`,
     {
       metadata: {
-        referred_by: left.slice(0, MAX_LISTED).map((one) => ({
+        referred_by: dangling.slice(0, MAX_LISTED).map((one) => ({
           kind: one.kind,
           name: one.name,
           tenant_id: tenantId,

@@ -27,11 +27,11 @@ const MAX_REMEMBERED = 1000;
 const MAX_ROWS = 30;
 
 export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | "clock">): RefusalNotes {
-  const toldAtMs = new BoundedCache<string, number>(MAX_REMEMBERED);
+  const reportedAtMs = new BoundedCache<string, number>(MAX_REMEMBERED);
   const isNews = (key: string): boolean => {
     const nowMs = clock.monotonic();
-    if (nowMs - (toldAtMs.get(key) ?? -QUIET_MS) < QUIET_MS) return false;
-    toldAtMs.set(key, nowMs);
+    if (nowMs - (reportedAtMs.get(key) ?? -QUIET_MS) < QUIET_MS) return false;
+    reportedAtMs.set(key, nowMs);
     return true;
   };
   const rows = new BoundedCache<string, { readonly sinceMs: number; count: number }>(MAX_REMEMBERED);

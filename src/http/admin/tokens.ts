@@ -199,7 +199,7 @@ async function issued(
   status: 200 | 201,
   make: () => Promise<IssuedToken>,
 ): Promise<Answer> {
-  const { id, text } = await asked("expires_in_days", make);
+  const { id, text } = await withLifetime("expires_in_days", make);
   const kept = await writer.findToken(id);
   if (kept === null) throw nothingThere(`access token ${id}`);
   const repeated = { ...shownToken(kept, call.nowMs), token: null };
@@ -239,7 +239,7 @@ async function requireWithin(call: AdminCall<unknown, unknown>, store: Reader, r
 }
 
 /** Once the form of a request is valid, only the lifetime of the token can be wrong. */
-async function asked<T>(param: string, rule: () => Promise<T>): Promise<T> {
+async function withLifetime<T>(param: string, rule: () => Promise<T>): Promise<T> {
   try {
     return await rule();
   } catch (thrown) {

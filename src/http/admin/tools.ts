@@ -97,7 +97,7 @@ function serverOf(call: Call): ToolServer {
   return server;
 }
 
-function toldFault(thrown: unknown, { caller }: Call): JsonObject {
+function faultShape(thrown: unknown, { caller }: Call): JsonObject {
   if (!(thrown instanceof GatewayError)) throw thrown;
   return { code: thrown.code, message: thrown.message, detail: caller.isOperator ? thrown.detail : null };
 }
@@ -131,7 +131,7 @@ async function tested(call: Call, servers: ToolServers): Promise<JsonObject> {
       error: null,
     };
   } catch (thrown) {
-    return { ok: false, ...NOTHING_KNOWN, error: toldFault(thrown, call) };
+    return { ok: false, ...NOTHING_KNOWN, error: faultShape(thrown, call) };
   }
 }
 
@@ -163,7 +163,7 @@ async function called(
       error: null,
     };
   } catch (thrown) {
-    return { ok: false, ...nothing, duration_ms: rounded(monotonic() - beganMs), error: toldFault(thrown, call) };
+    return { ok: false, ...nothing, duration_ms: rounded(monotonic() - beganMs), error: faultShape(thrown, call) };
   }
 }
 

@@ -76,7 +76,7 @@ const dimensions = z
     z
       .array(z.enum(USAGE_DIMENSIONS))
       .max(USAGE_DIMENSIONS.length)
-      .refine((scopeText) => new Set(scopeText).size === scopeText.length, "expected each word once"),
+      .refine((names) => new Set(names).size === names.length, "expected each word once"),
   )
   .meta({ description: `Dimensions to group by, separated by commas: ${USAGE_DIMENSIONS.join(", ")}.` });
 const usageQuery = z.strictObject({
@@ -104,10 +104,10 @@ const callsQuery = z.strictObject({
 /**
  * Sums are stored by the hour, and those of end users by the day. Throws `invalid_request`, which names the parameter.
  */
-function requireWhole(by: readonly UsageDimension[], requested: Filters): void {
-  const isOfUsers = requested.end_user !== undefined || by.includes("end_user");
+function requireWhole(by: readonly UsageDimension[], sent: Filters): void {
+  const isOfUsers = sent.end_user !== undefined || by.includes("end_user");
   for (const name of ["from", "to"] as const)
-    if ((requested[name] ?? 0) % (isOfUsers ? DAY_MS : HOUR_MS) !== 0)
+    if ((sent[name] ?? 0) % (isOfUsers ? DAY_MS : HOUR_MS) !== 0)
       throw new GatewayError(
         "invalid_request",
         `${name} has to be ${isOfUsers ? "a full day for sums of end users" : "a full hour"}, in UTC.`,

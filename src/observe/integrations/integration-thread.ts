@@ -38,7 +38,7 @@ const MAX_CALLS = 20_000;
 const BLOCK_UNITS = 256 * 1024;
 const BLOCK_CALLS = 256;
 const BLOCK_WAIT_MS = 50;
-const LOOK_MS = 500;
+const CHECK_MS = 500;
 /** Time until the first heartbeat, because the thread loads its modules first. */
 const START_MS = 30_000;
 const FIRST_WAIT_MS = 500;
@@ -60,10 +60,10 @@ export class IntegrationThread {
   #handedUnits = 0;
   #handedCalls = 0;
   #blockTimer: ReturnType<typeof setTimeout> | null = null;
-  readonly #lookTimer: ReturnType<typeof setInterval>;
+  readonly #checkTimer: ReturnType<typeof setInterval>;
   #restartTimer: ReturnType<typeof setTimeout> | null = null;
   #beats = 0;
-  #silentLooks = 0;
+  #silentChecks = 0;
   #restarts = 0;
   #restartsInRow = 0;
   #isEnding = false;
@@ -77,8 +77,8 @@ export class IntegrationThread {
     this.#seen = options.integrations.map(zeros);
     this.#handed = options.integrations.map(() => 0);
     this.#begin();
-    this.#lookTimer = setInterval(() => this.#look(), LOOK_MS);
-    this.#lookTimer.unref();
+    this.#checkTimer = setInterval(() => this.#checkHealth(), CHECK_MS);
+    this.#checkTimer.unref();
   }
 
   get restarts(): number {
@@ -115,13 +115,13 @@ export class IntegrationThread {
   async end(withinMs: number): Promise<void> {
     this.#hand();
     this.#isEnding = true;
-    clearInterval(this.#lookTimer);
+    clearInterval(this.#checkTimer);
     if (this.#restartTimer !== null) clearTimeout(this.#restartTimer);
     const worker = this.#worker;
     if (worker !== null) {
       const ended = new Promise<void>((resolve) => (this.#ended = resolve));
       worker.postMessage({ endWithinMs: withinMs } satisfies EndRequest, []);
-      await within(ended, withinMs + LOOK_MS);
+      await within(ended, withinMs + CHECK_MS);
       this.#worker = null;
       await worker.terminate();
     }
@@ -158,7 +158,7 @@ export class IntegrationThread {
   #begin(): void {
     this.#replaceFigures();
     this.#beats = 0;
-    this.#silentLooks = 0;
+    this.#silentChecks = 0;
     const worker = this.#options.begin({ integrations: this.#options.integrations, figures: this.#figures.buffer });
     this.#worker = worker;
     worker.unref();
@@ -214,18 +214,18 @@ export class IntegrationThread {
     });
   }
 
-  #look(): void {
+  #checkHealth(): void {
     this.#collect();
     const worker = this.#worker;
     if (worker === null) return;
     const { hangMs, maxHeapBytes } = this.#options;
     const beats = this.#figures.shared("beats");
-    this.#silentLooks = beats === this.#beats ? this.#silentLooks + 1 : 0;
+    this.#silentChecks = beats === this.#beats ? this.#silentChecks + 1 : 0;
     if (beats > STEADY_BEATS) this.#restartsInRow = 0;
     this.#beats = beats;
     // Ticks are counted and not time, because both threads pause when the whole process is stopped.
-    if (this.#silentLooks * LOOK_MS >= (beats === 0 ? START_MS : hangMs))
-      this.#lost(worker, `no sign of life for ${(this.#silentLooks * LOOK_MS) / 1000} s`);
+    if (this.#silentChecks * CHECK_MS >= (beats === 0 ? START_MS : hangMs))
+      this.#lost(worker, `no sign of life for ${(this.#silentChecks * CHECK_MS) / 1000} s`);
     else if (maxHeapBytes !== null && this.#figures.shared("heapMib") * MIB > maxHeapBytes)
       this.#lost(worker, `its heap has grown to ${this.#figures.shared("heapMib")} MiB`);
   }

@@ -127,7 +127,7 @@ function openQueues(
       take(handed) {
         const line = parsed.of(handed, integrations.length);
         counting?.count(line);
-        queue.add({ units: line.units, value: () => line.accepted(settings.content) });
+        queue.add({ units: line.units, value: () => line.take(settings.content) });
       },
       async end(ms) {
         await Promise.all([queue.end(ms), counting?.end(ms)]);

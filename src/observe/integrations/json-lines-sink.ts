@@ -115,10 +115,10 @@ class LineFile implements Sink {
 
   async #asideName(): Promise<string> {
     const stamp = new Date(this.#clock.now()).toISOString().replaceAll(":", "-");
-    const taken = new Set(await readdir(dirname(this.#path)));
+    const existing = new Set(await readdir(dirname(this.#path)));
     for (let count = 0; ; count++) {
       const name = `${basename(this.#path)}.${stamp}${count === 0 ? "" : `-${count}`}`;
-      if (!taken.has(name) && !taken.has(`${name}.gz`)) return join(dirname(this.#path), name);
+      if (!existing.has(name) && !existing.has(`${name}.gz`)) return join(dirname(this.#path), name);
     }
   }
 

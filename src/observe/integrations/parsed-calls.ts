@@ -9,7 +9,7 @@ export interface ParsedLine {
   /** Returns the call for immediate use. */
   call(): RecordedCall;
   /** Returns the call for one of the sinks that get it; a sink may ask again. */
-  accepted(withContent: boolean): RecordedCall;
+  take(withContent: boolean): RecordedCall;
 }
 
 const MOST_PARSED = 2048;
@@ -41,14 +41,14 @@ class Line implements ParsedLine {
     return parsed;
   }
 
-  accepted(withContent: boolean): RecordedCall {
+  take(withContent: boolean): RecordedCall {
     const call = this.call();
     // All sinks get the same object, because results derived from it are cached by it.
-    const accepted =
+    const own =
       withContent || call.content === null ? call : (this.#withoutContent ??= { record: call.record, content: null });
     this.#waiting -= 1;
     if (this.#waiting <= 0) this.#kept.drop(this);
-    return accepted;
+    return own;
   }
 
   forget(): void {

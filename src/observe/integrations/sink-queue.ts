@@ -79,7 +79,7 @@ export class SinkQueue<T> {
     this.#items.push(item);
     this.#units += item.units;
     if (this.#isOverfull()) this.#shedOldest();
-    else this.#tellQueued();
+    else this.#reportQueued();
     const { batchCalls } = this.#options.delivery;
     if (this.#length === 1 || this.#length === batchCalls) this.#wake?.();
   }
@@ -106,7 +106,7 @@ export class SinkQueue<T> {
     return this.#items.length - this.#head;
   }
 
-  #tellQueued(): void {
+  #reportQueued(): void {
     this.#options.watch.queued(this.#length + this.#held);
   }
 
@@ -115,7 +115,7 @@ export class SinkQueue<T> {
    * never finds a call both queued and settled.
    */
   #shed(reason: Shed, calls: number): void {
-    this.#tellQueued();
+    this.#reportQueued();
     if (calls > 0) this.#options.watch.shed(reason, calls);
   }
 
@@ -174,7 +174,7 @@ export class SinkQueue<T> {
       const batch = this.#take(batchCalls);
       this.#held = batch.length;
       this.#firstWaitingMs = this.#options.clock.monotonic();
-      this.#tellQueued();
+      this.#reportQueued();
       await this.#deliver(batch);
     }
   }

@@ -6,7 +6,7 @@ import type { IntegrationStatus } from "../integrations/integrations.ts";
 const labelNames = ["integration", "type"] as const;
 type Labels = Record<(typeof labelNames)[number], string>;
 
-/** `standings` is empty when there is no integration. */
+/** `statuses` is empty when there is no integration. */
 export function integrationGauges(registry: Registry, statuses: () => readonly IntegrationStatus[]): void {
   const registers = [registry];
   const each = (set: (labels: Labels, status: IntegrationStatus) => void): void => {

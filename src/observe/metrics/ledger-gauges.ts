@@ -2,7 +2,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { LedgerStatus } from "../../store/open-ledger.ts";
 
-/** `standing` returns null while there is no ledger. */
+/** `status` returns null while there is no ledger. */
 export function ledgerGauges(registry: Registry, status: () => LedgerStatus | null): void {
   const registers = [registry];
   const gauge = (name: string, help: string, of: (status: LedgerStatus) => number): void => {

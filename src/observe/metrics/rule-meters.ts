@@ -50,9 +50,9 @@ export function openRuleMeters(registry: Registry, budgets: () => Promise<readon
     labelNames: ["budget", "name"],
     registers,
     async collect() {
-      const standings = await budgets();
+      const statuses = await budgets();
       this.reset();
-      for (const { budget, name, used } of standings.slice(0, MOST.rule))
+      for (const { budget, name, used } of statuses.slice(0, MOST.rule))
         this.set({ budget: nameOf(budget), name }, used);
     },
   });

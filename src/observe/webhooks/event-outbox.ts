@@ -63,8 +63,8 @@ export function openEventOutbox({
     try {
       await queue.append(batch);
       const written = new Set(batch);
-      const left = held.filter((event) => !written.has(event));
-      held.splice(0, held.length, ...left);
+      const unwritten = held.filter((event) => !written.has(event));
+      held.splice(0, held.length, ...unwritten);
       if (waitMs > 0) onState("back", null);
       waitMs = 0;
       onWritten();

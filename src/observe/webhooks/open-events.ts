@@ -29,7 +29,7 @@ export interface OpenEvents extends Events {
 
 export interface EventsOptions {
   readonly queue: EventQueue;
-  readonly store: Pick<Store, "change" | "forgetUnheardEvents">;
+  readonly store: Pick<Store, "change" | "removeUnaddressedEvents">;
   readonly clock: Clock;
   readonly upstream: UpstreamClient;
   readonly snapshot: () => Snapshot;
@@ -61,7 +61,7 @@ export function openEvents(options: EventsOptions): OpenEvents {
     webhooks,
     random,
     figures,
-    forgetUnheard: (beforeMs) => store.forgetUnheardEvents(beforeMs),
+    removeUnaddressed: (beforeMs) => store.removeUnaddressedEvents(beforeMs),
     send: webhookSender({ upstream, clock, allowPrivateAddresses: () => snapshot().allowPrivateAddresses }),
     onGone: gone.add,
     onDead: ({ id, name, tenantId }, { id: delivery, event, attempts }, why) =>

@@ -22,7 +22,7 @@ export interface RepeatedWorkOptions {
   readonly onState: (state: "away" | "back", error: unknown) => void;
 }
 
-/** No turn begins before the first `nudge`. */
+/** No turn begins before the first `wake`. */
 export function openRepeatedWork({ turn, restMs, awayMs, longestAwayMs, onState }: RepeatedWorkOptions): RepeatedWork {
   let timer: ReturnType<typeof setTimeout> | null = null;
   let turning: Promise<void> | null = null;

@@ -31,7 +31,7 @@ export interface DispatcherOptions {
    * Called while there are no webhooks: removes earlier events, and returns whether deliveries to former webhooks are
    * pending.
    */
-  readonly forgetUnheard: (beforeMs: number) => Promise<boolean>;
+  readonly removeUnaddressed: (beforeMs: number) => Promise<boolean>;
   readonly send: WebhookSender;
   /** Returns a number from 0 to below 1. */
   readonly random: () => number;
@@ -51,42 +51,42 @@ const POLL_MS = 1000;
 const IDLE_POLL_MS = 60_000;
 const LONGEST_POLL_MS = 30_000;
 /** Events that are turned into deliveries in one step, and the number of deliveries after which the step ends. */
-const FAN_OUT_AT_ONCE = 100;
+const EVENTS_AT_ONCE = 100;
 const DELIVERIES_AT_ONCE = 1000;
 /** Added to the webhook's own timeout, for the work before and after the request. */
 const LEASE_MARGIN_MS = 10_000;
 /** How long another gateway may know a webhook that is not known here yet. */
 const UNKNOWN_MS = 60_000;
-const STANDING_EVERY_MS = 10_000;
+const STATUS_EVERY_MS = 10_000;
 
 const GONE = "given up: the receiver answered 410 Gone";
-const NOBODY = "given up: the webhook was deleted or disabled";
+const NO_RECIPIENT = "given up: the webhook was deleted or disabled";
 
 export function openDispatcher(options: DispatcherOptions): Dispatcher {
   const { queue, clock, webhooks, figures, onState, pollMs = POLL_MS } = options;
   const slots = webhookSlots();
   const deliveries = new Set<Promise<void>>();
   let isClosed = false;
-  let stoodAtMs = Number.NEGATIVE_INFINITY;
+  let checkedAtMs = Number.NEGATIVE_INFINITY;
   /** The last time at which there was no webhook: a webhook gets no events from before it existed. */
-  let nobodyAtMs = Number.NEGATIVE_INFINITY;
+  let unusedAtMs = Number.NEGATIVE_INFINITY;
   let isInUse = false;
 
   /** Without any webhook, the queue is not even opened. */
   const turn = async (): Promise<boolean> => {
     let isMore = false;
     if (webhooks().size === 0) {
-      nobodyAtMs = clock.now();
-      isInUse = (await options.forgetUnheard(nobodyAtMs - UNKNOWN_MS)) || isInUse;
+      unusedAtMs = clock.now();
+      isInUse = (await options.removeUnaddressed(unusedAtMs - UNKNOWN_MS)) || isInUse;
       if (!isInUse) return false;
     } else {
       isInUse = true;
-      isMore = await spreadSome(options, nobodyAtMs);
+      isMore = await fanOutSome(options, unusedAtMs);
     }
     for (const { webhookId, sinceMs } of slots.inTurn(await queue.due(clock.now()))) await begin(webhookId, sinceMs);
-    if (clock.monotonic() - stoodAtMs >= STANDING_EVERY_MS) {
+    if (clock.monotonic() - checkedAtMs >= STATUS_EVERY_MS) {
       await check(options);
-      stoodAtMs = clock.monotonic();
+      checkedAtMs = clock.monotonic();
       slots.forget((id) => webhooks().find(id) !== null);
     }
     return isMore;
@@ -102,7 +102,7 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
     const webhook = webhooks().find(webhookId);
     const nowMs = clock.now();
     if (webhook?.isEnabled !== true) {
-      if (nowMs - sinceMs >= UNKNOWN_MS) figures.dead += await queue.abandon(webhookId, NOBODY, nowMs);
+      if (nowMs - sinceMs >= UNKNOWN_MS) figures.dead += await queue.abandon(webhookId, NO_RECIPIENT, nowMs);
       return;
     }
     const free = slots.free(webhook);
@@ -142,19 +142,19 @@ async function check({ queue, clock, figures }: DispatcherOptions): Promise<void
  * Creates deliveries for the recipients of waiting events. Returns whether there may be more: it ends after a bounded
  * number, so that due deliveries do not wait for all of many events.
  */
-async function spreadSome({ queue, clock, webhooks, figures }: DispatcherOptions, afterMs: number): Promise<boolean> {
-  const events = await queue.unspread(FAN_OUT_AT_ONCE);
+async function fanOutSome({ queue, clock, webhooks, figures }: DispatcherOptions, afterMs: number): Promise<boolean> {
+  const events = await queue.awaitingFanOut(EVENTS_AT_ONCE);
   const known = webhooks();
-  const spreads: AddressedEvent[] = [];
+  const addressed: AddressedEvent[] = [];
   let deliveries = 0;
   for (const event of events) {
     if (deliveries >= DELIVERIES_AT_ONCE) break;
     const recipients = event.atMs <= afterMs ? [] : known.recipients(event).map(recipientOf);
-    spreads.push({ event, recipients });
+    addressed.push({ event, recipients });
     deliveries += recipients.length;
   }
-  if (spreads.length > 0) figures.shedDeliveries += (await queue.spread(spreads, clock.now())).shed;
-  return spreads.length < events.length || events.length === FAN_OUT_AT_ONCE;
+  if (addressed.length > 0) figures.shedDeliveries += (await queue.fanOut(addressed, clock.now())).shed;
+  return addressed.length < events.length || events.length === EVENTS_AT_ONCE;
 }
 
 export function recipientOf({ id, name, tenantId, projectId }: Webhook): Recipient {

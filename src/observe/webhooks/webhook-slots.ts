@@ -55,9 +55,9 @@ export function webhookSlots(): WebhookSlots {
         receiver.inFlight -= 1;
         receiver.isFailing = !isTaken;
         all -= 1;
-        const left = tenants.get(tenantId)! - 1;
-        if (left === 0) tenants.delete(tenantId);
-        else tenants.set(tenantId, left);
+        const remaining = tenants.get(tenantId)! - 1;
+        if (remaining === 0) tenants.delete(tenantId);
+        else tenants.set(tenantId, remaining);
       };
     },
     inTurn: (due) =>

@@ -36,13 +36,13 @@ test("what all sinks have is not kept parsed, and what is without content is the
   const parsed = new ParsedCalls();
   const content = { messages: [{ role: "user" as const, content: "said" }], tools: [], answers: [] };
   const line = parsed.of(readLine(lineOf("end", 7, JSON.stringify(recordOf()), JSON.stringify(content))), 5);
-  const [withContent, without, again] = [line.accepted(true), line.accepted(false), line.accepted(false)];
+  const [withContent, without, again] = [line.take(true), line.take(false), line.take(false)];
   expect([withContent.content, without.content]).toEqual([content, null]);
   expect([again, without.record]).toEqual([without, withContent.record]);
   expect(again).toBe(without);
   // the last of the three has asked
   expect(line.call()).not.toBe(withContent);
-  expect(line.accepted(true)).toEqual(withContent);
+  expect(line.take(true)).toEqual(withContent);
 });
 test("[d11.1] of a line the client's metadata keeps numbers that no double holds, for receivers of spans as text", () => {
   const metadata = parseJson(

@@ -83,7 +83,7 @@ describe("deliveries to webhooks", () => {
       queue,
       clock,
       webhooks: () => webhooks,
-      forgetUnheard: (beforeMs) => store.forgetUnheardEvents(beforeMs),
+      removeUnaddressed: (beforeMs) => store.removeUnaddressedEvents(beforeMs),
       send: webhookSender({ upstream: createSocketUpstream(), clock, allowPrivateAddresses: () => allowPrivate }),
       random: () => 0.5,
       figures,
@@ -315,21 +315,21 @@ describe("deliveries to webhooks", () => {
       someEvent({ atMs: nowMs - 1000 }),
     ];
     await queue.append([waiting]);
-    await queue.spread([{ event: waiting, recipients: [recipient] }], nowMs - 120_000);
+    await queue.fanOut([{ event: waiting, recipients: [recipient] }], nowMs - 120_000);
     await queue.append([unheard, fresh]);
-    expect(await store.forgetUnheardEvents(nowMs - 60_000)).toBe(true);
-    expect((await queue.unspread(10)).map(({ id }) => id)).toEqual([fresh.id]);
+    expect(await store.removeUnaddressedEvents(nowMs - 60_000)).toBe(true);
+    expect((await queue.awaitingFanOut(10)).map(({ id }) => id)).toEqual([fresh.id]);
     begin([]);
     await until("given up", async () => (await all())[0]!.state === "dead");
     expect(dispatcher!.isInUse()).toBe(true);
-    expect(await store.forgetUnheardEvents(nowMs - 60_000)).toBe(false);
+    expect(await store.removeUnaddressedEvents(nowMs - 60_000)).toBe(false);
   });
 
   test("[d11.4] a gateway that never had webhooks leaves the queue alone, and tells a new one nothing of what happened before", async () => {
     begin([]);
     await queue.append([someEvent({ atMs: nowMs - 61_000 })]);
     dispatcher!.wake();
-    await until("forgotten", async () => (await queue.unspread(10)).length === 0);
+    await until("forgotten", async () => (await queue.awaitingFanOut(10)).length === 0);
     expect(dispatcher!.isInUse()).toBe(false);
     await dispatcher!.close(1000);
     begin([configured("a")]);

@@ -34,12 +34,12 @@ export async function exportTo(
     "user-agent": `dragoman/${VERSION}`,
     ...(gzip && { "content-encoding": "gzip" }),
   };
-  const taken = await post(
+  const response = await post(
     { url, headers: { ...headers, ...own }, body, isRetryable: (status) => RETRYABLE.has(status) },
     signal,
     clock,
   );
-  return readPartialSuccess(taken.body);
+  return readPartialSuccess(response.body);
 }
 
 const MAX_MESSAGE = 500;

@@ -1,7 +1,7 @@
 // The attributes of OpenInference, in addition to those of OpenTelemetry, for receivers that read them.
 // https://arize-ai.github.io/openinference/spec/semantic_conventions.html
 import type { Message, ToolCall, Usage } from "../../../core/chat.ts";
-import type { CallContent, KeptAnswer } from "../../../core/content.ts";
+import type { CallContent, AnswerContent } from "../../../core/content.ts";
 import type { CallRecord } from "../../../core/record.ts";
 import { type AttributeValue, type Attributes, cut, merged } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";
@@ -56,7 +56,7 @@ function contentAttributes({ messages, answers }: CallContent): Attributes {
   return attributes;
 }
 
-function messageOf({ content, toolCalls }: KeptAnswer): Message {
+function messageOf({ content, toolCalls }: AnswerContent): Message {
   return { role: "assistant", content, ...(toolCalls.length > 0 && { tool_calls: toolCalls }) };
 }
 

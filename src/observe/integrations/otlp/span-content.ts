@@ -2,7 +2,7 @@
 // the tenant keeps content and the integration asks for it.
 // https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-input-messages.json
 import type { Message, ToolCall } from "../../../core/chat.ts";
-import type { CallContent, KeptAnswer } from "../../../core/content.ts";
+import type { CallContent, AnswerContent } from "../../../core/content.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { Attributes } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";
@@ -36,7 +36,7 @@ export function inputMessage(message: Message): JsonObject {
   return { role: role === "function" ? "tool" : role, parts, ...(name !== undefined && { name }) };
 }
 
-export function outputMessage({ content, reasoning, refusal, toolCalls, finishReason }: KeptAnswer): JsonObject {
+export function outputMessage({ content, reasoning, refusal, toolCalls, finishReason }: AnswerContent): JsonObject {
   return {
     role: "assistant",
     parts: [
