@@ -97,5 +97,7 @@ export const defaultOnly = (value: number, note = `only the default, ${value}`):
   note,
   neutral: (given) => given === value,
 });
+export const native = (note: string): Capability => ({ ...NATIVE, note });
+export const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 export const mapped = (note: string): Capability => ({ support: "mapped", note });
 export const emulated = (note: string): Capability => ({ support: "emulated", note });

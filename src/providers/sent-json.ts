@@ -23,7 +23,11 @@ export function parseSentJson(text: string, sent: keyof typeof SENT): Json {
 
 /** Throws MalformedAnswer. */
 export function parseSentObject(text: string, sent: keyof typeof SENT): JsonObject {
-  const value = parseSentJson(text, sent);
+  return requireSentObject(parseSentJson(text, sent), sent);
+}
+
+/** Throws MalformedAnswer. */
+export function requireSentObject(value: Json, sent: keyof typeof SENT): JsonObject {
   if (!isObject(value)) throw new MalformedAnswer(`${SENT[sent]} is JSON, but not an object.`);
   return value;
 }

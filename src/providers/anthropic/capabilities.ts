@@ -1,8 +1,6 @@
 // What the Messages API accepts of the common parameters, by generation of the model.
 // https://platform.claude.com/docs/en/api/messages
 import {
-  NATIVE,
-  UNSUPPORTED,
   defaultOnly,
   emulated,
   mapped,
@@ -10,15 +8,15 @@ import {
   type CapabilityCells,
   type CapabilityException,
   type CapabilityTable,
+  native,
+  unsupported,
 } from "../../core/capability.ts";
 import { acceptedEfforts } from "../claude/reasoning-effort.ts";
 import { TOP_P_DEFAULT_ONLY } from "../claude/capabilities.ts";
 import { GENERATIONS, UNKNOWN_MODEL, type ModelFacts } from "../claude/models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
-
-const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
-const native = (note: string): Capability => ({ ...NATIVE, note });
+import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
 
 /** The cells that differ between generations. Each generation names all of them. */
 function generationCells(facts: ModelFacts) {
@@ -95,12 +93,7 @@ const COMMON_CELLS = {
   prompt_cache_key: unsupported("use cache_control on parts, messages, tools or the request"),
   web_search_options: mapped("the tool web_search_20250305; search_context_size must be medium"),
   deployment_id: unsupported("Azure only"),
-  initial_prompt_value: unsupported("only for raw prompt endpoints"),
-  roles: unsupported("only for raw prompt endpoints"),
-  final_prompt_value: unsupported("only for raw prompt endpoints"),
-  bos_token: unsupported("only for raw prompt endpoints"),
-  eos_token: unsupported("only for raw prompt endpoints"),
-  hf_model_name: unsupported("only for raw prompt endpoints"),
+  ...NOT_IN_MESSAGES,
   text: native("empty parts are not sent"),
   image_url: mapped("a URL is sent as source url, a data URI as source base64; detail has no equivalent"),
   input_audio: unsupported("no audio input"),

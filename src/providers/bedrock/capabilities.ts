@@ -2,13 +2,13 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html,
 // .../userguide/conversation-inference-supported-models-features.html
 import {
-  UNSUPPORTED,
   defaultOnly,
   emulated,
   mapped,
   type Capability,
   type CapabilityException,
   type CapabilityTable,
+  unsupported,
 } from "../../core/capability.ts";
 import { TOP_P_DEFAULT_ONLY } from "../claude/capabilities.ts";
 import type { ModelFacts as ClaudeFacts } from "../claude/models.ts";
@@ -16,8 +16,8 @@ import { acceptedEfforts } from "../claude/reasoning-effort.ts";
 import { FAMILIES, UNKNOWN_FAMILY, type FamilyFacts } from "./models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
+import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
 
-const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 const here = (takes: boolean, cell: Capability, note: string): Capability => (takes ? cell : unsupported(note));
 
 /** The cells that differ between families. Each family names all of them. */
@@ -162,12 +162,7 @@ export const capabilities: CapabilityTable = {
     prompt_cache_key: unsupported("use cache_control on parts, messages and tools, which becomes a cachePoint"),
     web_search_options: unsupported("no equivalent; Nova 2 has the tool type systemTool"),
     deployment_id: unsupported("Azure only"),
-    initial_prompt_value: unsupported("only for raw prompt endpoints"),
-    roles: unsupported("only for raw prompt endpoints"),
-    final_prompt_value: unsupported("only for raw prompt endpoints"),
-    bos_token: unsupported("only for raw prompt endpoints"),
-    eos_token: unsupported("only for raw prompt endpoints"),
-    hf_model_name: unsupported("only for raw prompt endpoints"),
+    ...NOT_IN_MESSAGES,
   },
   exceptions: FAMILIES.map(({ models, facts }): CapabilityException => ({ models, cells: familyCells(facts) })),
   verified: {

@@ -1,13 +1,11 @@
 // What Cohere's chat API accepts of the common parameters (https://docs.cohere.com/reference/chat), by model:
 // https://docs.cohere.com/docs/models
-import { NATIVE, UNSUPPORTED, emulated, mapped, type Capability, type CapabilityTable } from "../../core/capability.ts";
+import { emulated, mapped, type CapabilityTable, native, unsupported } from "../../core/capability.ts";
 import { BEFORE_R7B, NOT_THINKING, TEXT_ONLY, WITHOUT_TOOLS } from "./models.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
+import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
 
-const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
-const native = (note: string): Capability => ({ ...NATIVE, note });
 const recorded = unsupported("the API has no field for it; it is only recorded by the gateway");
-const completionOnly = unsupported("only for raw prompt endpoints");
 const noCounterpart = unsupported("no equivalent");
 
 export const capabilities: CapabilityTable = {
@@ -62,12 +60,7 @@ export const capabilities: CapabilityTable = {
     prompt_cache_key: unsupported("prompts are cached automatically"),
     web_search_options: noCounterpart,
     deployment_id: unsupported("Azure only"),
-    initial_prompt_value: completionOnly,
-    roles: completionOnly,
-    final_prompt_value: completionOnly,
-    bos_token: completionOnly,
-    eos_token: completionOnly,
-    hf_model_name: completionOnly,
+    ...NOT_IN_MESSAGES,
   },
   exceptions: [
     {

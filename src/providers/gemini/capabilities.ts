@@ -1,6 +1,12 @@
 // What Google's generateContent accepts of the common parameters. Source: https://ai.google.dev/api/generate-content
 // and the guides beside it.
-import { type CapabilityException, type CapabilityTable, mapped, UNSUPPORTED } from "../../core/capability.ts";
+import {
+  type CapabilityException,
+  type CapabilityTable,
+  mapped,
+  unsupported,
+  UNSUPPORTED,
+} from "../../core/capability.ts";
 import {
   GEMINI_2_0,
   GEMINI_2_5,
@@ -13,7 +19,7 @@ import {
 import { isObject } from "../../core/json.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
-const servedHere = { ...UNSUPPORTED, note: "the API has no field for it; it is only recorded by the gateway" };
+const servedHere = unsupported("the API has no field for it; it is only recorded by the gateway");
 const noTools = { tools: UNSUPPORTED, tool_choice: UNSUPPORTED };
 const effort = mapped(
   "generationConfig.thinkingConfig: thinkingLevel, or thinkingBudget 1,024, 1,024, 8,192 and 24,576 on Gemini 2.5; thoughts are included",
@@ -64,7 +70,7 @@ export const capabilities: CapabilityTable = {
     seed: mapped("generationConfig.seed, a 32-bit integer"),
     tools: mapped("tools[].functionDeclarations"),
     tool_choice: mapped("toolConfig.functionCallingConfig: AUTO, NONE, ANY with allowedFunctionNames"),
-    parallel_tool_calls: { ...UNSUPPORTED, note: "the API cannot forbid parallel calls" },
+    parallel_tool_calls: unsupported("the API cannot forbid parallel calls"),
     logprobs: mapped("generationConfig.responseLogprobs"),
     top_logprobs: mapped("generationConfig.logprobs"),
     reasoning_effort: { ...effort, values: ["minimal", "low", "medium", "high"] },
@@ -77,10 +83,7 @@ export const capabilities: CapabilityTable = {
       values: ["auto", "default", "flex", "priority"],
     },
     store: UNSUPPORTED,
-    prompt_cache_key: {
-      ...UNSUPPORTED,
-      note: "caching is automatic, or set with the pass-through field cachedContent",
-    },
+    prompt_cache_key: unsupported("caching is automatic, or set with the pass-through field cachedContent"),
     web_search_options: mapped("tools[].googleSearch"),
     deployment_id: UNSUPPORTED,
     initial_prompt_value: UNSUPPORTED,

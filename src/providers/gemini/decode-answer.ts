@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { classifyError, statusOfError } from "./errors.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
-import { parseSentJson } from "../sent-json.ts";
+import { objectsIn, parseSentJson } from "../sent-json.ts";
 
 /**
  * Reads one response object. Throws StreamError for an error, also when it comes in a list of one, and MalformedAnswer
@@ -20,8 +20,7 @@ export function readFrame(text: string, sent: "answer" | "event"): JsonObject {
 }
 
 export function candidatesOf(frame: JsonObject): readonly JsonObject[] {
-  const candidates = frame["candidates"];
-  return Array.isArray(candidates) ? (candidates as readonly Json[]).filter(isObject) : [];
+  return objectsIn(frame["candidates"]);
 }
 
 /** The reason for which the prompt was refused. `null` when it was not refused. */

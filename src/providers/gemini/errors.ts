@@ -1,5 +1,6 @@
 // Classifies errors of Google's APIs: by status codes and details first, by texts last. https://google.aip.dev/193,
 // https://ai.google.dev/gemini-api/docs/troubleshooting
+import { objectsIn } from "../sent-json.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { describeErrorBody, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
@@ -128,8 +129,7 @@ function errorObject(body: Json | undefined): JsonObject | null {
 }
 
 function detailsOf(error: JsonObject | null): readonly JsonObject[] {
-  const details = error?.["details"];
-  return Array.isArray(details) ? (details as readonly Json[]).filter(isObject) : [];
+  return objectsIn(error?.["details"]);
 }
 
 function detail(details: readonly JsonObject[], type: string): JsonObject | undefined {
@@ -138,11 +138,9 @@ function detail(details: readonly JsonObject[], type: string): JsonObject | unde
 
 /** Returns ids such as `GenerateRequestsPerDayPerProjectPerModel-FreeTier`. */
 function quotaIds(details: readonly JsonObject[]): readonly string[] {
-  const list = detail(details, "QuotaFailure")?.["violations"];
-  const ids = Array.isArray(list)
-    ? (list as readonly Json[]).map((violation) => (isObject(violation) ? violation["quotaId"] : undefined))
-    : [];
-  return ids.filter((id) => typeof id === "string");
+  return objectsIn(detail(details, "QuotaFailure")?.["violations"])
+    .map(({ quotaId }) => quotaId)
+    .filter((id) => typeof id === "string");
 }
 
 function fieldOf(details: readonly JsonObject[]): string | null {

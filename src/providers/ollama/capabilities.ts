@@ -1,13 +1,11 @@
 // What Ollama's native chat API accepts of the common parameters: https://docs.ollama.com/api/chat, and the server's
 // own types: https://github.com/ollama/ollama/blob/main/api/types.go
-import { NATIVE, UNSUPPORTED, emulated, mapped, type Capability, type CapabilityTable } from "../../core/capability.ts";
+import { emulated, mapped, type Capability, type CapabilityTable, native, unsupported } from "../../core/capability.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
+import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
 
-const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
-const native = (note: string): Capability => ({ ...NATIVE, note });
 const option = (name: string, more = ""): Capability => mapped(`options.${name}${more}`);
 const recorded = unsupported("the API has no field for it; it is only recorded by the gateway");
-const completionOnly = unsupported("only for raw prompt endpoints");
 const noCounterpart = unsupported("no equivalent");
 
 /**
@@ -61,12 +59,7 @@ export const capabilities: CapabilityTable = {
     prompt_cache_key: unsupported("prompts are cached automatically"),
     web_search_options: unsupported("a separate API of Ollama's cloud"),
     deployment_id: unsupported("Azure only"),
-    initial_prompt_value: completionOnly,
-    roles: completionOnly,
-    final_prompt_value: completionOnly,
-    bos_token: completionOnly,
-    eos_token: completionOnly,
-    hf_model_name: completionOnly,
+    ...NOT_IN_MESSAGES,
   },
   exceptions: [
     {

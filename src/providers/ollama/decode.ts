@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { MalformedAnswer, StreamError, type StreamDecoder } from "../provider.ts";
 import { classifyError } from "./errors.ts";
-import { parseSentObject } from "../sent-json.ts";
+import { objectsIn, parseSentObject, textOrEmpty } from "../sent-json.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
@@ -55,9 +55,7 @@ class LineStream implements StreamDecoder {
 
   private delta({ content, thinking, tool_calls: given }: JsonObject): JsonObject {
     // Each tool call is complete within one line, and the server's own indexes are not needed.
-    const calls = Array.isArray(given)
-      ? (given as readonly Json[]).filter(isObject).map((call) => ({ index: this.calls++, ...toolCallOf(call) }))
-      : [];
+    const calls = objectsIn(given).map((call) => ({ index: this.calls++, ...toolCallOf(call) }));
     return {
       ...(typeof content === "string" && content !== "" && { content }),
       ...(typeof thinking === "string" && thinking !== "" && { reasoning_content: thinking }),
@@ -83,8 +81,8 @@ function readLine(text: string, sent: "answer" | "event"): JsonObject {
 }
 
 function messageOf({ content, thinking, tool_calls: given }: JsonObject): AnswerMessage {
-  const calls = Array.isArray(given) ? (given as readonly Json[]).filter(isObject).map(toolCallOf) : [];
-  const text = typeof content === "string" ? content : "";
+  const calls = objectsIn(given).map(toolCallOf);
+  const text = textOrEmpty(content);
   return {
     role: "assistant",
     content: text === "" && calls.length > 0 ? null : text,
@@ -98,9 +96,9 @@ function toolCallOf({ id, function: called }: JsonObject): ToolCall {
   const { name, arguments: args } = isObject(called) ? called : {};
   const text = typeof args === "string" && args !== "" ? args : JSON.stringify(isObject(args) ? args : {});
   return {
-    id: typeof id === "string" ? id : "",
+    id: textOrEmpty(id),
     type: "function",
-    function: { name: typeof name === "string" ? name : "", arguments: text },
+    function: { name: textOrEmpty(name), arguments: text },
   };
 }
 

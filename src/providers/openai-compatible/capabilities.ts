@@ -9,11 +9,10 @@ import {
   mapped,
   NATIVE,
   UNSUPPORTED,
+  unsupported,
 } from "../../core/capability.ts";
+import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
 import type { OpenAICompatibleRow, RowDifferences } from "./row.ts";
-
-/** These parameters act on raw prompts, and `deployment_id` acts on Azure's addresses (promises 1.7, 6.7). */
-const COMPLETION_ONLY: Capability = { support: "unsupported", note: "only for raw prompt endpoints" };
 
 const BASE: CapabilityCells = {
   temperature: NATIVE,
@@ -45,13 +44,8 @@ const BASE: CapabilityCells = {
   store: NATIVE,
   prompt_cache_key: NATIVE,
   web_search_options: NATIVE,
-  deployment_id: { support: "unsupported", note: "Azure only" },
-  initial_prompt_value: COMPLETION_ONLY,
-  roles: COMPLETION_ONLY,
-  final_prompt_value: COMPLETION_ONLY,
-  bos_token: COMPLETION_ONLY,
-  eos_token: COMPLETION_ONLY,
-  hf_model_name: COMPLETION_ONLY,
+  deployment_id: unsupported("Azure only"),
+  ...NOT_IN_MESSAGES,
   text: NATIVE,
   image_url: NATIVE,
   input_audio: NATIVE,

@@ -3,7 +3,7 @@
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
-import { parseSentJson } from "../sent-json.ts";
+import { parseSentJson, requireSentObject } from "../sent-json.ts";
 import type { AnswerRules } from "./answer-rules.ts";
 import {
   completeArguments,
@@ -20,8 +20,7 @@ import { patchUsage } from "./usage.ts";
 export function decodeResponse(body: string, rules: AnswerRules): ChatAnswer {
   const answer = parseSentJson(body, "answer");
   if (rules.errors.isError(answer)) throw new StreamError(rules.errors.classifyParsed(200, answer, body));
-  if (!isObject(answer)) throw new MalformedAnswer("The provider's answer is JSON, but not an object.");
-  const own: OwnObject = answer;
+  const own: OwnObject = requireSentObject(answer, "answer");
   const { choices } = own;
   if (choices === null) own["choices"] = [];
   else if (!Array.isArray(choices)) throw new MalformedAnswer("The provider's answer has no choices.");

@@ -5,8 +5,8 @@ import type { ChatChunk, FinishReason } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { readErrorJson } from "../error-body.ts";
-import { decoderAround, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
-import { parseSentJson } from "../sent-json.ts";
+import { decoderAround, type StreamDecoder, StreamError } from "../provider.ts";
+import { parseSentJson, requireSentObject } from "../sent-json.ts";
 import type { AnswerRow, AnswerRules } from "./answer-rules.ts";
 import {
   hasToolCalls,
@@ -42,11 +42,9 @@ class ChunkDecoder implements StreamDecoder {
     if (event === "error")
       throw new StreamError(this.#rules.errors.classifyParsed(200, readErrorJson(data) ?? data, data));
     const chunk = parseSentJson(data, "event");
-    if (typeof chunk !== "object" || chunk === null)
-      throw new MalformedAnswer("An event of the provider's stream is JSON, but not an object.");
-    return isPlainText(chunk as OwnObject, this.#rules.row)
+    return isObject(chunk) && isPlainText(chunk, this.#rules.row)
       ? [chunk as unknown as ChatChunk]
-      : patchChunk(chunk as OwnObject, this.#rules, data);
+      : patchChunk(chunk, this.#rules, data);
   }
 
   end(): readonly ChatChunk[] {
@@ -89,10 +87,10 @@ function isPresent(value: Json | undefined): boolean {
 }
 
 /** Corrects a chunk in place. `data` is its text, for the descriptions of errors. */
-function patchChunk(chunk: OwnObject, rules: AnswerRules, data: string): readonly ChatChunk[] {
+function patchChunk(parsed: Json, rules: AnswerRules, data: string): readonly ChatChunk[] {
   const { errors, row } = rules;
-  if (errors.isError(chunk)) throw new StreamError(errors.classifyParsed(200, chunk, data));
-  if (!isObject(chunk)) throw new MalformedAnswer("An event of the provider's stream is JSON, but not an object.");
+  if (errors.isError(parsed)) throw new StreamError(errors.classifyParsed(200, parsed, data));
+  const chunk: OwnObject = requireSentObject(parsed, "event");
   patchUsage(chunk, row);
   const { choices } = chunk;
   if (Array.isArray(choices)) {

@@ -17,16 +17,6 @@ export interface Prompt {
   readonly stop: readonly string[];
 }
 
-/** The common parameters that shape the prompt. */
-export const PROMPT_PARAMETERS = [
-  "initial_prompt_value",
-  "roles",
-  "final_prompt_value",
-  "bos_token",
-  "eos_token",
-  "hf_model_name",
-] as const;
-
 /**
  * With `serverAddsBos`, the server's tokenizer writes the first token itself, so the form's own token is left out at
  * the start. A token that the caller names is always written.

@@ -1,10 +1,17 @@
 // What all raw prompt endpoints have in common: text in, text out, and the parameters that shape the prompt.
-import { type Capability, type CapabilityCells, emulated, mapped, UNSUPPORTED } from "../../core/capability.ts";
-import type { CommonParameter } from "../../core/params.ts";
+import {
+  type Capability,
+  type CapabilityCells,
+  emulated,
+  mapped,
+  UNSUPPORTED,
+  unsupported,
+} from "../../core/capability.ts";
+import type { PromptCells } from "../prompt-parameters.ts";
 
 const IN_PROMPT: Capability = mapped("part of the prompt; see prompt-templates.md");
 const TEMPLATE: Capability = mapped("selects the built-in prompt template; see prompt-templates.md");
-const NO_TOOLS: Capability = { support: "unsupported", note: "raw prompts have no tools" };
+const NO_TOOLS: Capability = unsupported("raw prompts have no tools");
 
 /** For endpoints that return one answer per call. */
 export const AS_MANY_CALLS: Capability = emulated(
@@ -14,7 +21,7 @@ export const AS_MANY_CALLS: Capability = emulated(
 /** `stop` is mapped and never native, because a prompt in the plain form adds the mark of the next speaker. */
 export const STOP_NOTE = "the plain prompt template adds the next speaker's marker if there is room";
 
-export const PROMPT_CELLS: Pick<CapabilityCells, (typeof PROMPT_FEATURES)[number]> = {
+export const PROMPT_CELLS: PromptCells = {
   initial_prompt_value: IN_PROMPT,
   roles: IN_PROMPT,
   final_prompt_value: IN_PROMPT,
@@ -22,14 +29,6 @@ export const PROMPT_CELLS: Pick<CapabilityCells, (typeof PROMPT_FEATURES)[number
   eos_token: IN_PROMPT,
   hf_model_name: TEMPLATE,
 };
-const PROMPT_FEATURES = [
-  "initial_prompt_value",
-  "roles",
-  "final_prompt_value",
-  "bos_token",
-  "eos_token",
-  "hf_model_name",
-] as const satisfies readonly CommonParameter[];
 
 /** Features that no form supports. A new common parameter does not compile in the forms until it has a cell. */
 export const NEVER_IN_PROMPTS = {
@@ -46,7 +45,7 @@ export const NEVER_IN_PROMPTS = {
   store: UNSUPPORTED,
   prompt_cache_key: UNSUPPORTED,
   web_search_options: UNSUPPORTED,
-  deployment_id: { support: "unsupported", note: "Azure only" },
+  deployment_id: unsupported("Azure only"),
   image_url: UNSUPPORTED,
   input_audio: UNSUPPORTED,
   video_url: UNSUPPORTED,

@@ -11,7 +11,8 @@ import {
 import { answerRules } from "../openai-compatible/answer-rules.ts";
 import { BEARER, keySigner } from "../key-header.ts";
 import { RESERVED } from "../openai-compatible/provider.ts";
-import { PROMPT_MEMBERS, PROMPT_PARAMETERS, promptOf } from "../prompt-template/prompt.ts";
+import { PROMPT_PARAMETERS } from "../prompt-parameters.ts";
+import { PROMPT_MEMBERS, promptOf } from "../prompt-template/prompt.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { withExtra } from "./body.ts";
 import type { CompletionRow } from "./row.ts";

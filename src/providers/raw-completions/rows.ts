@@ -1,5 +1,6 @@
 // All raw prompt endpoints. An endpoint that its vendor serves beside chat has the id `<id>-generate` and uses the same
 // key.
+import { mapped, native } from "../../core/capability.ts";
 import type { Provider } from "../provider.ts";
 import { AS_MANY_CALLS } from "./cells.ts";
 import { ollamaForm } from "./ollama-form.ts";
@@ -22,7 +23,7 @@ const openai: CompletionRow = {
     source: "https://developers.openai.com/api/reference/go/resources/completions/methods/create",
     date: DATE,
   },
-  cells: { stop: { support: "mapped", note: "sent as an array, up to 4" } },
+  cells: { stop: mapped("sent as an array, up to 4") },
 };
 
 /** At most 4K tokens: https://api-docs.deepseek.com/guides/fim_completion */
@@ -101,7 +102,7 @@ const llamacpp: CompletionRow = {
   keyVariables: [],
   verified: { source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/server-common.cpp", date: DATE },
   lacks: ["user"],
-  cells: { n: { support: "native", note: "recent servers only; requires as many parallel slots" } },
+  cells: { n: native("recent servers only; requires as many parallel slots") },
   jsonOutput: "json_schema",
   fewestLogprobs: 1,
 };

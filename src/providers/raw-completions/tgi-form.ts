@@ -8,7 +8,7 @@ import { readErrorJson } from "../error-body.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import { finishReasonOf } from "../openai-compatible/finish-reasons.ts";
 import { type DecodeContext, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
-import { describeText, parseSentJson } from "../sent-json.ts";
+import { describeText, parseSentJson, requireSentObject } from "../sent-json.ts";
 import { mainTokenCount } from "../token-count.ts";
 import { present, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
@@ -232,8 +232,7 @@ class TgiStream implements StreamDecoder {
     const value = event === "error" ? (readErrorJson(data) ?? data) : parseSentJson(data, "event");
     if (event === "error" || (errors.isError(value) && !(isObject(value) && isObject(value["token"]))))
       throw new StreamError(errors.classifyParsed(200, value, data));
-    if (!isObject(value)) throw new MalformedAnswer("An event of the provider's stream is JSON, but not an object.");
-    return value;
+    return requireSentObject(value, "event");
   }
 
   #tokenChunks(token: JsonObject, alternatives: Json | undefined): readonly ChatChunk[] {

@@ -1,7 +1,7 @@
 // Claude on Vertex AI: the Messages API with the model in the address and the version in the body.
 // https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai,
 // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude
-import { type CapabilityTable, mapped, UNSUPPORTED } from "../../core/capability.ts";
+import { type CapabilityTable, mapped, unsupported } from "../../core/capability.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
@@ -110,7 +110,7 @@ export const claudeModels: ModelsOfOneForm & { readonly capabilities: Pick<Capab
         tools: mapped(
           "name, description, input_schema; strict, which an organization must allow by a policy; the vendor's own tool types unchanged",
         ),
-        service_tier: { ...UNSUPPORTED, note: "capacity is bought at Google Cloud and cannot be chosen per request" },
+        service_tier: unsupported("capacity is bought at Google Cloud and cannot be chosen per request"),
       },
       exceptions,
     },

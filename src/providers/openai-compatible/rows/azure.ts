@@ -1,5 +1,6 @@
 // Microsoft's two services with OpenAI's API, which share a header for keys and have addresses with a version:
 // https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
+import { native } from "../../../core/capability.ts";
 import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
@@ -91,8 +92,8 @@ export const azure: OpenAICompatibleRow = {
   requestIds: ["apim-request-id", "x-request-id"],
   cells: {
     ...openai.cells,
-    reasoning_effort: { support: "native", note: "not with older api_versions" },
-    max_completion_tokens: { support: "native", note: "requires an api_version from 2024-09 on" },
+    reasoning_effort: native("not with older api_versions"),
+    max_completion_tokens: native("requires an api_version from 2024-09 on"),
   },
   rewrites: { deployment_id: deployment },
   // It names an address and may hold a key:
@@ -167,10 +168,7 @@ export const azureAi: OpenAICompatibleRow = {
   requestIds: ["apim-request-id", "x-request-id"],
   lacks: ["web_search_options", "video_url"],
   cells: Object.fromEntries(
-    BEYOND_MODELS.map((name) => [
-      name,
-      { support: "native", note: "depends on the model; not part of the common schema of /models" } as const,
-    ]),
+    BEYOND_MODELS.map((name) => [name, native("depends on the model; not part of the common schema of /models")]),
   ),
   rewrites: { stop: stopAsList },
   inlines: ["file", "document"],

@@ -1,5 +1,6 @@
 // Clouds that serve models of many makers with OpenAI's API, under addresses with an account, a region or a workspace.
 // Microsoft's services are in azure.ts.
+import { native } from "../../../core/capability.ts";
 import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
@@ -46,10 +47,10 @@ const cloudflare: OpenAICompatibleRow = {
       "input_audio",
       "file",
     ),
-    response_format: { support: "native", note: "only models in the vendor's JSON mode list" },
-    reasoning_effort: { support: "native", note: "by model: low, medium, high" },
-    image_url: { support: "native", note: "vision models only; base64 data" },
-    max_tokens: { support: "native", note: "the default is small, so set it for long answers" },
+    response_format: native("only models in the vendor's JSON mode list"),
+    reasoning_effort: native("by model: low, medium, high"),
+    image_url: native("vision models only; base64 data"),
+    max_tokens: native("the default is small, so set it for long answers"),
   },
   developerRole: "system",
   errors: [
@@ -103,9 +104,9 @@ const heroku: OpenAICompatibleRow = {
   ],
   cells: {
     temperature: { support: "native", note: "0 to 1", range: [0, 1] },
-    modalities: { support: "native", note: "text only" },
-    parallel_tool_calls: { support: "native", note: "ignored by Nova models" },
-    response_format: { support: "native", note: "supported in part" },
+    modalities: native("text only"),
+    parallel_tool_calls: native("ignored by Nova models"),
+    response_format: native("supported in part"),
   },
   rewrites: { stop: stopAsList },
   developerRole: "system",
@@ -144,10 +145,10 @@ const digitalocean: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    reasoning_effort: { support: "native", note: "for Anthropic models, a share of max_completion_tokens" },
-    max_completion_tokens: { support: "native", note: "256 or more; max_tokens has no such minimum" },
-    response_format: { support: "native", note: "not in the vendor's description" },
-    image_url: { support: "native", note: "not in the vendor's description" },
+    reasoning_effort: native("for Anthropic models, a share of max_completion_tokens"),
+    max_completion_tokens: native("256 or more; max_tokens has no such minimum"),
+    response_format: native("not in the vendor's description"),
+    image_url: native("not in the vendor's description"),
   },
 };
 
@@ -178,8 +179,8 @@ const scaleway: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    reasoning_effort: { support: "native", note: "depends on the model" },
-    input_audio: { support: "native", note: "Voxtral models only" },
+    reasoning_effort: native("depends on the model"),
+    input_audio: native("Voxtral models only"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
@@ -196,7 +197,7 @@ const ovhcloud: OpenAICompatibleRow = {
     "https://docs.ovhcloud.com/en/guides/public-cloud/ai-machine-learning/ai-endpoints-getting-started",
   ),
   lacks: [...UNKNOWN_TO_HOSTS, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
-  cells: { reasoning_effort: { support: "native", note: "depends on the model" } },
+  cells: { reasoning_effort: native("depends on the model") },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
 };
@@ -235,7 +236,7 @@ const snowflake: OpenAICompatibleRow = {
     tools: ["cache_control"],
   },
   lacks: ["modalities", "audio", "web_search_options", "store", "input_audio", "video_url", "file", "document"],
-  cells: { image_url: { support: "native", note: "base64 data, on Claude and OpenAI models" } },
+  cells: { image_url: native("base64 data, on Claude and OpenAI models") },
   inlines: ["image_url"],
   renames: { max_tokens: "max_completion_tokens" },
   models: [
@@ -368,10 +369,10 @@ const bedrockMantle: OpenAICompatibleRow = {
   ],
   lacks: ["modalities", "audio", "web_search_options", "video_url", "file", "document"],
   cells: {
-    reasoning_effort: { support: "native", note: "gpt-oss: low, medium, high" },
-    service_tier: { support: "native", note: "default, priority, flex, reserved" },
-    image_url: { support: "native", note: "depends on the model" },
-    input_audio: { support: "native", note: "audio models only" },
+    reasoning_effort: native("gpt-oss: low, medium, high"),
+    service_tier: native("default, priority, flex, reserved"),
+    image_url: native("depends on the model"),
+    input_audio: native("audio models only"),
   },
   // The model belongs to another path, or only to the Responses API:
   // https://docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html
@@ -396,8 +397,8 @@ const oci: OpenAICompatibleRow = {
   settings: [{ name: "region", variables: ["OCI_REGION"], meaning: "Region of the key, which is part of the URL." }],
   lacks: ["modalities", "audio", "web_search_options", "video_url", "file", "document"],
   cells: {
-    image_url: { support: "native", note: "depends on the model" },
-    reasoning_effort: { support: "native", note: "depends on the model" },
+    image_url: native("depends on the model"),
+    reasoning_effort: native("depends on the model"),
   },
 };
 
@@ -439,9 +440,9 @@ const copilot: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    image_url: { support: "native", note: "base64 data" },
-    response_format: { support: "native", note: "json_schema on GPT models" },
-    tool_choice: { support: "native", note: "required is not documented, but works" },
+    image_url: native("base64 data"),
+    response_format: native("json_schema on GPT models"),
+    tool_choice: native("required is not documented, but works"),
   },
   reasoningField: "reasoning_text",
   reasoningBack: "reasoning_text",

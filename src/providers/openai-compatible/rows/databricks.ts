@@ -1,5 +1,6 @@
 // Databricks: models of several makers behind one API, whose reasoning is requested, returned and sent back in the
 // forms of their makers. https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models
+import { native } from "../../../core/capability.ts";
 import type { ChatParams, ContentPart, Message } from "../../../core/chat.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
@@ -80,8 +81,8 @@ export const databricks: OpenAICompatibleRow = {
   // Every chunk has usage without a request for it.
   lacks: [...UNKNOWN_TO_HOSTS, "stream_options", "prediction", "prompt_cache_key", "file", "document"],
   cells: {
-    tools: { support: "native", note: "at most 32 functions" },
-    service_tier: { support: "native", note: "priority, depending on the model" },
+    tools: native("at most 32 functions"),
+    service_tier: native("priority, depending on the model"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   models: [

@@ -1,4 +1,5 @@
 // Services with OpenAI's API that forward calls to other companies' providers.
+import { native } from "../../../core/capability.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation-members.ts";
@@ -30,8 +31,8 @@ const openrouter: OpenAICompatibleRow = {
   verified: { source: "https://openrouter.ai/docs/api-reference/overview", date: "2026-11-20" },
   conversation: openTable("https://openrouter.ai/docs/api-reference/overview"),
   cells: {
-    reasoning_effort: { support: "native", note: "none to max; must agree with reasoning.effort" },
-    n: { support: "native", note: "not in the vendor's schema" },
+    reasoning_effort: native("none to max; must agree with reasoning.effort"),
+    n: native("not in the vendor's schema"),
   },
   blocks: { file: openrouterFile, document: documentAsFile },
   // OpenRouter itself translates server tools and tools in the forms of other vendors.
@@ -56,9 +57,9 @@ const huggingface: OpenAICompatibleRow = {
   conversation: openTable("https://huggingface.co/docs/inference-providers/tasks/chat-completion"),
   lacks: [...UNKNOWN_TO_HOSTS, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: {
-    n: { support: "native", note: "most providers return one choice" },
-    reasoning_effort: { support: "native", note: "none to xhigh, depending on model and provider" },
-    logit_bias: { support: "native", note: "depends on the provider" },
+    n: native("most providers return one choice"),
+    reasoning_effort: native("none to xhigh, depending on model and provider"),
+    logit_bias: native("depends on the provider"),
   },
   // Several of the providers behind this service know only this name.
   renames: { max_completion_tokens: "max_tokens" },
@@ -128,8 +129,8 @@ const vercel: OpenAICompatibleRow = {
   }),
   lacks: ["audio", "web_search_options", "input_audio", "video_url"],
   cells: {
-    n: { support: "native", note: "depends on the target" },
-    modalities: { support: "native", note: "models that generate images" },
+    n: native("depends on the target"),
+    modalities: native("models that generate images"),
   },
   rewrites: { reasoning_effort: vercelEffort },
   blocks: { file: vercelFile, document: vercelDocument },

@@ -1,5 +1,6 @@
 // More companies that serve other makers' open models with OpenAI's API. Most of them run vLLM or SGLang, so what a
 // schema does not name may still work.
+import { native } from "../../../core/capability.ts";
 import { isObject } from "../../../core/json.ts";
 import { likeVllm } from "../conversation.ts";
 import { OPENAI_ONLY } from "../features.ts";
@@ -19,7 +20,7 @@ const doubleword: OpenAICompatibleRow = {
   keyVariables: ["DOUBLEWORD_API_KEY"],
   conversation: likeVllm("https://docs.doubleword.ai", { assistant: ["reasoning_details"] }),
   lacks: ["modalities", "audio", "store", "web_search_options"],
-  cells: { reasoning_effort: { support: "native", note: "the accepted values depend on the model" } },
+  cells: { reasoning_effort: native("the accepted values depend on the model") },
   developerRole: "system",
 };
 
@@ -47,10 +48,10 @@ const venice: OpenAICompatibleRow = {
   }),
   lacks: ["logit_bias", "prediction", "service_tier", "modalities", "audio", "safety_identifier", "file", "document"],
   cells: {
-    user: { support: "native", note: "accepted, but has no effect" },
-    store: { support: "native", note: "accepted, but has no effect" },
-    logprobs: { support: "native", note: "some models only" },
-    reasoning_effort: { support: "native", note: "none to max" },
+    user: native("accepted, but has no effect"),
+    store: native("accepted, but has no effect"),
+    logprobs: native("some models only"),
+    reasoning_effort: native("none to max"),
   },
   rewrites: { web_search_options: veniceSearch },
   // The vendor's error codes: https://docs.venice.ai/api-reference/error-codes
@@ -70,11 +71,11 @@ const chutes: OpenAICompatibleRow = {
   conversation: likeVllm("https://github.com/chutesai/chutes"),
   lacks: OPENAI_ONLY,
   cells: {
-    tools: { support: "native", note: "depends on the model; not in the vendor's list" },
-    n: { support: "native", note: "not in the vendor's list" },
-    reasoning_effort: { support: "native", note: "depends on the model; not in the vendor's list" },
-    response_format: { support: "native", note: "depends on the model" },
-    image_url: { support: "native", note: "depends on the model" },
+    tools: native("depends on the model; not in the vendor's list"),
+    n: native("not in the vendor's list"),
+    reasoning_effort: native("depends on the model; not in the vendor's list"),
+    response_format: native("depends on the model"),
+    image_url: native("depends on the model"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
@@ -115,9 +116,9 @@ const featherless: OpenAICompatibleRow = {
   conversation: likeVllm("https://featherless.ai/docs/completions"),
   lacks: [...OPENAI_ONLY, ...LOGPROBS, "n", "logit_bias", "user", "parallel_tool_calls"],
   cells: {
-    tools: { support: "native", note: "depends on the model family" },
-    image_url: { support: "native", note: "depends on the model" },
-    response_format: { support: "native", note: "not documented" },
+    tools: native("depends on the model family"),
+    image_url: native("depends on the model"),
+    response_format: native("not documented"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
@@ -132,7 +133,7 @@ const friendli: OpenAICompatibleRow = {
   verified: { source: "https://github.com/friendliai/friendli-client", date: "2026-11-20" },
   conversation: likeVllm("https://github.com/friendliai/friendli-client"),
   lacks: [...OPENAI_ONLY, "user", "file", "document"],
-  cells: { reasoning_effort: { support: "native", note: "minimal to ultracode, depending on the model" } },
+  cells: { reasoning_effort: native("minimal to ultracode, depending on the model") },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList },
   blocks: { input_audio: audioAsUrl },
@@ -150,14 +151,11 @@ const baseten: OpenAICompatibleRow = {
   conversation: likeVllm("https://docs.baseten.co/reference/inference-api/chat-completions"),
   lacks: [...OPENAI_ONLY, "n", "input_audio", "document"],
   cells: {
-    max_tokens: { support: "native", note: "reduced without an error if it does not fit" },
-    reasoning_effort: {
-      support: "native",
-      note: "depends on the model; others use chat_template_args.enable_thinking",
-    },
-    stop: { support: "native", note: "up to 32" },
-    image_url: { support: "native", note: "depends on the model" },
-    file: { support: "native", note: "depends on the model" },
+    max_tokens: native("reduced without an error if it does not fit"),
+    reasoning_effort: native("depends on the model; others use chat_template_args.enable_thinking"),
+    stop: native("up to 32"),
+    image_url: native("depends on the model"),
+    file: native("depends on the model"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
@@ -175,7 +173,7 @@ const novita: OpenAICompatibleRow = {
   },
   conversation: likeVllm("https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion"),
   lacks: [...OPENAI_ONLY, "user", "parallel_tool_calls", "file", "document"],
-  cells: { tool_choice: { support: "native", note: "not documented" } },
+  cells: { tool_choice: native("not documented") },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { reasoning_effort: enableThinking },
   developerRole: "system",
@@ -194,9 +192,9 @@ const nebius: OpenAICompatibleRow = {
   conversation: likeVllm("https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion"),
   lacks: OPENAI_ONLY.filter((name) => name !== "service_tier" && name !== "store"),
   cells: {
-    service_tier: { support: "native", note: "auto" },
-    seed: { support: "native", note: "not documented" },
-    parallel_tool_calls: { support: "native", note: "not documented" },
+    service_tier: native("auto"),
+    seed: native("not documented"),
+    parallel_tool_calls: native("not documented"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
@@ -210,7 +208,7 @@ const hyperbolic: OpenAICompatibleRow = {
   keyVariables: ["HYPERBOLIC_API_KEY"],
   conversation: likeVllm("https://docs.hyperbolic.ai/inference/text-apis"),
   lacks: [...OPENAI_ONLY, "input_audio", "video_url", "file", "document"],
-  cells: { image_url: { support: "native", note: "base64 data only; the gateway fetches URLs" } },
+  cells: { image_url: native("base64 data only; the gateway fetches URLs") },
   inlines: ["image_url"],
   developerRole: "system",
 };
@@ -223,7 +221,7 @@ const nscale: OpenAICompatibleRow = {
   keyVariables: ["NSCALE_SERVICE_TOKEN", "NSCALE_API_KEY"],
   conversation: likeVllm("https://docs.nscale.com"),
   lacks: OPENAI_ONLY,
-  cells: { tools: { support: "native", note: "depends on the model" } },
+  cells: { tools: native("depends on the model") },
   developerRole: "system",
 };
 
@@ -235,7 +233,7 @@ const crusoe: OpenAICompatibleRow = {
   keyVariables: ["CRUSOE_API_KEY"],
   conversation: likeVllm("https://docs.crusoecloud.com/managed-inference/overview"),
   lacks: ["modalities", "audio", "service_tier", "store", "web_search_options"],
-  cells: { reasoning_effort: { support: "native", note: "gpt-oss: low, medium, high" } },
+  cells: { reasoning_effort: native("gpt-oss: low, medium, high") },
   developerRole: "system",
 };
 

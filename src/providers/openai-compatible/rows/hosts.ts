@@ -1,5 +1,5 @@
 // Companies that serve other makers' open models with OpenAI's API.
-import { defaultOnly } from "../../../core/capability.ts";
+import { defaultOnly, native } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { likeVllm } from "../conversation.ts";
@@ -36,8 +36,8 @@ const groq: OpenAICompatibleRow = {
   ],
   cells: {
     n: defaultOnly(1),
-    reasoning_effort: { support: "native", note: "qwen3: none, default; gpt-oss: low, medium, high" },
-    service_tier: { support: "native", note: "auto, on_demand, flex, performance" },
+    reasoning_effort: native("qwen3: none, default; gpt-oss: low, medium, high"),
+    service_tier: native("auto, on_demand, flex, performance"),
   },
   blocks: { document: textDocument },
   dialect: { tools: ["browser_search", "code_interpreter"] },
@@ -91,8 +91,8 @@ const together: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    input_audio: { support: "native", note: "wav only" },
-    temperature: { support: "native", note: "documented as 0 to 1" },
+    input_audio: native("wav only"),
+    temperature: native("documented as 0 to 1"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList, logprobs: togetherLogprobs, top_logprobs: togetherTopLogprobs },
@@ -129,11 +129,8 @@ const fireworks: OpenAICompatibleRow = {
   conversation: { source: "https://github.com/fw-ai-external/python-sdk" },
   lacks: [...UNKNOWN_TO_HOSTS, "file"],
   cells: {
-    max_tokens: {
-      support: "native",
-      note: "reduced to what is left of the context unless context_length_exceeded_behavior is error",
-    },
-    service_tier: { support: "native", note: "only priority has an effect" },
+    max_tokens: native("reduced to what is left of the context unless context_length_exceeded_behavior is error"),
+    service_tier: native("only priority has an effect"),
   },
   blocks: { document: fireworksDocument },
   dialect: { toolChoices: ["any"] },
@@ -215,9 +212,9 @@ const sambanova: OpenAICompatibleRow = {
   },
   lacks: [...UNKNOWN_TO_HOSTS, "user", "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: {
-    presence_penalty: { support: "native", note: "accepted, but has no effect" },
-    frequency_penalty: { support: "native", note: "accepted, but has no effect" },
-    image_url: { support: "native", note: "base64 data only; the gateway fetches URLs" },
+    presence_penalty: native("accepted, but has no effect"),
+    frequency_penalty: native("accepted, but has no effect"),
+    image_url: native("base64 data only; the gateway fetches URLs"),
   },
   blocks: { input_audio: sambanovaAudio },
   inlines: ["image_url"],
@@ -251,8 +248,8 @@ const nvidia: OpenAICompatibleRow = {
     "video_url",
   ],
   cells: {
-    tools: { support: "native", note: "depends on the model" },
-    response_format: { support: "native", note: "depends on the model" },
+    tools: native("depends on the model"),
+    response_format: native("depends on the model"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   models: [
@@ -302,7 +299,7 @@ const deepinfra: OpenAICompatibleRow = {
       note: "naming a function is not supported",
       values: ["none", "auto", "required"],
     },
-    service_tier: { support: "native", note: "priority, on models that are tagged for it" },
+    service_tier: native("priority, on models that are tagged for it"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   privileged: ["webhook"],

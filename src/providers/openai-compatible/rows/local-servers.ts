@@ -1,4 +1,5 @@
 // Servers that users run themselves, and `custom` for any address with OpenAI's API.
+import { native } from "../../../core/capability.ts";
 import { isObject, type Json } from "../../../core/json.ts";
 import { openTable } from "../../conversation-members.ts";
 import { jsonObjectAsSchema, stopAsList, VENDOR_CHOICES } from "../quirks.ts";
@@ -45,8 +46,8 @@ const llamacpp: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    parallel_tool_calls: { support: "native", note: "the default is false" },
-    n: { support: "native", note: "requires as many parallel slots" },
+    parallel_tool_calls: native("the default is false"),
+    n: native("requires as many parallel slots"),
   },
   rewrites: { tool_choice: llamacppNamedTool },
   dialect: { blocks: ["input_video"] },
@@ -64,8 +65,8 @@ const vllm: OpenAICompatibleRow = {
   conversation: openTable("https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"),
   lacks: ["modalities", "audio", "prediction", "web_search_options", "safety_identifier", "store", "file", "document"],
   cells: {
-    tool_choice: { support: "native", note: "auto requires --enable-auto-tool-choice" },
-    service_tier: { support: "native", note: "accepted, but has no effect" },
+    tool_choice: native("auto requires --enable-auto-tool-choice"),
+    service_tier: native("accepted, but has no effect"),
   },
   dialect: { blocks: ["*"] },
 };
@@ -131,9 +132,9 @@ const sglang: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    tools: { support: "native", note: "requires --tool-call-parser" },
-    reasoning_effort: { support: "native", note: "depends on the model's template" },
-    user: { support: "native", note: "accepted, but has no effect" },
+    tools: native("requires --tool-call-parser"),
+    reasoning_effort: native("depends on the model's template"),
+    user: native("accepted, but has no effect"),
   },
   dialect: { blocks: ["audio_url"] },
 };
@@ -180,8 +181,8 @@ const mistralrs: OpenAICompatibleRow = {
       note: "none or off, low, medium, high, xhigh",
       values: ["none", "off", "low", "medium", "high", "xhigh"],
     },
-    web_search_options: { support: "native", note: "only on servers started with search" },
-    file: { support: "native", note: "file_id of a file uploaded to the vendor, or file_data" },
+    web_search_options: native("only on servers started with search"),
+    file: native("file_id of a file uploaded to the vendor, or file_data"),
   },
   rewrites: { response_format: jsonObjectAsSchema },
   dialect: { blocks: ["audio_url"], toolChoices: ["allowed_tools"] },
@@ -217,9 +218,9 @@ const xinference: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    tools: { support: "native", note: "some model families only" },
-    service_tier: { support: "native", note: "accepted, but has no effect" },
-    logprobs: { support: "native", note: "depends on the engine" },
+    tools: native("some model families only"),
+    service_tier: native("accepted, but has no effect"),
+    logprobs: native("depends on the engine"),
   },
   rewrites: {
     reasoning_effort: {
@@ -255,9 +256,9 @@ const localai: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    tools: { support: "native", note: "depends on the backend" },
-    response_format: { support: "native", note: "llama.cpp backend only" },
-    reasoning_effort: { support: "native", note: "depends on the backend" },
+    tools: native("depends on the backend"),
+    response_format: native("llama.cpp backend only"),
+    reasoning_effort: native("depends on the backend"),
   },
   dialect: { blocks: ["audio_url"] },
 };

@@ -1,6 +1,7 @@
 // Mistral: the form is OpenAI's, the schema is closed (unknown members are refused with 422), and content is a list of
 // blocks in requests and answers. https://docs.mistral.ai/api/endpoint/chat and the vendor's client generated from it:
 // https://github.com/mistralai/client-python
+import { native } from "../../../core/capability.ts";
 import type { ContentPart, Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import type { CallIdForm } from "../../tool-calls.ts";
@@ -110,7 +111,7 @@ export const mistral: OpenAICompatibleRow = {
     "video_url",
   ],
   cells: {
-    tools: { support: "native", note: "an empty list is not sent" },
+    tools: native("an empty list is not sent"),
     reasoning_effort: { support: "native", note: "none, high; on models that list it", values: ["none", "high"] },
   },
   renames: { max_completion_tokens: "max_tokens", seed: "random_seed" },

@@ -1,6 +1,6 @@
 // Companies in China that serve their own models with OpenAI's API. When a vendor has two sites, the row has the
 // address outside China, and each site has keys of its own.
-import { type Capability, NATIVE } from "../../../core/capability.ts";
+import { type Capability, NATIVE, native } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { OPENAI_ONLY } from "../features.ts";
@@ -91,7 +91,7 @@ const moonshot: OpenAICompatibleRow = {
       note: "low, high, max; cannot be combined with thinking",
       values: ["low", "high", "max"],
     },
-    parallel_tool_calls: { support: "native", note: "not in the vendor's schema" },
+    parallel_tool_calls: native("not in the vendor's schema"),
   },
   models: [
     {
@@ -171,7 +171,7 @@ const zai: OpenAICompatibleRow = {
   cells: {
     temperature: { support: "native", range: [0, 1] },
     top_p: { support: "native", range: [0.01, 1] },
-    tool_choice: { support: "native", note: "only auto is documented; naming a function works as well" },
+    tool_choice: native("only auto is documented; naming a function works as well"),
     response_format: { support: "native", note: "json_schema is not supported", values: ["text", "json_object"] },
   },
   renames: { max_completion_tokens: "max_tokens" },
@@ -249,11 +249,8 @@ const dashscope: OpenAICompatibleRow = {
     ...noted("Omni models only", "modalities", "audio"),
     ...noted("depends on the model", "logprobs"),
     ...noted("not in the vendor's list", "max_completion_tokens", "logit_bias", "user", "service_tier"),
-    response_format: { support: "native", note: "json_schema on newer models, but not while thinking" },
-    tool_choice: {
-      support: "native",
-      note: "required is not in the vendor's list; models that think cannot be forced to call a tool",
-    },
+    response_format: native("json_schema on newer models, but not while thinking"),
+    tool_choice: native("required is not in the vendor's list; models that think cannot be forced to call a tool"),
   },
   blocks: { input_audio: dashscopeAudio, document: textDocument },
   models: [{ models: /^(qwen(?!3\.[78])|qwq|qvq)/, rewrites: { reasoning_effort: enableThinking } }],
@@ -333,9 +330,9 @@ const minimax: OpenAICompatibleRow = {
   ],
   cells: {
     tool_choice: CHOICE_BY_OFFER,
-    service_tier: { support: "native", note: "standard, priority" },
-    image_url: { support: "native", note: "only MiniMax M3" },
-    video_url: { support: "native", note: "only MiniMax M3" },
+    service_tier: native("standard, priority"),
+    image_url: native("only MiniMax M3"),
+    video_url: native("only MiniMax M3"),
   },
   rewrites: { reasoning_effort: minimaxThinking, tool_choice: toolChoiceByOffer },
   models: [{ models: /^minimax-(m[12]|text)/i, lacks: ["reasoning_effort"] }],
@@ -383,9 +380,9 @@ const volcengine: OpenAICompatibleRow = {
   },
   lacks: [...OPENAI_ONLY.filter((name) => name !== "service_tier"), "seed", "file"],
   cells: {
-    service_tier: { support: "native", note: "auto, default" },
+    service_tier: native("auto, default"),
     reasoning_effort: { support: "native", note: "minimal to high", values: ["minimal", "low", "medium", "high"] },
-    max_completion_tokens: { support: "native", note: "includes reasoning; cannot be combined with max_tokens" },
+    max_completion_tokens: native("includes reasoning; cannot be combined with max_tokens"),
   },
   blocks: { document: textDocument },
   developerRole: "system",
@@ -419,15 +416,12 @@ const qianfan: OpenAICompatibleRow = {
   },
   lacks: [...OPENAI_ONLY, "input_audio", "file"],
   cells: {
-    max_tokens: { support: "native", note: "limits the answer, not the reasoning" },
-    max_completion_tokens: { support: "native", note: "limits answer and reasoning together" },
-    reasoning_effort: {
-      support: "native",
-      note: "high, max, depending on the model; others use thinking or enable_thinking",
-    },
-    logprobs: { support: "native", note: "not documented" },
-    logit_bias: { support: "native", note: "not documented" },
-    n: { support: "native", note: "not documented" },
+    max_tokens: native("limits the answer, not the reasoning"),
+    max_completion_tokens: native("limits answer and reasoning together"),
+    reasoning_effort: native("high, max, depending on the model; others use thinking or enable_thinking"),
+    logprobs: native("not documented"),
+    logit_bias: native("not documented"),
+    n: native("not documented"),
   },
   rewrites: { stop: stopAsList },
   blocks: { document: textDocument },
@@ -505,11 +499,11 @@ const stepfun: OpenAICompatibleRow = {
   ],
   cells: {
     frequency_penalty: { support: "native", note: "0 to 1", range: [0, 1] },
-    n: { support: "native", note: "the vendor advises at most 5" },
-    response_format: { support: "native", note: "json_schema is not documented" },
+    n: native("the vendor advises at most 5"),
+    response_format: native("json_schema is not documented"),
     reasoning_effort: { support: "native", note: "low, medium, high", values: ["low", "medium", "high"] },
-    tool_choice: { support: "native", note: "not documented" },
-    video_url: { support: "native", note: "mp4, by URL" },
+    tool_choice: native("not documented"),
+    video_url: native("mp4, by URL"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
@@ -540,13 +534,10 @@ const siliconflow: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    max_tokens: { support: "native", note: "does not include the reasoning" },
-    reasoning_effort: {
-      support: "native",
-      note: "high, max, depending on the model; others use enable_thinking and thinking_budget",
-    },
-    user: { support: "native", note: "accepted, but not documented" },
-    tool_choice: { support: "native", note: "accepted, but not documented" },
+    max_tokens: native("does not include the reasoning"),
+    reasoning_effort: native("high, max, depending on the model; others use enable_thinking and thinking_budget"),
+    user: native("accepted, but not documented"),
+    tool_choice: native("accepted, but not documented"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   blocks: { input_audio: audioAsUrl },

@@ -1,5 +1,5 @@
 // Companies that serve their own models with OpenAI's API.
-import { defaultOnly, NATIVE } from "../../../core/capability.ts";
+import { defaultOnly, NATIVE, native } from "../../../core/capability.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation-members.ts";
@@ -42,7 +42,7 @@ const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
   {
     models: /^(ft:)?gpt-5\.\d/,
     renames: { max_tokens: "max_completion_tokens" },
-    cells: { temperature: { support: "native", note: "values other than 1 require reasoning_effort none" } },
+    cells: { temperature: native("values other than 1 require reasoning_effort none") },
   },
 ];
 
@@ -63,15 +63,12 @@ export const openai: OpenAICompatibleRow = {
   callIds: { fits: /^[^]{1,40}$/, length: 40 },
   lacks: ["video_url"],
   cells: {
-    stop: { support: "native", note: "up to 4" },
-    web_search_options: { support: "native", note: "search models only" },
-    modalities: { support: "native", note: "audio models only" },
-    audio: { support: "native", note: "audio models only" },
-    input_audio: { support: "native", note: "audio models only; wav or mp3" },
-    file: {
-      support: "native",
-      note: "file_id, or filename and file_data as a data URL; the gateway fetches URLs",
-    },
+    stop: native("up to 4"),
+    web_search_options: native("search models only"),
+    modalities: native("audio models only"),
+    audio: native("audio models only"),
+    input_audio: native("audio models only; wav or mp3"),
+    file: native("file_id, or filename and file_data as a data URL; the gateway fetches URLs"),
   },
   inlines: ["file", "document"],
   blocks: { document: documentAsFile },
@@ -106,8 +103,8 @@ const deepseek: OpenAICompatibleRow = {
   lacks: ["logit_bias", ...OPENAI_ONLY, ...BEYOND_TEXT],
   cells: {
     response_format: { support: "native", note: "json_schema is not supported", values: ["text", "json_object"] },
-    tool_choice: { support: "native", note: "required and naming a function require thinking to be disabled" },
-    temperature: { support: "native", note: "has no effect while thinking" },
+    tool_choice: native("required and naming a function require thinking to be disabled"),
+    temperature: native("has no effect while thinking"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { user: deepseekUserId },
@@ -154,7 +151,7 @@ const xai: OpenAICompatibleRow = {
     "video_url",
     "document",
   ],
-  cells: { service_tier: { support: "native", note: "default, priority" } },
+  cells: { service_tier: native("default, priority") },
   rewrites: { stop: stopAsList },
   blocks: { file: xaiFile },
   models: [
@@ -262,9 +259,9 @@ const ai21: OpenAICompatibleRow = {
     "reasoning_effort",
   ],
   cells: {
-    max_tokens: { support: "native", note: "at most 4096" },
+    max_tokens: native("at most 4096"),
     response_format: { support: "native", note: "json_schema is not supported", values: ["text", "json_object"] },
-    tools: { support: "native", note: "not on streamed answers" },
+    tools: native("not on streamed answers"),
     tool_choice: CHOICE_BY_OFFER,
   },
   renames: { max_completion_tokens: "max_tokens" },
@@ -299,8 +296,8 @@ const inception: OpenAICompatibleRow = {
     "parallel_tool_calls",
   ],
   cells: {
-    temperature: { support: "native", note: "0.5 to 1; the vendor resets others to 0.75 and says so in warning" },
-    max_tokens: { support: "native", note: "at most 50000" },
+    temperature: native("0.5 to 1; the vendor resets others to 0.75 and says so in warning"),
+    max_tokens: native("at most 50000"),
     reasoning_effort: { support: "native", note: "instant to high", values: ["instant", "low", "medium", "high"] },
   },
   renames: { max_completion_tokens: "max_tokens" },
@@ -318,11 +315,8 @@ const upstage: OpenAICompatibleRow = {
   conversation: likeOpenAI("https://console.upstage.ai/docs/capabilities/generate/chat"),
   lacks: [...OPENAI_ONLY, "image_url", "input_audio", "video_url", "file"],
   cells: {
-    reasoning_effort: {
-      support: "native",
-      note: "solar-pro2 thinks only on high; on solar-pro3, low turns thinking off",
-    },
-    response_format: { support: "native", note: "json_schema can be combined with tools" },
+    reasoning_effort: native("solar-pro2 thinks only on high; on solar-pro3, low turns thinking off"),
+    response_format: native("json_schema can be combined with tools"),
   },
   blocks: { document: textDocument },
   developerRole: "system",
@@ -362,8 +356,8 @@ const writer: OpenAICompatibleRow = {
     "file",
   ],
   cells: {
-    image_url: { support: "native", note: "palmyra-x5 only" },
-    response_format: { support: "native", note: "json_schema from palmyra-x4 on" },
+    image_url: native("palmyra-x5 only"),
+    response_format: native("json_schema from palmyra-x4 on"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   blocks: { document: textDocument },
@@ -383,8 +377,8 @@ const reka: OpenAICompatibleRow = {
   conversation: { source: "https://docs.reka.ai/chat/overview" },
   lacks: [...OPENAI_ONLY, ...LOGPROBS, "n", "logit_bias", "user", "response_format", "parallel_tool_calls", "file"],
   cells: {
-    tools: { support: "native", note: "Reka Flash only" },
-    video_url: { support: "native", note: "short videos only" },
+    tools: native("Reka Flash only"),
+    video_url: native("short videos only"),
   },
   renames: { max_completion_tokens: "max_tokens" },
   blocks: { document: textDocument },
@@ -401,7 +395,7 @@ const morph: OpenAICompatibleRow = {
   keyVariables: ["MORPH_API_KEY"],
   conversation: { source: "https://docs.morphllm.com/api-reference/endpoint/apply" },
   lacks: [...OPENAI_ONLY, ...BEYOND_TEXT, "tools", "tool_choice", "parallel_tool_calls", "reasoning_effort"],
-  cells: { temperature: { support: "native", note: "the vendor advises 0" } },
+  cells: { temperature: native("the vendor advises 0") },
   textAsString: true,
   developerRole: "system",
 };
@@ -414,7 +408,7 @@ const v0: OpenAICompatibleRow = {
   keyVariables: ["V0_API_KEY"],
   conversation: { source: "https://v0.app/docs/v0-model-api" },
   lacks: [...OPENAI_ONLY, "reasoning_effort", "input_audio", "video_url", "file"],
-  cells: { image_url: { support: "native", note: "base64 data only; the gateway fetches URLs" } },
+  cells: { image_url: native("base64 data only; the gateway fetches URLs") },
   inlines: ["image_url"],
   blocks: { document: textDocument },
   developerRole: "system",
