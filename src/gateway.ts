@@ -69,6 +69,7 @@ import { createSocketUpstream } from "./wire/upstream-socket.ts";
 import type { UpstreamClient } from "./wire/upstream.ts";
 import { VERSION } from "./core/version.ts";
 import { messageOf } from "./core/thrown.ts";
+import { ArgumentChecks } from "./mcp/tool-arguments.ts";
 
 export const PROVIDER_FAMILIES = [...providers.values()];
 
@@ -209,6 +210,7 @@ async function openAll(base: Base): Promise<Gateway> {
     tracing: tracingOf(source.configuration().integrations),
     events,
     toolServers,
+    argumentChecks: new ArgumentChecks(),
     guards,
     ledger: records.ledger,
     traffic,
@@ -668,6 +670,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     tracing: null,
     events: NO_EVENTS,
     toolServers,
+    argumentChecks: new ArgumentChecks(),
     guards: openGuardThreads({ onEnded: () => {} }),
     ledger: noLedger,
     traffic,

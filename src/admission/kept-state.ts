@@ -19,7 +19,7 @@ export function keyOf({
   return [tenantId, id, kind, unit, window].join("\n");
 }
 
-export const NOTHING_KEPT: KeptState = { parts: [] };
+const NOTHING_KEPT: KeptState = { parts: [] };
 
 export function ruleOfKey(key: string): Pick<LimitRule, "kind" | "window"> {
   const [, , kind, , window] = key.split("\n") as [string, string, LimitRule["kind"], string, LimitRule["window"]];

@@ -10,7 +10,7 @@ export interface LimitStoreSettings {
 
 const NODE = /^(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/;
 
-export function isLimitStoreUrl(text: string): boolean {
+function isLimitStoreUrl(text: string): boolean {
   return /^rediss?:\/\/[^\s/]+/.test(text) && URL.canParse(text);
 }
 

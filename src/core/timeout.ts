@@ -1,4 +1,5 @@
-// Bounds for work that may never settle. This is the only file of core/ with a timer.
+// Bounds for work that may never settle, and waits that end early. This is the only file of core/ with a timer.
+import type { CancelSignal } from "./cancellation.ts";
 
 /**
  * Settles as `work` does, or rejects with `late()` after `timeoutMs` milliseconds. The work itself continues; its
@@ -27,4 +28,34 @@ export async function within<T>(work: Promise<T>, timeoutMs: number): Promise<T 
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Waits. Rejects with the signal's reason if that comes first. */
+export function pause(waitMs: number, signal: CancelSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer);
+      // the reason is passed on as the caller gave it
+      // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    }, waitMs);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop);
+  });
+}
+
+/** Settles as `answer` does. Rejects with the signal's reason if that comes first. */
+export function untilOver<T>(answer: Promise<T>, signal: CancelSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    // the reason is passed on as the caller gave it
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+    const stop = (): void => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop);
+    answer.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
 }

@@ -4,7 +4,6 @@
 import type { Selectable, Transaction } from "kysely";
 import type { SecretCipher } from "../config/secret-cipher.ts";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../core/configured.ts";
-import { isObject, type Json } from "../core/json.ts";
 import type { Contents, OpenedResource } from "./contents.ts";
 import type { Db } from "./kysely-reader.ts";
 import { WATCHED } from "./migrations.ts";
@@ -22,6 +21,7 @@ import { openedDocument } from "./secret-fields.ts";
 import { StoreError } from "./store.ts";
 import { yieldToLoop } from "../core/event-loop.ts";
 import { messageOf } from "../core/thrown.ts";
+import { isJsonObject } from "../core/json-object.ts";
 
 type Tx = Transaction<Schema>;
 type Table = "tenants" | "projects" | "users" | "access_tokens" | "resources";
@@ -178,14 +178,6 @@ function openedResource(row: ResourceRow, cipher: SecretCipher | null): OpenedRe
   return fault === null
     ? { ...resource, ...openedDocument({ kind: resource.kind, id: resource.id, cipher }, resource.document) }
     : { ...resource, fault };
-}
-
-function isJsonObject(text: string): boolean {
-  try {
-    return isObject(JSON.parse(text) as Json);
-  } catch {
-    return false;
-  }
 }
 
 function byKind(resources: Iterable<OpenedResource>): ReadonlyMap<ConfiguredKind, Map<string, OpenedResource>> {

@@ -32,7 +32,7 @@ export function says(text: string, isError = false): ToolResult {
 }
 
 /** On the global timers; the signal ends it at once. */
-export { pause as waitFor } from "../../src/chat/call/pause.ts";
+export { pause as waitFor } from "../../src/core/timeout.ts";
 
 /** By label and name of the tool. All are registered, for every project, and need no approval. */
 export function fakeToolServers(

@@ -1,6 +1,6 @@
 // Upstreams that fail as a script says, within the process, in OpenAI's form. Each answer is marked with who gave it, so that two that were mixed show; each
 // call is kept with how it ended. Their clocks are the global timers, so that a test may turn them.
-import { pause } from "../../src/chat/call/pause.ts";
+import { pause } from "../../src/core/timeout.ts";
 import { readBytes, decodeUtf8 } from "../../src/wire/body-bytes.ts";
 import {
   type UpstreamCall,

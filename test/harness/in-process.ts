@@ -33,6 +33,7 @@ import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../
 import { openCredentialProvider, type RefusedCredential } from "../../src/credentials/credential-provider.ts";
 import type { FakeToolServers } from "./fake-tools.ts";
 import { providerSettings, storedKey, targetFor } from "./targets.ts";
+import { ArgumentChecks } from "../../src/mcp/tool-arguments.ts";
 
 export const LIMITS: ServerLimits = {
   maxBodyBytes: 33_554_432,
@@ -188,6 +189,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     integrations: null,
     events: NO_EVENTS,
     toolServers: options.tools?.toolServers ?? noToolServers,
+    argumentChecks: new ArgumentChecks(),
     ledger: options.ledger ?? noLedger,
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),
   };

@@ -10,6 +10,7 @@ import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { CallClock } from "../../src/chat/call/call-clock.ts";
 import type { ToolCaller } from "../../src/chat/tools/run-tool.ts";
 import type { ToolSession } from "../../src/chat/tools/tool-session.ts";
+import { ArgumentChecks } from "../../src/mcp/tool-arguments.ts";
 
 export interface ServerOfTest {
   /** As the server lists them, or why it does not. */
@@ -82,6 +83,7 @@ export function sessionWorld(
     traceHeaders: () => null,
     policies,
     context: {
+      argumentChecks: new ArgumentChecks(),
       toolServers: {
         list: (server: ToolServer) => {
           listed.push(server);

@@ -13,7 +13,8 @@ import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts
 import type { CallContent } from "../../src/core/content.ts";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import type { ScopeSettings } from "../../src/core/snapshot.ts";
-import { ContentRecorder, isSampled } from "../../src/chat/content/content-recorder.ts";
+import { ContentRecorder } from "../../src/chat/content/content-recorder.ts";
+import { isSampled } from "../../src/core/sampling.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { openContentLog } from "../../src/observe/content-log.ts";
 import type { CallRecord } from "../../src/core/record.ts";

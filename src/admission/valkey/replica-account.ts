@@ -281,7 +281,7 @@ export function hasEnded(lease: Lease, { monoMs, wallMs }: Moment): boolean {
 }
 
 /** What the store should have charged for this replica and bucket if the process died now. */
-export function chargedIfKilled(account: ReplicaAccount, bucket: number): number {
+function chargedIfKilled(account: ReplicaAccount, bucket: number): number {
   let units =
     (account.charged.get(bucket) ?? 0) -
     (account.unrecorded.get(bucket) ?? 0) +

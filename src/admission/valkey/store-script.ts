@@ -2,7 +2,7 @@
 // store's own clock, and once. https://valkey.io/topics/eval-intro/ Numbers are doubles, exact to 2^53; they are
 // written with %.0f, never by tostring. test/admission/simulation/store-model.ts does the same in TypeScript, and a
 // differential test compares the two.
-import { SLOTS_FREED_MS } from "./protocol.ts";
+import { BUCKETS, MIN_LEASED_CALLS, MIN_LEASED_WINDOW_MS, SLOTS_FREED_MS, TIMINGS } from "./protocol.ts";
 
 /**
  * KEYS: epoch, replicas and group, then two for each account: its count and this replica's part of it. ARGV: the
@@ -13,7 +13,7 @@ local m = cjson.decode(ARGV[1])
 local epochKey, liveKey, groupKey = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local BUCKETS, DAY = 60, 86400000
+local BUCKETS, DAY = ${BUCKETS}, 86400000
 local floor, max, min = math.floor, math.max, math.min
 local function text(n) return string.format('%.0f', n) end
 
@@ -85,7 +85,7 @@ local function open(i)
   local line = m.a[i]
   local account = { key = KEYS[2 + 2 * i], ownKey = KEYS[3 + 2 * i], limit = line[1], kind = line[2], window = line[3], typical = max(line[4], 1), want = line[5], hold = line[6], idle = line[7],
     buckets = {}, holds = {}, used = 0, recalled = 0, granted = 0, dirty = {}, gone = {} }
-  account.allowance = account.window >= 5000 and m.l or 0
+  account.allowance = account.window >= ${MIN_LEASED_WINDOW_MS} and m.l or 0
   account.now = bucketAt(account.kind, account.window)
   local flat = redis.call('HGETALL', account.key)
   for n = 1, #flat, 2 do
@@ -195,7 +195,7 @@ local function reserve(op)
     if op[n + 2] == 0 and units > 0 and missing > 0 then
       local at, out = fitsAt(account, units), 0
       for _, hold in pairs(account.holds) do
-        if hold[2] + m.l + 150 >= now then out = out + hold[3] end
+        if hold[2] + m.l + ${TIMINGS.recallWaitMs} >= now then out = out + hold[3] end
       end
       if out > 0 and units <= account.limit then
         account.recalled = now + 500
@@ -260,7 +260,7 @@ local lines = {}
 for i, account in ipairs(accounts) do
   local available = max(0, account.limit - account.used)
   local cap = floor(available / (2 * replicas))
-  local leasable = account.limit >= 50 * account.typical and (account.kind ~= 'slide' or account.window >= 5000)
+  local leasable = account.limit >= ${MIN_LEASED_CALLS} * account.typical and (account.kind ~= 'slide' or account.window >= ${MIN_LEASED_WINDOW_MS})
   local mode = (leasable and account.recalled <= now and cap >= account.typical and cap * 4 >= account.want) and 1 or 0
   if not isOpen then mode = 2 end
   local granted, valid = 0, m.l

@@ -3,7 +3,7 @@
 import type { DecodeContext } from "../../providers/provider.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../../wire/upstream.ts";
 import type { Call } from "../call/call.ts";
-import { pause } from "../call/pause.ts";
+import { pause } from "../../core/timeout.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
 /**

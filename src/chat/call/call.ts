@@ -9,13 +9,14 @@ import type { CallRecord, LimitOutcome, PolicyOutcome } from "../../core/record.
 import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 import type { Target } from "../../core/target.ts";
 import { type TraceHeaders, traceHeaders } from "../../core/trace.ts";
+import { isSampled } from "../../core/sampling.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallClock } from "./call-clock.ts";
 import type { CallDeadline } from "./call-deadline.ts";
 import type { CallLifetime } from "./call-lifetime.ts";
 import { CallPolicies } from "./call-policies.ts";
 import type { CallRecorder } from "./call-recorder.ts";
-import { ContentRecorder, isSampled } from "../content/content-recorder.ts";
+import { ContentRecorder } from "../content/content-recorder.ts";
 import type { ChatContext } from "./context.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { GuardScheduler } from "../guards/guard-scheduler.ts";

@@ -17,6 +17,7 @@ import type { Health } from "../../routing/health.ts";
 import type { Hedging } from "../../routing/hedging.ts";
 import type { Ledger } from "../../store/ledger.ts";
 import type { LongAnswers } from "../long-bodies/long-answers.ts";
+import type { ArgumentChecks } from "../../mcp/tool-arguments.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
 import type { GuardThreads } from "../guards/guard-threads.ts";
@@ -39,6 +40,7 @@ export interface ChatContext {
   /** Called when the content of a call could not be prepared for keeping. */
   readonly onContentLost?: (traceId: string, fault: unknown) => void;
   readonly toolServers: ToolServers;
+  readonly argumentChecks: ArgumentChecks;
   /** The threads in which guards run long searches. */
   readonly guards: GuardThreads;
   readonly ledger: Ledger;

@@ -5,6 +5,7 @@ import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } f
 import type { CallContent, ContentRules, AnswerContent } from "../../core/content.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Guard, ProjectPolicies } from "../../core/policy.ts";
+import { objectsIn, textOrEmpty } from "../../providers/sent-json.ts";
 import { workOf } from "../../guards/compile-guard.ts";
 import { redactedValues } from "./content-redaction.ts";
 import {
@@ -21,11 +22,6 @@ import {
 import { textGuard, type TextGuard } from "../guards/guard-request.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
 import type { GuardScheduler } from "../guards/guard-scheduler.ts";
-
-/** All gateways decide alike, because the decision depends only on the random trace id. */
-export function isSampled(traceId: string, sample: number): boolean {
-  return Number.parseInt(traceId.slice(0, 8), 16) < sample * 2 ** 32;
-}
 
 interface Answering {
   readonly texts: Record<"content" | "reasoning_content" | "refusal", string>;
@@ -69,7 +65,7 @@ export class ContentRecorder {
       const chunk = JSON.parse(event.slice(6)) as Json;
       if (!isObject(chunk)) continue;
       this.#takeRounds(chunk["x_gateway_mcp"]);
-      for (const choice of listOf(chunk["choices"])) this.#take(choice, choice["delta"]);
+      for (const choice of objectsIn(chunk["choices"])) this.#take(choice, choice["delta"]);
     }
   }
 
@@ -80,7 +76,7 @@ export class ContentRecorder {
 
   /** `body` is the body of a non-streaming answer. */
   answered(body: JsonObject): void {
-    for (const choice of listOf(body["choices"])) {
+    for (const choice of objectsIn(body["choices"])) {
       if (isObject(choice["message"])) this.#takeRounds(choice["message"]["x_gateway_mcp"]);
       this.#take(choice, choice["message"]);
     }
@@ -104,7 +100,7 @@ export class ContentRecorder {
       const text = message[name];
       if (typeof text === "string") answer.texts[name] = this.#fit(answer.texts[name], text);
     }
-    listOf(message["tool_calls"]).forEach((call, position) =>
+    objectsIn(message["tool_calls"]).forEach((call, position) =>
       this.#takeCall(answer.calls, call, typeof call["index"] === "number" ? call["index"] : position),
     );
     if (isObject(message["function_call"])) this.#takeCall(answer.calls, { function: message["function_call"] }, 0);
@@ -118,11 +114,11 @@ export class ContentRecorder {
     const vendors = word === "function" ? undefined : rest[word];
     calls[index] = {
       ...known,
-      id: known.id + textOf(id),
+      id: known.id + textOrEmpty(id),
       type: word,
       function: {
-        name: known.function.name + textOf(more["name"]),
-        arguments: this.#fit(known.function.arguments, textOf(more["arguments"])),
+        name: known.function.name + textOrEmpty(more["name"]),
+        arguments: this.#fit(known.function.arguments, textOrEmpty(more["arguments"])),
       },
       ...(isObject(vendors) && { [word]: this.#joined((known as unknown as JsonObject)[word], vendors) }),
     } as ToolCall;
@@ -136,7 +132,7 @@ export class ContentRecorder {
       ...Object.fromEntries(
         Object.entries(more).map(([name, piece]) => [
           name,
-          typeof piece === "string" ? this.#fit(textOf(before[name]), piece) : (piece ?? null),
+          typeof piece === "string" ? this.#fit(textOrEmpty(before[name]), piece) : (piece ?? null),
         ]),
       ),
     };
@@ -227,14 +223,6 @@ function listHere(values: readonly unknown[]): CutList {
 /** The cost of searching an empty text, in characters. */
 const EACH_TEXT = 16;
 
-function listOf(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
-}
-
-function textOf(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
-}
-
 function keptAnswerOf(
   index: number,
   { content, reasoning_content: reasoning, refusal, tool_calls: toolCalls }: JsonObject,
@@ -242,9 +230,9 @@ function keptAnswerOf(
 ): AnswerContent {
   return {
     index,
-    content: textOf(content) || null,
-    reasoning: textOf(reasoning) || null,
-    refusal: textOf(refusal) || null,
+    content: textOrEmpty(content) || null,
+    reasoning: textOrEmpty(reasoning) || null,
+    refusal: textOrEmpty(refusal) || null,
     toolCalls: (toolCalls ?? []) as unknown as readonly ToolCall[],
     finishReason,
   };

@@ -30,27 +30,29 @@ const SYNONYMS: ReadonlyMap<string, string> = new Map([
  * the first is sent.
  */
 const MAX_ENTRY_TEXT = 16 * 1024 * 1024;
-/** By what changes them: an entry or a target. */
-const requestsOf = memoizePerObject((_request: ChatRequest) => new WeakMap<object, ChatRequest>());
-
 /**
  * Returns the client's request as `entry` changes it. An entry's parameters override the request's own, and null
  * removes one. Address and credentials of the request are left out where the entry has its own, or names a model of
  * another provider. Throws GatewayError of the parser.
  */
 export function requestForEntry(request: ChatRequest, entry: Entry): ChatRequest {
-  return once(request, entry, () => {
-    const { model, route, params } = entry;
-    const keeps =
-      !Object.keys(params).some(isEndpointField) &&
-      model !== null &&
-      route === null &&
-      providerOf(model) !== null &&
-      providerOf(model) === providerOf(request.options.model);
-    // the requested route continues to serve the call, unless the entry names another
-    const own = withModel(request, model, route ?? request.options.route);
-    return merged(own, params, keeps);
-  });
+  return entryRequests(request)(entry);
+}
+
+const entryRequests = memoizePerObject((request: ChatRequest) =>
+  memoizePerObject((entry: Entry) => entryRequest(request, entry)),
+);
+
+function entryRequest(request: ChatRequest, { model, route, params }: Entry): ChatRequest {
+  const keeps =
+    !Object.keys(params).some(isEndpointField) &&
+    model !== null &&
+    route === null &&
+    providerOf(model) !== null &&
+    providerOf(model) === providerOf(request.options.model);
+  // the requested route continues to serve the call, unless the entry names another
+  const own = withModel(request, model, route ?? request.options.route);
+  return merged(own, params, keeps);
 }
 
 function withModel(request: ChatRequest, model: string | null, route: string | null): ChatRequest {
@@ -71,23 +73,25 @@ function withModel(request: ChatRequest, model: string | null, route: string | n
 export function requestForTarget(request: ChatRequest, target: RouteTarget, route: Route): ChatRequest {
   const { brought } = target;
   if (brought !== undefined) return requestForEntry(request, entryOf(brought));
+  if (endpointFields(request).length === 0 && Object.keys(target.params).length === 0) return request;
+  return targetRequests(request)(route)(target);
+}
+
+const targetRequests = memoizePerObject((request: ChatRequest) =>
+  memoizePerObject((route: Route) => memoizePerObject((target: RouteTarget) => targetRequest(request, target, route))),
+);
+
+function targetRequest(request: ChatRequest, target: RouteTarget, route: Route): ChatRequest {
+  const owner = providerOf(request.options.model);
   const field = endpointFields(request)[0];
-  if (field === undefined && Object.keys(target.params).length === 0) return request;
-  return once(request, target, () => {
-    const owner = providerOf(request.options.model);
-    if (
-      field !== undefined &&
-      owner === null &&
-      route.targets.some(({ providerId }) => providerId !== target.providerId)
-    )
-      throw new GatewayError(
-        "invalid_request",
-        `The route ${JSON.stringify(route.name)} has targets of several providers, so it is unclear to which one ${field} belongs; name a model of the route as well.`,
-        { param: field },
-      );
-    const added = Object.fromEntries(Object.entries(target.params).filter(([name]) => !isSet(request, name)));
-    return merged(request, added, owner === null || owner === target.providerId);
-  });
+  if (field !== undefined && owner === null && route.targets.some(({ providerId }) => providerId !== target.providerId))
+    throw new GatewayError(
+      "invalid_request",
+      `The route ${JSON.stringify(route.name)} has targets of several providers, so it is unclear to which one ${field} belongs; name a model of the route as well.`,
+      { param: field },
+    );
+  const added = Object.fromEntries(Object.entries(target.params).filter(([name]) => !isSet(request, name)));
+  return merged(request, added, owner === null || owner === target.providerId);
 }
 
 /**
@@ -181,15 +185,6 @@ const entryOf = memoizePerObject(
     params,
   }),
 );
-
-function once(request: ChatRequest, key: object, make: () => ChatRequest): ChatRequest {
-  const requests = requestsOf(request);
-  const known = requests.get(key);
-  if (known !== undefined) return known;
-  const made = make();
-  requests.set(key, made);
-  return made;
-}
 
 function providerOf(model: string | null): string | null {
   return model === null ? null : (splitName(model)?.providerId ?? null);

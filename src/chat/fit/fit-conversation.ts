@@ -4,6 +4,7 @@
 import { withMembers } from "../../core/request-source.ts";
 import type { ChatRequest, ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { mappedList } from "../../core/mapped-list.ts";
 import type { ConversationMembers, Members } from "../../providers/conversation-members.ts";
 
 export interface FittedConversation {
@@ -38,8 +39,8 @@ export function fitConversation(request: ChatRequest, members: ConversationMembe
   } = request;
   // the thread that holds the conversation leaves out the same members before it writes the conversation
   for (const message of held?.skeleton ?? []) fitMessage(message, members, left);
-  const messages = mapped(request.messages, (message) => fitMessage(message, members, left));
-  const tools = offered === undefined ? offered : mapped(offered, (tool) => fitTool(tool, members, left));
+  const messages = mappedList(request.messages, (message) => fitMessage(message, members, left));
+  const tools = offered === undefined ? offered : mappedList(offered, (tool) => fitTool(tool, members, left));
   if (messages === request.messages && tools === offered)
     return { request, left: left.names.size === 0 ? NOTHING : [...left.names] };
   return {
@@ -52,17 +53,6 @@ export function fitConversation(request: ChatRequest, members: ConversationMembe
 }
 const NOTHING: readonly string[] = [];
 
-/** Returns the same list when `change` returns every item unchanged. */
-function mapped<T>(list: readonly T[], change: (item: T) => T): readonly T[] {
-  let changed: T[] | null = null;
-  for (let index = 0; index < list.length; index++) {
-    const item = list[index]!;
-    const other = change(item);
-    if (other !== item) (changed ??= [...list])[index] = other;
-  }
-  return changed ?? list;
-}
-
 function fitMessage(message: Message, members: ConversationMembers, left: Left): Message {
   const { content, tool_calls: calls } = message;
   const fitted = fitReasoning(
@@ -72,11 +62,11 @@ function fitMessage(message: Message, members: ConversationMembers, left: Left):
     left,
   );
   const parts = Array.isArray(content)
-    ? mapped(content as readonly ContentPart[], (part) => fitPart(part, members, left))
+    ? mappedList(content as readonly ContentPart[], (part) => fitPart(part, members, left))
     : content;
   const made =
     Array.isArray(calls) && fitted["tool_calls"] !== undefined
-      ? mapped(calls as readonly ToolCall[], (call) => fitCall(call, members, left))
+      ? mappedList(calls as readonly ToolCall[], (call) => fitCall(call, members, left))
       : calls;
   if (parts === content && made === calls) return fitted as Message;
   return {

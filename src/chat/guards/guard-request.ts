@@ -16,6 +16,7 @@ import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
 import { heldPlace } from "../../core/held-member.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { FUNCTION_NAME } from "../../core/params.ts";
+import { mappedList } from "../../core/mapped-list.ts";
 import { guardedFile } from "./guard-file.ts";
 import { isProtocolWord } from "./protocol-words.ts";
 
@@ -31,7 +32,7 @@ export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequ
     extra: guardedExtra(request.extra, guard, held === undefined ? extraKind : besideHeldKind),
   });
   if (held === undefined) return guarded;
-  const skeleton = mapList(held.skeleton, (message) => guardedNames(message, guard)) as unknown as typeof held.skeleton;
+  const skeleton = mappedList(held.skeleton, (message) => guardedNames(message, guard) as Message);
   return skeleton === held.skeleton ? guarded : { ...guarded, held: { ...held, skeleton } };
 }
 
@@ -59,11 +60,11 @@ function withGuarded(request: ChatRequest, guarded: SourcedMembers<ChatRequest>)
 
 /** Throws BlockedText. Returns the same list if nothing was replaced. */
 export function guardedMessages(messages: readonly Message[], guard: TextGuard): readonly Message[] {
-  return mapList(messages, (message) => {
+  return mappedList(messages, (message) => {
     const guarded = namesAndNumbers(mapMessage(message, guard, messageKind), guard);
     if (isObject(guarded)) requireResultInParts(guarded, guard);
-    return guarded;
-  }) as unknown as readonly Message[];
+    return guarded as Message;
+  });
 }
 
 /**
@@ -407,7 +408,7 @@ export function namesAndNumbers(value: Json, guard: TextGuard): Json {
     const guarded = guard(text, "plain");
     return guarded === text ? value : guarded;
   }
-  if (Array.isArray(value)) return mapList(value as readonly Json[], (item) => namesAndNumbers(item, guard));
+  if (Array.isArray(value)) return mappedList(value as readonly Json[], (item) => namesAndNumbers(item, guard));
   if (!isObject(value)) return value;
   const members = Object.entries(value).map(
     ([name, member]) =>
@@ -423,7 +424,7 @@ const LONG_NAME = 6;
 
 /** Masks the names in a skeleton, which contains the names of many messages. Names that become equal may be merged. */
 function guardedNames(value: Json, guard: TextGuard): Json {
-  if (Array.isArray(value)) return mapList(value as readonly Json[], (item) => guardedNames(item, guard));
+  if (Array.isArray(value)) return mappedList(value as readonly Json[], (item) => guardedNames(item, guard));
   if (!isObject(value)) return value;
   const members = Object.entries(value).map(([name, member]) => [
     guardedName(name, guard),
@@ -464,7 +465,7 @@ export function mapTexts(
   }
   if (typeof value !== "object" || value === null || (name !== "" && kindOf(name, owner) === "none")) return value;
   if (Array.isArray(value))
-    return mapList(value as readonly Json[], (item) => mapTexts(item, guard, kindOf, name, owner, across));
+    return mappedList(value as readonly Json[], (item) => mapTexts(item, guard, kindOf, name, owner, across));
   if (!isObject(value)) return value;
   let changed: Record<string, Json | undefined> | null = null;
   for (const key in value) {
@@ -474,13 +475,4 @@ export function mapTexts(
     if (guarded !== member) (changed ??= { ...value })[key] = guarded;
   }
   return changed ?? value;
-}
-
-function mapList(list: readonly Json[], map: (item: Json) => Json): readonly Json[] {
-  let changed: Json[] | null = null;
-  for (let index = 0; index < list.length; index++) {
-    const mapped = map(list[index]!);
-    if (mapped !== list[index]) (changed ??= [...list])[index] = mapped;
-  }
-  return changed ?? list;
 }

@@ -2,6 +2,7 @@
 // small, however long the conversation is.
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { setMember } from "../../core/json-object.ts";
 
 /**
  * The most names for each kind of object. Further names are summed up as one, because fit-conversation.ts reports no
@@ -81,17 +82,12 @@ function note(into: Members, holder: JsonObject): void {
       name.length <= MAX_NAME && (Object.hasOwn(into, name) || Object.keys(into).length < MAX_NAMES) ? name : OTHER;
     // null means that a member is not set
     if (holder[name] === null) continue;
-    if (name !== "extra_content") put(into, recorded, true);
+    if (name !== "extra_content") setMember(into, recorded, true);
     else if (isObject(holder[name])) {
       const vendors = (isObject(into[name]) ? into[name] : {}) as Members;
       for (const vendor in holder[name])
-        put(vendors, vendor.length <= MAX_NAME && Object.keys(vendors).length < MAX_NAMES ? vendor : OTHER, true);
+        setMember(vendors, vendor.length <= MAX_NAME && Object.keys(vendors).length < MAX_NAMES ? vendor : OTHER, true);
       into[name] = vendors;
     } else into[name] ??= true;
   }
-}
-
-/** Works for a member called `__proto__` as well. */
-function put(members: Members, name: string, value: Json): void {
-  Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -9,6 +9,7 @@ import { parseBoundedJson } from "../../wire/json.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { FIELDS } from "../../core/params.ts";
 import { heldMember, heldPlace } from "../../core/held-member.ts";
+import { setMember } from "../../core/json-object.ts";
 import { skeletonOf } from "./conversation-skeleton.ts";
 import { webAddressIn } from "../attempt/addressed-block.ts";
 import { unansweredCalls } from "../tools/tool-turns.ts";
@@ -199,7 +200,7 @@ export function withConversation(
   for (const name of Object.keys(ownExtra)) {
     const own = held[heldPlace(ownExtra[name]) ?? -1];
     if (own === undefined) continue;
-    put(ownExtra, name, whole.extra[own]!);
+    setMember(ownExtra, name, whole.extra[own]!);
     if (whole.source.rewritten.has(own)) rewritten.add(name);
   }
   return requestOfText<ChatRequest>({
@@ -224,9 +225,4 @@ function joinedMessages(
 /** Returns the placeholder's index in a value of a JSON text, or null. */
 function heldPlaceIn(written: string): number | null {
   return written.startsWith('"held ') && written.length < 100 ? heldPlace(JSON.parse(written) as Json) : null;
-}
-
-/** Sets a member, even one that is named `__proto__`. */
-function put(members: Record<string, Json>, name: string, value: Json): void {
-  Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
 }

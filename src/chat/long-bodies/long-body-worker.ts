@@ -25,7 +25,6 @@ import {
   textWithoutConversation,
   withConversation,
 } from "./held-conversation.ts";
-import type { PackedJson } from "./long-texts.ts";
 import { parseChatRequest } from "../request/parse.ts";
 import { bodyText } from "../call/read-body.ts";
 import { transferableError } from "./transferred-error.ts";
@@ -34,16 +33,12 @@ import {
   type AnswerFoundQuestion,
   type AnswerBody,
   type AnswerQuestion,
-  type AnswerWithBody,
   checkedAnswer,
-  type CheckedAnswer,
   type DecodeQuestion,
   GatheredAnswers,
-  type GatheredAnswer,
   type GatherQuestion,
   packedAnswer,
   writtenAnswer,
-  type WrittenUnderGuards,
 } from "./written-answer.ts";
 
 export interface OpenQuestion {
@@ -207,56 +202,80 @@ class HeldConversations {
   }
 }
 
-/** The methods of this thread; those that throw pass the error on to the thread that asked. */
-export type LongBodyMethods = ReturnType<typeof methodsOf>;
+/** A method of this thread. What it throws is passed on to the thread that asked. */
+interface LongBodyTask<Question, Reply> {
+  readonly run: (question: Question) => Reply;
+  /** Returns the bytes of the reply that are transferred instead of copied. */
+  readonly transfers?: (reply: Awaited<Reply>) => Uint8Array | undefined;
+}
 
-function methodsOf(held: HeldConversations, gathered: GatheredAnswers) {
+type Tasks = ReturnType<typeof tasksOf>;
+export type LongBodyMethods = { readonly [Name in keyof Tasks]: Tasks[Name]["run"] };
+
+function task<Question, Reply>(
+  run: LongBodyTask<Question, Reply>["run"],
+  transfers?: LongBodyTask<Question, Reply>["transfers"],
+): LongBodyTask<Question, Reply> {
+  return transfers === undefined ? { run } : { run, transfers };
+}
+
+function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
   return {
-    open: (question: OpenQuestion) => held.open(question),
-    encode: (question: EncodeQuestion) => held.encode(question),
-    places: (question: PlacesQuestion) => held.placesIn(question),
-    fill: (question: FillQuestion) => held.takeFiles(question),
-    cut: (question: CutQuestion) => held.cut(question),
-    texts: (conversation: number) => held.texts(conversation),
-    found: (question: FoundQuestion) => held.found(question),
-    findings: (question: FindingsQuestion) => held.findings(question),
-    release: (conversation: number) => held.release(conversation),
-    read: (body: Uint8Array) => readingOf(decodeUtf8(body)),
-    check: (question: DecodeQuestion) => checkedAnswer(question, providers.get(question.family)!),
-    decode: (question: DecodeQuestion) => packedAnswer(question, providers.get(question.family)!),
-    write: (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
-    gather: (question: GatherQuestion) => gathered.gather(question, providers.get(question.family)!),
-    write_gathered: (question: AnswerFoundQuestion) => gathered.written(question),
-    release_gathered: (id: number) => gathered.release(id),
+    open: task((question: OpenQuestion) => held.open(question)),
+    encode: task(
+      (question: EncodeQuestion) => held.encode(question),
+      ({ request }) => request.bytes,
+    ),
+    places: task((question: PlacesQuestion) => held.placesIn(question)),
+    fill: task((question: FillQuestion) => held.takeFiles(question)),
+    cut: task((question: CutQuestion) => held.cut(question)),
+    texts: task(
+      (conversation: number) => held.texts(conversation),
+      ({ units }) => units,
+    ),
+    found: task((question: FoundQuestion) => held.found(question)),
+    findings: task((question: FindingsQuestion) => held.findings(question)),
+    release: task((conversation: number) => held.release(conversation)),
+    read: task((body: Uint8Array) => readingOf(decodeUtf8(body))),
+    check: task(
+      (question: DecodeQuestion) => checkedAnswer(question, providers.get(question.family)!),
+      ({ bytes }) => bytes,
+    ),
+    decode: task(
+      (question: DecodeQuestion) => packedAnswer(question, providers.get(question.family)!),
+      ({ texts }) => texts.units,
+    ),
+    write: task(
+      (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
+      ({ body }) => bytesOf(body),
+    ),
+    gather: task(
+      (question: GatherQuestion) => gathered.gather(question, providers.get(question.family)!),
+      ({ texts }) => texts.units,
+    ),
+    write_gathered: task(
+      (question: AnswerFoundQuestion) => gathered.written(question),
+      ({ body }) => (body === null ? undefined : bytesOf(body)),
+    ),
+    release_gathered: task((id: number) => gathered.release(id)),
   };
 }
 
-/** Returns the bytes that are transferred instead of copied. */
-function bytesIn(method: keyof LongBodyMethods, result: unknown): Uint8Array | undefined {
-  if (method === "encode") return (result as Partial<EncodedRequest>).request?.bytes;
-  if (method === "texts") return (result as Partial<PackedTexts>).units;
-  if (method === "check") return (result as Partial<CheckedAnswer>).bytes;
-  if (method === "decode") return (result as Partial<PackedJson>).texts?.units;
-  if (method === "gather") return (result as Partial<GatheredAnswer>).texts?.units;
-  if (method === "write_gathered") return bytesOf((result as Partial<WrittenUnderGuards>).body);
-  return method === "write" ? bytesOf((result as Partial<AnswerWithBody>).body) : undefined;
-}
-
-function bytesOf(body: AnswerBody | null | undefined): Uint8Array | undefined {
-  if (body === null || body === undefined) return undefined;
+function bytesOf(body: AnswerBody): Uint8Array {
   return "packed" in body ? body.packed.texts.units : body.bytes;
 }
 
-async function answer({ id, method, args: [question] }: ThreadRequest, methods: LongBodyMethods): Promise<void> {
-  const name = method as keyof LongBodyMethods;
+async function answer({ id, method, args: [question] }: ThreadRequest, tasks: Tasks): Promise<void> {
+  const { run, transfers } = tasks[method as keyof Tasks] as LongBodyTask<unknown, unknown>;
   let result: unknown;
+  let bytes: Uint8Array | undefined;
   try {
-    result = await (methods[name] as (given: unknown) => unknown)(question);
+    result = await run(question);
+    bytes = transfers?.(result);
   } catch (thrown) {
     result = { thrown: transferableError(thrown) };
   }
   if (id === 0) return;
-  const bytes = bytesIn(name, result);
   parentPort!.postMessage(
     { id, result } satisfies ThreadReply,
     bytes === undefined ? [] : [bytes.buffer as ArrayBuffer],
@@ -264,6 +283,6 @@ async function answer({ id, method, args: [question] }: ThreadRequest, methods: 
 }
 
 if (parentPort !== null) {
-  const methods = methodsOf(new HeldConversations(), new GatheredAnswers());
-  parentPort.on("message", (request: ThreadRequest) => void answer(request, methods));
+  const tasks = tasksOf(new HeldConversations(), new GatheredAnswers());
+  parentPort.on("message", (request: ThreadRequest) => void answer(request, tasks));
 }

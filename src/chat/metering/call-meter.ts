@@ -8,7 +8,7 @@ import type { Account } from "../../core/limit.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallClock } from "../call/call-clock.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
-import { untilOver } from "../call/pause.ts";
+import { untilOver } from "../../core/timeout.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
 import { estimateReservation } from "./attempt-estimate.ts";
 import { AttemptMeter, type MeteredAttempt } from "./attempt-meter.ts";
@@ -69,7 +69,7 @@ export class CallMeter {
     target: AttemptedTarget,
     attempt: MeteredAttempt,
     isRedirected: boolean,
-    requests: readonly AttemptRecorder[] = [],
+    requests: readonly AttemptRecorder[],
   ): AttemptMeter | GatewayError | Promise<AttemptMeter | GatewayError> {
     if (this.#limits === null) return this.#begin(attempt, requests, null);
     const estimate = estimateReservation(attempt.fitted.request, attempt.resolved, this.prices);

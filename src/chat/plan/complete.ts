@@ -1,7 +1,7 @@
 // The engine of promise 7: it carries out the steps of the plan, and continues until an attempt has answered or nothing
 // is left to attempt. The caller passes in the work of an attempt: a non-streaming answer, or a stream up to its first
 // content.
-import { LATE, within } from "../../core/timeout.ts";
+import { LATE, pause, within } from "../../core/timeout.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import { attemptSummary } from "../../core/record.ts";
 import type { Hedge, Route } from "../../core/route.ts";
@@ -9,7 +9,6 @@ import { createPlan, type Failure, type Plan } from "../../routing/plan.ts";
 import { failureAfter, Failures } from "../../routing/verdict.ts";
 import type { Call } from "../call/call.ts";
 import type { Prepared, RouteCandidate } from "./stages.ts";
-import { pause } from "../call/pause.ts";
 import {
   type Answered,
   AttemptRun,

@@ -9,6 +9,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { Permission } from "../../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { COMMON, FIELDS, GATEWAY } from "../../core/params.ts";
+import { setMember } from "../../core/json-object.ts";
 import { parseJsonObject } from "../../wire/json.ts";
 import { JsonError } from "../../wire/json-error.ts";
 import { beyondBound, requireShortNames, jsonBounds } from "./bounded-body.ts";
@@ -128,7 +129,7 @@ function classify(body: JsonObject): Classified {
     const sent = body[name]!;
     const field = FIELDS.get(name);
     if (field === undefined) {
-      putOwn(extra, name, sent);
+      setMember(extra, name, sent);
       continue;
     }
     if (sent === null) continue;
@@ -266,9 +267,4 @@ function mergeExtraBody(extra: JsonObject, explicit: Json | undefined, body: Jso
       );
   }
   return mergeObjects(extra, explicit, (_path, _there, added) => added);
-}
-
-/** Works for a member called `__proto__` as well, which an assignment would treat as the prototype. */
-function putOwn(members: Record<string, Json>, name: string, value: Json): void {
-  Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -61,16 +61,20 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
     ),
   );
   const results: ResultsSoFar = { bytes: 0 };
-  const ownerOf = (toolCall: ToolCall): ToolCallOwner => ownerOfCall(toolCall, tools, own, sent);
+  const ownerOfName = (name: string): ToolCallOwner => ownerOfFunction(name, tools, own, sent);
+  // only function calls can run here; other forms are specific to a vendor
+  const ownerOf = (toolCall: ToolCall): ToolCallOwner =>
+    isObject(toolCall.function) ? ownerOfName(toolCall.function.name) : "client";
   return {
     request,
     approved: approvedCalls(request.held?.unanswered ?? unansweredCalls(request.messages), ownerOf),
     maxRounds,
     servers: listings.map((listing) => sessionServer(listing, tools)),
     ownerOf,
+    ownerOfName,
     run: (toolCall, round, onActivity, spanId) =>
       runTool(toolCall, tools.get(toolCall.function.name) ?? null, {
-        label: labelBefore(toolCall, sent) ?? "",
+        label: labelBefore(toolCall.function.name, sent) ?? "",
         round,
         onActivity,
         spanId,
@@ -198,21 +202,18 @@ function needsApproval(approval: ToolApproval | null, server: ToolServer, tool: 
  * If the model calls an unknown function whose name begins like a tool of one of the servers, the model gets an error
  * as the result, because no client could run that function.
  */
-function ownerOfCall(
-  toolCall: ToolCall,
+function ownerOfFunction(
+  name: string,
   tools: Offer["tools"],
   own: ReadonlySet<string>,
   sent: ChatRequest,
 ): ToolCallOwner {
-  // only function calls can run here; other forms are specific to a vendor
-  if (!isObject(toolCall.function)) return "client";
-  const { name } = toolCall.function;
   const offered = tools.get(name);
   if (offered !== undefined) return offered.needsApproval ? "approval" : "gateway";
-  return !own.has(name) && labelBefore(toolCall, sent) !== undefined ? "gateway" : "client";
+  return !own.has(name) && labelBefore(name, sent) !== undefined ? "gateway" : "client";
 }
 
-function labelBefore({ function: { name } }: ToolCall, { options }: ChatRequest): string | undefined {
+function labelBefore(name: string, { options }: ChatRequest): string | undefined {
   return options.toolServers.find(({ label }) => name.startsWith(`${label}__`))?.label;
 }
 

@@ -7,12 +7,11 @@ import { asGatewayError, type ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../../core/tool.ts";
 import type { Call } from "../call/call.ts";
-import { checkedArguments } from "./tool-arguments.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 
 /** The parts of a call that a tool session needs. */
 export type ToolCaller = Pick<Call, "snapshot" | "signal" | "clock" | "policies" | "traceHeaders"> & {
-  readonly context: Pick<Call["context"], "toolServers">;
+  readonly context: Pick<Call["context"], "toolServers" | "argumentChecks">;
 };
 
 export interface OfferedTool {
@@ -102,7 +101,7 @@ async function callServer(
   call: ToolCaller,
   results: ResultsSoFar,
 ): Promise<Ended> {
-  const { args, fault } = checkedArguments(toolCall.function.arguments, tool.inputSchema);
+  const { args, fault } = call.context.argumentChecks.check(toolCall.function.arguments, tool.inputSchema);
   if (args === null) return failed(fault);
   let result: ToolResult;
   try {

@@ -73,7 +73,7 @@ export class ToolRounds {
     // a request that cannot be answered must fail before a tool runs
     this.#prepared = prepare(this.#request);
     this.#answer = new MultiRoundAnswer(
-      (name) => session.ownerOf({ id: "", type: "function", function: { name, arguments: "{}" } }) !== "gateway",
+      (name) => session.ownerOfName(name) !== "gateway",
       session.request.options.legacyFunctions,
     );
   }

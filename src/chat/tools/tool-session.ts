@@ -26,6 +26,8 @@ export interface ToolSession {
   /** The servers in the order of the request, for explanations and for `x_gateway_mcp`. */
   readonly servers: readonly SessionServer[];
   ownerOf(call: ToolCall): ToolCallOwner;
+  /** The owner of the calls of the function with this name. */
+  ownerOfName(name: string): ToolCallOwner;
   /**
    * Runs a call of owner `gateway`, or an approved one. `onActivity` is called once at its start and once at its end.
    * `spanId` is the span of the run, or null if the call is not traced. If the tool fails, the model gets the error as

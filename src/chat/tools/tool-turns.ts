@@ -1,6 +1,7 @@
 // The conversation between rounds: the model's turn, the results of its calls, and behind all results their images.
 import type { ChatRequest, Message, ToolCall, UnansweredCall } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/json-object.ts";
 import type { NextRound, ToolOutcome } from "./tool-session.ts";
 
 /**
@@ -61,14 +62,6 @@ function withReadableArguments(call: ToolCall): ToolCall {
   const { arguments: text } = call.function;
   const readable = text.trim() === "" ? "{}" : isJsonObject(text) ? text : JSON.stringify({ INVALID_JSON: text });
   return readable === text ? call : { ...call, function: { ...call.function, arguments: readable } };
-}
-
-function isJsonObject(text: string): boolean {
-  try {
-    return isObject(JSON.parse(text));
-  } catch {
-    return false;
-  }
 }
 
 function imagesOf(outcomes: readonly ToolOutcome[]): readonly Message[] {

@@ -7,6 +7,7 @@ import type { CallContent } from "../../core/content.ts";
 import { type CallRecord, isUnauthenticated } from "../../core/record.ts";
 import { recordText } from "../../core/record-text.ts";
 import { threadFile } from "../../core/thread-file.ts";
+import { isSampled } from "../../core/sampling.ts";
 import type { CallStart, StreamChunk } from "./callback.ts";
 import type { CallbackSettings } from "./callback-settings.ts";
 import type { IntegrationScope } from "./integration-fields.ts";
@@ -186,11 +187,6 @@ export function compileScope({
     if (filter.projects !== null && (projectId === null || !filter.projects.has(projectId))) return false;
     return isSampled(traceId, sample);
   };
-}
-
-/** Trace ids are random, so their first digits serve as random numbers that are the same for all integrations. */
-function isSampled(traceId: string, sample: number): boolean {
-  return sample >= 1 || Number.parseInt(traceId.slice(0, 8), 16) < sample * 2 ** 32;
 }
 
 function maskOf(group: Group, record: CallRecord): number {

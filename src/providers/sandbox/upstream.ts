@@ -2,6 +2,7 @@
 // be tried without a key or a network. Its faults are realistic: they look on the wire like a provider that stalls,
 // breaks off or sends invalid data.
 import type { CancelSignal } from "../../core/cancellation.ts";
+import { pause, untilOver, withTimeout } from "../../core/timeout.ts";
 import { readBytes, decodeUtf8 } from "../../wire/body-bytes.ts";
 import {
   type UpstreamBody,
@@ -41,7 +42,9 @@ export function createSandboxUpstream(readElsewhere: ReadElsewhere): UpstreamCli
       const reading =
         elsewhere === null
           ? readingOf(typeof body === "string" ? body : decodeUtf8(body))
-          : await within(elsewhere, call.signal, call.firstByteTimeoutMs);
+          : await withTimeout(untilOver(elsewhere, call.signal), call.firstByteTimeoutMs, () =>
+              tooLate(call.firstByteTimeoutMs),
+            );
       return answered(reading, call);
     },
   };
@@ -51,9 +54,11 @@ async function answered(reading: SandboxReading, call: UpstreamCall): Promise<Up
   const { model, isStreamed, result } = reading;
   const fault = /^(fail|slow)-(\d{1,6})$/.exec(model);
   if (fault?.[1] === "fail") return failure(Number(fault[2]));
-  if (fault?.[1] === "slow") await pause(Math.min(MAX_SLOW_MS, Number(fault[2])), call.signal, call.firstByteTimeoutMs);
+  if (fault?.[1] === "slow")
+    await pauseWithin(call.firstByteTimeoutMs, Math.min(MAX_SLOW_MS, Number(fault[2])), call.signal);
   if ("refusal" in result) return refused(result.refusal);
-  if (model === "stall" && !isStreamed) await pause(Number.POSITIVE_INFINITY, call.signal, call.firstByteTimeoutMs);
+  if (model === "stall" && !isStreamed)
+    await pauseWithin(call.firstByteTimeoutMs, Number.POSITIVE_INFINITY, call.signal);
   if (model === "garbage")
     return isStreamed
       ? respond(200, EVENT_STREAM, pieces(['data: {"choices": [{\n\n', "<html>not an event</html>\n\n"]), call)
@@ -125,7 +130,7 @@ function respond(
       const next = source.next();
       if (next.done === true) return null;
       if (next.value instanceof UpstreamFault) throw next.value;
-      if (next.value === SILENCE) await pause(Number.POSITIVE_INFINITY, call.signal, call.betweenBytesTimeoutMs);
+      if (next.value === SILENCE) await pauseWithin(call.betweenBytesTimeoutMs, Number.POSITIVE_INFINITY, call.signal);
       return encoder.encode(next.value as string);
     },
     bytes: (maxBytes) => readBytes(body, maxBytes, () => body.cancel()),
@@ -138,45 +143,9 @@ function respond(
 }
 
 /** Waits. The caller's signal ends the wait at once, and a shorter `clockMs` ends it with a timeout. */
-function pause(ms: number, signal: CancelSignal, clockMs: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const listener = {
-      handleEvent(): void {
-        clearTimeout(timer);
-        const reason = signal.reason as Error;
-        reject(reason);
-      },
-    };
-    const timer = setTimeout(
-      () => {
-        signal.removeEventListener("abort", listener);
-        if (ms <= clockMs) resolve();
-        else reject(tooLate(clockMs));
-      },
-      Math.min(ms, clockMs),
-    );
-    signal.addEventListener("abort", listener);
-    if (signal.aborted) listener.handleEvent();
-  });
-}
-
-/** The result of the work, unless the caller's signal or the timeout ends the wait. The work itself continues. */
-function within<T>(work: Promise<T>, signal: CancelSignal, clockMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const over = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", ended);
-    };
-    const ended = (): void => {
-      over();
-      const reason = signal.reason as Error;
-      reject(reason);
-    };
-    const timer = setTimeout(() => reject(tooLate(clockMs)), clockMs);
-    signal.addEventListener("abort", ended);
-    if (signal.aborted) ended();
-    work.then(resolve, reject).finally(over);
-  });
+async function pauseWithin(clockMs: number, ms: number, signal: CancelSignal): Promise<void> {
+  await pause(Math.min(ms, clockMs), signal);
+  if (ms > clockMs) throw tooLate(clockMs);
 }
 
 function tooLate(clockMs: number): UpstreamFault {

@@ -1,8 +1,8 @@
 // Validates the arguments of a tool call against the schema of the tool (promise 10.4). The schema is untrusted:
 // regular expressions, which could run endlessly, are left to the tool server, and the cost of a validation is bounded.
 import type * as JsonSchema from "@cfworker/json-schema";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { lazy, memoizePerObject } from "../../core/memoization.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { lazy } from "../core/memoization.ts";
 
 const MAX_CHARACTERS = 1_048_576;
 /** The most steps of one validation, which takes about 50 ms at worst. */
@@ -16,23 +16,6 @@ export type CheckedArguments =
   | { readonly args: JsonObject; readonly fault: null }
   | { readonly args: null; /** The fault as the model reads it. */ readonly fault: string };
 
-/** Empty text counts as no arguments, because some models send it. */
-export function checkedArguments(text: string, schema: JsonObject): CheckedArguments {
-  if (text.length > MAX_CHARACTERS)
-    return { args: null, fault: `The arguments have more than ${MAX_CHARACTERS} characters.` };
-  let value: unknown;
-  try {
-    value = text.trim() === "" ? {} : JSON.parse(text);
-  } catch (thrown) {
-    return { args: null, fault: `The arguments are not JSON: ${(thrown as Error).message.slice(0, MAX_FAULT)}` };
-  }
-  if (!isObject(value)) return { args: null, fault: "The arguments must be a JSON object." };
-  const faults = faultsOf(value, schema, text.length);
-  return faults.length === 0
-    ? { args: value, fault: null }
-    : { args: null, fault: `The arguments do not match the tool's schema: ${faults.join(" ")}` };
-}
-
 interface Meter {
   left: number;
   /** The number of characters of the arguments. */
@@ -42,25 +25,75 @@ interface Meter {
 }
 class TooManySteps extends Error {}
 
-/** Returns no faults if the schema is invalid or too expensive. Only the tool server checks the arguments then. */
-function faultsOf(value: JsonObject, schema: JsonObject, length: number): readonly string[] {
-  const known = compiled(schema);
-  if (known === null || known.meter.isTooMuch) return [];
-  known.meter.left = MAX_STEPS;
-  known.meter.length = length;
-  try {
-    const { valid, errors } = known.validator.validate(value);
-    if (valid) return [];
-    const leaves = errors.filter(({ keyword }) => !STRUCTURAL.has(keyword));
-    return (leaves.length === 0 ? errors : leaves)
-      .slice(0, MAX_FAULTS)
-      .map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`.slice(0, MAX_FAULT));
-  } catch (thrown) {
-    if (thrown instanceof TooManySteps && length <= SHORT) known.meter.isTooMuch = true;
-    if (thrown instanceof Error) return [];
-    throw thrown;
+interface MeteredSchema {
+  readonly validator: JsonSchema.Validator;
+  readonly meter: Meter;
+}
+
+/** Checks arguments for as long as the process runs, and remembers which schemas are too expensive. */
+export class ArgumentChecks {
+  /** `null` for an invalid schema. */
+  readonly #schemas = new WeakMap<JsonObject, MeteredSchema | null>();
+
+  /** Empty text counts as no arguments, because some models send it. */
+  check(text: string, schema: JsonObject): CheckedArguments {
+    if (text.length > MAX_CHARACTERS)
+      return { args: null, fault: `The arguments have more than ${MAX_CHARACTERS} characters.` };
+    let value: unknown;
+    try {
+      value = text.trim() === "" ? {} : JSON.parse(text);
+    } catch (thrown) {
+      return { args: null, fault: `The arguments are not JSON: ${(thrown as Error).message.slice(0, MAX_FAULT)}` };
+    }
+    if (!isObject(value)) return { args: null, fault: "The arguments must be a JSON object." };
+    const faults = this.#faultsOf(value, schema, text.length);
+    return faults.length === 0
+      ? { args: value, fault: null }
+      : { args: null, fault: `The arguments do not match the tool's schema: ${faults.join(" ")}` };
+  }
+
+  /** Returns no faults if the schema is invalid or too expensive. Only the tool server checks the arguments then. */
+  #faultsOf(value: JsonObject, schema: JsonObject, length: number): readonly string[] {
+    const known = this.#compiled(schema);
+    if (known === null || known.meter.isTooMuch) return [];
+    known.meter.left = MAX_STEPS;
+    known.meter.length = length;
+    try {
+      const { valid, errors } = known.validator.validate(value);
+      if (valid) return [];
+      const leaves = errors.filter(({ keyword }) => !STRUCTURAL.has(keyword));
+      return (leaves.length === 0 ? errors : leaves)
+        .slice(0, MAX_FAULTS)
+        .map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`.slice(0, MAX_FAULT));
+    } catch (thrown) {
+      if (thrown instanceof TooManySteps && length <= SHORT) known.meter.isTooMuch = true;
+      if (thrown instanceof Error) return [];
+      throw thrown;
+    }
+  }
+
+  #compiled(schema: JsonObject): MeteredSchema | null {
+    const known = this.#schemas.get(schema);
+    if (known !== undefined) return known;
+    const compiled = meteredSchema(schema);
+    this.#schemas.set(schema, compiled);
+    return compiled;
   }
 }
+
+/** Only rounds of tools need the library. */
+const jsonSchema = lazy(() => import.meta.require("@cfworker/json-schema") as typeof JsonSchema);
+
+function meteredSchema(schema: JsonObject): MeteredSchema | null {
+  const { Validator } = jsonSchema();
+  const meter: Meter = { left: 0, length: 0, isTooMuch: false };
+  try {
+    return { validator: new Validator(metered(schema, meter) as object, "2020-12"), meter };
+  } catch {
+    return null;
+  }
+}
+
 const STRUCTURAL: ReadonlySet<string> = new Set([
   "properties",
   "items",
@@ -73,21 +106,6 @@ const STRUCTURAL: ReadonlySet<string> = new Set([
   "then",
   "else",
 ]);
-
-/** Only rounds of tools need the library. */
-const jsonSchema = lazy(() => import.meta.require("@cfworker/json-schema") as typeof JsonSchema);
-
-const compiled = memoizePerObject(
-  (schema: JsonObject): { readonly validator: JsonSchema.Validator; readonly meter: Meter } | null => {
-    const { Validator } = jsonSchema();
-    const meter: Meter = { left: 0, length: 0, isTooMuch: false };
-    try {
-      return { validator: new Validator(metered(schema, meter) as object, "2020-12"), meter };
-    } catch {
-      return null;
-    }
-  },
-);
 
 const ONE: ReadonlySet<string> = new Set([
   "items",

@@ -2,12 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
-import type { JsonObject } from "../../../src/core/json.ts";
-import { checkedArguments } from "../../../src/chat/tools/tool-arguments.ts";
-import { cpuMsOf } from "../../harness/cpu-time.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import { ArgumentChecks } from "../../src/mcp/tool-arguments.ts";
+import { cpuMsOf } from "../harness/cpu-time.ts";
 
+const checks = new ArgumentChecks();
 const faultOf = (args: JsonObject, schema: JsonObject): string | null =>
-  checkedArguments(JSON.stringify(args), schema).fault;
+  checks.check(JSON.stringify(args), schema).fault;
 
 describe("arguments of tools", () => {
   test("[d10.4] are judged as another validator judges them", () => {
@@ -69,7 +70,7 @@ describe("arguments of tools", () => {
 
   test("that are none at all are no arguments", () => {
     for (const text of ["", "  ", "{}"])
-      expect(checkedArguments(text, { type: "object" })).toEqual({ args: {}, fault: null });
+      expect(checks.check(text, { type: "object" })).toEqual({ args: {}, fault: null });
   });
 
   test("[d10.4] a schema that was made to run for ever costs little, and then the server alone judges", async () => {
@@ -105,7 +106,7 @@ describe("arguments of tools", () => {
       [`${"a".repeat(40)}!`]: 1,
     };
     for (const schema of hostile) {
-      const cpuMs = await cpuMsOf(() => checkedArguments(JSON.stringify(args), schema));
+      const cpuMs = await cpuMsOf(() => checks.check(JSON.stringify(args), schema));
       expect([JSON.stringify(schema).slice(0, 60), cpuMs < 1000]).toEqual([JSON.stringify(schema).slice(0, 60), true]);
     }
     expect(faultOf(args, hostile[0]!)).toBe(null);
@@ -116,12 +117,12 @@ describe("arguments of tools", () => {
     const schema = JSON.parse(
       '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}},"additionalProperties":false}',
     ) as JsonObject;
-    expect(checkedArguments('{"__proto__":"a","constructor":"b"}', schema).fault).toBe(null);
-    expect(checkedArguments('{"__proto__":5}', schema).fault).toContain("__proto__");
-    expect(checkedArguments('{"toString":"a"}', schema).fault).toContain("toString");
+    expect(checks.check('{"__proto__":"a","constructor":"b"}', schema).fault).toBe(null);
+    expect(checks.check('{"__proto__":5}', schema).fault).toContain("__proto__");
+    expect(checks.check('{"toString":"a"}', schema).fault).toContain("toString");
   });
 
   test("more than a million characters are not looked at", () => {
-    expect(checkedArguments(`{"a":"${"b".repeat(1_048_576)}"}`, {}).fault).toContain("1048576 characters");
+    expect(checks.check(`{"a":"${"b".repeat(1_048_576)}"}`, {}).fault).toContain("1048576 characters");
   });
 });
