@@ -52,6 +52,11 @@ export interface Dialect {
 }
 export const PLAIN_DIALECT: Dialect = { blocks: [], tools: [], toolChoices: [], messageRules: [] };
 
+/** Returns what one model understands. */
+export function dialectOf(provider: Provider, model: string): Dialect {
+  return provider.dialectOf?.(model) ?? provider.dialect;
+}
+
 /** What a decoder needs to know about the request that was sent. */
 export interface DecodeContext {
   readonly model: string;
@@ -223,7 +228,10 @@ export interface Provider {
   /** What the provider's own table knows about a model. */
   facts?(model: string): Partial<ModelFacts>;
   readonly capabilities: CapabilityTable;
+  /** What its models understand, taken together. */
   readonly dialect: Dialect;
+  /** Where the dialect depends on the model: that of one model. */
+  dialectOf?(model: string): Dialect;
   /** What messages, content parts and tool calls may hold for this target (promise 6.10). */
   conversation(target: Target): ConversationMembers;
   /** True when the wire form is OpenAI's own: the provider then determines the finish reasons (promise 8.6). */

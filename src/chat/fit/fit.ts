@@ -11,7 +11,7 @@ import { describe, isObject, type Json } from "../../core/json.ts";
 import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
 import type { ParameterDisposition } from "../../core/record.ts";
 import { type Target, targetName } from "../../core/target.ts";
-import type { Provider } from "../../providers/provider.ts";
+import { type Dialect, dialectOf, type Provider } from "../../providers/provider.ts";
 import { fitConversation } from "./fit-conversation.ts";
 import { withToolImages } from "./tool-images.ts";
 
@@ -42,7 +42,7 @@ export function fitRequest(
   settings: FitSettings,
   principal: Principal,
 ): FittedRequest {
-  refuseForeignForms(original, provider);
+  refuseForeignForms(original, dialectOf(provider, target.model));
   refuseBlocks(original, provider, target);
   guardPassThrough(original, provider, principal);
   const limited = withToolImages(
@@ -84,9 +84,9 @@ function includes(list: readonly string[], value: string): boolean {
   return list.some((word) => word === value || (word.endsWith("*") && value.startsWith(word.slice(0, -1))));
 }
 
-function refuseForeignForms(request: ChatRequest, provider: Provider): void {
+/** Refuses forms that only the models of another vendor understand (promise 5.7). */
+function refuseForeignForms(request: ChatRequest, { blocks, tools, toolChoices, messageRules }: Dialect): void {
   for (const form of request.vendorForms) {
-    const { blocks, tools, toolChoices, messageRules } = provider.dialect;
     const list = { block: blocks, tool: tools, tool_choice: toolChoices, message_rule: messageRules }[form.kind];
     if (!includes(list, form.value))
       throw new GatewayError("invalid_request", `${form.message}.`, { param: form.path });

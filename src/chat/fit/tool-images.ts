@@ -5,18 +5,18 @@ import { withMembers } from "../../core/request-source.ts";
 import { effectiveCapability } from "../../core/capability.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
-import type { Provider } from "../../providers/provider.ts";
+import { dialectOf, type Provider } from "../../providers/provider.ts";
 
 export function withToolImages(
   request: ChatRequest,
-  { capabilities, dialect }: Provider,
-  target: Pick<Target, "model">,
+  provider: Provider,
+  { model }: Pick<Target, "model">,
 ): ChatRequest {
   const { toolImages, messages, blocks, held } = request;
   if (toolImages.size === 0) return request;
   if (
-    dialect.assistantAfterTools === true ||
-    effectiveCapability(capabilities, "image_url", target.model).support === "unsupported"
+    dialectOf(provider, model).assistantAfterTools === true ||
+    effectiveCapability(provider.capabilities, "image_url", model).support === "unsupported"
   )
     // the thread that holds the conversation removes the images from it
     return held !== undefined

@@ -1,8 +1,7 @@
 // Google Vertex AI: one provider for Gemini, Claude, Mistral and open models, each in its own wire form, which the
 // model's name selects. https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
 import type { CapabilityTable } from "../../core/capability.ts";
-import type { ChatRequest, MessageRole } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
+import type { MessageRole } from "../../core/chat.ts";
 import { RESERVED as CLAUDE_RESERVED } from "../anthropic/encode-request.ts";
 import { gemini } from "../gemini/provider.ts";
 import { keySigner } from "../key-header.ts";
@@ -23,18 +22,6 @@ const FORMS: Readonly<Record<WireForm, ModelsOfOneForm>> = {
 
 function modelsLike(model: string): ModelsOfOneForm {
   return FORMS[wireFormOf(model)];
-}
-
-/**
- * Refuses forms that only another maker's models understand (promise 5.7). For other providers this check was made
- * earlier.
- */
-function refuseForeignForms(request: ChatRequest, { blocks, tools, toolChoices, messageRules }: Dialect): void {
-  for (const { kind, value, path, message } of request.vendorForms) {
-    const list = { block: blocks, tool: tools, tool_choice: toolChoices, message_rule: messageRules }[kind];
-    if (!list.some((word) => word === value || (word.endsWith("*") && value.startsWith(word.slice(0, -1)))))
-      throw new GatewayError("invalid_request", `${message}.`, { param: path });
-  }
 }
 
 /** Cells of one form apply only to its models, so each form lists all of its cells, behind that form's exceptions. */
@@ -80,14 +67,11 @@ export const vertex: Provider = {
     toolChoices: joined(({ toolChoices }) => toolChoices),
     messageRules: joined(({ messageRules }) => messageRules),
   },
+  dialectOf: (model) => modelsLike(model).dialect,
   conversation: (target) => modelsLike(target.model).conversation(target),
   sameShape: false,
   reserved: new Set([...gemini.reserved, ...CLAUDE_RESERVED, ...mistralModels.reserved, "anthropic_version"]),
-  encodeRequest: (request, target) => {
-    const models = modelsLike(target.model);
-    refuseForeignForms(request, models.dialect);
-    return models.encodeRequest(request, target);
-  },
+  encodeRequest: (request, target) => modelsLike(target.model).encodeRequest(request, target),
   sign: keySigner({ header: "x-goog-api-key", prefix: "" }),
   decodeResponse: (body, context) => modelsLike(context.model).decodeResponse(body, context),
   openStream: (context) => modelsLike(context.model).openStream(context),
