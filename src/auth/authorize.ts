@@ -9,6 +9,7 @@ import {
   type Principal,
   type Role,
 } from "../core/identity.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { requireMoreThanOps } from "./grants.ts";
 import { membershipsOf } from "./memberships.ts";
@@ -43,7 +44,7 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
   const { projectId, role } =
     token.kind === "project" ? ownProject(token, scope, snapshot) : usersProject(token, scope, snapshot);
   requireDeveloper(role);
-  const permissions: ReadonlySet<Permission> = new Set(token.permissions);
+  const permissions = permissionsOf(token);
   requirePermissions(permissions, scope.needs);
   return {
     tokenId: token.id,
@@ -64,7 +65,7 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
 export function requireInference(token: AccessToken, needs: RequestedScope["needs"], snapshot: Scopes): void {
   if (token.kind === "project") requireDeveloper(ownProject(token, { projectId: null }, snapshot).role);
   else requireAnyProject(token, snapshot);
-  requirePermissions(new Set(token.permissions), needs);
+  requirePermissions(permissionsOf(token), needs);
 }
 
 function requireAnyProject(token: AccessToken, { projects, memberships }: Scopes): void {
@@ -86,6 +87,8 @@ function requireDeveloper(role: Role): void {
       `Calls of models need the role developer or higher; the role here is ${role}.`,
     );
 }
+
+const permissionsOf = memoizePerObject((token: AccessToken): ReadonlySet<Permission> => new Set(token.permissions));
 
 function requirePermissions(permissions: ReadonlySet<Permission>, needs: RequestedScope["needs"]): void {
   for (const [permission, field] of needs) {
@@ -146,15 +149,22 @@ function onlyProject(token: AccessToken, own: readonly Membership[], projects: S
   );
 }
 
+/** The ids of the projects of each tenant. */
+const projectsByTenant = memoizePerObject((projects: Scopes["projects"]) => {
+  const grouped = Map.groupBy(projects.values(), ({ tenantId }) => tenantId);
+  return new Map([...grouped].map(([tenantId, own]) => [tenantId, own.map(({ id }) => id)]));
+});
+
 function visibleProjects(
   token: AccessToken,
   own: readonly Membership[],
   projects: Scopes["projects"],
 ): readonly string[] {
-  const ofTenant = (id: string): boolean => projects.get(id)?.tenantId === token.tenantId;
-  if (own.some((membership) => membership.projectId === null)) return [...projects.keys()].filter(ofTenant);
+  if (own.some((membership) => membership.projectId === null))
+    return projectsByTenant(projects).get(token.tenantId) ?? [];
   const named = new Set<string>();
-  for (const { projectId } of own) if (projectId !== null && ofTenant(projectId)) named.add(projectId);
+  for (const { projectId } of own)
+    if (projectId !== null && projects.get(projectId)?.tenantId === token.tenantId) named.add(projectId);
   return [...named];
 }
 

@@ -1,5 +1,6 @@
 // The roles of a personal token's user: those in the store, and those that a company login grants.
 import type { AccessToken, Membership } from "../core/identity.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 
 const NONE: readonly Membership[] = [];
@@ -9,7 +10,13 @@ export function membershipsOf(
   token: AccessToken,
   { memberships }: Pick<Snapshot, "memberships">,
 ): readonly Membership[] {
-  if (token.userId === null) return NONE;
-  const stored = memberships.get(token.userId)?.filter((membership) => membership.tenantId === token.tenantId) ?? NONE;
-  return token.granted === undefined ? stored : [...stored, ...token.granted];
+  return token.userId === null ? NONE : membershipsByToken(memberships)(token);
 }
+
+/** A call needs the memberships of its token several times. */
+const membershipsByToken = memoizePerObject((memberships: Snapshot["memberships"]) =>
+  memoizePerObject(({ userId, tenantId, granted = NONE }: AccessToken): readonly Membership[] => [
+    ...(memberships.get(userId!)?.filter((membership) => membership.tenantId === tenantId) ?? NONE),
+    ...granted,
+  ]),
+);

@@ -153,8 +153,7 @@ export function callLine(record: CallRecord): string {
       : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens},"total_tokens":${usage.total_tokens},"usage_source":"${record.usageSource}"`,
     number("cached_tokens", usage?.prompt_tokens_details?.cached_tokens),
     number("reasoning_tokens", usage?.completion_tokens_details?.reasoning_tokens),
-    // Rows of an earlier version do not have this field.
-    record.unnamedUsage == null ? "" : `,"usage_unnamed":${JSON.stringify(record.unnamedUsage)}`,
+    record.unnamedUsage === null ? "" : `,"usage_unnamed":${JSON.stringify(record.unnamedUsage)}`,
     record.cost === null ? "" : costJson(record.cost),
     number("caller_cost_nano_usd", record.callerCost?.nanoUsd),
     record.finishReasons.length === 0 ? "" : `,"finish":${JSON.stringify(record.finishReasons)}`,
@@ -162,8 +161,8 @@ export function callLine(record: CallRecord): string {
       ? ""
       : `,"native_finish":${JSON.stringify(record.nativeFinishReasons.map((word) => cut(word, MAX_TEXT_CHARACTERS)))}`,
     record.finishInferred ? ',"finish_inferred":true' : "",
-    text("provider_model", record.providerModel ?? null),
-    text("provider_request_id", record.providerRequestId ?? null),
+    text("provider_model", record.providerModel),
+    text("provider_request_id", record.providerRequestId),
     `,"params":${JSON.stringify(boundedDispositions(record.dispositions))}`,
     messages === null
       ? ""

@@ -10,8 +10,7 @@ const DAY_MS = 86_400_000n;
 /** Model names and similar texts are limited when they arrive, but rows written by an older version may exceed this. */
 const MAX_WORD = 512;
 
-/** Rows of the journal may come from an earlier version; members that a record did not have then are absent. */
-export function columnsOf({ record, settled }: LedgerRow): CallColumns {
+export function columnsOf({ record, settled }: Pick<LedgerRow, "record" | "settled">): CallColumns {
   const { usage, cost } = record;
   return {
     trace_id: word(record.traceId),
@@ -34,13 +33,12 @@ export function columnsOf({ record, settled }: LedgerRow): CallColumns {
     completion_tokens: count(usage?.completion_tokens),
     cached_tokens: count(usage?.prompt_tokens_details?.cached_tokens),
     reasoning_tokens: count(usage?.completion_tokens_details?.reasoning_tokens),
-    cost_nano_usd: cost === null || cost === undefined ? null : count(cost.nanoUsd),
+    cost_nano_usd: cost === null ? null : count(cost.nanoUsd),
     total_ms: count(record.totalMs),
-    first_content_ms:
-      record.firstContentMs === null || record.firstContentMs === undefined ? null : count(record.firstContentMs),
+    first_content_ms: record.firstContentMs === null ? null : count(record.firstContentMs),
     settled: flag(settled),
     model_asked: word(record.modelAsked),
-    finish_reason: word(record.finishReasons?.[0]),
+    finish_reason: word(record.finishReasons[0]),
     tags: tagsText(record),
   };
 }
@@ -67,7 +65,7 @@ export function tagRowsOf({
 function word(text: string | null | undefined): string {
   return plain((text ?? "").slice(0, MAX_WORD));
 }
-const flag = (value: boolean | undefined): bigint => (value === true ? 1n : 0n);
+const flag = (value: boolean): bigint => (value ? 1n : 0n);
 /** A figure reported by a provider may be anything. */
 function count(value: unknown): bigint {
   return typeof value === "number" && value > 0 && value <= Number.MAX_SAFE_INTEGER ? BigInt(Math.round(value)) : 0n;

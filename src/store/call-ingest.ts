@@ -2,7 +2,7 @@
 // call that was charged with its reservation because its process had ended, and that arrives as settled later, replaces
 // the first row, and the sums are corrected. Any other repeated row is ignored.
 import { type Kysely, sql, type Transaction } from "kysely";
-import { insertMany, ROWS_AT_ONCE } from "./bulk-insert.ts";
+import { openBulkInsert, ROWS_AT_ONCE } from "./bulk-insert.ts";
 import { columnsOf, hourSums, raisedSum, type SumRow, type Tagged, tagRowsOf, userDaySums } from "./call-columns.ts";
 import {
   CALL_COLUMNS,
@@ -13,6 +13,7 @@ import {
   TAG_COLUMNS,
 } from "./call-schema.ts";
 import { keepPlace } from "./journal-places.ts";
+import { parseClosing } from "./journal-row.ts";
 import type { LedgerRow, ShippedPlace } from "./ledger.ts";
 
 type Tx = Transaction<CallSchema>;
@@ -37,14 +38,19 @@ export interface CallInserts {
 export type SumTable = "call_hour" | "call_user_day";
 
 export function incomingOf(row: LedgerRow): Incoming {
-  return { columns: columnsOf(row), detail: row.text ?? JSON.stringify(row.record) };
+  return incomingText(row.text ?? JSON.stringify(row.record), row.settled);
+}
+
+/** `detail` is the JSON of a record of any version. */
+export function incomingText(detail: string, settled: boolean): Incoming {
+  return { detail, columns: columnsOf({ record: parseClosing(detail), settled }) };
 }
 
 export async function ingestCalls(
   db: Kysely<CallSchema>,
   rows: readonly Incoming[],
   place: ShippedPlace | undefined,
-  inserts: CallInserts = BY_STATEMENTS_OF_MANY,
+  inserts: CallInserts,
 ): Promise<void> {
   const batch = deduplicated(rows);
   if (batch.size === 0) return;
@@ -122,59 +128,62 @@ export async function removeTags(db: Kysely<CallSchema>, calls: readonly Tagged[
 }
 
 /** For a database behind a connection: few and long statements. */
-const BY_STATEMENTS_OF_MANY: CallInserts = {
-  async calls(tx, rows) {
-    const ids = new Set<string>();
-    for (const part of parts(rows)) {
-      const inserted = await insertMany<{ readonly trace_id: string }>(
-        tx,
-        "call",
-        CALL_COLUMNS,
-        part.map(({ columns }) => ({ ...columns })),
-        () => sql`on conflict (trace_id) do nothing returning trace_id`,
-      );
-      for (const { trace_id: id } of inserted) ids.add(id);
-    }
-    return rows.filter(({ columns }) => ids.has(columns.trace_id));
-  },
-  async details(tx, rows) {
-    for (const part of parts(rows))
-      await insertMany(
-        tx,
-        "call_detail",
-        DETAIL_COLUMNS,
-        part.map(({ columns, detail }) => ({ trace_id: columns.trace_id, time_ms: columns.time_ms, record: detail })),
-        () => sql`on conflict (trace_id) do nothing`,
-      );
-  },
-  async tags(tx, rows) {
-    for (const part of parts(rows))
-      await insertMany(
-        tx,
-        "call_tag",
-        TAG_COLUMNS,
-        part.map((row) => ({ ...row })),
-        () => sql`on conflict (tag, time_ms, trace_id) do nothing`,
-      );
-  },
-  async addUp(tx, table, rows) {
-    for (const part of parts(rows)) {
-      const keys = Object.keys(part[0]!.key);
-      const values = part.map(({ key, sums }) => ({
-        ...key,
-        ...Object.fromEntries(SUM_COLUMNS.map((column, index) => [column, sums[index]!])),
-      }));
-      const raised = () => sql.raw(SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", "));
-      await insertMany(
-        tx,
-        table,
-        [...keys, ...SUM_COLUMNS],
-        values,
-        () => sql`on conflict (${sql.join(keys.map((column) => sql.ref(column)))}) do update set ${raised()}`,
-      );
-    }
-  },
-};
+export function insertsOfMany(): CallInserts {
+  const insertMany = openBulkInsert();
+  return {
+    async calls(tx, rows) {
+      const ids = new Set<string>();
+      for (const part of parts(rows)) {
+        const inserted = await insertMany<{ readonly trace_id: string }>(
+          tx,
+          "call",
+          CALL_COLUMNS,
+          part.map(({ columns }) => ({ ...columns })),
+          () => sql`on conflict (trace_id) do nothing returning trace_id`,
+        );
+        for (const { trace_id: id } of inserted) ids.add(id);
+      }
+      return rows.filter(({ columns }) => ids.has(columns.trace_id));
+    },
+    async details(tx, rows) {
+      for (const part of parts(rows))
+        await insertMany(
+          tx,
+          "call_detail",
+          DETAIL_COLUMNS,
+          part.map(({ columns, detail }) => ({ trace_id: columns.trace_id, time_ms: columns.time_ms, record: detail })),
+          () => sql`on conflict (trace_id) do nothing`,
+        );
+    },
+    async tags(tx, rows) {
+      for (const part of parts(rows))
+        await insertMany(
+          tx,
+          "call_tag",
+          TAG_COLUMNS,
+          part.map((row) => ({ ...row })),
+          () => sql`on conflict (tag, time_ms, trace_id) do nothing`,
+        );
+    },
+    async addUp(tx, table, rows) {
+      for (const part of parts(rows)) {
+        const keys = Object.keys(part[0]!.key);
+        const values = part.map(({ key, sums }) => ({
+          ...key,
+          ...Object.fromEntries(SUM_COLUMNS.map((column, index) => [column, sums[index]!])),
+        }));
+        const raised = () => sql.raw(SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", "));
+        await insertMany(
+          tx,
+          table,
+          [...keys, ...SUM_COLUMNS],
+          values,
+          () => sql`on conflict (${sql.join(keys.map((column) => sql.ref(column)))}) do update set ${raised()}`,
+        );
+      }
+    },
+  };
+}
 
 async function takeOff(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void> {
   for (const { key, sums } of rows) {

@@ -18,33 +18,24 @@ export function tagOf(kind: TagKind, value: string): string {
   return `${kind}:${value}`;
 }
 
-/** Rows of the journal may come from an earlier version; members that a record did not have then are absent. */
-export function tagsOf({
-  metadata,
-  clientRequestId,
-  otelTraceId,
-  tools,
-  policies,
-  limits,
-}: Partial<CallRecord>): readonly string[] {
-  const hasTools = tools !== undefined && tools.length > 0;
-  const hasLimits = limits?.some(isRefusal) === true;
+export function tagsOf(record: CallRecord): readonly string[] {
+  const { metadata, clientRequestId, otelTraceId, tools, policies, limits } = record;
   if (
-    metadata == null &&
-    clientRequestId == null &&
-    otelTraceId == null &&
-    !hasTools &&
-    !hasLimits &&
-    (policies === undefined || policies.length === 0)
+    metadata === null &&
+    clientRequestId === null &&
+    otelTraceId === null &&
+    tools.length === 0 &&
+    policies.length === 0 &&
+    !limits.some(isRefusal)
   )
     return NONE;
   const tags = new Set<string>();
-  if (clientRequestId != null) tags.add(tagOf("request", clientRequestId));
-  if (otelTraceId != null) tags.add(tagOf("otel", otelTraceId));
-  if (metadata != null) addMetadata(metadata, tags);
-  for (const { name } of policies ?? []) tags.add(tagOf("policy", name));
-  for (const outcome of limits ?? []) if (isRefusal(outcome)) tags.add(tagOf("limit", outcome.id));
-  for (const { server, tool } of tools ?? []) tags.add(tagOf("tool", server)).add(tagOf("tool", `${server}/${tool}`));
+  if (clientRequestId !== null) tags.add(tagOf("request", clientRequestId));
+  if (otelTraceId !== null) tags.add(tagOf("otel", otelTraceId));
+  if (metadata !== null) addMetadata(metadata, tags);
+  for (const { name } of policies) tags.add(tagOf("policy", name));
+  for (const outcome of limits) if (isRefusal(outcome)) tags.add(tagOf("limit", outcome.id));
+  for (const { server, tool } of tools) tags.add(tagOf("tool", server)).add(tagOf("tool", `${server}/${tool}`));
   return [...tags]
     .filter((tag) => tag.length <= MAX_TAG)
     .slice(0, MAX_TAGS)

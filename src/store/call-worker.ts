@@ -3,15 +3,13 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
 import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
-import { columnsOf } from "./call-columns.ts";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
-import { type CallInserts, type Incoming, ingestCalls } from "./call-ingest.ts";
+import { type CallInserts, type Incoming, incomingText, ingestCalls } from "./call-ingest.ts";
 import { findCall, prune } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { answerRequests } from "./database-thread.ts";
 import { searchCalls } from "./log-search.ts";
 import { findPlaces } from "./journal-places.ts";
-import { parseClosing } from "./journal-row.ts";
 import type { ShippedPlace } from "./ledger.ts";
 import { leaveReplicas, meetReplicas, type Replica } from "./replicas.ts";
 import { openDatabase } from "./sqlite-connection.ts";
@@ -70,7 +68,7 @@ function incomingRows({ bytes, ends, settled }: WrittenRows): readonly Incoming[
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return Array.from(ends, (end, index) => {
     const detail = text.toString("utf8", index === 0 ? 0 : ends[index - 1], end);
-    return { detail, columns: columnsOf({ record: parseClosing(detail), settled: settled[index] === 1 }) };
+    return incomingText(detail, settled[index] === 1);
   });
 }
 

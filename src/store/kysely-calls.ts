@@ -1,7 +1,7 @@
 // The call store over any database that Kysely supports.
 import type { Kysely } from "kysely";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
-import { incomingOf, ingestCalls } from "./call-ingest.ts";
+import { incomingOf, ingestCalls, insertsOfMany } from "./call-ingest.ts";
 import { findCall, prune, storedCall } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import type { CallStore } from "./calls.ts";
@@ -16,8 +16,9 @@ export function kyselyCalls(
   reports: Kysely<CallSchema>,
   close: () => Promise<void>,
 ): CallStore {
+  const inserts = insertsOfMany();
   return {
-    ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place),
+    ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place, inserts),
     places: (journals, runs) => findPlaces(db, journals, runs),
     findCall: async (traceId, tenantId) => storedCall(await findCall(reports, traceId, tenantId)),
     searchCalls: (page, filter) => searchCalls(reports, page, filter),

@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { Kysely, sql } from "kysely";
 import { bunSqliteDialect } from "../../../src/store/bun-sqlite-dialect.ts";
-import { incomingOf, ingestCalls } from "../../../src/store/call-ingest.ts";
+import { incomingOf, ingestCalls, insertsOfMany } from "../../../src/store/call-ingest.ts";
 import type { CallSchema } from "../../../src/store/call-schema.ts";
 import { findPlaces } from "../../../src/store/journal-places.ts";
 import type { LedgerRow, LedgerSink, ShippedPlace } from "../../../src/store/ledger.ts";
@@ -77,6 +77,7 @@ export async function postgresModel(server: PostgresServer): Promise<ModelDataba
   const { store, db: opened } = openPostgresDatabase({ url, poolSize: 4 });
   await store.migrate();
   const db = opened as unknown as Kysely<CallSchema>;
+  const inserts = insertsOfMany();
   let copies = 0;
   const run = async (statements: readonly string[]): Promise<void> => {
     await db.transaction().execute(async (tx) => {
@@ -86,7 +87,7 @@ export async function postgresModel(server: PostgresServer): Promise<ModelDataba
   const truncate = `truncate ${TABLES.join(", ")}`;
   return withMoods({
     db: () => db,
-    ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place),
+    ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place, inserts),
     async copy() {
       const name = `copy_${++copies}`;
       await run(TABLES.map((table) => `create table ${name}_${table} as table ${table}`));
