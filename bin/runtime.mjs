@@ -10,7 +10,6 @@ import { fileURLToPath } from "node:url";
 
 export const packageFolder = dirname(dirname(fileURLToPath(import.meta.url)));
 
-const MAX_HTTP_REQUESTS = 65_535;
 const SMALLEST_PROGRAM_BYTES = 1_000_000;
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP"];
 
@@ -46,15 +45,12 @@ export function isolation(folder) {
   ];
 }
 
-/** `fetch` runs at most 256 requests at once unless this variable, 1 to 65535, is there before the process starts. */
+/**
+ * Bun's `fetch`, which integrations and an operator's callback module use, runs at most 256 requests at once unless this
+ * variable is set before the process starts. An operator's own value stays.
+ */
 export function environment(given) {
-  const asked = given["BUN_CONFIG_MAX_HTTP_REQUESTS"];
-  const valid = asked !== undefined && /^[1-9]\d{0,4}$/.test(asked) && Number(asked) <= MAX_HTTP_REQUESTS;
-  if (asked !== undefined && !valid)
-    say(
-      `BUN_CONFIG_MAX_HTTP_REQUESTS must be 1 to ${MAX_HTTP_REQUESTS}; ${JSON.stringify(asked)} is replaced by ${MAX_HTTP_REQUESTS}.`,
-    );
-  return valid ? given : { ...given, BUN_CONFIG_MAX_HTTP_REQUESTS: String(MAX_HTTP_REQUESTS) };
+  return { BUN_CONFIG_MAX_HTTP_REQUESTS: "65535", ...given };
 }
 
 /** The path of the real program of the `bun` that this package sees, or undefined. */
@@ -163,7 +159,7 @@ function run(program, args) {
   });
 }
 
-/** npm does not hand a signal on: when it is gone, whoever ended it meant the gateway, which then drains. */
+/** npm does not hand a signal on: when npm is gone, its end was meant for the gateway, which then drains. */
 function followParent(child) {
   if (process.env["npm_lifecycle_event"] === undefined) return;
   const parent = process.ppid;

@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { bunProgram, environment, isolation, packageFolder } from "../../bin/runtime.mjs";
+import { bunProgram, isolation, packageFolder } from "../../bin/runtime.mjs";
 import manifest from "../../package.json" with { type: "json" };
 
 const scratch = realpathSync(mkdtempSync(join(tmpdir(), "dragoman-launcher-")));
@@ -122,19 +122,11 @@ describe("what the command gets", () => {
     expect(probed(await run(ready, args, { cwd: elsewhere }))).toMatchObject({ args, cwd: elsewhere });
   });
 
-  test("room for 65535 requests at once, unless the user set another valid number", async () => {
+  test("room for 65535 requests at once, unless the user set another number", async () => {
     expect(probed(await run(ready, []))).toMatchObject({ requests: "65535" });
     expect(probed(await run(ready, [], { env: { BUN_CONFIG_MAX_HTTP_REQUESTS: "300" } }))).toMatchObject({
       requests: "300",
     });
-    const wrong = await run(ready, [], { env: { BUN_CONFIG_MAX_HTTP_REQUESTS: "99999" } });
-    expect(probed(wrong)).toMatchObject({ requests: "65535" });
-    expect(wrong.stderr).toContain("BUN_CONFIG_MAX_HTTP_REQUESTS must be 1 to 65535");
-    for (const value of ["", "0", "-1", "1e3", "many", "65536"])
-      expect([value, environment({ BUN_CONFIG_MAX_HTTP_REQUESTS: value })["BUN_CONFIG_MAX_HTTP_REQUESTS"]]).toEqual([
-        value,
-        "65535",
-      ]);
   });
 });
 
