@@ -1,22 +1,10 @@
 // Prometheus metrics of the stored content of calls.
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { ContentFigures } from "../content-log.ts";
+import { scrapedMetrics } from "./scraped-metrics.ts";
 
-/** The figures are read when metrics are scraped. */
 export function contentLogGauges(registry: Registry, figures: () => ContentFigures | null): void {
-  const registers = [registry];
-  const counter = (name: string, help: string, of: (figures: ContentFigures) => number): void => {
-    new Counter({
-      name,
-      help,
-      registers,
-      collect() {
-        this.reset();
-        const now = figures();
-        this.inc(now === null ? 0 : of(now));
-      },
-    });
-  };
+  const { gauge, counter } = scrapedMetrics(registry, figures);
   counter("dragoman_contents_kept_total", "Calls whose prompts and answers were kept.", ({ kept }) => kept);
   counter(
     "dragoman_contents_shed_total",
@@ -28,12 +16,9 @@ export function contentLogGauges(registry: Registry, figures: () => ContentFigur
     "Failed writes of prompts and answers; they are retried.",
     ({ failures }) => failures,
   );
-  new Gauge({
-    name: "dragoman_contents_waiting",
-    help: "Calls whose prompts and answers are waiting in memory to be written.",
-    registers,
-    collect() {
-      this.set(figures()?.waiting ?? 0);
-    },
-  });
+  gauge(
+    "dragoman_contents_waiting",
+    "Calls whose prompts and answers are waiting in memory to be written.",
+    ({ waiting }) => waiting,
+  );
 }

@@ -1,41 +1,19 @@
 // Prometheus metrics of integrations, read when metrics are scraped. The operator chooses their names, whose number is
 // bounded.
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { IntegrationStatus } from "../integrations/integrations.ts";
+import { scrapedMetrics } from "./scraped-metrics.ts";
 
-const labelNames = ["integration", "type"] as const;
-type Labels = Record<(typeof labelNames)[number], string>;
+const LABELS = ["integration", "type"];
 
 /** `statuses` is empty when there is no integration. */
 export function integrationGauges(registry: Registry, statuses: () => readonly IntegrationStatus[]): void {
-  const registers = [registry];
-  const each = (set: (labels: Labels, status: IntegrationStatus) => void): void => {
-    for (const status of statuses()) set({ integration: status.name, type: status.type }, status);
-  };
-  const counter = (name: string, help: string, of: (status: IntegrationStatus) => number): void => {
-    new Counter({
-      name,
-      help,
-      labelNames,
-      registers,
-      collect() {
-        this.reset();
-        each((labels, status) => this.inc(labels, of(status)));
-      },
-    });
-  };
-  const gauge = (name: string, help: string, of: (status: IntegrationStatus) => number): void => {
-    new Gauge({
-      name,
-      help,
-      labelNames,
-      registers,
-      collect() {
-        this.reset();
-        each((labels, status) => this.set(labels, of(status)));
-      },
-    });
-  };
+  const scraped = scrapedMetrics(registry, statuses);
+  const labelsOf = ({ name, type }: IntegrationStatus) => ({ integration: name, type });
+  const counter = (name: string, help: string, of: (status: IntegrationStatus) => number): void =>
+    scraped.counter(name, help, (all) => all.map((status) => [labelsOf(status), of(status)]), LABELS);
+  const gauge = (name: string, help: string, of: (status: IntegrationStatus) => number): void =>
+    scraped.gauge(name, help, (all) => all.map((status) => [labelsOf(status), of(status)]), LABELS);
   counter(
     "dragoman_integration_delivered_total",
     "Calls and other data delivered to an integration.",
@@ -47,18 +25,15 @@ export function integrationGauges(registry: Registry, statuses: () => readonly I
     ({ sums }) => sums.failures,
   );
   counter("dragoman_integration_retries_total", "Retries of deliveries to an integration.", ({ sums }) => sums.retries);
-  new Counter({
-    name: "dragoman_integration_shed_total",
-    help: "Calls that were not delivered to an integration, by reason.",
-    labelNames: [...labelNames, "reason"],
-    registers,
-    collect() {
-      this.reset();
-      each((labels, { sums }) => {
-        for (const reason of SHED_REASONS) this.inc({ ...labels, reason }, sums[reason]);
-      });
-    },
-  });
+  scraped.counter(
+    "dragoman_integration_shed_total",
+    "Calls that were not delivered to an integration, by reason.",
+    (all) =>
+      all.flatMap((status) =>
+        SHED_REASONS.map((reason) => [{ ...labelsOf(status), reason }, status.sums[reason]] as const),
+      ),
+    [...LABELS, "reason"],
+  );
   counter(
     "dragoman_integration_contents_left_out_total",
     "Calls whose prompt and answer were too large to be sent.",

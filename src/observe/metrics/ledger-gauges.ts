@@ -1,33 +1,11 @@
 // Prometheus metrics of the ledger, read when metrics are scraped.
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { LedgerStatus } from "../../store/open-ledger.ts";
+import { scrapedMetrics } from "./scraped-metrics.ts";
 
 /** `status` returns null while there is no ledger. */
 export function ledgerGauges(registry: Registry, status: () => LedgerStatus | null): void {
-  const registers = [registry];
-  const gauge = (name: string, help: string, of: (status: LedgerStatus) => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        const now = status();
-        if (now !== null) this.set(of(now));
-      },
-    });
-  };
-  const counter = (name: string, help: string, of: (status: LedgerStatus) => number): void => {
-    new Counter({
-      name,
-      help,
-      registers,
-      collect() {
-        this.reset();
-        const now = status();
-        this.inc(now === null ? 0 : of(now));
-      },
-    });
-  };
+  const { gauge, counter } = scrapedMetrics(registry, status);
   gauge("dragoman_ledger_writable", "1 while rows of the ledger can be written, otherwise 0.", ({ fault }) =>
     fault === null ? 1 : 0,
   );

@@ -1,5 +1,6 @@
 // Prometheus metrics of the store in which several gateways count their limits.
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Histogram, type Registry } from "prom-client";
+import { scrapedMetrics } from "./scraped-metrics.ts";
 
 /** Read when metrics are scraped. */
 export interface LimitStoreFigures {
@@ -25,41 +26,27 @@ export function limitStoreGauges(
   registry: Registry,
   figures: () => LimitStoreFigures | null,
 ): (seconds: number) => void {
-  const registers = [registry];
-  new Gauge({
-    name: "dragoman_limit_store_away",
-    help: "1 while the limit store cannot be reached, otherwise 0.",
-    registers,
-    collect() {
-      this.set(figures()?.isAway === true ? 1 : 0);
-    },
-  });
-  new Counter({
-    name: "dragoman_limit_store_reservations_total",
-    help: "Reservations by way: from a lease, by a request to the limit store, or without it while it cannot be reached.",
-    labelNames: ["way"],
-    registers,
-    collect() {
-      const now = figures();
-      this.reset();
-      for (const way of ["leased", "asked", "alone"] as const) if (now !== null) this.inc({ way }, now[way]);
-    },
-  });
-  new Gauge({
-    name: "dragoman_limit_store_leased_units",
-    help: "Units that this gateway has leased from limits and not spent, by unit.",
-    labelNames: ["unit"],
-    registers,
-    collect() {
-      this.reset();
-      for (const [unit, units] of Object.entries(figures()?.leasedUnits ?? {})) this.set({ unit }, units);
-    },
-  });
+  const { gauge, counter } = scrapedMetrics(registry, figures);
+  gauge("dragoman_limit_store_away", "1 while the limit store cannot be reached, otherwise 0.", ({ isAway }) =>
+    isAway ? 1 : 0,
+  );
+  counter(
+    "dragoman_limit_store_reservations_total",
+    "Reservations by way: from a lease, by a request to the limit store, or without it while it cannot be reached.",
+    (now) => (["leased", "asked", "alone"] as const).map((way) => [{ way }, now[way]]),
+    ["way"],
+  );
+  gauge(
+    "dragoman_limit_store_leased_units",
+    "Units that this gateway has leased from limits and not spent, by unit.",
+    ({ leasedUnits }) => Object.entries(leasedUnits).map(([unit, units]) => [{ unit }, units]),
+    ["unit"],
+  );
   const roundTrip = new Histogram({
     name: "dragoman_limit_store_round_trip_seconds",
     help: "Time from a message to the limit store to its answer.",
     buckets: SECONDS,
-    registers,
+    registers: [registry],
   });
   return (seconds) => roundTrip.observe(seconds);
 }

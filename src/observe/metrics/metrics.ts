@@ -1,9 +1,11 @@
 // All Prometheus metrics: counted from the records of calls, or read when metrics are scraped. Each file beside this
-// one that ends in -meters or -gauges has the metrics of one concept; labels.ts defines the labels.
+// one that ends in -meters or -gauges has the metrics of one concept (gauges are read by scraped-metrics.ts); labels.ts
+// defines the labels.
 import { Gauge, Registry } from "prom-client";
 import type { CallRecord } from "../../core/record.ts";
 import type { LedgerStatus } from "../../store/open-ledger.ts";
-import { type EventFigures, eventGauges } from "../webhooks/event-figures.ts";
+import type { EventFigures } from "../webhooks/event-figures.ts";
+import { eventGauges } from "./event-gauges.ts";
 import { type ModelLabel, openCallMeters } from "./call-meters.ts";
 import type { ContentFigures } from "../content-log.ts";
 import { contentLogGauges } from "./content-log-gauges.ts";

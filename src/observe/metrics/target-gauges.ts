@@ -1,6 +1,7 @@
 // Prometheus metrics of targets: the state of each, read when metrics are scraped.
-import { Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { MOST } from "./labels.ts";
+import { scrapedMetrics } from "./scraped-metrics.ts";
 
 export interface TargetStatus {
   /** `<provider>:<model>`. */
@@ -27,41 +28,30 @@ export function targetGauges(
   targets: () => readonly TargetStatus[],
   isNamed: (target: string) => boolean,
 ): void {
-  const registers = [registry];
   const shown = (): readonly TargetStatus[] =>
     targets()
       .filter(({ firstContentMs, state, target }) => (firstContentMs !== null || state !== "closed") && isNamed(target))
       .slice(0, MOST_TARGETS);
-  const labelNames = ["target"] as const;
-  new Gauge({
-    name: "dragoman_target_state",
-    help: "1 for the current state of a target, 0 for the other states.",
-    labelNames: ["target", "state"],
-    registers,
-    collect() {
-      this.reset();
-      for (const { target, state } of shown())
-        for (const each of STATES) this.set({ target, state: each }, each === state ? 1 : 0);
-    },
-  });
-  new Gauge({
-    name: "dragoman_target_calls_in_flight",
-    help: "Attempts at a target that have begun and not ended.",
-    labelNames,
-    registers,
-    collect() {
-      this.reset();
-      for (const { target, inFlight } of shown()) this.set({ target }, inFlight);
-    },
-  });
-  new Gauge({
-    name: "dragoman_target_calls_waiting",
-    help: "Calls in the queue of a target.",
-    labelNames,
-    registers,
-    collect() {
-      this.reset();
-      for (const { target, waiting } of shown()) this.set({ target }, waiting);
-    },
-  });
+  const { gauge } = scrapedMetrics(registry, shown);
+  gauge(
+    "dragoman_target_state",
+    "1 for the current state of a target, 0 for the other states.",
+    (all) =>
+      all.flatMap(({ target, state }) =>
+        STATES.map((each) => [{ target, state: each }, each === state ? 1 : 0] as const),
+      ),
+    ["target", "state"],
+  );
+  gauge(
+    "dragoman_target_calls_in_flight",
+    "Attempts at a target that have begun and not ended.",
+    (all) => all.map(({ target, inFlight }) => [{ target }, inFlight]),
+    ["target"],
+  );
+  gauge(
+    "dragoman_target_calls_waiting",
+    "Calls in the queue of a target.",
+    (all) => all.map(({ target, waiting }) => [{ target }, waiting]),
+    ["target"],
+  );
 }

@@ -1,5 +1,6 @@
 // Prometheus metrics of the connections to tool servers; the tool runs over them are counted from the records of calls.
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import { scrapedMetrics } from "./scraped-metrics.ts";
 
 /** Read when metrics are scraped. */
 export interface ToolServerFigures {
@@ -13,24 +14,16 @@ export interface ToolServerFigures {
 }
 
 export function toolServerGauges(registry: Registry, figures: () => ToolServerFigures | null): void {
-  const registers = [registry];
-  new Gauge({
-    name: "dragoman_tool_server_connections",
-    help: "Tool servers that the gateway is connected to.",
-    registers,
-    collect() {
-      this.set(figures()?.connections ?? 0);
-    },
-  });
-  new Counter({
-    name: "dragoman_tool_server_connects_total",
-    help: "Connections to tool servers, by outcome.",
-    labelNames: ["outcome"],
-    registers,
-    collect() {
-      const now = figures();
-      this.reset();
-      for (const outcome of ["connected", "refused", "lost"] as const) this.inc({ outcome }, now?.[outcome] ?? 0);
-    },
-  });
+  const { gauge, counter } = scrapedMetrics(registry, figures);
+  gauge(
+    "dragoman_tool_server_connections",
+    "Tool servers that the gateway is connected to.",
+    ({ connections }) => connections,
+  );
+  counter(
+    "dragoman_tool_server_connects_total",
+    "Connections to tool servers, by outcome.",
+    (now) => (["connected", "refused", "lost"] as const).map((outcome) => [{ outcome }, now[outcome]]),
+    ["outcome"],
+  );
 }

@@ -1,0 +1,52 @@
+// Prometheus metrics whose values are read when metrics are scraped.
+import { Counter, Gauge, type Registry } from "prom-client";
+
+/** A value for each set of labels. */
+export type Samples = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[];
+
+/** `of` returns one value, or with `labelNames` a value for each set of labels. */
+type AddMetric<Figures> = (
+  name: string,
+  help: string,
+  of: (figures: Figures) => number | Samples,
+  labelNames?: readonly string[],
+) => void;
+
+/** `figures` returns null while there is nothing to show: values without labels are 0 then, others are absent. */
+export function scrapedMetrics<Figures>(
+  registry: Registry,
+  figures: () => Figures | null,
+): { readonly counter: AddMetric<Figures>; readonly gauge: AddMetric<Figures> } {
+  const registers = [registry];
+  const samplesOf = (of: (figures: Figures) => number | Samples): Samples => {
+    const now = figures();
+    const value = now === null ? [] : of(now);
+    return typeof value === "number" ? [[{}, value]] : value;
+  };
+  return {
+    counter(name, help, of, labelNames = []) {
+      new Counter({
+        name,
+        help,
+        labelNames,
+        registers,
+        collect() {
+          this.reset();
+          for (const [labels, value] of samplesOf(of)) this.inc(labels, value);
+        },
+      });
+    },
+    gauge(name, help, of, labelNames = []) {
+      new Gauge({
+        name,
+        help,
+        labelNames,
+        registers,
+        collect() {
+          this.reset();
+          for (const [labels, value] of samplesOf(of)) this.set(labels, value);
+        },
+      });
+    },
+  };
+}
