@@ -3,6 +3,7 @@
 import { usd } from "../accounting/price.ts";
 import type { Events, NewEvent } from "../core/event.ts";
 import type { Account, LimitRule, Threshold } from "../core/limit.ts";
+import { isPending } from "../core/maybe-promise.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics/metrics.ts";
 import type { AccountStatus, LimitStore } from "./limit-store.ts";
@@ -38,15 +39,13 @@ export function thresholdWatch(
       const report = (isFirst: boolean): void => {
         if (isFirst) onCrossed({ account, threshold, status });
       };
-      const first = store.first(account, `threshold ${threshold.percent}`);
-      if (first instanceof Promise) first.then(report, () => {});
-      else report(first);
+      store.first(account, `threshold ${threshold.percent}`).then(report, () => {});
     }
   };
 
   return (account, refused) => {
     const status = refused ?? store.status(account);
-    if (status instanceof Promise)
+    if (isPending(status))
       status.then(
         (known) => judge(account, known, false),
         () => {},

@@ -4,6 +4,7 @@ import { LATE, within } from "../core/timeout.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { LimitRule } from "../core/limit.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import { isPending, type MaybePromise } from "../core/maybe-promise.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { BudgetStatus } from "../observe/metrics/rule-meters.ts";
 import type { LimitStore, AccountStatus } from "./limit-store.ts";
@@ -74,8 +75,8 @@ export function openBudgetUsage(limits: Pick<LimitStore, "status">, snapshot: ()
 }
 
 /** `null` when the status does not arrive in time. */
-async function statusInTime(reading: AccountStatus | Promise<AccountStatus>): Promise<AccountStatus | null> {
-  if (!(reading instanceof Promise)) return reading;
+async function statusInTime(reading: MaybePromise<AccountStatus>): Promise<AccountStatus | null> {
+  if (!isPending(reading)) return reading;
   try {
     const status = await within(reading, MOST_WAIT_MS);
     return status === LATE ? null : status;

@@ -6,6 +6,7 @@ import type { Clock } from "../core/clock.ts";
 import type { GatewayError } from "../core/errors.ts";
 import { type Account, type CallerLimits, countsAttempts, type LimitedTarget, type LimitRule } from "../core/limit.ts";
 import type { LimitOutcome } from "../core/record.ts";
+import { isPending, type MaybePromise } from "../core/maybe-promise.ts";
 import type { OnCharged } from "./budget-thresholds.ts";
 import { HeldAccount, type HeldReservation } from "./held-account.ts";
 import { type Refused, refusalError } from "./limit-errors.ts";
@@ -135,7 +136,7 @@ export class CallLimits {
     target: AttemptedTarget,
     estimate: ReservationEstimate,
     isRedirected: boolean,
-  ): AttemptReservation | GatewayError | Promise<AttemptReservation | GatewayError> {
+  ): MaybePromise<AttemptReservation | GatewayError> {
     if (this.#reserving !== null) return this.#reserving.then(() => this.reserve(target, estimate, isRedirected));
     const accounts: HeldAccount[] = [];
     const bounds: number[] = [];
@@ -158,7 +159,7 @@ export class CallLimits {
     const wanted: Wanted = { accounts, bounds, requests: estimate.requests, needs, needed, isRedirected };
     if (needs.length === 0) return this.#attempt(wanted, null);
     const answer = this.#store.reserve(needs);
-    if (!(answer instanceof Promise)) return this.#granted(answer, wanted);
+    if (!isPending(answer)) return this.#granted(answer, wanted);
     const granted = answer.then((late) => this.#granted(late, wanted)).finally(() => (this.#reserving = null));
     this.#reserving = granted.catch(() => {});
     return granted;

@@ -2,6 +2,7 @@
 // memory.ts (one process) and valkey/ (several replicas); both pass test/contract/limit-store.suite.ts. The algorithm
 // is explained in docs/decisions.
 import type { Account } from "../core/limit.ts";
+import type { MaybePromise } from "../core/maybe-promise.ts";
 
 export type { Account } from "../core/limit.ts";
 
@@ -93,14 +94,14 @@ export interface Shortage {
 
 export interface LimitStore {
   /** Reserves all needs or none. The result is synchronous where no network is needed; it never rejects. */
-  reserve(needs: readonly Need[]): Reservation | Shortage | Promise<Reservation | Shortage>;
+  reserve(needs: readonly Need[]): MaybePromise<Reservation | Shortage>;
   /** Reads the status of an account, for listings and headers, without reserving. */
-  status(account: Account): AccountStatus | Promise<AccountStatus>;
+  status(account: Account): MaybePromise<AccountStatus>;
   /**
    * Returns true only for the first caller in the current window of the account, across all replicas. For events that
    * are emitted once.
    */
-  first(account: Account, mark: string): boolean | Promise<boolean>;
+  first(account: Account, mark: string): Promise<boolean>;
   /** The number of reservations that have an open need, for tests and for shutdown. */
   open(): number;
   /**

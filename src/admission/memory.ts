@@ -137,7 +137,7 @@ class MemoryLimits implements MemoryLimitStore {
     return statusOf(this.#entryOf(account, times).count, account.rule.limit, times);
   }
 
-  first(account: Account, mark: string): boolean {
+  async first(account: Account, mark: string): Promise<boolean> {
     const entry = this.#entryOf(account, this.#times());
     if (entry.marks?.has(mark) === true) return false;
     (entry.marks ??= new Set()).add(mark);

@@ -5,6 +5,7 @@ import type { AccessToken, User } from "../core/identity.ts";
 import { loginKey } from "../core/login.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import { type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import { authenticate } from "./authenticate.ts";
 import { requireAddress } from "./client-address.ts";
 import type { Logins } from "./logins.ts";
@@ -24,7 +25,7 @@ export function identify(
   logins: Logins,
   nowMs: number,
   onKnown: (token: AccessToken) => void = ignore,
-): AccessToken | Promise<AccessToken> {
+): MaybePromise<AccessToken> {
   const login = snapshot.logins.length === 0 ? null : loginText(authorization);
   if (login !== null) return identifyLogin(login, snapshot, logins, nowMs, onKnown);
   const token = authenticate(authorization, snapshot, nowMs);
@@ -41,11 +42,8 @@ function identifyLogin(
   logins: Logins,
   nowMs: number,
   onKnown: (token: AccessToken) => void,
-): AccessToken | Promise<AccessToken> {
-  const token = logins.identify(text, snapshot.logins, nowMs);
-  return token instanceof Promise
-    ? token.then((one) => withRole(one, snapshot, onKnown))
-    : withRole(token, snapshot, onKnown);
+): MaybePromise<AccessToken> {
+  return whenReady(logins.identify(text, snapshot.logins, nowMs), (token) => withRole(token, snapshot, onKnown));
 }
 
 function withRole(verified: AccessToken, snapshot: Read, onKnown: (token: AccessToken) => void): AccessToken {

@@ -9,6 +9,7 @@ import { GatewayError } from "../core/errors.ts";
 import { compileGlob } from "../core/glob.ts";
 import { type AccessToken, type Membership, UNRESTRICTED, PERMISSIONS } from "../core/identity.ts";
 import type { LoginIssuer } from "../core/login.ts";
+import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { type IssuerKeys, KeysUnavailable, openIssuerKeys } from "./issuer-keys.ts";
 
@@ -21,7 +22,7 @@ export interface Logins {
    * Returns the login as a personal token, synchronously when it is cached. Throws or rejects with `invalid_token`,
    * `expired_token` or `login_unavailable`.
    */
-  identify(text: string, issuers: readonly LoginIssuer[], nowMs: number): AccessToken | Promise<AccessToken>;
+  identify(text: string, issuers: readonly LoginIssuer[], nowMs: number): MaybePromise<AccessToken>;
 }
 
 interface Known {

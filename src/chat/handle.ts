@@ -5,6 +5,7 @@ import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import type { CallOptions, ChatRequest } from "../core/chat.ts";
 import type { Permission } from "../core/identity.ts";
+import { isPending } from "../core/maybe-promise.ts";
 import { Call } from "./call/call.ts";
 import { complete } from "./plan/complete.ts";
 import type { ChatContext } from "./call/context.ts";
@@ -37,7 +38,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
       context.clock.now(),
       recorder.authenticated,
     );
-    const token = known instanceof Promise ? await known : known;
+    const token = isPending(known) ? await known : known;
     const explains = asksToExplain(http.headers);
     const showsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");
     requireInference(token, explains ? NEEDED_TO_EXPLAIN : NOTHING_NEEDED, snapshot);
@@ -52,14 +53,14 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
         ? parseChatRequest(bodyText(body), limits.body)
         : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId));
     const checked = withEntriesInTurns(parsed);
-    const sent = checked instanceof Promise ? await checked : checked;
+    const sent = isPending(checked) ? await checked : checked;
     received.parsed(sent);
 
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), snapshot);
     recorder.authorized(principal);
     const call = new Call(received, sent, principal, { isExplained: explains, showsCost });
     const admitted = call.policies?.admit();
-    if (admitted instanceof Promise) await admitted;
+    if (isPending(admitted)) await admitted;
 
     const prepared = (request: ChatRequest) => prepare(request, principal, http.headers, call, call.meter.degradeTo);
     const opening = openToolSession(sent, principal, call);

@@ -5,13 +5,14 @@ import { afterUnread, isUnread } from "../chat/call/read-body.ts";
 import { errorResponse } from "../chat/call/reply-headers.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newTraceId } from "../core/ids.ts";
+import type { MaybePromise } from "../core/maybe-promise.ts";
 import { CHAT_PATHS } from "./paths.ts";
 
 export interface ServerOptions {
   readonly host: string;
   readonly port: number;
   readonly chat: (request: Request, peers: Peers) => Promise<Response>;
-  readonly app: { fetch(request: Request, bindings: { readonly peer: string | null }): Response | Promise<Response> };
+  readonly app: { fetch(request: Request, bindings: { readonly peer: string | null }): MaybePromise<Response> };
   readonly onFault: (fault: unknown) => void;
 }
 
@@ -70,9 +71,9 @@ export function openServer({ host, port, chat, app, onFault }: ServerOptions): O
     return response;
   };
   const hot = {
-    POST: (request: Request, peers: Peers): Response | Promise<Response> => {
+    POST: async (request: Request, peers: Peers): Promise<Response> => {
       lastCallMs = performance.now();
-      return refusedHead(request) ?? chat(request, peers).then(last);
+      return refusedHead(request) ?? last(await chat(request, peers));
     },
   };
   const server = Bun.serve({

@@ -4,6 +4,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { newTraceId } from "../../core/ids.ts";
 import type { LimitRule } from "../../core/limit.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { Account, LimitStore, Need, Reservation, Shortage, AccountStatus } from "../limit-store.ts";
 import { type Connection, type ConnectionOptions, openConnection, AnswerTimeout } from "./valkey-connection.ts";
 import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
@@ -90,11 +91,10 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
   }, TICK_MS);
   timer.unref();
   return {
-    reserve: (needs: readonly Need[]): Reservation | Shortage | Promise<Reservation | Shortage> =>
+    reserve: (needs: readonly Need[]): MaybePromise<Reservation | Shortage> =>
       nowOrLater((done) => replica.reserve(needs, done)),
-    status: (account: Account): AccountStatus | Promise<AccountStatus> =>
-      nowOrLater((done) => replica.status(account, done)),
-    first: (account: Account, mark: string): boolean | Promise<boolean> =>
+    status: (account: Account): MaybePromise<AccountStatus> => nowOrLater((done) => replica.status(account, done)),
+    first: async (account: Account, mark: string): Promise<boolean> =>
       nowOrLater((done) => replica.first(account, mark, done)),
     open: () => replica.open(),
     outage() {
@@ -122,7 +122,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
 }
 
 /** Returns a promise only where the result is not available at once. */
-function nowOrLater<T>(run: (done: (value: T) => void) => T | null): T | Promise<T> {
+function nowOrLater<T>(run: (done: (value: T) => void) => T | null): MaybePromise<T> {
   let resolve: (value: T) => void = () => {};
   let early: { readonly value: T } | null = null;
   let later: Promise<T> | null = null;

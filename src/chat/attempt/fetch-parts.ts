@@ -6,6 +6,7 @@ import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Provider } from "../../providers/provider.ts";
 import { connectionPartition } from "../../core/target.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { UpstreamFault, type UpstreamResponse } from "../../wire/upstream.ts";
 import type { Call } from "../call/call.ts";
@@ -27,7 +28,7 @@ export function withFetchedParts(
   provider: Provider,
   model: string,
   call: Call,
-): ChatRequest | Promise<ChatRequest> {
+): MaybePromise<ChatRequest> {
   const { held } = request;
   if (held !== undefined)
     return held.addressed.size === 0 || provider.inlines(model).isDisjointFrom(held.addressed)

@@ -1,14 +1,15 @@
 // Adds to a target the credential with which it is called, without a wait where nothing has to be exchanged.
 import type { ResolveContext, RefusalReason } from "../../core/credential.ts";
 import type { Credential } from "../../core/target.ts";
+import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { Call } from "../call/call.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
 /** Throws GatewayError `upstream_authentication` or `credential_rejected`, or the signal's reason. */
-export function resolveCredential(resolved: Resolved, call: Call): Resolved | Promise<Resolved> {
+export function resolveCredential(resolved: Resolved, call: Call): MaybePromise<Resolved> {
   if (resolved.credentials.length === 0) return resolved;
   const resolving = call.context.credentials.resolve(resolved.credentials, resolveContext(resolved, call));
-  return resolving instanceof Promise
+  return isPending(resolving)
     ? call.clock.waiting(resolving).then((credential) => withCredential(resolved, credential))
     : withCredential(resolved, resolving);
 }

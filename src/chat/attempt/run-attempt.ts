@@ -4,6 +4,7 @@
 import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { QueueOutcome } from "../../routing/concurrency.ts";
 import type { Outcome } from "../../routing/health.ts";
 import { type AttemptEnd, outcomeAfter } from "../../routing/verdict.ts";
@@ -259,7 +260,7 @@ export function reserve(
   ready: ReadyTarget,
   call: Call,
   requests: readonly AttemptRecorder[] = [],
-): AttemptMeter | GatewayError | Promise<AttemptMeter | GatewayError> {
+): MaybePromise<AttemptMeter | GatewayError> {
   return call.meter.reserve(
     { route: route.name, provider: target.providerId, model: target.name, deployed },
     ready,
@@ -275,7 +276,7 @@ export function reserve(
 function enterPlace(
   { key, target, route }: RouteCandidate,
   call: Call,
-): (() => void) | null | GatewayError | Promise<(() => void) | GatewayError> {
+): MaybePromise<(() => void) | null | GatewayError> {
   const { concurrency } = call.context.routing;
   const { maxConcurrency: max } = target;
   if (max === null) return null;

@@ -8,6 +8,7 @@ import type { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { Policy, PolicyCaller, PolicyTarget, ProjectPolicies } from "../../core/policy.ts";
 import type { PolicyOutcome } from "../../core/record.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-answer.ts";
 import { blockedError, violation } from "./policy-violation.ts";
@@ -75,7 +76,7 @@ export class CallPolicies {
    * Evaluates the policies before anything is called. Returns a promise when there is much text to search. Throws
    * `policy_violation`.
    */
-  admit(): void | Promise<void> {
+  admit(): MaybePromise<void> {
     const { sent } = this.#call;
     this.rules();
     const guards = this.#guardsAnywhere();
@@ -92,7 +93,7 @@ export class CallPolicies {
     await this.#admitConversation(guards);
   }
 
-  #admitConversation(guards: readonly GuardPolicy[]): void | Promise<void> {
+  #admitConversation(guards: readonly GuardPolicy[]): MaybePromise<void> {
     const { sent } = this.#call;
     return this.#search(
       guards,
@@ -123,7 +124,7 @@ export class CallPolicies {
     characters: number,
     visit: (guard: TextGuard) => unknown,
     work: (prior: PriorMatches | null) => T,
-  ): T | Promise<T> {
+  ): MaybePromise<T> {
     const { scheduler } = this.#call;
     return scheduler === null ? work(null) : scheduler.search(guards, characters, visit, work);
   }
@@ -146,7 +147,7 @@ export class CallPolicies {
         return prior;
       },
     );
-    const found = searching instanceof Promise ? await searching : searching;
+    const found = await searching;
     if (found === null) return;
     const before = this.#prior;
     this.#prior =
@@ -221,10 +222,9 @@ export class CallPolicies {
   }
 
   /**
-   * Returns the result of a tool as any target may receive it; a promise when there is much text to search. Throws
-   * `policy_violation`.
+   * Returns the result of a tool as any target may receive it. Throws `policy_violation`.
    */
-  untrusted(messages: readonly Message[]): readonly Message[] | Promise<readonly Message[]> {
+  async untrusted(messages: readonly Message[]): Promise<readonly Message[]> {
     const guards = this.#guards(this.#policies.inputGuards, null);
     if (guards.length === 0) return messages;
     return this.#search(
@@ -239,7 +239,7 @@ export class CallPolicies {
    * Returns the result of a tool as the client may receive it. All guards on answers search it, whichever target they
    * apply to. What they block is withheld, and the call continues.
    */
-  shown(message: Message): Message | Promise<Message> {
+  async shown(message: Message): Promise<Message> {
     const guards = this.#policies.outputGuards.filter((policy) =>
       this.#concerns(policy, null),
     ) as readonly GuardPolicy[];
@@ -301,7 +301,7 @@ export class CallPolicies {
     answer: NonStreamingAnswer,
     guards: readonly GuardPolicy[],
     isLong: boolean,
-  ): NonStreamingAnswer | Promise<NonStreamingAnswer> {
+  ): MaybePromise<NonStreamingAnswer> {
     return this.#search(
       guards,
       isLong ? Number.POSITIVE_INFINITY : charactersOfAnswer(answer),

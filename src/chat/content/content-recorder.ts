@@ -213,11 +213,11 @@ export class ContentRecorder {
 /** A list of which the last members that fit are kept. */
 interface CutList {
   readonly length: number;
-  readonly cut: (characters: number) => Fitting | Promise<Fitting>;
+  readonly cut: (characters: number) => Promise<Fitting>;
 }
 
 function listHere(values: readonly unknown[]): CutList {
-  return { length: values.length, cut: (characters) => cutWithMargin(values as readonly Json[], characters) };
+  return { length: values.length, cut: async (characters) => cutWithMargin(values as readonly Json[], characters) };
 }
 
 /** The cost of searching an empty text, in characters. */

@@ -9,6 +9,7 @@ import type { ChatChunk } from "../../core/chat.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { parseJson } from "../../wire/json.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { type PriorMatches, type TextGuard } from "./guard-request.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import type { SearchContext, GuardThreads } from "./guard-threads.ts";
@@ -40,7 +41,7 @@ export class GuardScheduler {
     characters: number,
     visit: (guard: TextGuard) => unknown,
     work: (prior: PriorMatches | null) => T,
-  ): T | Promise<T> {
+  ): MaybePromise<T> {
     if (characters < LONG_TEXTS && characters * workOfGuards(guards) < POSSIBLE_STEPS && areReady(guards)) {
       try {
         return withinWork(STEPS_HERE, () => work(null));
@@ -105,9 +106,9 @@ function areReady(guards: readonly GuardPolicy[]): boolean {
  * reject with it, when a guard blocks.
  */
 export interface StreamUnderGuards {
-  take(chunks: readonly ChatChunk[]): readonly ChatChunk[] | Promise<readonly ChatChunk[]>;
+  take(chunks: readonly ChatChunk[]): MaybePromise<readonly ChatChunk[]>;
   /** Returns the chunks that were held back until the end. */
-  end(): readonly ChatChunk[] | Promise<readonly ChatChunk[]>;
+  end(): MaybePromise<readonly ChatChunk[]>;
   /** The stream is not read further. */
   close(): void;
 }

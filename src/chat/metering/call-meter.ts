@@ -10,6 +10,7 @@ import type { CallClock } from "../call/call-clock.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
 import { untilOver } from "../../core/timeout.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
+import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { estimateReservation } from "./attempt-estimate.ts";
 import { AttemptMeter, type MeteredAttempt } from "./attempt-meter.ts";
 import type { CallPrices } from "./call-prices.ts";
@@ -70,7 +71,7 @@ export class CallMeter {
     attempt: MeteredAttempt,
     isRedirected: boolean,
     requests: readonly AttemptRecorder[],
-  ): AttemptMeter | GatewayError | Promise<AttemptMeter | GatewayError> {
+  ): MaybePromise<AttemptMeter | GatewayError> {
     if (this.#limits === null) return this.#begin(attempt, requests, null);
     const estimate = estimateReservation(attempt.fitted.request, attempt.resolved, this.prices);
     const reserved = this.#limits.reserve(target, estimate, isRedirected);
@@ -78,9 +79,7 @@ export class CallMeter {
       result instanceof GatewayError ? result : this.#begin(attempt, requests, result);
     // the limit store may be slow: it is awaited for as long as the call may take, and what it reserves after that is
     // released
-    return reserved instanceof Promise
-      ? this.#clock.waiting(untilOver(reserved, this.#signal)).then(begun)
-      : begun(reserved);
+    return isPending(reserved) ? this.#clock.waiting(untilOver(reserved, this.#signal)).then(begun) : begun(reserved);
   }
 
   #begin(

@@ -67,7 +67,7 @@ class NonStreamingRounds implements RoundSink {
     return "";
   }
 
-  reply(): Promise<Response> | Response {
+  async reply(): Promise<Response> {
     return this.#joined.isLong
       ? sendLong(this.#body, this.#first!, this.#call)
       : sendNonStreaming(this.#body, this.#first!, this.#call);

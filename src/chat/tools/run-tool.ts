@@ -77,14 +77,14 @@ export async function runTool(
       : await callServer(toolCall, offered, spanId, call, results);
   const guarded = await searched(ended, call);
   const message: Message = { role: "tool", tool_call_id: toolCall.id, content: guarded.text };
-  const shown = call.policies?.shown(message) ?? message;
+  const showing = call.policies?.shown(message);
   const durationMs = Math.round(call.clock.elapsedMs() - startedMs);
   if (ended.error === null) onActivity({ type: "tool_end", ...place, duration_ms: durationMs });
   else onActivity({ type: "tool_error", ...place, duration_ms: durationMs, error: ended.error });
   return {
     call: toolCall,
     message,
-    shown: shown instanceof Promise ? await shown : shown,
+    shown: (await showing) ?? message,
     images: guarded.images,
     server: place.server_label,
     tool: place.tool,
@@ -148,8 +148,7 @@ async function searched(
   { policies }: ToolCaller,
 ): Promise<{ readonly text: string; readonly images: readonly JsonObject[] }> {
   if (policies === null) return { text, images };
-  const guarded = policies.untrusted([{ role: "tool", content: text }]);
-  const [message] = guarded instanceof Promise ? await guarded : guarded;
+  const [message] = await policies.untrusted([{ role: "tool", content: text }]);
   return { text: message!.content as string, images };
 }
 

@@ -33,7 +33,7 @@ type AdminHttp = Context<AdminEnv>;
 /** What the surrounding server provides for one request on every path. */
 export interface AdminBindings {
   /** Returns the caller's access token. Throws what the authentication throws. */
-  identify(): AccessToken | Promise<AccessToken>;
+  identify(): Promise<AccessToken>;
   /** The address of the client; null when it is unknown. */
   address(): string | null;
   reply(answer: AdminReply): Response;

@@ -3,6 +3,7 @@
 import { pathToFileURL } from "node:url";
 import { systemClock } from "../../core/clock.ts";
 import { messageOf } from "../../core/thrown.ts";
+import { isPending } from "../../core/maybe-promise.ts";
 import type { Callbacks, CallStart, StreamChunk } from "./callback.ts";
 import type { CallbackSettings } from "./callback-settings.ts";
 import { type RecordedCall, SinkFault } from "./sink.ts";
@@ -45,7 +46,7 @@ export async function openCallbackSink({
           // The signal is aborted only at the end of the process.
           if (signal.aborted) throw signal.reason;
           const doing = call(item);
-          if (doing instanceof Promise) await within(doing, delivery.timeoutMs, signal);
+          if (isPending(doing)) await within(doing, delivery.timeoutMs, signal);
         } catch (thrown) {
           rejected += 1;
           why = messageOf(thrown);
