@@ -72,12 +72,13 @@ const CSV_SUMS = [
 export function csvOf(by: readonly UsageDimension[], rows: readonly UsageRow[]): string {
   const lines = rows.map(({ group, sums }) => {
     const shown = shownSums(sums);
-    return [...group.map((value) => cell(value ?? "")), ...CSV_SUMS.map((name) => figure(shown[name]))];
+    return [...group.map((value) => cell(value ?? "")), ...CSV_SUMS.map((name) => cellText(shown[name]))];
   });
   return [[...by, ...CSV_SUMS], ...lines].map((line) => `${line.join(",")}\r\n`).join("");
 }
 
-function figure(value: Json | undefined): string {
+/** An absent value is an empty cell. */
+export function cellText(value: Json | undefined): string {
   return value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 }
 

@@ -1,6 +1,7 @@
 // The document of a tool server (MCP), as the admin API accepts it and the store keeps it, and as the configuration
 // file has it, where it may also be a program.
 import { z } from "zod";
+import { httpAddress } from "../config/http-address.ts";
 import { SCOPE_ID } from "../config/sections.ts";
 
 const MAX_HEADERS = 50;
@@ -14,18 +15,11 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const WITHOUT_NUL = /^[^\0]*$/;
 const MAX_RESULT_BYTES = 64 * 1024 * 1024;
 
-const isAddress = (text: string): boolean => {
-  if (!/^https?:\/\/[^\s\\#]+$/i.test(text) || !URL.canParse(text)) return false;
-  const { username, password } = new URL(text);
-  return username === "" && password === "" && !text.includes("@");
-};
-
-const address = z.string().max(2000).refine(isAddress, "expected an http or https address without user name");
 const boundedText = (max: number) => z.string().max(max).regex(WITHOUT_NUL, "expected text without a zero byte");
 
 const oauth = z
   .strictObject({
-    token_url: address.meta({ title: "Token URL", description: "The token endpoint of the authorization server." }),
+    token_url: httpAddress.meta({ title: "Token URL", description: "The token endpoint of the authorization server." }),
     client_id: z
       .string()
       .min(1)
@@ -96,7 +90,7 @@ const shared = {
 };
 
 const overHttp = {
-  url: address.meta({ title: "URL", description: "Address of the server." }),
+  url: httpAddress.meta({ title: "URL", description: "Address of the server." }),
   headers: z
     .record(
       z

@@ -13,6 +13,7 @@ import {
   type AddressedEvent,
 } from "./events.ts";
 import { fromInteger, fromIntegerOrNull, toInteger } from "./schema.ts";
+import { beginWriting } from "./write-transaction.ts";
 
 type Db = Kysely<EventSchema>;
 
@@ -116,9 +117,6 @@ export function kyselyEvents(
     close,
   };
 }
-
-/** Set explicitly because a stricter default of the database would reject a transaction that had to wait for a row. */
-const beginWriting = (db: Db) => db.transaction().setIsolationLevel("read committed");
 
 async function fanOutInParts(
   db: Db,

@@ -17,6 +17,7 @@ import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUs
 import type { Schema } from "./schema.ts";
 import { type Reencryption, type Store, StoreError } from "./store.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
+import { beginWriting } from "./write-transaction.ts";
 
 type Tx = Transaction<Schema>;
 
@@ -75,11 +76,6 @@ class TakenBack extends Error {
     this.changed = changed;
   }
 }
-
-/**
- * Set explicitly because a stricter default of the database would reject a transaction that had to wait for the lock.
- */
-const beginWriting = (db: Db) => db.transaction().setIsolationLevel("read committed");
 
 /**
  * One transaction of writes. It updates the revision first: that row is the lock that makes reading, deciding and

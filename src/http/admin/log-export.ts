@@ -1,7 +1,7 @@
 // Exports the log as CSV or JSON Lines, page by page as the client reads, so that an export of any length holds only
 // one page in memory.
-import type { Json, JsonObject } from "../../core/json.ts";
-import { csvLine } from "../../accounting/usage-sums.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { cellText, csvLine } from "../../accounting/usage-sums.ts";
 import type { LogPage } from "../../store/calls.ts";
 import type { PageRequest } from "../../store/reader.ts";
 import { CALL_SHAPE, shownCall } from "./call-shapes.ts";
@@ -43,8 +43,4 @@ export async function exportedCalls(
 
 function lineOf(format: keyof typeof TYPES, call: JsonObject): string {
   return format === "jsonl" ? `${JSON.stringify(call)}\n` : csvLine(COLUMNS.map((name) => cellText(call[name])));
-}
-
-function cellText(value: Json | undefined): string {
-  return value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 }

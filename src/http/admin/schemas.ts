@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { CATALOGUE, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
+import type { Kept } from "../../store/records.ts";
 import type { Page, PageRequest } from "../../store/reader.ts";
 
 /** Ids and names that users choose. */
@@ -89,6 +90,11 @@ interface Versioned {
 /** Changes with each change of the resource, and when another resource takes over the name. */
 export function etagOf({ version, createdAtMs }: Versioned): string {
   return `"${version}.${(createdAtMs ?? 0).toString(36)}"`;
+}
+
+/** The ETag of an object, and when it was created and changed. */
+export function shownVersion(kept: Kept<object>): JsonObject {
+  return { etag: etagOf(kept), created_at: isoOrNull(kept.createdAtMs), updated_at: isoOrNull(kept.updatedAtMs) };
 }
 
 /**

@@ -13,7 +13,7 @@ import {
   dryRunQuery,
   etagField,
   etagOf,
-  isoOrNull,
+  shownVersion,
   label,
   listed,
   listOf,
@@ -68,24 +68,18 @@ const newProject = z
   .meta({ id: "NewProject" });
 const projectChange = z.strictObject({ name: label.optional() }).meta({ id: "ProjectChange" });
 
-const times = (kept: Kept<object>): JsonObject => ({
-  etag: etagOf(kept),
-  created_at: isoOrNull(kept.createdAtMs),
-  updated_at: isoOrNull(kept.updatedAtMs),
-});
-
 export function shownTenant(kept: Kept<StoredTenant>): JsonObject {
   const { id, name, tokenCaps: caps } = kept;
   return {
     id,
     name,
     token_caps: caps === undefined ? null : { personal_days: caps.personalDays, project_days: caps.projectDays },
-    ...times(kept),
+    ...shownVersion(kept),
   };
 }
 
 function shownProject(kept: Kept<Project>): JsonObject {
-  return { id: kept.id, tenant_id: kept.tenantId, name: kept.name, ...times(kept) };
+  return { id: kept.id, tenant_id: kept.tenantId, name: kept.name, ...shownVersion(kept) };
 }
 
 const answerTenant = (kept: Kept<StoredTenant>, status: 200 | 201 = 200): Answer => ({

@@ -13,7 +13,7 @@ import {
   dryRunQuery,
   etagField,
   etagOf,
-  isoOrNull,
+  shownVersion,
   label,
   listed,
   listOf,
@@ -84,12 +84,6 @@ const membership = z
 const tenantRole = z.strictObject({ role: z.enum(ROLES) }).meta({ id: "TenantRole" });
 const projectRole = z.strictObject({ role: z.enum(PROJECT_ROLES) }).meta({ id: "ProjectRole" });
 
-const times = (kept: Kept<object>): JsonObject => ({
-  etag: etagOf(kept),
-  created_at: isoOrNull(kept.createdAtMs),
-  updated_at: isoOrNull(kept.updatedAtMs),
-});
-
 function shownUser(kept: Kept<StoredUser>): JsonObject {
   const { id, tenantId, name, email: address, login: known, isOperator = false } = kept;
   return {
@@ -99,7 +93,7 @@ function shownUser(kept: Kept<StoredUser>): JsonObject {
     email: address ?? null,
     login: known == null ? null : { issuer: known.issuer, subject: known.subject },
     operator: isOperator,
-    ...times(kept),
+    ...shownVersion(kept),
   };
 }
 function shownMembership(kept: Kept<Membership>): JsonObject {
@@ -108,7 +102,7 @@ function shownMembership(kept: Kept<Membership>): JsonObject {
     tenant_id: kept.tenantId,
     project_id: kept.projectId,
     role: kept.role,
-    ...times(kept),
+    ...shownVersion(kept),
   };
 }
 const answerUser = (kept: Kept<StoredUser>, status: 200 | 201 = 200): Answer => ({

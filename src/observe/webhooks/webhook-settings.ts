@@ -3,6 +3,7 @@
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
+import { httpAddress } from "../../config/http-address.ts";
 import type { Configured } from "../../core/configured.ts";
 import { EVENT_TYPES, type GatewayEvent, type Webhook, type WebhookSet } from "../../core/event.ts";
 import { compileGlob } from "../../core/glob.ts";
@@ -20,12 +21,6 @@ export function newWebhookSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString("base64")}`;
 }
 
-const isAddress = (text: string): boolean => {
-  if (!/^https?:\/\/[^\s\\#]+$/i.test(text) || !URL.canParse(text)) return false;
-  const { username, password } = new URL(text);
-  return username === "" && password === "" && !text.includes("@");
-};
-
 /** A refinement and not a pattern of the schema, because responses show the secret masked. */
 const secret = z
   .string()
@@ -33,7 +28,7 @@ const secret = z
   .refine((text) => SECRET.test(text), "expected `whsec_` and 24 to 64 random bytes in base64");
 
 const SHAPE = {
-  url: z.string().max(2000).refine(isAddress, "expected an http or https address without user name").meta({
+  url: httpAddress.meta({
     title: "URL",
     description: "Address to which events are sent with POST. Redirects are not followed but count as failures.",
   }),
