@@ -1,6 +1,6 @@
 // The cost of a provider call for the process that makes it: over our own HTTP/1.1 connections, over node:http2, and
 // over fetch with HTTP/2, all over TLS to one server, whose cost is not counted. `npm run bench:http2` prints the table
-// of docs/decisions/0030-whose-connections.md.
+// of docs/decisions/0030-connections-within-one-tenant.md.
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

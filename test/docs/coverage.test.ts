@@ -64,9 +64,10 @@ describe("headers of docs/api.md", () => {
     expect(sorted(wordsIn(tableBelow(api, "### Response headers")))).toEqual(sorted(written));
   });
   test("forbidden for a caller to send to a provider: each that the page names is refused, and no other common one", () => {
-    const paragraph = /Names that carry credentials or frame the message are 400[^]*?\n- The HTTP headers/.exec(
-      api.text,
-    )![0];
+    const paragraph =
+      /Names that carry credentials or frame the message are refused with 400[^]*?\n- The HTTP headers/.exec(
+        api.text,
+      )![0];
     const names = codeWords(paragraph).filter((word) => /^[a-z0-9-]+$/.test(word));
     const refusal = (name: string): string | null => {
       try {
