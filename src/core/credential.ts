@@ -2,6 +2,7 @@
 // `Credential`. They are pure data, so that a snapshot can hold them.
 
 import type { CancelSignal } from "./cancellation.ts";
+import type { MaybePromise } from "./maybe-promise.ts";
 import type { JsonObject } from "./json.ts";
 import type { Credential } from "./target.ts";
 
@@ -96,7 +97,7 @@ export interface CredentialProvider {
    * Chooses one of them by weight, and avoids those that were recently refused as long as there is another. Returns a
    * value instead of a promise where nothing has to be exchanged. Throws GatewayError.
    */
-  resolve(stored: readonly StoredCredential[], context: ResolveContext): Credential | Promise<Credential>;
+  resolve(stored: readonly StoredCredential[], context: ResolveContext): MaybePromise<Credential>;
   /**
    * Reports that the provider refused the credential. It is avoided for a while, and an exchanged token is not used
    * again.

@@ -6,6 +6,7 @@ import type { Clock } from "../core/clock.ts";
 import { GOOGLE_TOKEN_URL, IBM_TOKEN_URL, type StoredCredential } from "../core/credential.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Credential } from "../core/target.ts";
+import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { type AwsChain, chainKeys, nodeChain } from "./aws.ts";
 import { clientRequest, federatedRequest } from "./entra.ts";
@@ -32,7 +33,7 @@ export interface CredentialMakerOptions {
 
 export interface CredentialMaker {
   /** Throws ExchangeFault, GatewayError, or the signal's reason. */
-  take(stored: StoredCredential, signal: CancelSignal): Credential | Promise<Credential>;
+  take(stored: StoredCredential, signal: CancelSignal): MaybePromise<Credential>;
   /** The stored credential from which it was made; undefined when it was made elsewhere. */
   originOf(credential: Credential): StoredCredential | undefined;
   /** Removes a token from the cache, so that it is not used again. */

@@ -3,6 +3,7 @@
 import type { CredentialProvider, ResolveContext, RefusalReason, StoredCredential } from "../core/credential.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Credential } from "../core/target.ts";
+import { isPending, type MaybePromise } from "../core/maybe-promise.ts";
 import { lastFour } from "./fingerprint.ts";
 import { GOOGLE_AUTH_MISSING } from "./google.ts";
 import { openRotation } from "./rotation.ts";
@@ -45,7 +46,7 @@ export function openCredentialProvider(options: CredentialProviderOptions): Cred
     all: readonly StoredCredential[],
     context: ResolveContext,
     tried: ReadonlySet<StoredCredential>,
-  ): Credential | Promise<Credential> => {
+  ): MaybePromise<Credential> => {
     if (!(thrown instanceof ExchangeFault)) throw thrown;
     if (thrown.kind === "refused") setAside(stored, "authentication", context);
     const without = new Set([...tried, stored]);
@@ -60,10 +61,10 @@ export function openCredentialProvider(options: CredentialProviderOptions): Cred
     all: readonly StoredCredential[],
     context: ResolveContext,
     tried: ReadonlySet<StoredCredential> = NOTHING_TRIED,
-  ): Credential | Promise<Credential> => {
+  ): MaybePromise<Credential> => {
     try {
       const resolved = maker.take(stored, context.signal);
-      return resolved instanceof Promise
+      return isPending(resolved)
         ? resolved.catch((thrown: unknown) => afterFault(thrown, stored, all, context, tried))
         : resolved;
     } catch (thrown) {

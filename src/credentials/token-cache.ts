@@ -5,6 +5,7 @@ import { BoundedCache } from "../core/bounded-cache.ts";
 import type { CancelSignal } from "../core/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Credential } from "../core/target.ts";
+import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { Issued } from "./token-exchange.ts";
 
 interface Entry {
@@ -21,7 +22,7 @@ export interface TokenCache {
    * Synchronous while there is a valid token. Otherwise it waits for the one exchange in flight, or throws the signal's
    * reason.
    */
-  take(key: string, make: TokenMaker, signal: CancelSignal): Credential | Promise<Credential>;
+  take(key: string, make: TokenMaker, signal: CancelSignal): MaybePromise<Credential>;
   /** Drops a refused token, so that it is not used again. */
   forget(key: string, credential: Credential): void;
 }

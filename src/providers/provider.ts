@@ -4,6 +4,7 @@ import type { CapabilityTable } from "../core/capability.ts";
 import type { BlockType, CallerSettings, ChatAnswer, ChatChunk, ChatRequest, MessageRole } from "../core/chat.ts";
 import type { CredentialForm } from "../core/credential.ts";
 import type { Credential, ModelFacts, Target } from "../core/target.ts";
+import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
 import type { ConversationMembers } from "./conversation-members.ts";
@@ -259,11 +260,7 @@ export interface Provider {
    */
   encodeRequest(request: ChatRequest, target: Target): EncodedRequest;
   /** Adds the credential. With `null`, the provider is called without one. */
-  sign(
-    request: UpstreamRequest,
-    credential: Credential | null,
-    context: SignContext,
-  ): UpstreamRequest | Promise<UpstreamRequest>;
+  sign(request: UpstreamRequest, credential: Credential | null, context: SignContext): MaybePromise<UpstreamRequest>;
   /**
    * The request that has to follow on this response, or `null` when the response is the answer. Absent when the
    * provider never needs one. Throws as decodeResponse does.

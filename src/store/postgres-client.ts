@@ -2,6 +2,7 @@
 // the connection, on which the statement may still begin: the next user of the connection would wait behind it, or work
 // in a transaction that is never ended. https://node-postgres.com/apis/client
 import type { ClientBase } from "pg";
+import { isPending } from "../core/maybe-promise.ts";
 
 /** The message of the driver, which has no code for this error. */
 export const LATE = "Query read timeout";
@@ -29,7 +30,7 @@ export function endWhereLate<Client extends ClientBase & { end(callback: () => v
       return query(...given.slice(0, -1), callback);
     }
     const asked = query(...given);
-    if (!(asked instanceof Promise)) return asked;
+    if (!isPending(asked)) return asked;
     return asked.catch((error: unknown) => {
       endIfLate(error);
       throw error;

@@ -3,6 +3,7 @@
 // guardrail yet. Once that setting exists, `guardrailConfig` becomes reserved where it is set.
 import type { BlockType } from "../../core/chat.ts";
 import type { Credential } from "../../core/target.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { signAws, type SigningScope } from "../aws-signature.ts";
@@ -65,7 +66,7 @@ function sign(
   request: UpstreamRequest,
   credential: Credential | null,
   context: SignContext,
-): UpstreamRequest | Promise<UpstreamRequest> {
+): MaybePromise<UpstreamRequest> {
   if (credential?.kind === "aws") return signAws(request, credential, context, SCOPE);
   return signWithKey(request, credential);
 }

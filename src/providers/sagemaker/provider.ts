@@ -4,6 +4,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import type { Credential, Target } from "../../core/target.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 import { signAws, type SigningScope } from "../aws-signature.ts";
 import { classifyError as classifyAwsError } from "../bedrock/errors.ts";
@@ -65,7 +66,7 @@ function sign(
   request: UpstreamRequest,
   credential: Credential | null,
   context: SignContext,
-): UpstreamRequest | Promise<UpstreamRequest> {
+): MaybePromise<UpstreamRequest> {
   return credential?.kind === "aws"
     ? signAws(request, credential, context, SCOPE)
     : container.sign(request, credential, context);
