@@ -62,6 +62,11 @@ export class Connection {
   #unsentBody: Uint8Array | undefined = undefined;
   /** Whether the rest is to be written in the next turn of the event loop. */
   #isWriteScheduled = false;
+  /**
+   * Whether the peer reset the connection while a request was being sent. The kernel reports a reset once: what is read
+   * afterwards ends as if the peer had closed the connection in an orderly way.
+   */
+  #isWriteRefused = false;
   /** The code of a TLS failure, which is known before the socket closes because of it. */
   #errorCode: string | undefined = undefined;
 
@@ -219,7 +224,10 @@ export class Connection {
       if (leftBytes <= 0) return this.#writeRestLater();
       const slice = this.#unsent.subarray(0, leftBytes);
       const written = this.#socket.write(slice);
-      if (written < 0) return;
+      if (written < 0) {
+        this.#isWriteRefused = true;
+        return;
+      }
       leftBytes -= written;
       if (written < this.#unsent.length) this.#unsent = this.#unsent.subarray(written);
       else {
@@ -249,7 +257,9 @@ export class Connection {
   }
 
   ended(): void {
-    if (this.#state === "open") this.owner.ended(this);
+    if (this.#state !== "open") return;
+    if (this.#isWriteRefused) this.#close(this.#errorCode ?? "ECONNRESET");
+    else this.owner.ended(this);
   }
 
   lost(error: Error | undefined): void {

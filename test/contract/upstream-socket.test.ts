@@ -578,6 +578,29 @@ describe("bodies", () => {
     }
   });
 
+  test("that end with their connection are cut by a reset also while their request is being sent", async () => {
+    const body = "x".repeat(6 * MEGABYTE);
+    for (let last = 2; last <= 24; last++) {
+      let [reads, readBytes] = [0, 0];
+      const server = createServer((socket) =>
+        socket
+          .on("error", () => socket.destroy())
+          .on("data", ({ length }) => {
+            readBytes += length;
+            if (++reads === 1) socket.write("HTTP/1.1 200 OK\r\n\r\nhalf");
+            if (reads !== last && readBytes < body.length) return;
+            socket.write("way");
+            socket.resetAndDestroy();
+          }),
+      );
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const answer = send(createSocketUpstream(), url, {}, { body }).then(readAll);
+      // a reset may overtake the head
+      expect(["cut", "connection"]).toContain(await faultKind(answer));
+      server.close();
+    }
+  });
   test("in every encoding, in chunks of any size, whole, and cut anywhere", async () => {
     const encodings: readonly (readonly [string, Buffer])[] = [
       ["gzip", gzipSync(text)],
