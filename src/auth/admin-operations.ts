@@ -69,7 +69,7 @@ const NAMES: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly ma
 };
 
 /** Whether projects have entries of their own. */
-export function heldByProjects(noun: ConfiguredNoun): boolean {
+export function mayBelongToProject(noun: ConfiguredNoun): boolean {
   return WRITERS[noun].project !== null;
 }
 

@@ -9,14 +9,14 @@ type Restrictions = Pick<AccessToken, "models" | "routes" | "ipRanges">;
 export function requireRestrictionsWithin(own: Restrictions, given: Restrictions): void {
   // Models and routes add to each other: a token with both may call what either of them permits.
   const calls = own.models.length > 0 || own.routes.length > 0;
-  if (calls && given.models.length === 0 && given.routes.length === 0) throw wider("models");
-  if (calls && given.models.some((pattern) => !isPermittedBy(own.models, pattern))) throw wider("models");
-  if (calls && given.routes.some((pattern) => !isPermittedBy(own.routes, pattern))) throw wider("routes");
+  if (calls && given.models.length === 0 && given.routes.length === 0) throw widerRestriction("models");
+  if (calls && given.models.some((pattern) => !isPermittedBy(own.models, pattern))) throw widerRestriction("models");
+  if (calls && given.routes.some((pattern) => !isPermittedBy(own.routes, pattern))) throw widerRestriction("routes");
   if (
     own.ipRanges.length > 0 &&
     (given.ipRanges.length === 0 || given.ipRanges.some((range) => !own.ipRanges.includes(range)))
   )
-    throw wider("ip");
+    throw widerRestriction("ip");
 }
 
 /** Configuration applies to more than this token. Throws `insufficient_role`. */
@@ -32,7 +32,7 @@ function isPermittedBy(own: readonly string[], pattern: string): boolean {
   return own.some((glob) => glob === pattern || compileGlob(glob)(pattern));
 }
 
-function wider(param: string): GatewayError {
+function widerRestriction(param: string): GatewayError {
   return new GatewayError(
     "insufficient_role",
     `The access token of this request is restricted by ${param}, so tokens that it creates or changes must be restricted at least as much.`,

@@ -21,12 +21,12 @@ export interface ListingFlags {
 }
 
 /** The command line has no tenant: it lists the prices that apply to all. */
-const NOBODY = { tenantId: null, projectId: null };
+const NO_SCOPE = { tenantId: null, projectId: null };
 
 export function models(flags: ListingFlags, environment: Environment): void {
   const snapshot = snapshotWithoutStore(flags, environment);
   const listed = listModels(
-    { snapshot, scope: NOBODY, restrictions: null, nowMs: systemClock.now() },
+    { snapshot, scope: NO_SCOPE, restrictions: null, nowMs: systemClock.now() },
     namedRoutes(snapshot.routes),
     { providers, builtIn: BUILT_IN_MODELS },
   );

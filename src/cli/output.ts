@@ -10,7 +10,7 @@ export function endQuietlyWithReader(): void {
 
 /** Control characters except tab and line feed, and marks that change the direction of a text. */
 // eslint-disable-next-line no-control-regex
-const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const BREAKS = /[\t\n]/g;
 
 function coded(character: string): string {
@@ -18,7 +18,7 @@ function coded(character: string): string {
 }
 
 export function printable(text: string): string {
-  return text.replaceAll(STEERING, coded);
+  return text.replaceAll(CONTROL_CHARACTERS, coded);
 }
 
 export function printLine(line: string): void {

@@ -86,19 +86,19 @@ export function policyTest({ file, request, json }: PolicyTestFlags, environment
   const configured = readPolicies(file, environment);
   const results = request
     .flatMap(sampleFiles)
-    .flatMap((path) => readSamples(path).map(({ name, sample }) => judge(name, sample, configured)));
+    .flatMap((path) => readSamples(path).map(({ name, sample }) => resultOf(name, sample, configured)));
   const isMet = results.every(({ met }) => met !== false);
   const guards = costsOf(configured);
   if (json === true) printJson({ ok: isMet, samples: results, guards });
   else {
     for (const result of results) print(result);
-    for (const guard of guards) if (guard.steps_per_character > TOLD_STEPS) printLine(costWords(guard));
+    for (const guard of guards) if (guard.steps_per_character > MIN_PRINTED_STEPS) printLine(costText(guard));
   }
   return isMet ? 0 : 1;
 }
 
 /** Only guards that cost more than this are printed; all classes together cost less. */
-const TOLD_STEPS = 2000;
+const MIN_PRINTED_STEPS = 2000;
 
 type GuardCost = { readonly policy: string } & ReturnType<typeof guardCost>;
 
@@ -108,7 +108,7 @@ function costsOf({ policies }: PlacedPolicies): readonly GuardCost[] {
   );
 }
 
-function costWords({
+function costText({
   policy,
   steps_per_character: steps,
   worst_ms_per_1000_characters: ms,
@@ -190,7 +190,7 @@ function problem(file: string, message: string): ConfigurationError {
   return new ConfigurationError([{ file, line: null, column: null, path: "", message }]);
 }
 
-function judge(name: string, sample: Sample, { policies }: PlacedPolicies): Result {
+function resultOf(name: string, sample: Sample, { policies }: PlacedPolicies): Result {
   const request = requestOf(name, sample);
   const all = compilePolicies(policies).of(sample.tenant, sample.project)?.all ?? [];
   const targets = targetsOf(request, sample);

@@ -152,10 +152,10 @@ async function readPath(url: string, path: string, token: string | null): Promis
   }
   // A gateway that is not ready still returns its state.
   if (status === 200 || (status === 503 && path !== "/metrics")) return { text };
-  throw new Error(refusalWords(parsed(text), status, url));
+  throw new Error(refusalText(parsed(text), status, url));
 }
 
-function refusalWords(body: Json | undefined, status: number, url: string): string {
+function refusalText(body: Json | undefined, status: number, url: string): string {
   const error: JsonObject | null = isObject(body) && isObject(body["error"]) ? body["error"] : null;
   const message = typeof error?.["message"] === "string" ? error["message"] : `HTTP status ${status}`;
   return `The gateway at ${url} cannot be read: ${message}${status === 401 || status === 403 ? " From another machine `dragoman top` needs a token with the permission ops, or a personal token of an operator (DRAGOMAN_TOKEN or --token)." : ""}`;

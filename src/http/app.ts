@@ -131,11 +131,11 @@ export function createApp(context: AppContext): Hono<AppEnv> {
         why === null ? { status: "ready" } : { status: "not_ready", reason: why },
         why === null ? 200 : 503,
       );
-    await requireInsider(c, context);
+    await requireOpsAccess(c, context);
     return reply(c, readiness(context, why), why === null ? 200 : 503);
   });
   app.get("/metrics", async (c) => {
-    await requireInsider(c, context);
+    await requireOpsAccess(c, context);
     const { text, contentType } = await context.metrics();
     return new Response(text, {
       headers: { ...baseHeaders(c.get("traceId"), elapsedMs(c)), "content-type": contentType },
@@ -290,7 +290,7 @@ function refuseOthers(app: Hono<AppEnv>, path: string, allow: string): void {
  * Admits programs on this machine, operators, and tokens with the permission `ops`, unless the configuration opens the
  * path (promise 9.5).
  */
-async function requireInsider(c: Context<AppEnv>, context: AppContext): Promise<void> {
+async function requireOpsAccess(c: Context<AppEnv>, context: AppContext): Promise<void> {
   const snapshot = context.snapshot();
   if (snapshot.opsOpen || isOnThisMachine(c.env.peer, c.req.raw.headers)) return;
   const token = await authenticated(c, context);

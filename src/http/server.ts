@@ -39,7 +39,7 @@ const IDLE_SECONDS = 255;
 /** Clients are asked to close their connections until no call has arrived for QUIET_MS, but at most for RETIRE_MS. */
 const QUIET_MS = 500;
 const RETIRE_MS = 5_000;
-const LOOK_MS = 20;
+const POLL_MS = 20;
 
 /**
  * Rejects requests that Bun accepts although RFC 9112 forbids them, or that Bun cannot serve to the end. Two Host
@@ -108,7 +108,7 @@ export function openServer({ host, port, chat, app, onFault }: ServerOptions): O
       isRetiring = true;
       const endsMs = performance.now() + RETIRE_MS;
       for (let nowMs = performance.now(); nowMs < endsMs && nowMs - lastCallMs < QUIET_MS; nowMs = performance.now())
-        await Bun.sleep(LOOK_MS);
+        await Bun.sleep(POLL_MS);
     },
     stop: () => server.stop(),
     cut: () => server.stop(true),

@@ -26,7 +26,7 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
   return {
     count: () => calls.size,
     enter(call, { maxConcurrentCalls, maxConcurrentCallsPerTenant }) {
-      if (draining) throw goingDown("The gateway is shutting down and accepts no new calls.");
+      if (draining) throw shuttingDown("The gateway is shutting down and accepts no new calls.");
       const tooOld = refusal();
       if (tooOld !== null) throw new GatewayError("stale_snapshot", tooOld, { headers: { "retry-after": "1" } });
       if (calls.size >= maxConcurrentCalls)
@@ -61,12 +61,12 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
     cut() {
       const cut = [...calls];
       for (const call of cut)
-        call.abandon(goingDown("The gateway is shutting down, and the call did not end within the drain time."));
+        call.abandon(shuttingDown("The gateway is shutting down, and the call did not end within the drain time."));
       return cut.length;
     },
   };
 }
 
-function goingDown(message: string): GatewayError {
+function shuttingDown(message: string): GatewayError {
   return new GatewayError("shutting_down", message, { headers: { connection: "close", "retry-after": "1" } });
 }

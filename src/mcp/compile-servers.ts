@@ -24,19 +24,19 @@ export function compileToolServers(all: readonly Configured<ToolServerDocument>[
     compiled.filter(({ one }) => one.projectId !== null),
     ({ one }) => one.projectId!,
   );
-  const everybody = byName(ofTenant.get(null));
+  const ofFile = byName(ofTenant.get(null));
   const tenants = new Map(
-    [...ofTenant].flatMap(([id, own]) => (id === null ? [] : [[id, new Map([...everybody, ...byName(own)])]])),
+    [...ofTenant].flatMap(([id, own]) => (id === null ? [] : [[id, new Map([...ofFile, ...byName(own)])]])),
   );
   const projects = new Map(
     [...ofProject].map(([id, own]) => [
       id,
-      new Map([...(tenants.get(own[0]!.one.tenantId!) ?? everybody), ...byName(own)]),
+      new Map([...(tenants.get(own[0]!.one.tenantId!) ?? ofFile), ...byName(own)]),
     ]),
   );
   const shown = (named: ReadonlyMap<string, Named>): ReadonlyMap<string, ReadonlyMap<string, ToolServer>> =>
     new Map([...named].map(([id, servers]) => [id, enabled(servers)]));
-  const [ofAll, ofTenants, ofProjects] = [enabled(everybody), shown(tenants), shown(projects)];
+  const [ofAll, ofTenants, ofProjects] = [enabled(ofFile), shown(tenants), shown(projects)];
   return {
     of: (tenantId, projectId) =>
       (projectId === null ? undefined : ofProjects.get(projectId)) ?? ofTenants.get(tenantId) ?? ofAll,

@@ -67,7 +67,7 @@ const NO_VALIDATION: jsonSchemaValidator = {
 const MAX_PROBE_MS = 10_000;
 const MAX_TEXT_CHARACTERS = 1000;
 /** Bounds notifications, requests that the server sends, and invalid messages. */
-const UNASKED = { burst: 2000, perSecond: 200 };
+const UNREQUESTED = { burst: 2000, perSecond: 200 };
 
 /** Throws ToolFault. */
 export async function connect(
@@ -132,7 +132,7 @@ function watch(
   isEnd: (thrown: Error) => boolean,
 ): void {
   let closed = false;
-  const meter = openMeter(dependencies.clock, UNASKED);
+  const meter = openMeter(dependencies.clock, UNREQUESTED);
   const count = (): void => {
     if (!meter.passes(1)) opened.cut(new ToolFault("failed", "the server sends too much unrequested data"));
   };

@@ -46,7 +46,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const STREAM_SILENCE_MS = 15 * 60_000;
 /** Bounds a list of tools, and every other message that is not the result of a tool. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
-const FAREWELL_MS = 2000;
+const END_SESSION_MS = 2000;
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 /** A stream that has ended is opened again, but not as often as its server asks for. */
 const MIN_REOPEN_MS = 1000;
@@ -108,7 +108,7 @@ async function openHttp(
   const options = { fetch, redirectPolicy: "follow" as const, ...(authProvider !== undefined && { authProvider }) };
   if (kind === "sse") {
     const transport = new SSEClientTransport(url, options);
-    return opened({ transport, hasSession: () => true, secrets, farewell: null });
+    return opened({ transport, hasSession: () => true, secrets, endSession: null });
   }
   const reconnectionScheduler = (reopen: () => void, wantedMs: number): (() => void) => {
     const timer = setTimeout(reopen, Math.min(Math.max(wantedMs, MIN_REOPEN_MS), MAX_REOPEN_MS));
@@ -120,24 +120,24 @@ async function openHttp(
     transport,
     hasSession: () => transport.sessionId !== undefined,
     secrets: () => [...secrets(), transport.sessionId ?? ""],
-    farewell: () => transport.terminateSession(),
+    endSession: () => transport.terminateSession(),
   });
 }
 
 interface Opened extends Pick<OpenedTransport, "transport" | "hasSession" | "secrets"> {
   /** Ends the server's session; `null` when there is none to end. */
-  readonly farewell: (() => Promise<void>) | null;
+  readonly endSession: (() => Promise<void>) | null;
 }
 
-function opened({ transport, hasSession, secrets, farewell }: Opened): OpenedTransport {
+function opened({ transport, hasSession, secrets, endSession }: Opened): OpenedTransport {
   let fault: unknown;
   let ending: Promise<void> | null = null;
   const close = (): Promise<void> => transport.close().catch(() => undefined);
   const end = async (): Promise<void> => {
-    if (farewell !== null)
+    if (endSession !== null)
       await within(
-        farewell().catch(() => undefined),
-        FAREWELL_MS,
+        endSession().catch(() => undefined),
+        END_SESSION_MS,
       );
     await close();
   };
@@ -183,7 +183,7 @@ async function openProgram(
     transport,
     hasSession: () => false,
     secrets: () => Object.values(to.environment),
-    farewell: null,
+    endSession: null,
   });
   boundUnread(transport, 2 * server.maxConcurrent, () =>
     program.cut(new ToolFault("failed", "the program does not read what it is asked")),

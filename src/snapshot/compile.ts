@@ -221,7 +221,7 @@ function compileRoutes(
   ): ReadonlyMap<string, ReadonlyMap<string, Route>> =>
     new Map(
       [...scopes]
-        .filter(([, scope]) => saysSomething(scope))
+        .filter(([, scope]) => hasRouteSettings(scope))
         .map(([id, scope]) => [
           id,
           memoize(`routes of ${kind}/${id}`, [scope, ...wider(id)], () => routesSeen([scope, ...wider(id)])),
@@ -237,7 +237,7 @@ function compileRoutes(
   };
 }
 
-function saysSomething({ routes, defaults }: RouteScope): boolean {
+function hasRouteSettings({ routes, defaults }: RouteScope): boolean {
   return Object.keys(routes).length > 0 || Object.values(defaults).some((value) => value !== undefined);
 }
 

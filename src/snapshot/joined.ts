@@ -253,7 +253,7 @@ function usableInScope(
     if (without.size === 0) return { usable, problems };
     const isElsewhere = (name: string): boolean =>
       Object.hasOwn(file.routes, name) || wider.some(({ routes }) => Object.hasOwn(routes, name));
-    takeAlong(without, usable, isElsewhere);
+    excludeDependents(without, usable, isElsewhere);
     for (const { name, tenantId, projectId } of usable)
       if (without.has(name!))
         problems.push(
@@ -264,7 +264,7 @@ function usableInScope(
 }
 
 /** Adds to `without` the routes that fall back to one in it, and those that fall back to them. */
-function takeAlong(without: Map<string, string>, routes: Stock, isElsewhere: (name: string) => boolean): void {
+function excludeDependents(without: Map<string, string>, routes: Stock, isElsewhere: (name: string) => boolean): void {
   const leadingTo = Map.groupBy(
     routes.flatMap(({ name, document }) => fallbacksOf(document).map((to) => ({ name: name!, to }))),
     ({ to }) => to,

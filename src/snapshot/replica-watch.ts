@@ -102,7 +102,10 @@ class FollowedReplicas implements ReplicaWatch {
     const gone = [...this.#known.values()].filter(isGone).map(({ row: { id, beat } }) => ({ id, beat }));
     try {
       this.#take(
-        await table.meetReplicas({ ...own, fingerprint: fingerprint(), beat: ++this.#beat, seenMs: clock.now() }, gone),
+        await table.registerReplica(
+          { ...own, fingerprint: fingerprint(), beat: ++this.#beat, seenMs: clock.now() },
+          gone,
+        ),
       );
     } catch {
       return;
@@ -115,7 +118,7 @@ class FollowedReplicas implements ReplicaWatch {
     clearTimeout(this.#timer);
     await this.#checking;
     // If this fails, the other replicas remove the row.
-    await this.#options.table.leaveReplicas(this.#options.own.id).catch(() => {});
+    await this.#options.table.unregisterReplica(this.#options.own.id).catch(() => {});
   }
 
   #take(rows: readonly Replica[]): void {

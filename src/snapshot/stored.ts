@@ -236,7 +236,7 @@ const storedSettings = scopeSettings.transform(toScopeSettings);
 function readSettings(resource: OpenedResource): Reading<ScopeSettings> {
   const reading = bySchema(storedSettings)(resource);
   if ("value" in reading) return reading;
-  const models = stillNamed(resource.document);
+  const models = readableModels(resource.document);
   const does = `is ignored, no content of its calls is kept${models === undefined ? "" : models.length === 0 ? ", and no model is enabled" : ", and only the models that it names are enabled"}`;
   return {
     ...reading,
@@ -246,7 +246,7 @@ function readSettings(resource: OpenedResource): Reading<ScopeSettings> {
 }
 
 /** The models that settings of another version still name; undefined when they name none. */
-function stillNamed(document: unknown): readonly string[] | undefined {
+function readableModels(document: unknown): readonly string[] | undefined {
   if (!isObject(document)) return [];
   const models = document["models"];
   if (models === undefined || models === null) return undefined;

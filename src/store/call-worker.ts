@@ -11,7 +11,7 @@ import { answerRequests } from "./database-thread.ts";
 import { searchCalls } from "./log-search.ts";
 import { findPlaces } from "./journal-places.ts";
 import type { ShippedPlace } from "./ledger.ts";
-import { leaveReplicas, meetReplicas, type Replica } from "./replicas.ts";
+import { unregisterReplica, registerReplica, type Replica } from "./replicas.ts";
 import { openDatabase } from "./sqlite-connection.ts";
 import { sqliteInserts } from "./sqlite-inserts.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
@@ -58,9 +58,9 @@ const METHODS = {
     usage(db, ...args),
   usageTotals: ({ db }: OpenCalls, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),
   spent: ({ db }: OpenCalls, query: Parameters<typeof spent>[1]) => spent(db, query),
-  meetReplicas: ({ db }: OpenCalls, own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]) =>
-    meetReplicas(db, own, gone),
-  leaveReplicas: ({ db }: OpenCalls, id: string) => leaveReplicas(db, id),
+  registerReplica: ({ db }: OpenCalls, own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]) =>
+    registerReplica(db, own, gone),
+  unregisterReplica: ({ db }: OpenCalls, id: string) => unregisterReplica(db, id),
 };
 export type CallMethod = keyof typeof METHODS;
 

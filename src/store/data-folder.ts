@@ -77,7 +77,7 @@ function withContent(folder: string): readonly string[] {
  * Files that a gateway creates only after it had a database. The master key is not among them, because operators may
  * put one there before the first start.
  */
-export function leftBehind(place: DataPlace): readonly string[] {
+export function remainingFiles(place: DataPlace): readonly string[] {
   const { dataFolder } = place;
   const ledger = ledgerFolderOf(place);
   const log = `${databaseFile(dataFolder)}-wal`;

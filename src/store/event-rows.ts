@@ -4,7 +4,7 @@ import type { EventType, GatewayEvent } from "../core/event.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { EventSchema } from "./event-schema.ts";
 import { type Delivery, type DeliveryAttempt, type DeliveryFilter, DELIVERY_STATES, type Recipient } from "./events.ts";
-import { afterCursor, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
+import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "./pages.ts";
 import type { Page, PageRequest } from "./reader.ts";
 import { fromInteger, fromIntegerOrNull, toInteger } from "./schema.ts";
 
@@ -138,7 +138,7 @@ export async function listDeliveries(db: Db, page: PageRequest, filter: Delivery
     ["webhook_delivery.state", filter.state],
     ["event.type", filter.type],
   ] as const;
-  let query = joined(db).where(afterCursor(page, DELIVERIES)).orderBy(inOrderOf(DELIVERIES)).limit(rowsAsked(page));
+  let query = joined(db).where(afterCursor(page, DELIVERIES)).orderBy(inOrderOf(DELIVERIES)).limit(rowLimit(page));
   for (const [column, value] of equal) if (value !== undefined) query = query.where(column, "=", value);
   if (filter.fromMs !== undefined)
     query = query.where("webhook_delivery.created_at_ms", ">=", toInteger(filter.fromMs));

@@ -9,7 +9,7 @@ import type { JournalFindings } from "./journal-recovery.ts";
 import type { EarlierJournal, KnownJournal } from "./journal-state.ts";
 import type { ShippedPlace } from "./ledger.ts";
 
-export interface Meeting {
+export interface JournalComparison {
   readonly folder: string;
   /** What this journal has stored about itself and about the journals that it continues, the oldest first. */
   readonly journals: readonly EarlierJournal[];
@@ -22,11 +22,14 @@ export interface Meeting {
 
 type Report = (level: "warn" | "error", message: string, fields: Readonly<Record<string, unknown>>) => void;
 
-export function reportMissing({ folder, journals, lastOf, shippedOf, findings }: Meeting, report: Report): void {
+export function reportMissing(
+  { folder, journals, lastOf, shippedOf, findings }: JournalComparison,
+  report: Report,
+): void {
   const met = journals.map((known) => ({ ...known, last: lastOf(known.journal) }));
   const lacking = met.filter(({ shipped, last }) => (last?.rows ?? 0) < (shipped?.rows ?? 0));
   if (lacking.length > 0) {
-    const again = rowsAgain({ folder, shippedOf, findings }, met.map(upTo).reduce(further));
+    const again = rowsAgain({ folder, shippedOf, findings }, met.map(furthest).reduce(further));
     const behind = lacking.reduce((sum, { shipped, last }) => sum + shipped!.rows - (last?.rows ?? 0), 0);
     const lost = Math.max(0, behind - again);
     const hasUntilMs = Math.max(...met.map(({ last }) => last?.lastMs ?? 0));
@@ -67,7 +70,10 @@ export function reportMissing({ folder, journals, lastOf, shippedOf, findings }:
  * What is stored about the journals that this one continues, once the database has answered: a loss is reported once,
  * and what an original ships from now on is its own.
  */
-export function metJournals(earlier: readonly EarlierJournal[], lastOf: Meeting["lastOf"]): readonly EarlierJournal[] {
+export function earlierInDatabase(
+  earlier: readonly EarlierJournal[],
+  lastOf: JournalComparison["lastOf"],
+): readonly EarlierJournal[] {
   return earlier.flatMap((known) => {
     const last = lastOf(known.journal);
     if (last === null) return [];
@@ -81,7 +87,7 @@ export function metJournals(earlier: readonly EarlierJournal[], lastOf: Meeting[
  * What was shipped of the journal, as far as it is in this folder: after the end of what it had written, other runs
  * continue with its numbers.
  */
-function upTo({ shipped, written }: KnownJournal): JournalPlace {
+function furthest({ shipped, written }: KnownJournal): JournalPlace {
   if (shipped === null) return { segment: 0, offset: 0 };
   return isBehind(shipped, written) ? written : shipped;
 }
@@ -96,7 +102,7 @@ function isBehind(place: JournalPlace, other: JournalPlace): boolean {
 
 /** Counts the rows that the database had, no longer has, and gets again because they are still in the journal. */
 function rowsAgain(
-  { folder, shippedOf, findings: { identities } }: Pick<Meeting, "folder" | "shippedOf" | "findings">,
+  { folder, shippedOf, findings: { identities } }: Pick<JournalComparison, "folder" | "shippedOf" | "findings">,
   { segment: lastSegment, offset }: JournalPlace,
 ): number {
   let rows = 0;

@@ -35,7 +35,7 @@ const ANSWER_MS = 60_000;
 const LAST_ANSWER_MS = 2000;
 /** A row says within this many bytes when its call began. */
 const FRONT_BYTES = 96;
-const NOWHERE: JournalPlace = { segment: 0, offset: 0 };
+const NO_PLACE: JournalPlace = { segment: 0, offset: 0 };
 
 /** How far the shipper has come. */
 export interface Progress {
@@ -83,7 +83,7 @@ export interface ShipperOptions {
 export class JournalShipper {
   readonly #options: ShipperOptions;
   readonly #reader: JournalReader;
-  #place: JournalPlace = NOWHERE;
+  #place: JournalPlace = NO_PLACE;
   /** The segment that contains the place; `null` when none has been entered. */
   #entered: SegmentIdentity | null = null;
   /** What this journal has shipped of each run before; `null` when the database has not answered yet. */
@@ -118,7 +118,7 @@ export class JournalShipper {
   get progress(): Progress | null {
     return this.#known === null
       ? null
-      : { place: this.#place === NOWHERE ? null : this.#place, rows: this.#rows, lastMs: this.#lastMs };
+      : { place: this.#place === NO_PLACE ? null : this.#place, rows: this.#rows, lastMs: this.#lastMs };
   }
   /** Rows shipped since the start. */
   get shipped(): number {

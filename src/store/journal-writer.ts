@@ -12,7 +12,7 @@ import { headingText } from "./journal-identity.ts";
 
 /** Together with the delay of a timer and the time of the disk, this gives the promised 5 ms. */
 const SYNC_DELAY_MS = 3;
-const NOWHERE = Number.POSITIVE_INFINITY;
+const NO_POSITION = Number.POSITIVE_INFINITY;
 /**
  * When a segment has reached the first size and fewer zeros than MIN_AHEAD_BYTES are left, ZEROS_BYTES more are
  * written, beginning GAP_BYTES after its last entry.
@@ -116,7 +116,7 @@ export class JournalWriter {
     this.#written += length;
     if (
       target.position >= ZEROS_FROM_BYTES &&
-      target.zeroing === NOWHERE &&
+      target.zeroing === NO_POSITION &&
       target.zeroed - target.position < MIN_AHEAD_BYTES &&
       target.position < this.#options.segmentBytes
     )
@@ -159,7 +159,7 @@ export class JournalWriter {
 
   /** Gives the space ahead of the entries of the open segment back to the disk. Returns false when there is none. */
   giveRoomBack(): boolean {
-    if (this.#open === null || this.roomAhead === 0 || this.#open.zeroing !== NOWHERE) return false;
+    if (this.#open === null || this.roomAhead === 0 || this.#open.zeroing !== NO_POSITION) return false;
     this.#cut(this.#open);
     return true;
   }
@@ -213,7 +213,7 @@ export class JournalWriter {
     } catch {
       segment.zeroed = Number.POSITIVE_INFINITY;
     }
-    segment.zeroing = NOWHERE;
+    segment.zeroing = NO_POSITION;
   }
 
   /** A number may be in use already, by a process that ended after its folder was released. */
@@ -228,7 +228,7 @@ export class JournalWriter {
           fullBytes: roomAhead === 0 ? this.#options.segmentBytes : roomAhead,
           position: this.#begin(fd, path, segment),
           zeroed: roomAhead,
-          zeroing: NOWHERE,
+          zeroing: NO_POSITION,
           quiet: Promise.resolve(),
         };
       } catch (fault) {
@@ -255,7 +255,7 @@ export class JournalWriter {
 
   /** Cuts off an entry that was not written whole. If even this fails, the next entry overwrites it. */
   #cut(segment: Segment): void {
-    if (segment.zeroing !== NOWHERE) return;
+    if (segment.zeroing !== NO_POSITION) return;
     segment.zeroed = Math.min(segment.zeroed, segment.position);
     try {
       this.#options.disk.truncate(segment.fd, segment.position);

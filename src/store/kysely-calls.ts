@@ -7,7 +7,7 @@ import type { CallSchema } from "./call-schema.ts";
 import type { CallStore } from "./calls.ts";
 import { findPlaces } from "./journal-places.ts";
 import { searchCalls } from "./log-search.ts";
-import { leaveReplicas, meetReplicas } from "./replicas.ts";
+import { unregisterReplica, registerReplica } from "./replicas.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
 /** Long reads use `reports`; `close` closes both databases. */
@@ -31,8 +31,8 @@ export function kyselyCalls(
     usageTotals: (query) => usageTotals(reports, query),
     spent: (query) => spent(reports, query),
     prune: (before) => prune(db, before),
-    meetReplicas: (own, gone) => meetReplicas(db, own, gone),
-    leaveReplicas: (id) => leaveReplicas(db, id),
+    registerReplica: (own, gone) => registerReplica(db, own, gone),
+    unregisterReplica: (id) => unregisterReplica(db, id),
     close,
   };
 }

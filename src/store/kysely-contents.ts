@@ -37,7 +37,7 @@ interface Row {
 }
 
 /** By id; memberships by user, with all memberships of one user together. */
-interface Shelves {
+interface ContentsById {
   readonly tenants: Map<string, Identities["tenants"][number]>;
   readonly projects: Map<string, Identities["projects"][number]>;
   readonly users: Map<string, Identities["users"][number]>;
@@ -108,7 +108,7 @@ async function counterOf(db: Db): Promise<bigint> {
 
 // Reading everything.
 
-async function readAll(db: Db, cipher: SecretCipher | null): Promise<Shelves> {
+async function readAll(db: Db, cipher: SecretCipher | null): Promise<ContentsById> {
   const unreadable: Unreadable = new Map();
   const members = memberships(
     unreadable,
@@ -208,7 +208,7 @@ function changedSince(db: Db, cipher: SecretCipher | null, known: Contents): Pro
         .execute();
       const revisions = new Set(rows.map(({ revision }) => revision));
       if (rows.length > MOST_CHANGES || BigInt(revisions.size) !== now - since) return null;
-      return contentsOf(now, await shelvesWith(tx, cipher, known, changedIds(rows)), known);
+      return contentsOf(now, await updatedContents(tx, cipher, known, changedIds(rows)), known);
     });
 }
 
@@ -223,13 +223,13 @@ function changedIds(rows: readonly { readonly kind: string; readonly target_id: 
   return ids;
 }
 
-async function shelvesWith(
+async function updatedContents(
   tx: Tx,
   cipher: SecretCipher | null,
   { identities, resources, unreadable: before }: Contents,
   ids: ChangedIds,
-): Promise<Shelves> {
-  const unreadable: Unreadable = new Map([...before].filter(([name]) => !isAmong(ids, name)));
+): Promise<ContentsById> {
+  const unreadable: Unreadable = new Map([...before].filter(([name]) => !isChanged(ids, name)));
   const shelf = <T extends Row>(values: readonly T[]): Map<string, T> =>
     new Map(values.map((value) => [value.id, value]));
   const members = Map.groupBy(identities.memberships, ({ userId }) => userId) as Map<string, Identities["memberships"]>;
@@ -286,7 +286,7 @@ async function shelvesWith(
 }
 
 /** `name` has the form of the keys of Contents.unreadable. */
-function isAmong(ids: ChangedIds, name: string): boolean {
+function isChanged(ids: ChangedIds, name: string): boolean {
   const at = name.indexOf(" ");
   return ids.get(name.slice(0, at))?.has(name.slice(at + 1)) === true;
 }
@@ -327,7 +327,7 @@ function inOrder<T extends Row>(values: readonly T[]): readonly T[] {
   return isInOrder ? values : values.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-function contentsOf(revision: bigint, shelves: Shelves, known: Contents | null): Contents {
+function contentsOf(revision: bigint, shelves: ContentsById, known: Contents | null): Contents {
   const list = <T>(values: Iterable<T>, before: readonly T[] | undefined): readonly T[] => {
     const now = [...values];
     return before !== undefined && before.length === now.length && now.every((value, index) => value === before[index])

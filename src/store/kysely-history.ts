@@ -2,7 +2,7 @@
 // after some version is the state before its first later change, so nothing has to be stored twice.
 import { type SelectQueryBuilder, sql } from "kysely";
 import type { Actor, AuditNote, AuditRow, Change, ConfigurationScope, Version, VersionSummary } from "./records.ts";
-import { afterCursor, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
+import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "./pages.ts";
 import type { AuditFilter, Page, PageRequest } from "./reader.ts";
 import {
   actorColumns,
@@ -49,7 +49,7 @@ export async function listAudit(db: Db, page: PageRequest, filter: AuditFilter):
     .selectAll()
     .where(afterCursor(page, AUDIT))
     .orderBy(inOrderOf(AUDIT))
-    .limit(rowsAsked(page));
+    .limit(rowLimit(page));
   for (const [column, value] of Object.entries(equal))
     if (value !== undefined) query = query.where(column as keyof typeof equal, "=", value);
   if (filter.version !== undefined) query = query.where("version", "=", toInteger(filter.version));
@@ -94,7 +94,7 @@ export async function listVersions(
     .selectAll()
     .where(afterCursor(page, VERSIONS))
     .orderBy(inOrderOf(VERSIONS))
-    .limit(rowsAsked(page));
+    .limit(rowLimit(page));
   if (scope !== undefined)
     query = query.where("number", "in", inScope(db.selectFrom("version_changes").select("version"), scope));
   const rows = await query.execute();

@@ -10,7 +10,7 @@ import {
   requireTenant,
   requireTexts,
   requireVersion,
-  made,
+  createdAt,
   record,
   refuseUsedId,
   requireFound,
@@ -52,7 +52,7 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
       await refuseUsedId(tx, "tenants", tenant.id);
       await tx
         .insertInto("tenants")
-        .values({ id: tenant.id, name: tenant.name, ...capColumns(tenant.tokenCaps ?? NO_CAPS), ...made(nowMs) })
+        .values({ id: tenant.id, name: tenant.name, ...capColumns(tenant.tokenCaps ?? NO_CAPS), ...createdAt(nowMs) })
         .execute();
       recorded(tenant.id, null, tenant);
       return (await reader.findTenant(tenant.id))!;
@@ -117,7 +117,7 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
       await refuseUsedId(tx, "projects", project.id);
       await tx
         .insertInto("projects")
-        .values({ id: project.id, tenant_id: project.tenantId, name: project.name, ...made(nowMs) })
+        .values({ id: project.id, tenant_id: project.tenantId, name: project.name, ...createdAt(nowMs) })
         .execute();
       recorded(project, null, project);
       return (await reader.findProject(project.id))!;
@@ -190,7 +190,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
       await refuseUsedId(tx, "users", user.id);
       await tx
         .insertInto("users")
-        .values({ id: user.id, tenant_id: user.tenantId, ...(await columns(user)), ...made(nowMs) })
+        .values({ id: user.id, tenant_id: user.tenantId, ...(await columns(user)), ...createdAt(nowMs) })
         .execute();
       recorded(user, null, user);
       return (await reader.findUser(user.id))!;
@@ -258,7 +258,7 @@ export async function putMembership(
   if (before === null)
     await tx
       .insertInto("memberships")
-      .values({ tenant_id: tenantId, user_id: userId, project_id: projectId, role, ...made(nowMs) })
+      .values({ tenant_id: tenantId, user_id: userId, project_id: projectId, role, ...createdAt(nowMs) })
       .execute();
   else
     await tx

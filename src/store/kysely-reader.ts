@@ -8,7 +8,7 @@ import { DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { findDelivery, listDeliveries } from "./event-rows.ts";
 import { diffVersions, findAudit, findVersion, listAudit, listVersions } from "./kysely-history.ts";
-import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
+import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowLimit } from "./pages.ts";
 import type {
   MembershipFilter,
   Page,
@@ -156,7 +156,7 @@ async function listTenants(db: Db, page: PageRequest, { id, search }: TenantFilt
     .selectAll()
     .where(afterCursor(page, TENANTS))
     .orderBy(inOrderOf(TENANTS))
-    .limit(rowsAsked(page));
+    .limit(rowLimit(page));
   if (id !== undefined) query = query.where("id", "=", id);
   if (search !== undefined) query = query.where(containing(NAMED, search));
   return pageOf(await query.execute(), page, TENANTS, (row) => [row.id], tenantOf);
@@ -168,7 +168,7 @@ async function listProjects(db: Db, page: PageRequest, { tenantId, id, search }:
     .selectAll()
     .where(afterCursor(page, PROJECTS))
     .orderBy(inOrderOf(PROJECTS))
-    .limit(rowsAsked(page));
+    .limit(rowLimit(page));
   if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
   if (id !== undefined) query = query.where("id", "=", id);
   if (search !== undefined) query = query.where(containing(NAMED, search));
@@ -181,7 +181,7 @@ async function listUsers(db: Db, page: PageRequest, { tenantId, id, email, isOpe
     .selectAll()
     .where(afterCursor(page, USERS))
     .orderBy(inOrderOf(USERS))
-    .limit(rowsAsked(page));
+    .limit(rowLimit(page));
   if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
   if (id !== undefined) query = query.where("id", "=", id);
   if (email !== undefined) query = query.where("email", "=", email);
@@ -196,7 +196,7 @@ async function listMemberships(db: Db, page: PageRequest, { tenantId, userId, pr
     .selectAll()
     .where(afterCursor(page, MEMBERSHIPS))
     .orderBy(inOrderOf(MEMBERSHIPS))
-    .limit(rowsAsked(page));
+    .limit(rowLimit(page));
   if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
   if (userId !== undefined) query = query.where("user_id", "=", userId);
   if (projectId !== undefined) query = query.where("project_id", projectId === null ? "is" : "=", projectId);
@@ -215,7 +215,7 @@ async function listTokens(
     .selectAll()
     .where(afterCursor(page, TOKENS))
     .orderBy(inOrderOf(TOKENS))
-    .limit(rowsAsked(page));
+    .limit(rowLimit(page));
   if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
   if (projectId !== undefined) query = query.where("project_id", "=", projectId);
   if (userId !== undefined) query = query.where("user_id", "=", userId);
@@ -264,7 +264,7 @@ async function listResources(
     .selectAll()
     .where(afterCursor(page, RESOURCES))
     .orderBy(inOrderOf(RESOURCES))
-    .limit(rowsAsked(page));
+    .limit(rowLimit(page));
   if (kind !== undefined) query = query.where("kind", "=", kind);
   if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
   if (projectId !== undefined) query = query.where("project_id", projectId === null ? "is" : "=", projectId);

@@ -110,7 +110,7 @@ export async function requireInTenant(
     throw unknown(`${SINGULAR[table]} ${JSON.stringify(id)} in the tenant ${JSON.stringify(tenantId)}`);
 }
 
-export const made = (nowMs: number) => ({ created_at_ms: toInteger(nowMs), updated_at_ms: toInteger(nowMs) });
+export const createdAt = (nowMs: number) => ({ created_at_ms: toInteger(nowMs), updated_at_ms: toInteger(nowMs) });
 export const changed = (row: { readonly version: number }, nowMs: number) => ({
   version: toInteger(row.version + 1),
   updated_at_ms: toInteger(nowMs),

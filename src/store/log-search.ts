@@ -5,7 +5,7 @@ import { type Kysely, sql, type RawBuilder } from "kysely";
 import { summaryOf } from "./call-columns.ts";
 import type { CallColumns, CallSchema } from "./call-schema.ts";
 import type { LogBounds, LogFilter, LogPage } from "./calls.ts";
-import { cursorAt, inOrderOf, keyBefore, type KeyPart, type ListKey, pageOf, rowsAsked } from "./pages.ts";
+import { cursorAt, inOrderOf, keyBefore, type KeyPart, type ListKey, pageOf, rowLimit } from "./pages.ts";
 import type { PageRequest } from "./reader.ts";
 import { fromInteger, toInteger } from "./schema.ts";
 
@@ -73,7 +73,7 @@ export function logQuery(page: PageRequest, filter: LogFilter): LogQuery {
   const most = way.by === "time" || way.by === "end" ? MOST_IN_ORDER : MOST_SCATTERED;
   const [time, id] = key.columns.map(([expression]) => sql.raw(expression));
   const order = inOrderOf(key);
-  const asked = rowsAsked(page);
+  const asked = rowLimit(page);
   return {
     way: way.by,
     key,

@@ -8,7 +8,7 @@ import { findMasterKeys, type MasterKeys } from "../config/master-key.ts";
 import { pathFault } from "../config/path-fault.ts";
 import { openSecretCipher, type SecretCipher } from "../config/secret-cipher.ts";
 import type { CallStore } from "./calls.ts";
-import { databaseFile, dataFolderUnusable, type DataPlace, requireFolders, leftBehind } from "./data-folder.ts";
+import { databaseFile, dataFolderUnusable, type DataPlace, requireFolders, remainingFiles } from "./data-folder.ts";
 import type { Database } from "./database.ts";
 import type { EventQueue } from "./events.ts";
 import { OWNERS_FOLDER } from "./owner-only.ts";
@@ -60,7 +60,7 @@ async function opened(
   const file = databaseFile(place.dataFolder);
   const loss = databaseUrl === null ? lossOf(file) : null;
   if (loss !== null)
-    requireNone({ name: `The database ${file}`, loss, remains: leftBehind(place), place, databaseUrl }, whereNone);
+    requireNone({ name: `The database ${file}`, loss, remains: remainingFiles(place), place, databaseUrl }, whereNone);
   try {
     // A command that needs an existing database makes no folder: with PostgreSQL it may have been given none.
     if (whereNone !== "open") mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
@@ -79,7 +79,7 @@ async function opened(
     databaseUrl === null ? await openSqliteDatabase({ file, cipher }) : await openPostgres(databaseUrl, { cipher });
   try {
     if (databaseUrl !== null && (await database.store.isNew())) {
-      const remains = leftBehind(place);
+      const remains = remainingFiles(place);
       // Another process may have created its tables meanwhile, and afterwards files in the folder.
       if (await database.store.isNew())
         requireNone({ name: database.name, loss: "is empty", remains, place, databaseUrl }, whereNone);

@@ -20,7 +20,7 @@ import {
   slotsOf,
 } from "./journal-folder.ts";
 import { identityOf, newRandomName } from "./journal-identity.ts";
-import { metJournals, moment, reportMissing } from "./journal-missing.ts";
+import { earlierInDatabase, moment, reportMissing } from "./journal-missing.ts";
 import {
   cutTorn,
   type InspectOptions,
@@ -356,7 +356,7 @@ function openState({ findings, state, lock }: Found, folder: string, disk: Journ
     name,
     firstSegment,
     known: own === null ? earlier : [...earlier, ...before],
-    learned: (lastOf) => void (earlier = [...metJournals(earlier, lastOf)]),
+    learned: (lastOf) => void (earlier = [...earlierInDatabase(earlier, lastOf)]),
     async keep(written, progress) {
       if (progress !== null) {
         const { place, rows, lastMs } = progress;

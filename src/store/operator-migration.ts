@@ -40,7 +40,7 @@ export async function addOperators(untyped: Kysely<unknown>): Promise<void> {
     .where("set_by", "=", "owner")
     .execute();
   await markSteps(db);
-  await giveReadContent(db);
+  await grantReadContent(db);
 }
 
 /** Marks earlier versions too, so that a rollback restores whether an operator wrote a resource. */
@@ -72,7 +72,7 @@ function marked(text: string | null): string | null {
   return resource["setBy"] === "owner" ? JSON.stringify({ ...resource, byOperator: true }) : text;
 }
 
-async function giveReadContent(db: Kysely<Schema>): Promise<void> {
+async function grantReadContent(db: Kysely<Schema>): Promise<void> {
   const tokens = await db
     .selectFrom("access_tokens")
     .select(["id", "permissions"])

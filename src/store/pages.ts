@@ -29,7 +29,7 @@ export function inOrderOf({ columns, newestFirst }: ListKey): RawBuilder<unknown
 }
 
 /** How many rows to query: one more than the page has, which shows whether there is another page. */
-export function rowsAsked({ limit }: PageRequest): number {
+export function rowLimit({ limit }: PageRequest): number {
   if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ROWS)
     throw new StoreError("invalid", `A page must have 1 to ${MOST_ROWS} rows.`);
   return limit + 1;

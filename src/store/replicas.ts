@@ -22,8 +22,8 @@ export interface ReplicaTable {
    * Registers this replica, removes rows that have not changed since they were read, and returns the other rows that
    * are left.
    */
-  meetReplicas(own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]): Promise<readonly Replica[]>;
-  leaveReplicas(id: string): Promise<void>;
+  registerReplica(own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]): Promise<readonly Replica[]>;
+  unregisterReplica(id: string): Promise<void>;
 }
 
 export interface ReplicaSchema {
@@ -49,7 +49,7 @@ export async function createReplicas(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-export async function meetReplicas<Schema extends ReplicaSchema>(
+export async function registerReplica<Schema extends ReplicaSchema>(
   wider: Kysely<Schema>,
   { id, name, version, fingerprint, beat, seenMs }: Replica,
   gone: readonly Pick<Replica, "id" | "beat">[],
@@ -80,6 +80,9 @@ export async function meetReplicas<Schema extends ReplicaSchema>(
   }));
 }
 
-export async function leaveReplicas<Schema extends ReplicaSchema>(wider: Kysely<Schema>, id: string): Promise<void> {
+export async function unregisterReplica<Schema extends ReplicaSchema>(
+  wider: Kysely<Schema>,
+  id: string,
+): Promise<void> {
   await (wider as unknown as Kysely<ReplicaSchema>).deleteFrom("gateway_replica").where("id", "=", id).execute();
 }

@@ -41,11 +41,11 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     usage: (page, query) => reader.ask("usage", page, query),
     usageTotals: (query) => reader.ask("usageTotals", query),
     spent: (query) => reader.ask("spent", query),
-    meetReplicas: async (own, gone) => {
+    registerReplica: async (own, gone) => {
       requireFile();
-      return await writer.ask("meetReplicas", own, gone);
+      return await writer.ask("registerReplica", own, gone);
     },
-    leaveReplicas: (id) => writer.ask("leaveReplicas", id),
+    unregisterReplica: (id) => writer.ask("unregisterReplica", id),
     close: async () => void (await Promise.all([writer.close(), reader.close()])),
   };
 }

@@ -15,7 +15,7 @@ import type {
   UsageRow,
   UsageSums,
 } from "./calls.ts";
-import { afterCursor, type ListKey, pageOf, rowsAsked } from "./pages.ts";
+import { afterCursor, type ListKey, pageOf, rowLimit } from "./pages.ts";
 import type { Page, PageRequest } from "./reader.ts";
 import { toInteger } from "./schema.ts";
 import { StoreError } from "./store.ts";
@@ -143,7 +143,7 @@ export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promi
   const order = query.order === "group" ? groups : sql`${sql.raw(LARGEST[query.order])} desc, ${groups}`;
   const grouping = by.length === 0 ? sql`` : sql`group by ${groups} order by ${order}`;
   const { rows } =
-    await sql<Sums>`select ${sql.join([...values, ALL_SUMS])} from ${sql.table(source.table)} where ${condition} ${grouping} limit ${sql.lit(rowsAsked(page))}`.execute(
+    await sql<Sums>`select ${sql.join([...values, ALL_SUMS])} from ${sql.table(source.table)} where ${condition} ${grouping} limit ${sql.lit(rowLimit(page))}`.execute(
       db,
     );
   const filled = rows

@@ -278,19 +278,19 @@ function replicaSuite(newStore: NewStore): void {
       beat,
       seenMs: DAY_ONE + beat,
     });
-    expect(await calls.meetReplicas(replica("a", 1), [])).toEqual([]);
-    expect(await calls.meetReplicas(replica("b", 1), [])).toEqual([replica("a", 1)]);
-    expect(await calls.meetReplicas(replica("a", 2, "bb"), [])).toEqual([replica("b", 1)]);
-    expect(await calls.meetReplicas(replica("c", 1), [{ id: "a", beat: 1 }])).toEqual([
+    expect(await calls.registerReplica(replica("a", 1), [])).toEqual([]);
+    expect(await calls.registerReplica(replica("b", 1), [])).toEqual([replica("a", 1)]);
+    expect(await calls.registerReplica(replica("a", 2, "bb"), [])).toEqual([replica("b", 1)]);
+    expect(await calls.registerReplica(replica("c", 1), [{ id: "a", beat: 1 }])).toEqual([
       replica("a", 2, "bb"),
       replica("b", 1),
     ]);
-    expect(await calls.meetReplicas(replica("c", 2), [{ id: "a", beat: 2 }])).toEqual([replica("b", 1)]);
+    expect(await calls.registerReplica(replica("c", 2), [{ id: "a", beat: 2 }])).toEqual([replica("b", 1)]);
     // one that was taken for dead and is not
-    expect(await calls.meetReplicas(replica("a", 3), [])).toEqual([replica("b", 1), replica("c", 2)]);
-    await calls.leaveReplicas("c");
-    await calls.leaveReplicas("another");
-    expect(await calls.meetReplicas(replica("b", 2), [])).toEqual([replica("a", 3)]);
+    expect(await calls.registerReplica(replica("a", 3), [])).toEqual([replica("b", 1), replica("c", 2)]);
+    await calls.unregisterReplica("c");
+    await calls.unregisterReplica("another");
+    expect(await calls.registerReplica(replica("b", 2), [])).toEqual([replica("a", 3)]);
   });
 }
 

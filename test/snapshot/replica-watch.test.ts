@@ -16,14 +16,14 @@ class Rows implements ReplicaTable {
   readonly rows = new Map<string, Replica>();
   isAway = false;
 
-  meetReplicas(own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]): Promise<readonly Replica[]> {
+  registerReplica(own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]): Promise<readonly Replica[]> {
     if (this.isAway) return Promise.reject(new Error("away"));
     this.rows.set(own.id, own);
     for (const { id, beat } of gone) if (this.rows.get(id)?.beat === beat) this.rows.delete(id);
     return Promise.resolve([...this.rows.values()].filter(({ id }) => id !== own.id));
   }
 
-  leaveReplicas(id: string): Promise<void> {
+  unregisterReplica(id: string): Promise<void> {
     this.rows.delete(id);
     return Promise.resolve();
   }

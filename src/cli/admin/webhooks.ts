@@ -34,7 +34,7 @@ const COLUMNS = {
 const MOST = 100;
 /** How long a test waits for its first attempt before the command gives up. */
 const TEST_WAIT_MS = 30_000;
-const TEST_LOOK_MS = 250;
+const TEST_POLL_MS = 250;
 
 function placeOf(flags: WebhookFlags): string {
   return flags.all === true ? "" : placePath({ place: "either" }, flags);
@@ -96,10 +96,10 @@ export async function test(name: string, flags: WebhookFlags, environment: Envir
 async function firstAttempt(client: AdminClient, flags: WebhookFlags, queued: Json): Promise<Json> {
   const place = isObject(queued) && queued["tenant_id"] === null ? "" : placeOf(flags);
   const path = `${place}/webhook_deliveries/${encodeURIComponent(wordOf(queued, "id"))}`;
-  for (let waitedMs = 0; waitedMs < TEST_WAIT_MS; waitedMs += TEST_LOOK_MS) {
+  for (let waitedMs = 0; waitedMs < TEST_WAIT_MS; waitedMs += TEST_POLL_MS) {
     const now = (await client.send("GET", path)) as JsonObject;
     if (now["state"] !== "pending" || now["last_error"] !== null) return now;
-    await Bun.sleep(TEST_LOOK_MS);
+    await Bun.sleep(TEST_POLL_MS);
   }
   return queued;
 }

@@ -32,9 +32,9 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
     printError(
       `${one.from}: ${titleOf(one)} is set in the gateway's configuration file, which takes precedence; change it there.`,
     );
-  for (const step of plan.steps) sayStep(step, say);
+  for (const step of plan.steps) printStep(step, say);
   if (plan.steps.length === 0) say(`Nothing to do: ${plan.unchanged} unchanged.`);
-  const { done, failure } = flags.dryRun === true ? { done: 0, failure: null } : await carryOut(plan, client);
+  const { done, failure } = flags.dryRun === true ? { done: 0, failure: null } : await applyPlan(plan, client);
   if (flags.json === true) printJson(report(plan, done, failure, flags.dryRun === true));
   else if (flags.dryRun === true && plan.steps.length > 0) say(`This was a dry run: ${counts(plan)}.`);
   else if (failure === null && plan.steps.length > 0) say(`Done: ${counts(plan)}.`);
@@ -57,7 +57,7 @@ async function stateFor(desired: readonly DesiredState[], client: AdminClient): 
   return found;
 }
 
-async function carryOut(
+async function applyPlan(
   plan: ApplyPlan,
   client: AdminClient,
 ): Promise<{ readonly done: number; readonly failure: Error | null }> {
@@ -76,7 +76,7 @@ async function carryOut(
 
 const SIGNS = { create: "+", change: "~", remove: "-" } as const;
 
-function sayStep({ action, what, differences }: Step, say: (line: string) => void): void {
+function printStep({ action, what, differences }: Step, say: (line: string) => void): void {
   say(`${SIGNS[action]} ${titleOf(what)}`);
   if (action === "change")
     for (const { path, from, to } of differences) say(`    ${path}: ${shown(path, from)} -> ${shown(path, to)}`);

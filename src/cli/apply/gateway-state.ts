@@ -48,7 +48,7 @@ function pathOf(kind: Kind, { tenant, project }: Place): string {
 export async function readActualState(client: AdminClient, kind: Kind, place: Place): Promise<readonly ActualState[]> {
   try {
     if (kind === "settings")
-      return [thereOf(kind, place, (await client.send("GET", pathOf(kind, place))) as JsonObject)];
+      return [actualStateOf(kind, place, (await client.send("GET", pathOf(kind, place))) as JsonObject)];
     const found = await client.list(
       pathOf(kind, place),
       kind === "project" ? { tenant_id: place.tenant ?? undefined } : {},
@@ -61,14 +61,14 @@ export async function readActualState(client: AdminClient, kind: Kind, place: Pl
           kind === "project" ||
           ((one["tenant_id"] ?? null) !== null && (one["project_id"] ?? null) === place.project),
       )
-      .map((one) => thereOf(kind, place, one));
+      .map((one) => actualStateOf(kind, place, one));
   } catch (thrown) {
     if (thrown instanceof RefusedRequest && thrown.status === 404) return [];
     throw thrown;
   }
 }
 
-function thereOf(kind: Kind, { tenant, project }: Place, shown: JsonObject): ActualState {
+function actualStateOf(kind: Kind, { tenant, project }: Place, shown: JsonObject): ActualState {
   const { id, name, user_id: user, etag, origin } = shown;
   const text = (value: unknown): string => (typeof value === "string" ? value : "");
   const base = {

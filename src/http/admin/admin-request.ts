@@ -111,7 +111,7 @@ async function handle(
   } catch (thrown) {
     const error = thrown instanceof StoreError ? fromStoreError(thrown, paramOf(c)) : thrown;
     const place = namedPlace(params, snapshot);
-    if (error instanceof GatewayError && (error.entry.status === 403 || isTrespass(attempt, error, place)))
+    if (error instanceof GatewayError && (error.entry.status === 403 || concernsOtherTenant(attempt, error, place)))
       await notes.refused({ ...attempt, error, place });
     throw error;
   }
@@ -123,7 +123,11 @@ function paramOf(c: AdminHttp): string | null {
 }
 
 /** Whether the caller tried to change a resource of another tenant. */
-function isTrespass({ operation, caller }: Attempt, error: GatewayError, place: TenantOrProject | null): boolean {
+function concernsOtherTenant(
+  { operation, caller }: Attempt,
+  error: GatewayError,
+  place: TenantOrProject | null,
+): boolean {
   return (
     error.code === "not_found" &&
     operation.method !== "get" &&
@@ -197,7 +201,7 @@ async function inputOf(
     const query = operation.query === undefined ? refuseQuery(c.req.url) : checked(operation.query, queryOf(c.req.url));
     if (operation.body === undefined) return { query, sent: null, body: undefined };
     const sent =
-      operation.bodyOptional === true && isBare(c) ? NO_BODY : await readJsonBody(c.req.raw, snapshot.limits);
+      operation.bodyOptional === true && hasNoBody(c) ? NO_BODY : await readJsonBody(c.req.raw, snapshot.limits);
     return { query, sent, body: checked(operation.body, sent.value) };
   } catch (thrown) {
     if (operation.placeOf !== undefined)
@@ -291,7 +295,7 @@ function idempotency(c: AdminHttp, sent: JsonBody | null, call: AdminCall<unknow
 
 const NO_BODY: JsonBody = { text: "", value: {} };
 
-function isBare(c: AdminHttp): boolean {
+function hasNoBody(c: AdminHttp): boolean {
   return (
     c.req.header("content-type") === undefined &&
     (c.req.header("content-length") ?? "0") === "0" &&

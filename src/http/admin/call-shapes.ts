@@ -44,7 +44,7 @@ export type ShownCall = z.input<z.ZodObject<typeof CALL_SHAPE>>;
 
 export const word = z.string().min(1).max(400).optional();
 /** The tenant and project that a query may name when the path does not name them. */
-export const WITHIN = {
+export const SCOPE_QUERY = {
   operator: { tenant_id: word, project_id: word },
   tenant: { project_id: word },
   project: {},

@@ -1,7 +1,12 @@
 // The operations on providers, routes, policies, limits, budgets, prices, tool servers and settings, the same for
 // tenants and projects. Resources in the configuration file are shown beside those in the database, and are read-only.
 import { z } from "zod";
-import { configuredOperationId, type ConfiguredNoun, heldByProjects, verbsOf } from "../../auth/admin-operations.ts";
+import {
+  configuredOperationId,
+  type ConfiguredNoun,
+  mayBelongToProject,
+  verbsOf,
+} from "../../auth/admin-operations.ts";
 import { type AdminCaller, requireWritable, nothingThere, type TenantOrProject, placeText } from "../../auth/grants.ts";
 import { requireConfigures } from "../../auth/restriction-grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
@@ -145,7 +150,7 @@ function withDerived(answered: Answer, { document }: Resource, { derive }: Docum
 }
 
 /** Finds a resource by its id, else by its name. */
-export async function theResource(
+export async function requireResource(
   call: Call,
   store: Reader,
   kind: ConfiguredKind,
@@ -399,7 +404,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
     document: withoutFiled(document, filedSettings(call)),
   });
   const save = async (call: Call, writer: Writer, want: (current: Resource) => Desired): Promise<Answer> => {
-    const current = await theResource(call, writer, kind, context);
+    const current = await requireResource(call, writer, kind, context);
     requireWritable(call.role, { origin: "store", setBy: current.setBy });
     requireEtag(call.ifMatch, current);
     const { becomes, shown } = completed(beside(call, want(current)), rule, current);
@@ -474,7 +479,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
         const filed = fromFile(call, kind, key, context);
         if (filed !== undefined && (isOf(call.place!, filed) || !(await isStored(call, store, kind, key))))
           return { body: shownFromFile(filed) };
-        return respond(call, await theResource(call, store, kind, context));
+        return respond(call, await requireResource(call, store, kind, context));
       },
     }),
     replace: writing({
@@ -513,7 +518,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
       summary: single ? `Delete the settings of the ${reach}` : `Delete a ${one}`,
       query: z.strictObject(dryRunQuery),
       run: async (call, writer) => {
-        const current = await theResource(call, writer, kind, context);
+        const current = await requireResource(call, writer, kind, context);
         requireWritable(call.role, { origin: "store", setBy: current.setBy });
         requireEtag(call.ifMatch, current);
         requireConfigures(call.caller.token);
@@ -620,7 +625,7 @@ export function configuredOperations(
       .meta({ id: `${schema}Change`, description: "The fields to change; null removes a field." });
     const answered = answerOf(rule).meta({ id: schema });
     const own = (["tenant", "project"] as const)
-      .filter((reach) => reach === "tenant" || heldByProjects(noun))
+      .filter((reach) => reach === "tenant" || mayBelongToProject(noun))
       .flatMap((reach) => nounOperations({ noun, reach, rule, context, answered, sent, described, fields, patch }));
     return [...own, ...(further[noun]?.(context, answered) ?? [])];
   });

@@ -10,7 +10,7 @@ import type { Reader } from "../../store/reader.ts";
 import type { Problem } from "./input.ts";
 import type { AdminCall } from "./operation.ts";
 
-export interface Judged {
+export interface DocumentChange {
   readonly call: AdminCall<unknown, unknown>;
   readonly name: string | null;
   /** Has the form of `schema`, and is otherwise as it was sent. */
@@ -26,7 +26,7 @@ export interface DocumentRule {
    */
   readonly named: "name" | "id" | "singleton";
   readonly name?: z.ZodType<string>;
-  problems(judged: Judged): Promise<readonly Problem[]>;
+  problems(judged: DocumentChange): Promise<readonly Problem[]>;
   /** Paths of fields that hold addresses; checking them may take a DNS lookup. */
   readonly addresses?: readonly string[];
   /** The value that replaces a masked secret during the check, for schemas that do not accept every text. */

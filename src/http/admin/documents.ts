@@ -16,7 +16,7 @@ import { checkAddress } from "../../wire/address-guard.ts";
 import type { Problem } from "./input.ts";
 import type { Resource } from "../../store/records.ts";
 import { isMasked } from "../../store/secret-fields.ts";
-import type { DocumentRule, DocumentDependencies, Judged } from "./document-rule.ts";
+import type { DocumentRule, DocumentDependencies, DocumentChange } from "./document-rule.ts";
 import type { AdminCall } from "./operation.ts";
 import { allOf, degradeProblems, providerIds, routesOfPlace } from "./references.ts";
 import { routeRule } from "./route-rule.ts";
@@ -83,7 +83,7 @@ async function tokenProblems({
   call,
   document,
   reader,
-}: Pick<Judged, "call" | "document" | "reader">): Promise<readonly Problem[]> {
+}: Pick<DocumentChange, "call" | "document" | "reader">): Promise<readonly Problem[]> {
   const named = inside(document["scope"], "token");
   if (typeof named !== "string" || named.includes("*")) return [];
   const { tenantId, projectId } = call.place!;

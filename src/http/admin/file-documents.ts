@@ -42,7 +42,7 @@ export function fileDocuments(
         : [`file.projects.${projectId}`, file.projects.get(projectId)];
     return [
       ...filed(kind, path, place, scope === undefined ? [] : ofScope(kind, scope)),
-      ...filed(kind, "file", { tenantId: null, projectId: null }, ofEverybody(kind, file, place, caller)),
+      ...filed(kind, "file", { tenantId: null, projectId: null }, ofAllTenants(kind, file, place, caller)),
     ];
   };
 }
@@ -83,7 +83,7 @@ function ofScope(kind: ConfiguredKind, scope: ScopeConfiguration): Documents {
   return section === null ? [] : (Object.entries(asJson(scope[section])) as Documents);
 }
 
-function ofEverybody(
+function ofAllTenants(
   kind: ConfiguredKind,
   file: Configuration,
   { projectId }: TenantOrProject,

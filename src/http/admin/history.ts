@@ -5,7 +5,7 @@ import { ROLES } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Actor, AuditRow, Change, Version, VersionSummary } from "../../store/records.ts";
 import { type AdminOperation, reading, writing } from "./operation.ts";
-import { goBack, type RollBackContext } from "./rollback.ts";
+import { rollBackTo, type RollBackContext } from "./rollback.ts";
 import { chosenId, dryRunQuery, instant, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
 
 const actor = z
@@ -243,7 +243,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     run: async (call, writer) => ({
       body: {
         rolled_back_to: call.body.to,
-        changes: (await goBack(call.body.to, call, writer, context)).map(shownChange),
+        changes: (await rollBackTo(call.body.to, call, writer, context)).map(shownChange),
       },
     }),
   });

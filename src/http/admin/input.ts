@@ -30,7 +30,7 @@ export async function readJsonBody(request: Request, limits: ServerLimits): Prom
   );
   try {
     const { value } = parseJsonObject(text, { maxDepth: MAX_DEPTH, maxValues: MAX_VALUES, maxMembers: MAX_MEMBERS });
-    refuseOddValues(value, []);
+    requirePlainValues(value, []);
     return { text, value };
   } catch (thrown) {
     if (thrown instanceof JsonError && thrown.beyond !== null) throw beyondBound(thrown.message, thrown.beyond);
@@ -42,7 +42,7 @@ export async function readJsonBody(request: Request, limits: ServerLimits): Prom
 /**
  * Rejects keys with a special meaning in JavaScript objects, and numbers and texts that a store cannot keep unchanged.
  */
-function refuseOddValues(value: Json | undefined, path: readonly (string | number)[]): void {
+function requirePlainValues(value: Json | undefined, path: readonly (string | number)[]): void {
   if (isRawNumber(value))
     throw new GatewayError(
       "invalid_request",
@@ -57,15 +57,15 @@ function refuseOddValues(value: Json | undefined, path: readonly (string | numbe
         { param: formatPath(path) },
       );
   } else if (Array.isArray(value)) {
-    for (const [index, one] of value.entries()) refuseOddValues(one as Json, [...path, index]);
+    for (const [index, one] of value.entries()) requirePlainValues(one as Json, [...path, index]);
   } else if (isObject(value)) {
     for (const [key, one] of Object.entries(value)) {
       if (key === "__proto__" || key === "constructor" || key === "prototype")
         throw new GatewayError("invalid_request", `${formatPath(path) || "The body"}: the key ${key} is not allowed`, {
           param: formatPath([...path, key]),
         });
-      refuseOddValues(key, path);
-      refuseOddValues(one, [...path, key]);
+      requirePlainValues(key, path);
+      requirePlainValues(one, [...path, key]);
     }
   }
 }

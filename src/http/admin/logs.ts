@@ -15,7 +15,7 @@ import {
   PLACES,
   scopeOf,
   shownCall,
-  WITHIN,
+  SCOPE_QUERY,
   word,
 } from "./call-shapes.ts";
 import { exportedCalls } from "./log-export.ts";
@@ -105,7 +105,7 @@ const logQuery = z.strictObject({
   }),
 });
 
-type Asked = z.output<typeof logQuery> & { readonly project_id?: string; readonly tenant_id?: string };
+type LogQuery = z.output<typeof logQuery> & { readonly project_id?: string; readonly tenant_id?: string };
 
 const loggedCall = z.strictObject(CALL_SHAPE).meta({ id: "LoggedCall" });
 const page = (id: string): z.ZodType =>
@@ -146,7 +146,7 @@ const removed = z
   .strictObject({ removed: z.int().meta({ description: "The number of calls whose content was deleted." }) })
   .meta({ id: "RemovedContent" });
 
-function filterOf(query: Asked, place: Parameters<typeof scopeOf>[0]): LogFilter {
+function filterOf(query: LogQuery, place: Parameters<typeof scopeOf>[0]): LogFilter {
   const tags = [
     ...(query.client_request_id === undefined ? [] : [tagOf("request", query.client_request_id)]),
     ...(query.otel_trace_id === undefined ? [] : [tagOf("otel", query.otel_trace_id)]),
@@ -208,10 +208,10 @@ function placeOperations(
     path: `${base}/logs`,
     tag: "logs",
     summary: `Search the calls of ${where} by any field`,
-    query: logQuery.extend(WITHIN[reach]),
+    query: logQuery.extend(SCOPE_QUERY[reach]),
     answer: page(`${place}LogPage`),
     run: async ({ place: at, query }) => {
-      const asked = query as Asked;
+      const asked = query as LogQuery;
       const filter = filterOf(asked, at);
       if (asked.format !== "json")
         return {

@@ -25,7 +25,7 @@ const MAX_LISTED = 20;
 const NAMING: ReadonlySet<ConfiguredKind> = new Set(["route", "budget"]);
 
 /** Returns the changes. Throws `read_only`, and `conflict` when the old state cannot be used now. */
-export async function goBack(
+export async function rollBackTo(
   version: number,
   call: Call,
   writer: Writer,

@@ -13,7 +13,7 @@ import { splitName } from "../../routing/compile-routes.ts";
 import { routeProblems } from "../../routing/route-problems.ts";
 import { type RouteEntry, routeName, routeSchema } from "../../routing/settings.ts";
 import type { Reader } from "../../store/reader.ts";
-import type { DocumentRule, DocumentDependencies, Judged } from "./document-rule.ts";
+import type { DocumentRule, DocumentDependencies, DocumentChange } from "./document-rule.ts";
 import type { Problem } from "./input.ts";
 import { allOf, providerIds, routesOfPlace } from "./references.ts";
 
@@ -26,7 +26,8 @@ export function routeRule(dependencies: DocumentDependencies): DocumentRule {
       const { call, name, document, reader } = judged;
       const entry = routeSchema.parse(document);
       const problems = await misplaced(dependencies, call.place!, name!, entry, reader);
-      if (problems.length === 0 && !roleAtLeast(call.role, "admin")) requireModest(dependencies, judged, entry);
+      if (problems.length === 0 && !roleAtLeast(call.role, "admin"))
+        requirePermittedTargets(dependencies, judged, entry);
       return problems;
     },
   };
@@ -95,7 +96,11 @@ function namedIn({
 }
 
 /** Throws `insufficient_role`. */
-function requireModest(dependencies: DocumentDependencies, { call }: Judged, entry: RouteEntry): void {
+function requirePermittedTargets(
+  dependencies: DocumentDependencies,
+  { call }: DocumentChange,
+  entry: RouteEntry,
+): void {
   const place = call.place!;
   const snapshot = snapshotSeenBy(call.snapshot, place);
   for (const { path, model, params } of namedIn(entry)) {

@@ -97,12 +97,12 @@ function capsOf(caps: z.output<typeof tokenCaps> | undefined): { readonly tokenC
   return caps == null ? {} : { tokenCaps: { personalDays: caps.personal_days, projectDays: caps.project_days } };
 }
 
-async function theTenant(store: Reader, id: string): Promise<Kept<StoredTenant>> {
+async function requireExistingTenant(store: Reader, id: string): Promise<Kept<StoredTenant>> {
   const found = await store.findTenant(id);
   if (found === null) throw nothingThere(`tenant ${id}`);
   return found;
 }
-async function theProject(store: Reader, id: string): Promise<Kept<Project>> {
+async function requireExistingProject(store: Reader, id: string): Promise<Kept<Project>> {
   const found = await store.findProject(id);
   if (found === null) throw nothingThere(`project ${id}`);
   return found;
@@ -181,7 +181,7 @@ const readTenant = reading({
   tag: "tenants",
   summary: "Get a tenant",
   answer: tenant,
-  run: async ({ params }, store) => answerTenant(await theTenant(store, params["tenant"]!)),
+  run: async ({ params }, store) => answerTenant(await requireExistingTenant(store, params["tenant"]!)),
 });
 const updateTenant = writing({
   method: "patch",
@@ -193,7 +193,7 @@ const updateTenant = writing({
   body: tenantChange,
   answer: tenant,
   run: async ({ params, body, ifMatch }, writer) => {
-    const current = await theTenant(writer, params["tenant"]!);
+    const current = await requireExistingTenant(writer, params["tenant"]!);
     requireEtag(ifMatch, current);
     const { tokenCaps: caps, ...rest } = current;
     const changed = {
@@ -212,7 +212,7 @@ const deleteTenant = writing({
   summary: "Delete a tenant with everything in it",
   query: z.strictObject(dryRunQuery),
   run: async ({ caller, params, ifMatch }, writer) => {
-    const current = await theTenant(writer, params["tenant"]!);
+    const current = await requireExistingTenant(writer, params["tenant"]!);
     requireEtag(ifMatch, current);
     if (current.id === caller.token.tenantId)
       throw new GatewayError(
@@ -274,7 +274,7 @@ const readProject = reading({
   tag: "projects",
   summary: "Get a project",
   answer: project,
-  run: async ({ params }, store) => answerProject(await theProject(store, params["project"]!)),
+  run: async ({ params }, store) => answerProject(await requireExistingProject(store, params["project"]!)),
 });
 const updateProject = writing({
   method: "patch",
@@ -286,7 +286,7 @@ const updateProject = writing({
   body: projectChange,
   answer: project,
   run: async ({ params, body, ifMatch }, writer) => {
-    const current = await theProject(writer, params["project"]!);
+    const current = await requireExistingProject(writer, params["project"]!);
     requireEtag(ifMatch, current);
     return answerProject(await writer.changeProject(current.id, (now) => ({ ...now, name: body.name ?? now.name })));
   },
@@ -299,7 +299,7 @@ const deleteProject = writing({
   summary: "Delete a project with its tokens, memberships and configuration",
   query: z.strictObject(dryRunQuery),
   run: async ({ params, ifMatch }, writer) => {
-    const current = await theProject(writer, params["project"]!);
+    const current = await requireExistingProject(writer, params["project"]!);
     requireEtag(ifMatch, current);
     await writer.removeProject(current.id);
     return { body: null };

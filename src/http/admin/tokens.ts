@@ -206,7 +206,7 @@ async function issued(
   return { status, body: call.dryRun ? repeated : { ...repeated, token: text }, repeated, etag: etagOf(kept) };
 }
 
-async function theToken({ place, params }: AdminCall<unknown, unknown>, store: Reader): Promise<Kept<StoredToken>> {
+async function requireToken({ place, params }: AdminCall<unknown, unknown>, store: Reader): Promise<Kept<StoredToken>> {
   const { tenantId, projectId } = place!;
   const found = await store.findToken(params["id"]!);
   if (
@@ -382,7 +382,7 @@ function oneToken({ word, base, what }: TokenPath): AdminOperation {
     path: `${base}/{id}`,
     summary: `One ${what}`,
     answer: token,
-    run: async (call, store) => answer(await theToken(call, store), call),
+    run: async (call, store) => answer(await requireToken(call, store), call),
   });
 }
 
@@ -397,7 +397,7 @@ function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
     body: tokenChange,
     answer: token,
     run: async (call, writer) => {
-      const current = await theToken(call, writer);
+      const current = await requireToken(call, writer);
       await requireWithin(call, writer, current);
       requireEtag(call.ifMatch, current);
       const { body } = call;
@@ -426,7 +426,7 @@ function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
     bodyOptional: true,
     answer: issuedToken,
     run: async (call, writer) => {
-      const current = await theToken(call, writer);
+      const current = await requireToken(call, writer);
       await requireWithin(call, writer, current);
       requireEtag(call.ifMatch, current);
       if (current.revokedAtMs !== null)
@@ -448,7 +448,7 @@ function revocation({ word, base, what }: TokenPath): AdminOperation {
     query: z.strictObject(dryRunQuery),
     answer: token,
     run: async (call, writer) => {
-      const current = await theToken(call, writer);
+      const current = await requireToken(call, writer);
       if (current.userId !== null) await requireWithin(call, writer, { ...current, permissions: [] });
       requireEtag(call.ifMatch, current);
       if (current.id === call.caller.token.id)

@@ -16,7 +16,7 @@ import {
   PLACES,
   scopeOf,
   shownCall,
-  WITHIN,
+  SCOPE_QUERY,
 } from "./call-shapes.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { callCode, listed, listOf, pageOf, pageQuery } from "./schemas.ts";
@@ -122,7 +122,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     path: `${base}/usage`,
     tag: "usage",
     summary: `Get the summed usage of the calls of ${scopeText}`,
-    query: usageQuery.extend(WITHIN[reach]),
+    query: usageQuery.extend(SCOPE_QUERY[reach]),
     answer: usage,
     run: async ({ place: at, query }) => {
       const { group_by: by = [], order, format } = query;
@@ -143,7 +143,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     path: `${base}/calls`,
     tag: "calls",
     summary: `List the calls of ${scopeText}, the newest first; a page may be short or empty although more pages follow`,
-    query: callsQuery.extend(WITHIN[reach]),
+    query: callsQuery.extend(SCOPE_QUERY[reach]),
     answer: listOf(call, `${place}CallList`),
     run: async ({ place: at, query }) => {
       const given = Object.fromEntries(

@@ -111,7 +111,7 @@ const answerUser = (kept: Kept<StoredUser>, status: 200 | 201 = 200): Answer => 
   etag: etagOf(kept),
 });
 
-async function theUser(store: Reader, tenantId: string, id: string): Promise<Kept<StoredUser>> {
+async function requireUser(store: Reader, tenantId: string, id: string): Promise<Kept<StoredUser>> {
   const found = await store.findUser(id);
   if (found === null || found.tenantId !== tenantId) throw nothingThere(`user ${id} in the tenant ${tenantId}`);
   return found;
@@ -195,7 +195,7 @@ const readUser = reading({
   tag: "users",
   summary: "Get a user",
   answer: user,
-  run: async ({ place, params }, store) => answerUser(await theUser(store, place!.tenantId, params["user"]!)),
+  run: async ({ place, params }, store) => answerUser(await requireUser(store, place!.tenantId, params["user"]!)),
 });
 const updateUser = writing({
   method: "patch",
@@ -208,7 +208,7 @@ const updateUser = writing({
   answer: user,
   run: async (call, writer) => {
     const { place, params, body, ifMatch } = call;
-    const current = await theUser(writer, place!.tenantId, params["user"]!);
+    const current = await requireUser(writer, place!.tenantId, params["user"]!);
     await requireNotAbove(call, writer, current);
     requireEtag(ifMatch, current);
     const {
@@ -232,7 +232,7 @@ const deleteUser = writing({
   summary: "Delete a user with memberships and personal tokens",
   query: z.strictObject(dryRunQuery),
   run: async (call, writer) => {
-    const current = await theUser(writer, call.place!.tenantId, call.params["user"]!);
+    const current = await requireUser(writer, call.place!.tenantId, call.params["user"]!);
     await requireNotAbove(call, writer, current);
     requireEtag(call.ifMatch, current);
     if (current.id === call.caller.token.userId)
@@ -276,7 +276,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
     run: async (call, writer) => {
       const { place, params, body, ifMatch, caller, role: own } = call;
       const { tenantId, projectId } = place!;
-      const { id: userId, isOperator } = await theUser(writer, tenantId, params["user"]!);
+      const { id: userId, isOperator } = await requireUser(writer, tenantId, params["user"]!);
       if (isOperator === true) requireOperator(caller, "user");
       const given: Role = body.role;
       requireRoleWithin(own, given, "role");
@@ -306,7 +306,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
     query: z.strictObject(dryRunQuery),
     run: async ({ place, params, ifMatch, caller, role: own }, writer) => {
       const { tenantId, projectId } = place!;
-      const { id: userId, isOperator } = await theUser(writer, tenantId, params["user"]!);
+      const { id: userId, isOperator } = await requireUser(writer, tenantId, params["user"]!);
       if (isOperator === true) requireOperator(caller, "user");
       const current = await writer.findMembership(userId, projectId);
       if (current === null) throw nothingThere(`role of the user ${userId} in the ${placeText(place!)}`);

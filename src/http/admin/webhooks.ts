@@ -11,7 +11,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { newWebhookSecret } from "../../observe/webhooks/webhook-settings.ts";
 import { type Delivery, DELIVERY_STATES, type DeliveryFilter } from "../../store/events.ts";
 import type { Reader } from "../../store/reader.ts";
-import { type ConfiguredContext, fromFile, shownResource, theResource } from "./configured.ts";
+import { type ConfiguredContext, fromFile, shownResource, requireResource } from "./configured.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "./operation.ts";
 import {
   requireEtag,
@@ -150,7 +150,7 @@ function webhookOperations(
     bodyOptional: true,
     answer: webhook,
     run: async (call, writer) => {
-      const current = await theResource(call, writer, "webhook", context);
+      const current = await requireResource(call, writer, "webhook", context);
       requireWritable(call.role, { origin: "store", setBy: current.setBy });
       requireEtag(call.ifMatch, current);
       requireConfigures(call.caller.token);
@@ -178,7 +178,7 @@ function webhookOperations(
     query: z.strictObject(dryRunQuery),
     answer: detail,
     run: async (call, writer) => {
-      const { id, name, tenantId, projectId, isEnabled } = await anyWebhook(call, writer, context);
+      const { id, name, tenantId, projectId, isEnabled } = await requireWebhook(call, writer, context);
       if (!isEnabled)
         throw new GatewayError("conflict", "The webhook is disabled, so nothing can be sent to it. Enable it first.");
       const { tenantId: ofTenant, projectId: ofProject } = call.place!;
@@ -206,9 +206,9 @@ type AnyWebhook = Pick<Configured<JsonObject>, "id" | "name" | "tenantId" | "pro
 };
 
 /** A webhook of the file or of the database: both can be tested. */
-async function anyWebhook(call: Call, store: Reader, context: ConfiguredContext): Promise<AnyWebhook> {
+async function requireWebhook(call: Call, store: Reader, context: ConfiguredContext): Promise<AnyWebhook> {
   const filed = fromFile(call, "webhook", call.params["id"]!, context);
-  const found = filed ?? (await theResource(call, store, "webhook", context));
+  const found = filed ?? (await requireResource(call, store, "webhook", context));
   return {
     id: found.id,
     name: found.name,
@@ -235,15 +235,15 @@ const REACHES = {
   project: { name: "Project", base: "/projects/{project}", scopeText: "of the webhooks of the project" },
 } as const;
 
-function isIn(of: Delivery, place: TenantOrProject | null): boolean {
+function isWithin(of: Delivery, place: TenantOrProject | null): boolean {
   return (
     place === null || (of.tenantId === place.tenantId && (place.projectId === null || of.projectId === place.projectId))
   );
 }
 
-async function theDelivery({ place, params }: Call, store: Reader): Promise<Delivery> {
+async function requireDelivery({ place, params }: Call, store: Reader): Promise<Delivery> {
   const found = await store.findDelivery(params["id"]!);
-  if (found === null || !isIn(found, place)) throw nothingThere(`delivery ${params["id"]!}`);
+  if (found === null || !isWithin(found, place)) throw nothingThere(`delivery ${params["id"]!}`);
   return found;
 }
 
@@ -281,7 +281,7 @@ function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperatio
     path: `${path}/{id}`,
     summary: "Get a delivery with its event and last attempts",
     answer: detail,
-    run: async (call, store) => ({ body: shownDetail(await theDelivery(call, store)) }),
+    run: async (call, store) => ({ body: shownDetail(await requireDelivery(call, store)) }),
   });
   const redeliver = writing({
     ...about,
@@ -292,7 +292,7 @@ function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperatio
     query: z.strictObject(dryRunQuery),
     answer: detail,
     run: async (call, writer) => {
-      const { id } = await theDelivery(call, writer);
+      const { id } = await requireDelivery(call, writer);
       await writer.redeliver(id);
       return { body: shownDetail((await writer.findDelivery(id))!) };
     },

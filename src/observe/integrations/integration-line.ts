@@ -14,14 +14,14 @@ export function lineOf(kind: LineKind, mask: number, json: string, contentJson: 
   return contentJson === null ? `${LETTERS[kind]}${mask}\t${json}` : `${LETTERS[kind]}${mask}\t${json}\t${contentJson}`;
 }
 
-export interface HandedLine {
+export interface ReceivedLine {
   readonly kind: LineKind;
   readonly mask: number;
   /** The JSON text of the value, followed by that of the content if there is one. */
   readonly text: string;
 }
 
-export function readLine(line: string): HandedLine {
+export function readLine(line: string): ReceivedLine {
   const tab = line.indexOf("\t");
   return { kind: KINDS.get(line[0]!)!, mask: Number(line.slice(1, tab)), text: line.slice(tab + 1) };
 }

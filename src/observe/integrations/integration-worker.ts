@@ -9,7 +9,7 @@ import { messageOf } from "../../core/thrown.ts";
 import { parseRecord } from "../../wire/record-json.ts";
 import type { CallbackItem } from "./callback-sink.ts";
 import { type SharedFigures, sharedFigures } from "./integration-figures.ts";
-import { type HandedLine, readLine, recordedCall } from "./integration-line.ts";
+import { type ReceivedLine, readLine, recordedCall } from "./integration-line.ts";
 import type { Integration } from "./integration-settings.ts";
 import { openSink } from "./open-sink.ts";
 import type { MetricsExport, MetricsWatch } from "./otlp-metrics.ts";
@@ -41,7 +41,7 @@ const CALLBACK_WAIT_MS = 10;
 const CALLBACK_BATCH_MS = 86_400_000;
 const MIB = 1024 * 1024;
 
-type Take = (line: HandedLine) => void;
+type Take = (line: ReceivedLine) => void;
 
 interface OpenQueue {
   readonly take: Take;

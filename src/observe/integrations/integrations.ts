@@ -92,7 +92,7 @@ export function openIntegrations({ integrations, configFile, log }: Integrations
   const callbackGroups = groups.filter((group) => group.members[0]!.integration.settings.type === "callback");
   return {
     publish: (record, content) => publish(groups, record, content ?? null),
-    admitted: callbackGroups.length === 0 ? null : (record) => handStart(callbackGroups, record),
+    admitted: callbackGroups.length === 0 ? null : (record) => sendStart(callbackGroups, record),
     chunks: chunksOf(callbackGroups),
     statuses: () =>
       members.map(({ integration, thread, place, contentsLeftOut }) => ({
@@ -223,7 +223,7 @@ function isInScope({ members }: Group, record: CallRecord): boolean {
   return begins === null || begins(record);
 }
 
-function handStart(groups: readonly Group[], record: CallRecord): void {
+function sendStart(groups: readonly Group[], record: CallRecord): void {
   let json: string | null = null;
   for (const group of groups) {
     if (!isInScope(group, record)) continue;

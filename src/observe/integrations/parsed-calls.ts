@@ -1,7 +1,7 @@
 // Lines of calls in the thread of the sinks. Each line is parsed once for all sinks, when the first of them sends it,
 // and the parsed form is dropped when the last one has it. The parsed form takes several times the memory of the text,
 // so only the newest lines stay parsed; a call that waits long for a receiver waits as text.
-import { type HandedLine, recordedCall } from "./integration-line.ts";
+import { type ReceivedLine, recordedCall } from "./integration-line.ts";
 import type { RecordedCall } from "./sink.ts";
 
 export interface ParsedLine {
@@ -59,13 +59,13 @@ class Line implements ParsedLine {
 
 export class ParsedCalls {
   /** The last line that was handed out, because each sink asks for it in turn. */
-  #last: { readonly of: HandedLine; readonly line: Line } | null = null;
+  #last: { readonly of: ReceivedLine; readonly line: Line } | null = null;
   /** The parsed lines, the oldest first. */
   readonly #parsed = new Set<Line>();
   #units = 0;
 
   /** `sinks` is the number of all sinks. A line that all of them get need not be copied out of its block. */
-  of(handed: HandedLine, sinks: number): ParsedLine {
+  of(handed: ReceivedLine, sinks: number): ParsedLine {
     if (this.#last?.of === handed) return this.#last.line;
     const getting = bits(handed.mask);
     const line = new Line(getting === sinks ? handed.text : ownText(handed.text), getting, this);

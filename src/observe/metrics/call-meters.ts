@@ -144,7 +144,7 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
       if (record.unnamedUsage !== null) group.unnamedFigures += Object.keys(record.unnamedUsage).length;
       if (group.calls < MAX_GROUP) return;
       countGroup(group, meters);
-      emptied(group);
+      clear(group);
     },
     async settle() {
       flushAttempts();
@@ -301,7 +301,7 @@ function countGroup(group: Group, meters: Meters): void {
   }
 }
 
-function emptied(group: Group): void {
+function clear(group: Group): void {
   group.calls =
     group.cancelled =
     group.promptTokens =

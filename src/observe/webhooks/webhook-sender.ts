@@ -112,14 +112,14 @@ async function send(
     },
   );
   const retryAfter = retryAfterMs((name) => response.header(name), clock.now());
-  return { status: response.status, answer: await beginOf(response.body), retryAfter };
+  return { status: response.status, answer: await beginningOf(response.body), retryAfter };
 }
 
 /**
  * Reads no more than is stored, and removes characters that would disturb a terminal or a log. Only the status matters:
  * a body that breaks off changes nothing.
  */
-async function beginOf(body: UpstreamBody): Promise<string | null> {
+async function beginningOf(body: UpstreamBody): Promise<string | null> {
   const parts: Uint8Array[] = [];
   let size = 0;
   try {
