@@ -2,14 +2,14 @@
 // policies of other projects; the time to load those policies; and the cost of guards per KiB of text. It takes a few
 // seconds; the figures are meaningful only on an idle machine.
 import { PII_CLASSES } from "../src/guards/detector-classes.ts";
-import { GuardedText, type GuardPolicy, guardText } from "../src/guards/guarded-text.ts";
+import { GuardedText, guardText } from "../src/guards/guarded-text.ts";
 import { compilePolicies } from "../src/policies/compile-policies.ts";
 import { type PolicyDocument, policySchema } from "../src/policies/policy-settings.ts";
 import { CallPolicies } from "../src/chat/call/call-policies.ts";
 import { parseChatRequest } from "../src/chat/request/parse.ts";
 import type { Configured } from "../src/core/configured.ts";
 import type { Principal } from "../src/core/identity.ts";
-import type { PolicySet } from "../src/core/policy.ts";
+import type { PolicySet, GuardPolicy } from "../src/core/policy.ts";
 
 const CALLS = 100_000;
 const ROUNDS = 5;

@@ -4,7 +4,7 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
-import { guardText, type GuardPolicy } from "../guards/guarded-text.ts";
+import { guardText } from "../guards/guarded-text.ts";
 import { compilePolicies, projectPolicies } from "../policies/compile-policies.ts";
 import { policiesSection, type PolicyDocument } from "../policies/policy-settings.ts";
 import { CallPolicies } from "../chat/call/call-policies.ts";
@@ -252,7 +252,7 @@ function effectsOf(
           mode: policy.mode,
           effect,
           at,
-          why: why ?? (policy.rule === null ? "the guard found a match" : "the rule is true"),
+          why: why ?? (policy.kind === "guard" ? "the guard found a match" : "the rule is true"),
         });
   };
   if (!policy.perTarget)
@@ -264,12 +264,10 @@ function effectsOf(
     for (const target of targets)
       collect(`${target.provider}:${target.model}`, (policies) => evaluateTarget(policies, target, request));
   const { answer } = sample;
-  if (answer !== undefined && policy.guard?.onOutput === true)
+  if (answer !== undefined && policy.kind === "guard" && policy.guard.onOutput)
     collect("answer", (policies) => {
       const guards =
-        targets.length === 0
-          ? [policy as GuardPolicy]
-          : [...new Set(targets.flatMap((target) => policies.output(target)))];
+        targets.length === 0 ? [policy] : [...new Set(targets.flatMap((target) => policies.output(target)))];
       policies.guarded(() => guardText(answer, guards, policies.recordFinding));
     });
   return found;

@@ -76,7 +76,7 @@ export interface Guard {
   readonly detectors: readonly Detector[];
 }
 
-export interface Policy {
+interface ScopedPolicy {
   readonly id: string;
   readonly name: string;
   readonly mode: "enforce" | "audit";
@@ -88,10 +88,19 @@ export interface Policy {
   readonly concernsTarget: ((target: PolicyTarget) => boolean) | null;
   /** Its rule or its scope uses the target, so that it is evaluated for each target. */
   readonly perTarget: boolean;
-  /** Exactly one of `rule` and `guard` is set. */
-  readonly rule: PolicyRule | null;
-  readonly guard: Guard | null;
 }
+
+export interface RulePolicy extends ScopedPolicy {
+  readonly kind: "rule";
+  readonly rule: PolicyRule;
+}
+
+export interface GuardPolicy extends ScopedPolicy {
+  readonly kind: "guard";
+  readonly guard: Guard;
+}
+
+export type Policy = RulePolicy | GuardPolicy;
 
 /**
  * The policies of one project in the order of their evaluation: first those of all tenants, then those of the tenant,
@@ -100,10 +109,10 @@ export interface Policy {
 export interface ProjectPolicies {
   readonly all: readonly Policy[];
   /** Rules that are evaluated once, before the first attempt. */
-  readonly rules: readonly Policy[];
-  readonly targetRules: readonly Policy[];
-  readonly inputGuards: readonly Policy[];
-  readonly outputGuards: readonly Policy[];
+  readonly rules: readonly RulePolicy[];
+  readonly targetRules: readonly RulePolicy[];
+  readonly inputGuards: readonly GuardPolicy[];
+  readonly outputGuards: readonly GuardPolicy[];
 }
 
 export interface PolicySet {

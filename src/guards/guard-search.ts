@@ -1,8 +1,8 @@
 // Searches texts for what guards look for, step by step, so that the thread can do other work in between, for example
 // for another tenant. Everything here can be passed to another thread: guards as the sources of their detectors,
 // matches as numbers.
-import type { Guard } from "../core/policy.ts";
-import { GuardedText, type GuardPolicy } from "./guarded-text.ts";
+import type { Guard, GuardPolicy } from "../core/policy.ts";
+import { GuardedText } from "./guarded-text.ts";
 import { openDetector, workOf } from "./compile-guard.ts";
 
 /** A policy with a guard, in the form in which it is passed to another thread. */
@@ -31,7 +31,12 @@ export function sentGuard({ id, name, mode, guard }: GuardPolicy): SentGuard {
 export function receivedGuard({ id, name, mode, action, mask, onError, sources }: SentGuard): GuardPolicy {
   const detectors = sources.map(openDetector);
   const guard: Guard = { onInput: true, onOutput: true, action, mask, onError, work: workOf(detectors), detectors };
-  return { id, name, mode, guard, message: "", concerns: null, concernsTarget: null, perTarget: false, rule: null };
+  return unscopedGuard({ id, name, mode, guard });
+}
+
+/** A guard that only searches: whether it applies was decided before. */
+export function unscopedGuard(policy: Pick<GuardPolicy, "id" | "name" | "mode" | "guard">): GuardPolicy {
+  return { kind: "guard", ...policy, message: "", concerns: null, concernsTarget: null, perTarget: false };
 }
 
 /** Plain texts and texts that are JSON, of any length and without duplicates. */

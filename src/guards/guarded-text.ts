@@ -1,12 +1,7 @@
 // Applies guards to one text that arrives in pieces: matches are masked or refused, and only text that could still
 // become part of a match is held back. The output does not depend on where the text was cut (promise 3.3).
-import type { Detector, DetectorRun, Guard, Policy, TextWindow } from "../core/policy.ts";
+import type { Detector, DetectorRun, GuardPolicy, TextWindow } from "../core/policy.ts";
 import { ReadText } from "./read-text.ts";
-
-/** A policy with a guard. */
-export interface GuardPolicy extends Policy {
-  readonly guard: Guard;
-}
 
 /** Called once for each policy and text. `failure` says why the guard could not search, if it could not. */
 export type GuardFinding = (policy: GuardPolicy, failure?: string) => void;

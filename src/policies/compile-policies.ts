@@ -39,12 +39,14 @@ function listOf(lists: Map<string, Policy[]>, key: string): Policy[] {
 }
 
 export function projectPolicies(all: readonly Policy[]): ProjectPolicies {
+  const rules = all.filter((policy) => policy.kind === "rule");
+  const guards = all.filter((policy) => policy.kind === "guard");
   return {
     all,
-    rules: all.filter(({ rule, perTarget }) => rule !== null && !perTarget),
-    targetRules: all.filter(({ rule, perTarget }) => rule !== null && perTarget),
-    inputGuards: all.filter(({ guard }) => guard?.onInput === true),
-    outputGuards: all.filter(({ guard }) => guard?.onOutput === true),
+    rules: rules.filter(({ perTarget }) => !perTarget),
+    targetRules: rules.filter(({ perTarget }) => perTarget),
+    inputGuards: guards.filter(({ guard }) => guard.onInput),
+    outputGuards: guards.filter(({ guard }) => guard.onOutput),
   };
 }
 
@@ -52,19 +54,18 @@ function compilePolicy({ id, name: known, document }: Configured<PolicyDocument>
   const { mode, message, scope } = document;
   const name = known ?? document.name ?? id;
   const concernsTarget = targetScope(scope);
-  const { rule, mentionsTarget } =
-    document.rule === undefined ? { rule: null, mentionsTarget: false } : ruleOf(document.rule);
-  return {
+  const scoped = {
     id,
     name,
     mode,
     message: message ?? `The policy ${name} does not allow this call.`,
     concerns: callerScope(scope),
     concernsTarget,
-    perTarget: concernsTarget !== null || mentionsTarget,
-    rule,
-    guard: document.guard === undefined ? null : compileGuard(document.guard),
+    perTarget: concernsTarget !== null,
   };
+  if (document.guard !== undefined) return { ...scoped, kind: "guard", guard: compileGuard(document.guard) };
+  const { rule, mentionsTarget } = ruleOf(document.rule!);
+  return { ...scoped, kind: "rule", perTarget: scoped.perTarget || mentionsTarget, rule };
 }
 
 /** Stored rules were checked before. A rule that can no longer be compiled denies, like one that fails. */

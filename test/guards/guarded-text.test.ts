@@ -1,8 +1,9 @@
 // Guards over text in pieces: what comes out does not depend on the pieces, nothing of a match leaves, and no more is held than could still become one.
 import { describe, expect, test } from "bun:test";
+import type { GuardPolicy } from "../../src/core/policy.ts";
 import fc from "fast-check";
 import { RE2JS } from "re2js";
-import { BlockedText, GuardedText, type GuardPolicy, guardText } from "../../src/guards/guarded-text.ts";
+import { BlockedText, GuardedText, guardText } from "../../src/guards/guarded-text.ts";
 import { PII_CLASSES } from "../../src/guards/detector-classes.ts";
 import { guardsFor } from "../policies/policy-documents.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";

@@ -2,8 +2,7 @@
 import { compilePolicies } from "../../src/policies/compile-policies.ts";
 import { type PolicyDocument, policySchema } from "../../src/policies/policy-settings.ts";
 import type { Configured } from "../../src/core/configured.ts";
-import type { PolicySet } from "../../src/core/policy.ts";
-import type { GuardPolicy } from "../../src/guards/guarded-text.ts";
+import type { PolicySet, GuardPolicy } from "../../src/core/policy.ts";
 
 export function configuredPolicy(
   document: object,

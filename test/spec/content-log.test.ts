@@ -1,6 +1,5 @@
 // Keeping what is said in calls (promise 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere else.
 import { policiesFor } from "../policies/policy-documents.ts";
-import type { GuardPolicy } from "../../src/guards/guarded-text.ts";
 import { textGuard } from "../../src/chat/guards/guard-request.ts";
 import { redactedValues } from "../../src/chat/content/content-redaction.ts";
 import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
@@ -18,6 +17,7 @@ import { isSampled } from "../../src/core/sampling.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { openContentLog } from "../../src/observe/content-log.ts";
 import type { CallRecord } from "../../src/core/record.ts";
+import type { GuardPolicy } from "../../src/core/policy.ts";
 import { closingText, openingText } from "../../src/store/journal-row.ts";
 import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";

@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { openTurns } from "../../src/guards/fair-turns.ts";
-import { guardText, type GuardPolicy } from "../../src/guards/guarded-text.ts";
+import { guardText } from "../../src/guards/guarded-text.ts";
 import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { guardedMessages, textGuard } from "../../src/chat/guards/guard-request.ts";
 import { GuardScheduler, type StreamUnderGuards } from "../../src/chat/guards/guard-scheduler.ts";
@@ -11,6 +11,7 @@ import { GatewayError } from "../../src/core/errors.ts";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import type { ChatChunk, Message } from "../../src/core/chat.ts";
 import type { PolicyOutcome } from "../../src/core/record.ts";
+import type { GuardPolicy } from "../../src/core/policy.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { startGateway } from "../harness/gateway-process.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";

@@ -1,7 +1,6 @@
 // Calls with tool servers under policies, explanations and providers without tools: a tool's result is a stranger's text, and nothing that it says widens the call.
 import { describe, expect, test } from "bun:test";
 import { policiesFor } from "../policies/policy-documents.ts";
-import type { GuardPolicy } from "../../src/guards/guarded-text.ts";
 import { textGuard } from "../../src/chat/guards/guard-request.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";
@@ -108,10 +107,7 @@ describe("guards and results of tools", () => {
       name: "no-pii",
       guard: { on: "input", classes: ["email", "phone", "card", "iban", "national_id", "secret"], action: "mask" },
     };
-    const alone = textGuard(
-      policiesFor(guard).of("default", "default")!.inputGuards as readonly GuardPolicy[],
-      () => {},
-    );
+    const alone = textGuard(policiesFor(guard).of("default", "default")!.inputGuards, () => {});
     const atOnceMs = await longestTurnMs(() => alone(result, "plain"));
     const stub = stageOf([guard], { result });
     const longestMs = await longestTurnMs(async () => expect((await answerOf(stub)).status).toBe(200));

@@ -5,7 +5,6 @@ import { usd } from "../../accounting/price.ts";
 import type { ChatAnswer, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
-import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import {
   allOf,
   besideFailure,
@@ -32,6 +31,7 @@ import type {
 } from "../long-bodies/written-answer.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
+import type { GuardPolicy } from "../../core/policy.ts";
 
 /** A long answer consists of the bytes of its body. */
 export type Reply = NonStreamingAnswer | (ReadAnswer & WrittenBody);

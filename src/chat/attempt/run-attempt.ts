@@ -1,10 +1,10 @@
 // One attempt of a call at one candidate, as a list of steps. Each step acquires something, and whatever was acquired
 // is released in reverse order when the attempt settles, however it ends: answered, refused, failed, superseded by
 // another attempt, or abandoned with its call.
-import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
+import type { GuardPolicy } from "../../core/policy.ts";
 import type { QueueOutcome } from "../../routing/concurrency.ts";
 import type { Outcome } from "../../routing/health.ts";
 import { type AttemptEnd, outcomeAfter } from "../../routing/verdict.ts";

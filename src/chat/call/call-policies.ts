@@ -1,12 +1,19 @@
 // The policies of one call. They are evaluated once before anything is called, and again for each target before each
 // attempt (promises 3.1 to 3.4). Their outcomes go into the record; the caller receives the policy's message and its
 // name, never the rule.
-import { BlockedText, type GuardPolicy, noteUnsearched } from "../../guards/guarded-text.ts";
+import { BlockedText, noteUnsearched } from "../../guards/guarded-text.ts";
 import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../../policies/policy-facts.ts";
 import type { ChatRequest, Message } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
-import type { Policy, PolicyCaller, PolicyTarget, ProjectPolicies } from "../../core/policy.ts";
+import type {
+  Policy,
+  PolicyCaller,
+  PolicyTarget,
+  ProjectPolicies,
+  GuardPolicy,
+  RulePolicy,
+} from "../../core/policy.ts";
 import type { PolicyOutcome } from "../../core/record.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
@@ -162,7 +169,7 @@ export class CallPolicies {
 
   /** Includes the guards for single targets, because nothing can be awaited at a target. */
   #guardsAnywhere(): readonly GuardPolicy[] {
-    return this.#policies.inputGuards.filter((policy) => this.#concerns(policy, null)) as readonly GuardPolicy[];
+    return this.#policies.inputGuards.filter((policy) => this.#concerns(policy, null));
   }
 
   /**
@@ -240,9 +247,7 @@ export class CallPolicies {
    * apply to. What they block is withheld, and the call continues.
    */
   async shown(message: Message): Promise<Message> {
-    const guards = this.#policies.outputGuards.filter((policy) =>
-      this.#concerns(policy, null),
-    ) as readonly GuardPolicy[];
+    const guards = this.#policies.outputGuards.filter((policy) => this.#concerns(policy, null));
     if (guards.length === 0) return message;
     const onFinding = ({ name, mode }: GuardPolicy, failure?: string): void =>
       this.note([
@@ -323,12 +328,9 @@ export class CallPolicies {
     return this.#call.scheduler!.stream(guards, this.recordFinding);
   }
 
-  #guards(guards: readonly Policy[], target: PolicyTarget | null): readonly GuardPolicy[] {
-    return guards.length === 0
-      ? NONE
-      : (guards.filter(
-          (policy) => (target !== null || !policy.perTarget) && this.#concerns(policy, target),
-        ) as readonly GuardPolicy[]);
+  #guards(guards: readonly GuardPolicy[], target: PolicyTarget | null): readonly GuardPolicy[] {
+    if (guards.length === 0) return guards;
+    return guards.filter((policy) => (target !== null || !policy.perTarget) && this.#concerns(policy, target));
   }
 
   #concerns({ concerns, concernsTarget }: Policy, target: PolicyTarget | null): boolean {
@@ -341,7 +343,7 @@ export class CallPolicies {
   #judge(policies: readonly Policy[], request: ChatRequest, target: PolicyTarget | null): Judgement {
     let outcomes: PolicyOutcome[] | null = null;
     for (const policy of policies) {
-      if (policy.rule === null || !this.#concerns(policy, target)) continue;
+      if (policy.kind !== "rule" || !this.#concerns(policy, target)) continue;
       const failure = this.#denies(policy, request, target);
       if (failure === false) continue;
       outcomes ??= [];
@@ -361,12 +363,12 @@ export class CallPolicies {
   }
 
   /** Returns false when the rule does not deny, `null` when it denies, and a text when it could not be evaluated. */
-  #denies({ rule }: Policy, request: ChatRequest, target: PolicyTarget | null): false | null | string {
+  #denies({ rule }: RulePolicy, request: ChatRequest, target: PolicyTarget | null): false | null | string {
     const facts = this.#facts;
     try {
       facts.request = this.#requestFacts(request);
       facts.place = target;
-      return rule!.denies(facts) ? null : false;
+      return rule.denies(facts) ? null : false;
     } catch (thrown) {
       return (thrown as Error).message.split("\n")[0]!;
     }

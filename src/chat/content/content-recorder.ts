@@ -1,10 +1,9 @@
 // Collects the content of one call while it runs, and prepares it after its end: files are replaced by a note, texts
 // are cut to size and redacted (promise 11.3). It exists only where the project keeps content.
-import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } from "../../core/chat.ts";
 import type { CallContent, ContentRules, AnswerContent } from "../../core/content.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { Guard, ProjectPolicies } from "../../core/policy.ts";
+import type { Guard, ProjectPolicies, GuardPolicy } from "../../core/policy.ts";
 import { objectsIn, textOrEmpty } from "../../providers/sent-json.ts";
 import { workOf } from "../../guards/compile-guard.ts";
 import { redactedValues } from "./content-redaction.ts";
@@ -19,6 +18,7 @@ import {
   withoutFiles,
   withoutMargin,
 } from "./content-size.ts";
+import { unscopedGuard } from "../../guards/guard-search.ts";
 import { textGuard, type TextGuard } from "../guards/guard-request.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
 import type { GuardScheduler } from "../guards/guard-scheduler.ts";
@@ -243,9 +243,7 @@ function maskingGuards({ detectors }: ContentRules, policies: ProjectPolicies | 
   const own =
     policies === null
       ? []
-      : [...new Set([...policies.inputGuards, ...policies.outputGuards])].filter(
-          (policy): policy is GuardPolicy => policy.guard !== null && policy.mode === "enforce",
-        );
+      : [...new Set([...policies.inputGuards, ...policies.outputGuards])].filter(({ mode }) => mode === "enforce");
   const all: readonly (readonly [string, Guard])[] = [
     [
       "content log",
@@ -263,15 +261,5 @@ function maskingGuards({ detectors }: ContentRules, policies: ProjectPolicies | 
   ];
   return all
     .filter(([, guard]) => guard.detectors.length > 0)
-    .map(([name, guard]) => ({
-      id: name,
-      name,
-      mode: "enforce",
-      message: "",
-      concerns: null,
-      concernsTarget: null,
-      perTarget: false,
-      rule: null,
-      guard,
-    }));
+    .map(([name, guard]) => unscopedGuard({ id: name, name, mode: "enforce", guard }));
 }

@@ -9,7 +9,7 @@ import type { StoredCredential } from "../../core/credential.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { Policy } from "../../core/policy.ts";
+import type { Policy, Guard } from "../../core/policy.ts";
 import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
 import { DIRECT_ROUTE, type Route } from "../../core/route.ts";
 import { targetName } from "../../core/target.ts";
@@ -281,15 +281,19 @@ async function explainedLimits(
 }
 
 /** Shows what the policy is for, but not its rule, which only its author may see. */
-function explainedPolicy({ name, mode, rule, guard, perTarget }: Policy): JsonObject {
-  const on = guard === null ? null : guard.onInput && guard.onOutput ? "both" : guard.onInput ? "input" : "output";
+function explainedPolicy(policy: Policy): JsonObject {
+  const { name, mode, kind, perTarget } = policy;
   return {
     name,
     mode,
-    kind: rule === null ? "guard" : "rule",
+    kind,
     asked: perTarget ? "at each target" : "once",
-    ...(guard !== null && { on, action: guard.action }),
+    ...(policy.kind === "guard" && { on: searchedBy(policy.guard), action: policy.guard.action }),
   };
+}
+
+function searchedBy({ onInput, onOutput }: Guard): "both" | "input" | "output" {
+  return onInput && onOutput ? "both" : onInput ? "input" : "output";
 }
 
 function passedOver({ refusal, target, why }: Passed, order: number): JsonObject {

@@ -1,9 +1,10 @@
 // Applies guards to an answer: to a non-streaming one as a whole, to a stream by a window over each text (promise 3.3).
 // What a client reads as one text has one window: the content of a choice, its reasoning, and the arguments of each
 // tool call. Log probabilities are removed, because they would reveal masked text.
-import { GuardedText, type GuardPolicy, type GuardFinding } from "../../guards/guarded-text.ts";
+import { GuardedText, type GuardFinding } from "../../guards/guarded-text.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { GuardPolicy } from "../../core/policy.ts";
 import { isProtocolWord } from "./protocol-words.ts";
 import { blockedError } from "../call/policy-violation.ts";
 import type { FittedRequest } from "../fit/fit.ts";

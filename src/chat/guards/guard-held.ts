@@ -1,7 +1,8 @@
 // Applies guards to a conversation that this thread holds, while the search runs in a guard thread (promises 3.3, 5.8).
 // This thread packs the texts for the search, determines the findings of each guard, and masks the conversation. None
 // of its text goes to the thread that serves calls.
-import { BlockedText, blocksUnsearched, type GuardPolicy, UNSEARCHED } from "../../guards/guarded-text.ts";
+import { BlockedText, blocksUnsearched, UNSEARCHED } from "../../guards/guarded-text.ts";
+import type { GuardPolicy } from "../../core/policy.ts";
 import { type Matches, receivedGuard, type SentGuard, type Texts } from "../../guards/guard-search.ts";
 import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";

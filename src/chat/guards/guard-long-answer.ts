@@ -1,6 +1,7 @@
 // Applies guards to a long non-streaming answer in the thread that holds it (promises 3.3, 5.8): packs its texts for a
 // guard thread, and masks what that thread has found. None of its text goes to the thread that serves calls.
-import { BlockedText, type GuardPolicy } from "../../guards/guarded-text.ts";
+import { BlockedText } from "../../guards/guarded-text.ts";
+import type { GuardPolicy } from "../../core/policy.ts";
 import { type Matches, receivedGuard, type SentGuard, type Texts } from "../../guards/guard-search.ts";
 import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
 import { answerUnder, visitAnswer } from "./guard-answer.ts";

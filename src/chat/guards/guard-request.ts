@@ -7,7 +7,6 @@ import {
   GuardedText,
   type GuardedTextOptions,
   guardFound,
-  type GuardPolicy,
   type GuardFinding,
   guardText,
   noteUnsearched,
@@ -17,6 +16,7 @@ import { heldPlace } from "../../core/held-member.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { FUNCTION_NAME } from "../../core/params.ts";
 import { mappedList } from "../../core/mapped-list.ts";
+import type { GuardPolicy } from "../../core/policy.ts";
 import { guardedFile } from "./guard-file.ts";
 import { isProtocolWord } from "./protocol-words.ts";
 

@@ -1,7 +1,7 @@
 // Decides in which thread guards search texts: small searches run at once in the serving thread, and those that could
 // keep other callers waiting run in a worker thread. Which of the two a text needs is found out by trying: a search
 // that turns out to be long is stopped, and starts anew in a worker thread.
-import { BlockedText, type GuardFinding, type GuardPolicy, noteUnsearched } from "../../guards/guarded-text.ts";
+import { BlockedText, type GuardFinding, noteUnsearched } from "../../guards/guarded-text.ts";
 import { type Matches, type Texts, workOfGuards } from "../../guards/guard-search.ts";
 import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
@@ -10,6 +10,7 @@ import { MalformedAnswer } from "../../providers/provider.ts";
 import { parseJson } from "../../wire/json.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
+import type { GuardPolicy } from "../../core/policy.ts";
 import { type PriorMatches, type TextGuard } from "./guard-request.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import type { SearchContext, GuardThreads } from "./guard-threads.ts";

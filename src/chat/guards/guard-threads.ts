@@ -3,10 +3,10 @@
 // fail, and the next search starts a new thread.
 import { availableParallelism } from "node:os";
 import { type Matches, sentGuard, type Texts } from "../../guards/guard-search.ts";
-import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
 import { threadFile } from "../../core/thread-file.ts";
+import type { GuardPolicy } from "../../core/policy.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
 import type { ChunksReply, GuardMethod } from "./guard-worker.ts";

@@ -11,11 +11,12 @@ import {
   type Texts,
   workOfGuards,
 } from "../../guards/guard-search.ts";
-import { blocksUnsearched, type GuardPolicy } from "../../guards/guarded-text.ts";
+import { blocksUnsearched } from "../../guards/guarded-text.ts";
 import { type PackedTexts, unpackTexts } from "../../guards/packed-texts.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { systemClock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
+import type { GuardPolicy } from "../../core/policy.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { parseJson } from "../../wire/json.ts";

@@ -1,8 +1,9 @@
 // The stage of guards in the stream normalizer: takes the repaired chunks of one stream, and returns what may be sent by
 // now, and the rest at the end. It needs only the guards, and so it can run in any thread.
-import type { GuardPolicy, GuardFinding } from "../../guards/guarded-text.ts";
+import type { GuardFinding } from "../../guards/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
+import type { GuardPolicy } from "../../core/policy.ts";
 import { StreamGuard } from "./guard-answer.ts";
 import { piecesOf } from "../long-bodies/long-events.ts";
 

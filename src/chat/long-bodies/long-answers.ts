@@ -1,9 +1,9 @@
 // Long non-streaming answers, as the thread that serves calls sees them (promise 5.8). The provider's bytes are handed
 // to the thread of long bodies, which returns the client's bytes, or a value whose long texts are passed as memory.
 import { type Matches, sentGuard } from "../../guards/guard-search.ts";
-import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { ChatAnswer } from "../../core/chat.ts";
+import type { GuardPolicy } from "../../core/policy.ts";
 import { type LongBodyThread, ownMemory } from "./long-body-thread.ts";
 import { unpackJson } from "./long-texts.ts";
 import type {

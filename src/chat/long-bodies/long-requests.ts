@@ -1,7 +1,6 @@
 // Long requests, as the thread that serves calls sees them (promise 5.8). The body is handed unparsed to another
 // thread, which returns a request without its conversation, and later the bytes for each target.
 import { type Matches, sentGuard } from "../../guards/guard-search.ts";
-import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
 import { requestOfText } from "../../core/request-source.ts";
 import type { BodyBounds } from "../../core/body-bounds.ts";
@@ -9,6 +8,7 @@ import type { ChatRequest, UnansweredCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
+import type { GuardPolicy } from "../../core/policy.ts";
 import type { EncodedRequest, Provider } from "../../providers/provider.ts";
 import type { Fetched, Place } from "../attempt/content-places.ts";
 import type { HeldFinding } from "../guards/guard-held.ts";

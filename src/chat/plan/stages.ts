@@ -3,10 +3,9 @@
 // route (limits, policies, settings, retries, timeouts, the record, the answer) is read from there.
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/token-restrictions.ts";
-import type { GuardPolicy } from "../../guards/guarded-text.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { PolicyTarget } from "../../core/policy.ts";
+import type { PolicyTarget, GuardPolicy } from "../../core/policy.ts";
 import type { PolicyOutcome } from "../../core/record.ts";
 import type { Principal } from "../../core/identity.ts";
 import {
