@@ -4,12 +4,13 @@
 // in a process of its own; `npm test -- --long ledger-model` gives tests that draw at random more time. With
 // DRAGOMAN_CI=1 only what cannot be installed may be skipped.
 import { spawnSync } from "node:child_process";
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { closeSync, existsSync, openSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { Glob } from "bun";
 import { environment, isolation, packageFolder } from "../bin/runtime.mjs";
 import { trafficMissing } from "./traffic/cases.ts";
+import { makeScratchFolder } from "./harness/scratch-folder.ts";
 import { buildProgram, PROGRAM_VARIABLE } from "./harness/gateway-program.ts";
 import { postgresPrograms } from "./harness/postgres-server.ts";
 import { judge, type Verdict } from "./verdict.ts";
@@ -77,10 +78,15 @@ interface Outcome extends Verdict {
 }
 
 const strict = process.env["DRAGOMAN_CI"] === "1";
-const reports = mkdtempSync(join(tmpdir(), "dragoman-test-"));
+const scratch = makeScratchFolder();
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.on(signal, () => {
+    rmSync(scratch, { recursive: true, force: true });
+    process.exit(130);
+  });
 
 async function runProcess(files: readonly string[]): Promise<Outcome> {
-  const report = join(reports, `${files[0]!.replaceAll("/", "-")}.xml`);
+  const report = join(scratch, `${files[0]!.replaceAll("/", "-")}.xml`);
   // a file and not a pipe: a process that a test left behind would hold a pipe open for ever
   const log = `${report}.log`;
   const logHandle = openSync(log, "w");
@@ -90,7 +96,7 @@ async function runProcess(files: readonly string[]): Promise<Outcome> {
     [process.execPath, ...isolation(packageFolder), "test", ...flags, ...files.map((file) => `./${file}`)],
     {
       cwd: packageFolder,
-      env: { ...environment(process.env), ...program, ...(isLong && { DRAGOMAN_TEST_LONG: "1" }) },
+      env: { ...environment(process.env), TMPDIR: scratch, ...program, ...(isLong && { DRAGOMAN_TEST_LONG: "1" }) },
       stdin: "ignore",
       stdout: logHandle,
       stderr: logHandle,
@@ -233,10 +239,10 @@ const files = all.filter((file) => words.length === 0 || words.some((word) => fi
 
 printSurroundings();
 const isWholeRun = words.length === 0;
-const built = join(reports, "dragoman");
+const built = join(scratch, "dragoman");
 const program = isWholeRun && (await buildProgram(built)) ? { [PROGRAM_VARIABLE]: built } : {};
 const outcomes = await runProcesses(processesOf(files, isWholeRun));
-rmSync(reports, { recursive: true, force: true });
+rmSync(scratch, { recursive: true, force: true });
 
 const sum = (of: (outcome: Outcome) => number): number => outcomes.reduce((total, outcome) => total + of(outcome), 0);
 const failed = files.length === 0 ? 1 : sum((outcome) => outcome.failed);

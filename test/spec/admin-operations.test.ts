@@ -21,17 +21,22 @@ const LAST = [
 
 let world: AdminWorld;
 let values: PathValues;
-let operations: readonly Described[];
+/** The document is the same in each test, and slow to write. */
+let operations: readonly Described[] | null = null;
 
 async function opened(kind: Parameters<typeof openAdminWorld>[0] & object): Promise<void> {
   world = await openAdminWorld(kind);
   values = await furnish(world, [ACME, SITE]);
-  const { body: document } = await world.send(null, "GET", "/api/v1/openapi.json");
-  const rank = ({ operationId }: Described): number => LAST.findIndex((one) => one.test(operationId));
-  operations = describedOperations(document).toSorted((a, b) => rank(a) - rank(b));
+  operations ??= await readOperations();
 }
 
-const writing = (): readonly Described[] => operations.filter(({ method }) => method !== "GET");
+async function readOperations(): Promise<readonly Described[]> {
+  const { body: document } = await world.send(null, "GET", "/api/v1/openapi.json");
+  const rank = ({ operationId }: Described): number => LAST.findIndex((one) => one.test(operationId));
+  return describedOperations(document).toSorted((a, b) => rank(a) - rank(b));
+}
+
+const writing = (): readonly Described[] => operations!.filter(({ method }) => method !== "GET");
 
 async function sent(
   { method, path, tag, bodySchema }: Described,
@@ -189,7 +194,7 @@ for (const kind of kinds)
     });
 
     test("[d9.3] any list has the bounds of pages, and every filter that it describes works; another method of any path is 405 with what it takes", async () => {
-      for (const operation of operations.filter(({ query }) => query.includes("cursor"))) {
+      for (const operation of operations!.filter(({ query }) => query.includes("cursor"))) {
         for (const query of [
           "limit=0",
           "limit=1001",
@@ -256,7 +261,7 @@ for (const kind of kinds)
         }
       }
       for (const [path, served] of Map.groupBy(
-        operations.filter(({ path: of }) => of.startsWith("/api/v1/admin")),
+        operations!.filter(({ path: of }) => of.startsWith("/api/v1/admin")),
         (one) => one.path,
       )) {
         const address = path.replaceAll(/\{(\w+)\}/g, (_, variable: string) =>
