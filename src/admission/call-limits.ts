@@ -72,6 +72,14 @@ interface Wanted extends Omit<HeldAttempt, "held" | "used" | "isSettled"> {
   readonly isRedirected: boolean;
 }
 
+/** A target to which budgets redirect calls instead of refusing them. */
+export interface BudgetRedirect {
+  /** The name of the target, as the budget has it. */
+  readonly to: string;
+  /** It counts only if it was passed over before, because no budget had redirected the call to it yet. */
+  readonly isSecondPass: boolean;
+}
+
 export class CallLimits {
   readonly caller: CallerLimits;
   readonly user: string | null;
@@ -104,14 +112,11 @@ export class CallLimits {
     this.#outcomes = outcomes;
   }
 
-  /**
-   * Whether a budget has sent the call to `degradeTo`. With `isSecondPass`, only if `degradeTo` was passed over before,
-   * when no budget had sent the call there.
-   */
-  isRedirectedTo(degradeTo: string, isSecondPass: boolean): boolean {
-    const isRedirected = this.#redirectedTo.has(degradeTo);
-    if (!isRedirected) this.#passedOver.add(degradeTo);
-    return isRedirected && (!isSecondPass || this.#passedOver.has(degradeTo));
+  /** Whether a budget has redirected the call there by now. */
+  isRedirectedTo({ to, isSecondPass }: BudgetRedirect): boolean {
+    const isRedirected = this.#redirectedTo.has(to);
+    if (!isRedirected) this.#passedOver.add(to);
+    return isRedirected && (!isSecondPass || this.#passedOver.has(to));
   }
 
   /**

@@ -237,7 +237,7 @@ export function readyAt(
   call: Call,
 ): { readonly kind: "ready"; readonly ready: ReadyTarget } | Refused {
   // the target to which a budget redirects is only for calls that the budget redirects
-  if (candidate.redirectedTo !== null && !call.meter.isRedirectedTo(candidate.redirectedTo, candidate.isSecondPass))
+  if (candidate.redirect !== null && !call.meter.isRedirectedTo(candidate.redirect))
     return { kind: "refused", reason: null };
   try {
     candidate.permit();
@@ -245,7 +245,7 @@ export function readyAt(
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     // where a budget redirects a call and the caller or the request is refused, the budget's own error is returned
-    return { kind: "refused", reason: candidate.redirectedTo === null ? thrown : null };
+    return { kind: "refused", reason: candidate.redirect === null ? thrown : null };
   } finally {
     call.policies?.note(candidate.policyOutcomes());
   }
@@ -256,7 +256,7 @@ export function readyAt(
  * it (promises 3.4 and 4.2).
  */
 export function reserve(
-  { route, target, redirectedTo, deployed }: RouteCandidate,
+  { route, target, redirect, deployed }: RouteCandidate,
   ready: ReadyTarget,
   call: Call,
   requests: readonly AttemptRecorder[] = [],
@@ -264,7 +264,7 @@ export function reserve(
   return call.meter.reserve(
     { route: route.name, provider: target.providerId, model: target.name, deployed },
     ready,
-    redirectedTo !== null,
+    redirect !== null,
     requests,
   );
 }

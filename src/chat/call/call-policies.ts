@@ -317,10 +317,11 @@ export class CallPolicies {
 
   /** Searches a non-streaming answer that another thread holds. Throws `policy_violation`. */
   async answeredThere(answer: AnswerToSearch, guards: readonly GuardPolicy[]): Promise<AnswerBody> {
-    const { findings, blocked, body } = await answer.under((texts) => this.#call.scheduler!.searchTexts(texts, guards));
-    for (const { place, failure } of findings) this.recordFinding(guards[place]!, failure ?? undefined);
-    if (blocked !== null) throw blockedError(new BlockedText(guards[blocked.place]!, blocked.failure));
-    return body!;
+    const guarded = await answer.under((texts) => this.#call.scheduler!.searchTexts(texts, guards));
+    for (const { place, failure } of guarded.findings) this.recordFinding(guards[place]!, failure ?? undefined);
+    if (guarded.kind === "allowed") return guarded.body;
+    const { place, failure } = guarded.by;
+    throw blockedError(new BlockedText(guards[place]!, failure));
   }
 
   /** Searches the chunks of a stream. */

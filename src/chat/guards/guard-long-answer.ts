@@ -15,13 +15,11 @@ export interface AnswerFinding {
   readonly failure: string | null;
 }
 
-export interface AnswerUnderGuards {
-  /** Each finding once, in the order in which they were reported. */
-  readonly findings: readonly AnswerFinding[];
-  /** The finding for which the answer is withheld; null if the answer may be sent. */
-  readonly blocked: AnswerFinding | null;
-  readonly answer: NonStreamingAnswer;
-}
+/** What guards found in an answer: each finding once, in the order in which they were reported. */
+export type GuardedAnswer<Allowed> = { readonly findings: readonly AnswerFinding[] } & (
+  | ({ readonly kind: "allowed" } & Allowed)
+  | { readonly kind: "blocked"; readonly by: AnswerFinding }
+);
 
 export class AnswerGuardSearch {
   readonly #answer: NonStreamingAnswer;
@@ -39,7 +37,7 @@ export class AnswerGuardSearch {
   }
 
   /** `matches` is null if there was no answer in time. */
-  found(matches: Matches | null): AnswerUnderGuards {
+  found(matches: Matches | null): GuardedAnswer<{ readonly answer: NonStreamingAnswer }> {
     const findings: AnswerFinding[] = [];
     const onFinding = (policy: GuardPolicy, failure: string | null = null): void => {
       const place = this.#guards.indexOf(policy);
@@ -52,11 +50,11 @@ export class AnswerGuardSearch {
         onFinding,
         priorMatches(this.#texts, this.#guards, matches),
       );
-      return { findings, blocked: null, answer };
+      return { kind: "allowed", findings, answer };
     } catch (thrown) {
       if (!(thrown instanceof BlockedText)) throw thrown;
-      const blocked = { place: this.#guards.indexOf(thrown.policy), failure: thrown.failure };
-      return { findings, blocked, answer: this.#answer };
+      const by = { place: this.#guards.indexOf(thrown.policy), failure: thrown.failure };
+      return { kind: "blocked", findings, by };
     }
   }
 }

@@ -255,7 +255,7 @@ function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
     ),
     write_gathered: task(
       (question: AnswerFoundQuestion) => gathered.written(question),
-      ({ body }) => (body === null ? undefined : bytesOf(body)),
+      (written) => (written.kind === "blocked" ? undefined : bytesOf(written.body)),
     ),
     release_gathered: task((id: number) => gathered.release(id)),
   };

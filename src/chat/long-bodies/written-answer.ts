@@ -9,7 +9,7 @@ import { type DecodeContext, MalformedAnswer, type Provider } from "../../provid
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { answerWithoutKeys } from "../answer/answer-keys.ts";
 import { joinedAnswer, type JoinedFigures } from "../answer/joined-answer.ts";
-import { type AnswerFinding, AnswerGuardSearch } from "../guards/guard-long-answer.ts";
+import { AnswerGuardSearch, type GuardedAnswer } from "../guards/guard-long-answer.ts";
 import { keptAnswer } from "../content/kept-answer.ts";
 import { requireReadable } from "./long-events.ts";
 import { type PackedJson, packJson } from "./long-texts.ts";
@@ -92,13 +92,7 @@ export interface GatheredAnswer extends ReadAnswer {
   readonly texts: PackedTexts;
 }
 
-export interface WrittenUnderGuards {
-  readonly findings: readonly AnswerFinding[];
-  /** `null` when no guard blocks the answer. */
-  readonly blocked: AnswerFinding | null;
-  /** `null` when the answer is blocked. */
-  readonly body: AnswerBody | null;
-}
+export type WrittenUnderGuards = GuardedAnswer<{ readonly body: AnswerBody }>;
 
 /** A longer text is not the name of a model. */
 const MAX_MODEL = 1024;
@@ -146,8 +140,9 @@ export class GatheredAnswers {
   written({ answer: id, matches }: AnswerFoundQuestion): WrittenUnderGuards {
     const { search, form } = this.#held.get(id)!;
     this.#held.delete(id);
-    const { answer, ...result } = search.found(matches);
-    return { ...result, body: result.blocked === null ? writtenBody(answer, form) : null };
+    const found = search.found(matches);
+    if (found.kind === "blocked") return found;
+    return { kind: "allowed", findings: found.findings, body: writtenBody(found.answer, form) };
   }
 
   release(id: number): void {

@@ -1,6 +1,7 @@
 // The stages of a call, in the form that the plan needs: the targets of its route or its one model, then its own
 // fallbacks, then those of its route. Each candidate has the route that serves it, and everything that depends on a
 // route (limits, policies, settings, retries, timeouts, the record, the answer) is read from there.
+import type { BudgetRedirect } from "../../admission/call-limits.ts";
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/token-restrictions.ts";
 import type { ChatRequest } from "../../core/chat.ts";
@@ -50,15 +51,10 @@ export interface RouteCandidate extends Candidate {
   readonly route: Route;
   readonly serving: Serving;
   readonly target: RouteTarget;
-  /**
-   * The name, as the budget has it, of the target to which a budget redirects calls; `null` for a target that was
-   * requested.
-   */
-  readonly redirectedTo: string | null;
+  /** `null` for a target that was requested. */
+  readonly redirect: BudgetRedirect | null;
   /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
   readonly deployed: string | null;
-  /** Whether the candidate was passed over before, because no budget had redirected the call to it yet. */
-  readonly isSecondPass: boolean;
   /** Throws GatewayError where this caller may not call this target (promise 3.4). */
   permit(): void;
   /** The outcomes of policies for this target so far. */
@@ -110,8 +106,7 @@ interface Origin {
    * routes.
    */
   readonly covered: boolean;
-  readonly redirectedTo: string | null;
-  readonly isSecondPass: boolean;
+  readonly redirect: BudgetRedirect | null;
 }
 
 /**
@@ -145,8 +140,7 @@ export function prepare(
   const serving = servingOf(preparing, route, sent, {
     variant: "",
     covered: principal.restrictions?.permitsWholeRoute(route.name) === true,
-    redirectedTo: null,
-    isSecondPass: false,
+    redirect: null,
   });
   call.deadline.boundByRoute(route.timeouts.totalMs);
   const stages = routeStages(
@@ -171,9 +165,10 @@ export function prepare(
     );
   stages.push(...routeFallbacks(preparing, serving));
   if (principal.restrictions !== null) requireSomePermitted(stages);
-  for (const name of degradeTo) stages.push(...redirectStages(preparing, serving, name, false));
+  for (const name of degradeTo) stages.push(...redirectStages(preparing, serving, { to: name, isSecondPass: false }));
   // the budget that refuses one of them may redirect to one that was passed over
-  for (const name of degradeTo.slice(0, -1)) stages.push(...redirectStages(preparing, serving, name, true));
+  for (const name of degradeTo.slice(0, -1))
+    stages.push(...redirectStages(preparing, serving, { to: name, isSecondPass: true }));
   return {
     stages,
     route,
@@ -212,17 +207,11 @@ export function* everyStage(prepared: Prepared): Generator<RouteStage> {
  * Returns the stages to which a budget redirects calls. A name that does not exist is left out, because the caller is
  * not at fault.
  */
-function redirectStages(
-  preparing: Preparing,
-  serving: Serving,
-  name: string,
-  isSecondPass: boolean,
-): readonly RouteStage[] {
+function redirectStages(preparing: Preparing, serving: Serving, redirect: BudgetRedirect): readonly RouteStage[] {
   try {
-    return entryStages({ ...preparing, entered: new Set() }, serving, compileFallback(name), {
+    return entryStages({ ...preparing, entered: new Set() }, serving, compileFallback(redirect.to), {
       ...serving.origin,
-      redirectedTo: name,
-      isSecondPass,
+      redirect,
     });
   } catch (thrown) {
     if (thrown instanceof GatewayError) return [];
@@ -391,7 +380,7 @@ function stageOf(
 function candidateOf(
   { principal, call }: Preparing,
   serving: Serving,
-  { variant, covered, redirectedTo, isSecondPass }: Origin,
+  { variant, covered, redirect }: Origin,
   request: ChatRequest,
   route: Route,
   target: RouteTarget,
@@ -432,7 +421,7 @@ function candidateOf(
   return {
     key: healthKey(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner),
     // a target that was refused when it was requested may run when a budget redirects the call to it
-    variant: redirectedTo === null ? variant : `${isSecondPass ? "again" : "instead"} ${variant}`,
+    variant: redirect === null ? variant : `${redirect.isSecondPass ? "again" : "instead"} ${variant}`,
     upstream: target.providerId,
     weight: target.weight,
     order: target.order,
@@ -440,9 +429,8 @@ function candidateOf(
     serving,
     route,
     target,
-    redirectedTo,
+    redirect,
     deployed,
-    isSecondPass,
     permit,
     policyOutcomes: () => judged?.outcomes ?? NO_OUTCOMES,
     ready: prepared,

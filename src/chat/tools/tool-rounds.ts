@@ -204,11 +204,11 @@ async function* activitiesDuring(
 function continuedAt(prepared: Prepared, last: RouteCandidate): Prepared {
   for (const stage of everyStage(prepared)) {
     const same = stage.candidates.find(
-      ({ key, variant, route, redirectedTo }) =>
+      ({ key, variant, route, redirect }) =>
         key === last.key &&
         variant === last.variant &&
         route.name === last.route.name &&
-        redirectedTo === last.redirectedTo,
+        redirect?.to === last.redirect?.to,
     );
     if (same !== undefined)
       return {
