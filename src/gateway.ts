@@ -335,7 +335,7 @@ async function openStorage({ options, environment, log, closing }: Base): Promis
   const database = await openDatabase({ ...options, environment });
   const { store, keys } = database;
   closing.add(() => store.close());
-  const { narrowed, left } = narrowRights(
+  const { narrowed, stillReadable } = narrowRights(
     ownFiles({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }),
   );
   if (narrowed.length > 0)
@@ -343,9 +343,9 @@ async function openStorage({ options, environment, log, closing }: Base): Promis
       { files: narrowed },
       "other users of this machine could read files of the data folder, as is usual after a restore; now only their owner can",
     );
-  if (left.length > 0)
+  if (stillReadable.length > 0)
     log.warn(
-      { files: left },
+      { files: stillReadable },
       "other users of this machine can read files of the data folder, and the gateway cannot change that: chmod 600",
     );
   if (keys.file !== null && isReadableByOthers(keys.file))

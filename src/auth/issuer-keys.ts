@@ -39,7 +39,7 @@ export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysO
   let generation = 0;
   let askedAtMs = Number.NEGATIVE_INFINITY;
   let fetchedAtMs = Number.NEGATIVE_INFINITY;
-  let asking: Promise<void> | null = null;
+  let refreshing: Promise<void> | null = null;
 
   const refresh = async (): Promise<void> => {
     try {
@@ -56,11 +56,11 @@ export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysO
   };
   /** Runs one fetch at a time, and none within the cooldown after the last. */
   const ask = (): Promise<void> => {
-    if (asking !== null) return asking;
+    if (refreshing !== null) return refreshing;
     if (clock.monotonic() - askedAtMs < COOLDOWN_MS) return Promise.resolve();
     askedAtMs = clock.monotonic();
-    asking = refresh().finally(() => (asking = null));
-    return asking;
+    refreshing = refresh().finally(() => (refreshing = null));
+    return refreshing;
   };
   const keepFresh = (): void => {
     if (clock.monotonic() - fetchedAtMs > issuer.keysRefreshMs) void ask();

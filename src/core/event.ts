@@ -61,7 +61,7 @@ export interface Webhook {
   readonly origin: "file" | "store";
   readonly url: string;
   readonly isEnabled: boolean;
-  hears(type: EventType): boolean;
+  subscribesTo(type: EventType): boolean;
   /** `whsec_` and base64. */
   readonly secret: string;
   /** The previous secret, which also signs deliveries until `untilMs`. */

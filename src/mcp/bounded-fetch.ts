@@ -63,11 +63,11 @@ export function boundedFetch({
   pinned,
   bounds,
 }: FetchDependencies): BoundedFetch {
-  const maxAsked = bounds.maxCallBytes + FRAME_BYTES + ASIDE_BYTES;
-  const unasked = openMeter(clock, {
+  const maxCallAnswer = bounds.maxCallBytes + FRAME_BYTES + ASIDE_BYTES;
+  const unrequested = openMeter(clock, {
     burst: 2 * bounds.maxMessageBytes,
     perSecond: ASIDE_PER_SECOND,
-    maxExpected: bounds.maxCalls * maxAsked,
+    maxExpected: bounds.maxCalls * maxCallAnswer,
   });
   return async (url, init = {}) => {
     const method = (init.method ?? "GET") as "GET" | "POST" | "DELETE";
@@ -81,7 +81,7 @@ export function boundedFetch({
     const isCall = !longLived && body.includes(CALL);
     // With the older transport, the answer arrives over the shared stream.
     const endsMs = clock.monotonic() + bounds.answerTimeoutMs;
-    if (!longLived) unasked.expect(isCall ? maxAsked : bounds.maxMessageBytes);
+    if (!longLived) unrequested.expect(isCall ? maxCallAnswer : bounds.maxMessageBytes);
     const sending = upstream.send(
       { method, url: address, headers: { ...headers, ...Object.fromEntries(own) }, body },
       {
@@ -106,7 +106,7 @@ export function boundedFetch({
     }
     const late = (): string | null => (!longLived && clock.monotonic() > endsMs ? "the answer took too long" : null);
     return answered(response, {
-      unasked: longLived ? unasked : null,
+      unrequested: longLived ? unrequested : null,
       late,
       maxBytes: isCall ? bounds.maxCallBytes + FRAME_BYTES : bounds.maxMessageBytes,
     });
@@ -115,13 +115,13 @@ export function boundedFetch({
 
 interface ReadBounds {
   /** The meter of a stream that stays open; `null` when the stream ends with its answer. */
-  readonly unasked: Meter | null;
+  readonly unrequested: Meter | null;
   /** Returns an error for a response that takes too long: a server that writes a few bytes at a time never pauses. */
   readonly late: () => string | null;
   readonly maxBytes: number;
 }
 
-function answered(response: UpstreamResponse, { unasked, late, maxBytes }: ReadBounds): Response {
+function answered(response: UpstreamResponse, { unrequested, late, maxBytes }: ReadBounds): Response {
   const headers: [string, string][] = READ_HEADERS.flatMap((name) => {
     const value = response.header(name);
     return value === null ? [] : [[name, value]];
@@ -133,7 +133,7 @@ function answered(response: UpstreamResponse, { unasked, late, maxBytes }: ReadB
   }
   const isStream = (response.header("content-type") ?? "").toLowerCase().includes(STREAM);
   const count = isStream
-    ? eventCounter(maxBytes, unasked === null ? totalCounter(maxBytes + ASIDE_BYTES) : meteredCounter(unasked))
+    ? eventCounter(maxBytes, unrequested === null ? totalCounter(maxBytes + ASIDE_BYTES) : meteredCounter(unrequested))
     : totalCounter(maxBytes);
   return new Response(
     counted(response.body, (bytes) => late() ?? count(bytes)),
@@ -172,8 +172,8 @@ function totalCounter(maxBytes: number): Counter {
   return (bytes) => ((total += bytes.length) > maxBytes ? `the answer is larger than ${maxBytes} bytes` : null);
 }
 
-function meteredCounter(unasked: Meter): Counter {
-  return (bytes) => (unasked.passes(bytes.length) ? null : "the server sends too much unrequested data");
+function meteredCounter(unrequested: Meter): Counter {
+  return (bytes) => (unrequested.passes(bytes.length) ? null : "the server sends too much unrequested data");
 }
 
 const LF = 10;

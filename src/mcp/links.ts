@@ -7,7 +7,7 @@ export interface LinkBounds {
   /** Bounds the links to configured servers, and separately the links to servers that requests name. */
   readonly maxLinks: number;
   /** Bytes of all lists of tools of servers that requests name. */
-  readonly maxAskedListBytes: number;
+  readonly maxRequestListBytes: number;
 }
 
 const SWEEP_MS = 30_000;
@@ -25,7 +25,7 @@ export interface Links {
   close(): Promise<void>;
 }
 
-export function openLinks({ idleMs, maxLinks, maxAskedListBytes }: LinkBounds): Links {
+export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds): Links {
   const links = new Map<string, ServerLink>();
   let known: ReadonlySet<string> = new Set();
   let sweeping: ReturnType<typeof setInterval> | null = null;
@@ -37,13 +37,13 @@ export function openLinks({ idleMs, maxLinks, maxAskedListBytes }: LinkBounds): 
   const sweep = (): void => {
     for (const [key, link] of links) if (link.idleMs() >= idleMs) end(key, link);
   };
-  const likeIt = (key: string): [string, ServerLink][] =>
+  const linksLike = (key: string): [string, ServerLink][] =>
     [...links].filter(([other]) => known.has(other) === known.has(key));
 
   return {
     of: (key) => links.get(key),
     makeRoom(key) {
-      const others = likeIt(key);
+      const others = linksLike(key);
       if (others.length < maxLinks) return true;
       const [idle] = longestIdle(others);
       if (idle === undefined) return false;
@@ -56,13 +56,13 @@ export function openLinks({ idleMs, maxLinks, maxAskedListBytes }: LinkBounds): 
     },
     forgetLists(key) {
       if (known.has(key)) return;
-      const others = likeIt(key);
+      const others = linksLike(key);
       let bytes = others.reduce((sum, [, link]) => sum + link.listBytes, 0);
-      if (bytes <= maxAskedListBytes) return;
+      if (bytes <= maxRequestListBytes) return;
       for (const [other, link] of longestIdle(others)) {
         bytes -= link.listBytes;
         end(other, link);
-        if (bytes <= maxAskedListBytes) return;
+        if (bytes <= maxRequestListBytes) return;
       }
     },
     connected: () => [...links.values()].filter((link) => link.isConnected).length,

@@ -115,13 +115,13 @@ class FollowingSource implements SnapshotSource {
   #storeFailed: string | null = null;
   #storedProblems: readonly string[] = [];
   #storeRead: Promise<void> = Promise.resolve();
-  #storeAskedAtMs: number | null = null;
+  #storeReadSinceMs: number | null = null;
   #storeReachedMs: number;
   #staleReportedMs = 0;
   readonly #listeners: ((snapshot: Snapshot) => void)[] = [];
   /** How many reads of the store have begun, and the newest one whose contents are in use. */
-  #readings = 0;
-  #takenReading = 0;
+  #reads = 0;
+  #appliedRead = 0;
   #closed = false;
 
   constructor(options: SnapshotSourceOptions, contents: Contents) {
@@ -143,7 +143,7 @@ class FollowingSource implements SnapshotSource {
             text,
             pollMs,
             clock: this.#clock,
-            onText: (changed) => this.#takeText(file, changed),
+            onText: (changed) => this.#applyText(file, changed),
             onFault: (fault) => this.#report("file", fault),
           });
     this.#storeTimer = setInterval(() => this.#pollStore(), pollMs);
@@ -190,7 +190,7 @@ class FollowingSource implements SnapshotSource {
     this.#follower?.close();
   }
 
-  #takeText(file: string, text: string): void {
+  #applyText(file: string, text: string): void {
     try {
       this.#swap(parseConfiguration({ ...this.#options, file, text }), this.#contents);
       this.#fingerprint = fingerprintOf(text);
@@ -221,8 +221,8 @@ class FollowingSource implements SnapshotSource {
 
   #pollStore(): void {
     this.#reportStaleness();
-    if (this.#storeAskedAtMs === null) void this.#checkStore({ again: false });
-    else if (this.#clock.monotonic() - this.#storeAskedAtMs > STORE_SILENCE_MS)
+    if (this.#storeReadSinceMs === null) void this.#checkStore({ again: false });
+    else if (this.#clock.monotonic() - this.#storeReadSinceMs > STORE_SILENCE_MS)
       this.#storeFault(new Error(`the database has not answered for ${STORE_SILENCE_MS / 1000} s`));
   }
 
@@ -236,33 +236,33 @@ class FollowingSource implements SnapshotSource {
   }
 
   async #readStore({ again }: { readonly again: boolean }): Promise<void> {
-    const askedAtMs = this.#clock.monotonic();
-    this.#storeAskedAtMs = askedAtMs;
+    const beganAtMs = this.#clock.monotonic();
+    this.#storeReadSinceMs = beganAtMs;
     const timeoutMs = this.#options.readTimeoutMs ?? READ_TIMEOUT_MS;
     try {
       await withTimeout(
-        this.#takeStore(++this.#readings, again),
+        this.#applyStore(++this.#reads, again),
         timeoutMs,
         () => new Error(`the database has not answered for ${timeoutMs / 1000} s`),
       );
       this.#storeFailed = null;
-      this.#storeReachedMs = askedAtMs;
+      this.#storeReachedMs = beganAtMs;
     } catch (thrown) {
       this.#storeFault(thrown);
     } finally {
-      this.#storeAskedAtMs = null;
+      this.#storeReadSinceMs = null;
     }
   }
 
-  async #takeStore(reading: number, again: boolean): Promise<void> {
+  async #applyStore(reading: number, again: boolean): Promise<void> {
     const { store } = this.#options;
     if (!again && (await store.revision()) === this.#contents.revision) return;
     const contents = await store.readContents(again ? null : this.#contents);
     await readAhead(contents.resources, this.#options.families, this.#memoize, this.#clock);
     // A late answer must not replace that of a later read.
-    if (reading < this.#takenReading) return;
+    if (reading < this.#appliedRead) return;
     this.#swap(this.#configuration, contents);
-    this.#takenReading = reading;
+    this.#appliedRead = reading;
   }
 
   /** A lasting outage of the store is reported once. */

@@ -27,11 +27,11 @@ const SCOPE_COLUMNS: readonly (readonly [keyof CallScope, string])[] = [
 const INDEXED = ["tokenId", "projectId", "tenantId"] as const;
 
 export function scopeConditions(scope: CallScope): readonly RawBuilder<boolean>[] {
-  const looked = INDEXED.find((name) => scope[name] !== undefined);
+  const selective = INDEXED.find((name) => scope[name] !== undefined);
   return SCOPE_COLUMNS.flatMap(([name, column]) => {
     const value = scope[name];
     if (value === undefined) return [];
-    const isOther = name !== looked && (INDEXED as readonly string[]).includes(name);
+    const isOther = name !== selective && (INDEXED as readonly string[]).includes(name);
     return [isOther ? sql<boolean>`${sql.ref(column)} || '' = ${value}` : sql<boolean>`${sql.ref(column)} = ${value}`];
   });
 }

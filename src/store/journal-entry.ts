@@ -57,10 +57,10 @@ export class EntryEncoder {
  * that they are not one.
  */
 export function readEntry(bytes: Buffer, from: number): JournalEntry | "partial" | "damaged" {
-  const left = bytes.length - from;
-  for (let index = 0; index < Math.min(MARK.length, left); index++)
+  const available = bytes.length - from;
+  for (let index = 0; index < Math.min(MARK.length, available); index++)
     if (bytes[from + index] !== MARK[index]) return "damaged";
-  if (left < TEXT_AT) return "partial";
+  if (available < TEXT_AT) return "partial";
   const length = bytes.readUInt32LE(from + LENGTH_AT);
   const kind = KINDS[bytes[from + KIND_AT]!];
   if (length > MAX_TEXT_BYTES || kind === undefined) return "damaged";

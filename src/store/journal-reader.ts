@@ -34,7 +34,7 @@ export interface Batch {
 export class JournalReader {
   readonly #options: ReaderOptions;
   #file: { readonly segment: number; readonly handle: FileHandle } | null = null;
-  #damageTold: JournalPlace = { segment: 0, offset: 0 };
+  #damageReported: JournalPlace = { segment: 0, offset: 0 };
 
   constructor(options: ReaderOptions) {
     this.#options = options;
@@ -109,9 +109,12 @@ export class JournalReader {
 
   /** Reports each place once, however often it is read. */
   #reportDamage(segment: number, from: number, to: number): void {
-    if (segment < this.#damageTold.segment || (segment === this.#damageTold.segment && from <= this.#damageTold.offset))
+    if (
+      segment < this.#damageReported.segment ||
+      (segment === this.#damageReported.segment && from <= this.#damageReported.offset)
+    )
       return;
-    this.#damageTold = { segment, offset: from };
+    this.#damageReported = { segment, offset: from };
     this.#options.onDamage(segment, from, to);
   }
 }

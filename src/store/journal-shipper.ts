@@ -348,11 +348,11 @@ export class JournalShipper {
   async #isRefusedAlone(row: LedgerRow, end: number): Promise<boolean> {
     for (let tries = 0; tries < TRIES_TO_SET_ASIDE; tries++) {
       if (!(await this.#takesNext(end))) return false;
-      const isTaken = await this.#ingest([row]).then(
+      const isAccepted = await this.#ingest([row]).then(
         () => true,
         () => false,
       );
-      if (isTaken) return false;
+      if (isAccepted) return false;
     }
     return true;
   }

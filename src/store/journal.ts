@@ -84,7 +84,7 @@ export class Journal implements Ledger {
   #fault: string | null = null;
   /** What was written before the fault may not be on the disk. */
   #isUnsynced = false;
-  #isReserveTold = false;
+  #isReserveReported = false;
   #hasReserve = false;
   #waiting: WaitingRow[] = [];
   #probe: ReturnType<typeof setTimeout> | null = null;
@@ -108,7 +108,7 @@ export class Journal implements Ledger {
     try {
       await this.#reserve();
     } catch (fault) {
-      this.#isReserveTold = true;
+      this.#isReserveReported = true;
       this.#failed(fault);
     }
   }
@@ -257,14 +257,14 @@ export class Journal implements Ledger {
       if (this.#retryWaiting() && !this.#hasReserve) await this.#reserve();
       if (this.#waiting.length === 0 && this.#hasReserve) {
         this.#fault = null;
-        this.#isUnsynced = this.#isReserveTold = false;
+        this.#isUnsynced = this.#isReserveReported = false;
         this.#options.onMended(this.#lost === 0 ? "no row was lost" : `${this.#lost} rows were lost`);
       }
     } catch (fault) {
       // By now there may be space for entries, but not for the reserve.
       this.#fault = messageOf(fault);
-      if (!this.#isReserveTold) this.#options.onFault(this.#fault);
-      this.#isReserveTold = true;
+      if (!this.#isReserveReported) this.#options.onFault(this.#fault);
+      this.#isReserveReported = true;
     }
     this.#probe = null;
     if (this.#fault !== null && !this.#isEnded) this.#failed(this.#fault);

@@ -69,7 +69,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
 }
 
 /** Carries the result out of a transaction that is rolled back. */
-class TakenBack extends Error {
+class RolledBack extends Error {
   readonly changed: Changed<unknown>;
   constructor(changed: Changed<unknown>) {
     super("taken back");
@@ -95,14 +95,14 @@ async function changing<T>(
       const { writer, written } = openWriter(tx, { actor, nowMs: atMs, cipher });
       const result = await work(writer);
       const { entries, changes, steps, rolledBackTo } = written;
-      if (dryRun || !hasWritten(written)) throw new TakenBack({ result, changes, version: null });
+      if (dryRun || !hasWritten(written)) throw new RolledBack({ result, changes, version: null });
       const version = await writeHistory(tx, { actor, atMs, revision: counter, entries, steps, rolledBackTo });
       await addEvents(tx, changes, actor, atMs);
       await announce?.(tx, counter);
       return { result, changes, version };
     });
   } catch (error) {
-    if (error instanceof TakenBack) return error.changed as Changed<T>;
+    if (error instanceof RolledBack) return error.changed as Changed<T>;
     throw error;
   }
 }

@@ -73,7 +73,7 @@ export function logQuery(page: PageRequest, filter: LogFilter): LogQuery {
   const most = way.by === "time" || way.by === "end" ? MOST_IN_ORDER : MOST_SCATTERED;
   const [time, id] = key.columns.map(([expression]) => sql.raw(expression));
   const order = inOrderOf(key);
-  const asked = rowLimit(page);
+  const limit = rowLimit(page);
   return {
     way: way.by,
     key,
@@ -83,7 +83,7 @@ export function logQuery(page: PageRequest, filter: LogFilter): LogQuery {
         : sql`select ${time!} as time_ms, ${id!} as trace_id from ${way.from} where ${allOf([...within, ...far])} order by ${order} limit 1 offset ${sql.lit(most - 1)}`,
     // Given two bounds on one side, the database would use the wider one.
     rows: (end) =>
-      sql`select call.*, ${time!} as key_ms from ${way.from}${way.join?.to ?? sql``} where ${allOf([...within, ...(way.join === undefined ? [] : [way.join.by]), ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])} order by ${order} limit ${sql.lit(asked)}`,
+      sql`select call.*, ${time!} as key_ms from ${way.from}${way.join?.to ?? sql``} where ${allOf([...within, ...(way.join === undefined ? [] : [way.join.by]), ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])} order by ${order} limit ${sql.lit(limit)}`,
   };
 }
 

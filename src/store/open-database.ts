@@ -131,17 +131,17 @@ interface NoDatabase {
 
 /** A lost database is not silently replaced: every tenant, token and setting would be gone. Throws StoreError. */
 function requireNone(
-  { name, loss, remains: left, place: { dataFolder }, databaseUrl }: NoDatabase,
+  { name, loss, remains, place: { dataFolder }, databaseUrl }: NoDatabase,
   whereNone: WhereNone,
 ): void {
-  if (left.length > 0 && whereNone !== "replace") {
+  if (remains.length > 0 && whereNone !== "replace") {
     const others =
       databaseUrl === null
         ? "set the right folder with --data (DRAGOMAN_DATA), or the PostgreSQL database that was used with DATABASE_URL"
         : "set the database that was used with DATABASE_URL, or the right folder with --data (DRAGOMAN_DATA)";
     throw new StoreError(
       "unusable",
-      `${name} ${loss}, but a gateway has run here before: there is ${left.map((path) => resolve(path)).join(" and ")}. Restore a backup of the database, or ${others}. To start with an empty database, without the previous tenants, tokens and settings, run: dragoman database create --data ${dataFolder}. Calls that are still in the ledger are then shipped to it.`,
+      `${name} ${loss}, but a gateway has run here before: there is ${remains.map((path) => resolve(path)).join(" and ")}. Restore a backup of the database, or ${others}. To start with an empty database, without the previous tenants, tokens and settings, run: dragoman database create --data ${dataFolder}. Calls that are still in the ledger are then shipped to it.`,
     );
   }
   if (whereNone === "open")

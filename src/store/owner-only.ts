@@ -10,14 +10,14 @@ export interface NarrowedRights {
   /** Files that other users could access, and no longer can. */
   readonly narrowed: readonly string[];
   /** Files that other users can still access, because this user may not change their permissions. */
-  readonly left: readonly string[];
+  readonly stillReadable: readonly string[];
 }
 
 /** Does nothing where the system has no such permissions. */
 export function narrowRights(paths: readonly string[]): NarrowedRights {
   const narrowed: string[] = [];
-  const readable: string[] = [];
-  if (process.platform === "win32") return { narrowed, left: readable };
+  const stillReadable: string[] = [];
+  if (process.platform === "win32") return { narrowed, stillReadable };
   for (const path of paths) {
     const found = statSync(path, { throwIfNoEntry: false });
     if (found === undefined || (found.mode & OTHERS) === 0) continue;
@@ -25,8 +25,8 @@ export function narrowRights(paths: readonly string[]): NarrowedRights {
       chmodSync(path, found.isDirectory() ? OWNERS_FOLDER : OWNERS_FILE);
       narrowed.push(path);
     } catch {
-      readable.push(path);
+      stillReadable.push(path);
     }
   }
-  return { narrowed, left: readable };
+  return { narrowed, stillReadable };
 }

@@ -29,9 +29,9 @@ export function endWhereLate<Client extends ClientBase & { end(callback: () => v
       };
       return query(...given.slice(0, -1), callback);
     }
-    const asked = query(...given);
-    if (!isPending(asked)) return asked;
-    return asked.catch((error: unknown) => {
+    const result = query(...given);
+    if (!isPending(result)) return result;
+    return result.catch((error: unknown) => {
       endIfLate(error);
       throw error;
     });

@@ -303,7 +303,7 @@ describe("servers that requests name", () => {
       { tools: [{ name: "wide", description: "x".repeat(40_000) }] },
       {},
       {},
-      { maxAskedListBytes: 100_000 },
+      { maxRequestListBytes: 100_000 },
     );
     for (let count = 0; count < 5; count++) {
       await servers.list(another(server, `request ${count}`), new Cancellation());

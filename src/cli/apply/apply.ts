@@ -49,11 +49,11 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
 
 /** Reads one list for each kind and place. */
 async function stateFor(desired: readonly DesiredState[], client: AdminClient): Promise<readonly ActualState[]> {
-  const asked = new Map<string, readonly [Kind, Pick<DesiredState, "tenant" | "project">]>();
+  const scopes = new Map<string, readonly [Kind, Pick<DesiredState, "tenant" | "project">]>();
   for (const { kind, tenant, project } of desired)
-    asked.set([kind, tenant, project].join(" "), [kind, { tenant, project }]);
+    scopes.set([kind, tenant, project].join(" "), [kind, { tenant, project }]);
   const found: ActualState[] = [];
-  for (const [kind, place] of asked.values()) found.push(...(await readActualState(client, kind, place)));
+  for (const [kind, place] of scopes.values()) found.push(...(await readActualState(client, kind, place)));
   return found;
 }
 

@@ -137,7 +137,7 @@ function desiredStateOf(value: Json, from: string, variables: Variables): Desire
 }
 
 /** Replaces `${NAME}` and `${file:/path}` by their values, so that a document need not contain secrets. */
-function expanded(value: Json | undefined, variables: Variables, fail: (words: string) => never): Json | undefined {
+function expanded(value: Json | undefined, variables: Variables, fail: (message: string) => never): Json | undefined {
   if (typeof value === "string") {
     const { text, problems } = expand(value, variables, readSecretFile);
     return problems.length > 0 ? fail(`${problems.join("; ")}.`) : text;

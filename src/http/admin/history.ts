@@ -176,12 +176,12 @@ function auditOperation(reach: keyof typeof AUDITED): AdminOperation {
         ...same
       } = query;
       const {
-        tenant_id: tenantAsked,
-        project_id: projectAsked,
+        tenant_id: queriedTenant,
+        project_id: queriedProject,
         ...rest
       } = same as typeof same & { readonly tenant_id?: string; readonly project_id?: string };
       // The place of the path takes precedence over the query.
-      const place = { tenantId: at?.tenantId ?? tenantAsked, projectId: at?.projectId ?? projectAsked };
+      const place = { tenantId: at?.tenantId ?? queriedTenant, projectId: at?.projectId ?? queriedProject };
       const given = Object.fromEntries(
         Object.entries({ ...place, targetId, tokenId, userId, fromMs, toMs, ...rest }).filter(
           ([, value]) => value !== undefined,

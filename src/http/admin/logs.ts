@@ -211,14 +211,14 @@ function placeOperations(
     query: logQuery.extend(SCOPE_QUERY[reach]),
     answer: page(`${place}LogPage`),
     run: async ({ place: at, query }) => {
-      const asked = query as LogQuery;
-      const filter = filterOf(asked, at);
-      if (asked.format !== "json")
+      const parsed = query as LogQuery;
+      const filter = filterOf(parsed, at);
+      if (parsed.format !== "json")
         return {
           body: {},
-          text: await exportedCalls(asked.format, pageOf(asked), (one) => calls.searchCalls(one, filter)),
+          text: await exportedCalls(parsed.format, pageOf(parsed), (one) => calls.searchCalls(one, filter)),
         };
-      const { data, nextCursor, searchedToMs } = await calls.searchCalls(pageOf(asked), filter);
+      const { data, nextCursor, searchedToMs } = await calls.searchCalls(pageOf(parsed), filter);
       return {
         body: {
           data: data.map(shownCall),

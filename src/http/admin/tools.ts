@@ -201,9 +201,9 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
     const place = reach === "tenant" ? "Tenant" : "Project";
     const item = `/${reach}s/{${reach}}/tool_servers/{id}`;
     /** The results of the server, kept until the transaction writes them to the audit log. */
-    const asked = new WeakMap<object, JsonObject>();
+    const results = new WeakMap<object, JsonObject>();
     const written = (call: Call, writer: Writer, action: "test" | "call", about: JsonObject): Answer => {
-      const body = asked.get(call)!;
+      const body = results.get(call)!;
       const { key, label } = serverOf(call);
       // Arguments and results may hold anything, so they are not recorded.
       const after = {
@@ -245,7 +245,7 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         summary: "Test the connection to a tool server",
         query: z.strictObject(dryRunQuery),
         answer: serverStatus,
-        prepare: async (call) => void asked.set(call, await tested(call, servers)),
+        prepare: async (call) => void results.set(call, await tested(call, servers)),
         run: (call, writer) => Promise.resolve(written(call, writer, "test", {})),
       }),
       writing({
@@ -257,7 +257,7 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         query: z.strictObject(dryRunQuery),
         body: callBody,
         answer: result,
-        prepare: async (call) => void asked.set(call, await called(call, servers, monotonic)),
+        prepare: async (call) => void results.set(call, await called(call, servers, monotonic)),
         run: (call, writer) => Promise.resolve(written(call, writer, "call", { tool: call.body.tool })),
       }),
     ];

@@ -18,14 +18,14 @@ export function integrationNews(
   clock: Pick<Clock, "monotonic">,
 ): IntegrationNewsReporter {
   let message: string | null = null;
-  let isTold = false;
+  let isReported = false;
   let quietUntilMs = Number.NEGATIVE_INFINITY;
   let timer: ReturnType<typeof setTimeout> | null = null;
 
   const report = (): void => {
     timer = null;
-    if (message === null || isTold) return;
-    isTold = true;
+    if (message === null || isReported) return;
+    isReported = true;
     quietUntilMs = clock.monotonic() + PAUSE_MS;
     log.warn({ ...fields, error_detail: message.slice(0, MAX_TEXT_CHARACTERS) }, "deliveries to an integration fail");
   };
@@ -34,14 +34,14 @@ export function integrationNews(
       message = why;
       const waitMs = quietUntilMs - clock.monotonic();
       if (waitMs <= 0) return report();
-      if (isTold || timer !== null) return;
+      if (isReported || timer !== null) return;
       timer = setTimeout(report, waitMs);
       timer.unref();
     },
     back() {
       message = null;
-      if (!isTold) return;
-      isTold = false;
+      if (!isReported) return;
+      isReported = false;
       log.info({ ...fields }, "deliveries to an integration work again");
     },
   };

@@ -131,8 +131,8 @@ export class SinkQueue<T> {
   }
 
   #take(count: number): readonly Queued<T>[] {
-    const taken = this.#items.slice(this.#head, this.#head + count) as Queued<T>[];
-    for (const item of taken) {
+    const items = this.#items.slice(this.#head, this.#head + count) as Queued<T>[];
+    for (const item of items) {
       this.#items[this.#head++] = undefined;
       this.#units -= item.units;
     }
@@ -140,7 +140,7 @@ export class SinkQueue<T> {
       this.#items = this.#items.slice(this.#head);
       this.#head = 0;
     }
-    return taken;
+    return items;
   }
 
   /** Sleeps until the time is over, the queue is woken, or it ends. */

@@ -26,7 +26,7 @@ export interface RepeatedWorkOptions {
 export function openRepeatedWork({ turn, restMs, awayMs, longestAwayMs, onState }: RepeatedWorkOptions): RepeatedWork {
   let timer: ReturnType<typeof setTimeout> | null = null;
   let turning: Promise<void> | null = null;
-  let isAskedAgain = false;
+  let isWokenAgain = false;
   let isClosed = false;
   let isAway = false;
   /** 0 when the last turn succeeded. */
@@ -38,7 +38,7 @@ export function openRepeatedWork({ turn, restMs, awayMs, longestAwayMs, onState 
   };
   const take = async (): Promise<void> => {
     try {
-      if (await turn()) isAskedAgain = true;
+      if (await turn()) isWokenAgain = true;
       if (isAway) onState("back", null);
       isAway = false;
       waitMs = 0;
@@ -56,13 +56,13 @@ export function openRepeatedWork({ turn, restMs, awayMs, longestAwayMs, onState 
   const wake = (): void => {
     if (isClosed) return;
     if (turning !== null) {
-      isAskedAgain = true;
+      isWokenAgain = true;
       return;
     }
     turning = take().finally(() => {
       turning = null;
-      const isAgain = isAskedAgain && waitMs === 0;
-      isAskedAgain = false;
+      const isAgain = isWokenAgain && waitMs === 0;
+      isWokenAgain = false;
       if (isAgain) wake();
       else rest(waitMs > 0 ? waitMs : restMs());
     });

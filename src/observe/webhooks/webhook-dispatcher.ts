@@ -172,24 +172,24 @@ async function deliver(
   away: (error: unknown) => void,
 ): Promise<boolean> {
   const { queue, clock, figures } = options;
-  let isTaken = false;
+  let isDelivered = false;
   try {
     const sent = await options.send(webhook, claimed.event);
-    isTaken = sent.attempt.error === null;
+    isDelivered = sent.attempt.error === null;
     const outcome = outcomeOf(webhook, claimed, sent, clock.now(), options.random());
     const isOurs = await queue.settle(claimed, outcome);
     figures.attempts[outcome.state === "delivered" ? "delivered" : "failed"] += 1;
-    if (!isOurs || outcome.state !== "dead") return isTaken;
+    if (!isOurs || outcome.state !== "dead") return isDelivered;
     figures.dead += 1;
     options.onDead(webhook, claimed, outcome.attempt.error ?? "");
     // The webhook may have another address by now, which did not answer 410.
-    if (sent.attempt.status !== 410 || options.webhooks().find(webhook.id)?.url !== webhook.url) return isTaken;
+    if (sent.attempt.status !== 410 || options.webhooks().find(webhook.id)?.url !== webhook.url) return isDelivered;
     options.onGone(webhook);
     figures.dead += await queue.abandon(webhook.id, GONE, clock.now());
   } catch (error) {
     away(error);
   }
-  return isTaken;
+  return isDelivered;
 }
 
 function outcomeOf(

@@ -126,7 +126,7 @@ export function compileWebhooks(configured: readonly Configured<WebhookDocument>
         ...at("everywhere"),
         ...(tenantId === null ? [] : at(`tenant ${tenantId}`)),
         ...(projectId === null ? [] : at(`project ${projectId}`)),
-      ].filter((one) => one.hears(type)),
+      ].filter((one) => one.subscribesTo(type)),
     find: (id) => byId.get(id) ?? null,
   };
 }
@@ -148,7 +148,7 @@ function webhookOf({ id, name, tenantId, projectId, origin, document }: Configur
     origin,
     url: document.url,
     isEnabled: document.enabled,
-    hears: (type) => globs.some((matches) => matches(type)),
+    subscribesTo: (type) => globs.some((matches) => matches(type)),
     secret: own,
     previous: previous === undefined || until === undefined ? null : { secret: previous, untilMs: Date.parse(until) },
     timeoutMs: document.timeout_s * 1000,

@@ -6,7 +6,7 @@ interface WebhookSlots {
   /** How many more deliveries to the webhook may begin now. */
   free(webhook: Webhook): number;
   /** Returns the function that ends the delivery. `isTaken` says whether the receiver accepted it. */
-  take(webhook: Webhook): (isTaken: boolean) => void;
+  take(webhook: Webhook): (isDelivered: boolean) => void;
   /** Sorts by waiting time, the longest first. */
   inTurn<T extends { readonly webhookId: string }>(due: readonly T[]): readonly T[];
   /** Removes webhooks that no longer exist. */
@@ -51,9 +51,9 @@ export function webhookSlots(): WebhookSlots {
       receiver.turn = ++turns;
       tenants.set(tenantId, (tenants.get(tenantId) ?? 0) + 1);
       all += 1;
-      return (isTaken) => {
+      return (isDelivered) => {
         receiver.inFlight -= 1;
-        receiver.isFailing = !isTaken;
+        receiver.isFailing = !isDelivered;
         all -= 1;
         const remaining = tenants.get(tenantId)! - 1;
         if (remaining === 0) tenants.delete(tenantId);
