@@ -1,6 +1,6 @@
 // Keeping what is said in calls (promise 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere else.
 import { policiesFor } from "../policies/policy-documents.ts";
-import { textGuard } from "../../src/chat/guards/guard-request.ts";
+import { textGuard } from "../../src/chat/guards/text-guard.ts";
 import { redactedValues } from "../../src/chat/content/content-redaction.ts";
 import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";

@@ -1,7 +1,7 @@
 // Calls with tool servers under policies, explanations and providers without tools: a tool's result is a stranger's text, and nothing that it says widens the call.
 import { describe, expect, test } from "bun:test";
 import { policiesFor } from "../policies/policy-documents.ts";
-import { textGuard } from "../../src/chat/guards/guard-request.ts";
+import { textGuard } from "../../src/chat/guards/text-guard.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";
 import { type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";

@@ -2,10 +2,9 @@
 // attempt (promises 3.1 to 3.4). Their outcomes go into the record; the caller receives the policy's message and its
 // name, never the rule.
 import { BlockedText, noteUnsearched } from "../../guards/guarded-text.ts";
-import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../../policies/policy-facts.ts";
+import { RequestFacts } from "../../policies/policy-facts.ts";
 import type { ChatRequest, Message } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
-import type { Principal } from "../../core/identity.ts";
 import type {
   Policy,
   PolicyCaller,
@@ -18,27 +17,17 @@ import type { PolicyOutcome } from "../../core/record.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-answer.ts";
+import { CallFacts, type FactSource } from "./call-facts.ts";
 import { blockedError, violation } from "./policy-violation.ts";
-import {
-  guardedMessages,
-  guardedRequest,
-  type PriorMatches,
-  type TextGuard,
-  textGuard,
-  UNREPLACEABLE,
-} from "../guards/guard-request.ts";
+import { guardedMessages, guardedRequest } from "../guards/guard-request.ts";
+import { type PriorMatches, type TextGuard, textGuard, UNREPLACEABLE } from "../guards/text-guard.ts";
 import type { AnswerToSearch } from "../long-bodies/long-answers.ts";
 import type { HeldGuardFinding, LongRequests } from "../long-bodies/long-requests.ts";
 import type { GuardScheduler, StreamUnderGuards } from "../guards/guard-scheduler.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
 import type { AnswerBody } from "../long-bodies/written-answer.ts";
 
-export interface PolicyCall {
-  readonly sent: ChatRequest;
-  readonly principal: Principal;
-  /** Returns an empty text when the address is unknown. */
-  readonly clientIp: () => string;
-  readonly now: () => number;
+export interface PolicyCall extends FactSource {
   /** Collects the outcomes of the policies. */
   readonly outcomes: PolicyOutcome[];
   /** `null` when guards search in this thread, however long it takes. */
@@ -56,7 +45,7 @@ export class CallPolicies {
   readonly #policies: ProjectPolicies;
   readonly #call: PolicyCall;
   readonly #caller: PolicyCaller;
-  readonly #facts: Facts;
+  readonly #facts: CallFacts;
   readonly #requests = new Map<ChatRequest, RequestFacts>();
   readonly #guarded = new Map<ChatRequest, Map<string, ChatRequest>>();
   /** What was found in advance; `null` when nothing was searched in advance. */
@@ -71,7 +60,7 @@ export class CallPolicies {
       tokenId: call.principal.tokenId,
       user: call.sent.params.user ?? call.sent.params.safety_identifier ?? null,
     };
-    this.#facts = new Facts(call);
+    this.#facts = new CallFacts(call);
   }
 
   /** The policies that apply to the caller, for an explanation. */
@@ -411,43 +400,3 @@ function keyOf(guards: readonly GuardPolicy[]): string {
 const WITHHELD = "(withheld by a policy)";
 const NONE: readonly never[] = [];
 const PASSED: Judgement = { refusal: null, outcomes: [] };
-
-/** What rules can read. Each value is created when a rule uses it. */
-class Facts {
-  readonly #call: PolicyCall;
-  request: RequestFacts;
-  place: PolicyTarget | null = null;
-  #target: TargetFacts | null = null;
-  #targetOf: PolicyTarget | null = null;
-  #token: TokenFacts | null = null;
-  #tenant: ScopeFacts | null = null;
-  #project: ScopeFacts | null = null;
-  #client: ClientFacts | null = null;
-  #now: Date | null = null;
-
-  constructor(call: PolicyCall) {
-    this.#call = call;
-    this.request = new RequestFacts(call.sent);
-  }
-  get target(): TargetFacts {
-    if (this.place === null) throw new Error("there is no target here");
-    if (this.#target === null || this.#targetOf !== this.place) this.#target = new TargetFacts(this.place);
-    this.#targetOf = this.place;
-    return this.#target;
-  }
-  get token(): TokenFacts {
-    return (this.#token ??= new TokenFacts(this.#call.principal));
-  }
-  get tenant(): ScopeFacts {
-    return (this.#tenant ??= new ScopeFacts(this.#call.principal.tenantId));
-  }
-  get project(): ScopeFacts {
-    return (this.#project ??= new ScopeFacts(this.#call.principal.projectId));
-  }
-  get client(): ClientFacts {
-    return (this.#client ??= new ClientFacts(this.#call.clientIp()));
-  }
-  get now(): Date {
-    return (this.#now ??= new Date(this.#call.now()));
-  }
-}

@@ -19,7 +19,7 @@ import {
   withoutMargin,
 } from "./content-size.ts";
 import { unscopedGuard } from "../../guards/guard-search.ts";
-import { textGuard, type TextGuard } from "../guards/guard-request.ts";
+import { textGuard, type TextGuard } from "../guards/text-guard.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
 import type { GuardScheduler } from "../guards/guard-scheduler.ts";
 

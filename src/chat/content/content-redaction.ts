@@ -4,7 +4,8 @@
 import type { Found } from "../../guards/guarded-text.ts";
 import type { Json } from "../../core/json.ts";
 import { isWord } from "./content-size.ts";
-import { type KindOf, mapMessage, namesAndNumbers, type TextGuard } from "../guards/guard-request.ts";
+import { type KindOf, mapMessage, namesAndNumbers } from "../guards/guarded-values.ts";
+import type { TextGuard } from "../guards/text-guard.ts";
 
 export function redactedValues(values: readonly Json[], guard: TextGuard): readonly Json[] {
   const read: TextGuard = Object.assign(

@@ -8,14 +8,8 @@ import type { GuardPolicy } from "../../core/policy.ts";
 import { isProtocolWord } from "./protocol-words.ts";
 import { blockedError } from "../call/policy-violation.ts";
 import type { FittedRequest } from "../fit/fit.ts";
-import {
-  type KindOf,
-  type PriorMatches,
-  mapTexts,
-  namesAndNumbers,
-  textGuard,
-  type TextGuard,
-} from "./guard-request.ts";
+import { type KindOf, mapTexts, namesAndNumbers } from "./guarded-values.ts";
+import { type PriorMatches, textGuard, type TextGuard } from "./text-guard.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
 

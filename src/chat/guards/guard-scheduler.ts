@@ -11,7 +11,7 @@ import { parseJson } from "../../wire/json.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
-import { type PriorMatches, type TextGuard } from "./guard-request.ts";
+import type { PriorMatches, TextGuard } from "./text-guard.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import type { SearchContext, GuardThreads } from "./guard-threads.ts";
 import { blockedError } from "../call/policy-violation.ts";

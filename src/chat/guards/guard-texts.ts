@@ -3,7 +3,7 @@
 import type { Found } from "../../guards/guarded-text.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
 import type { Matches, Texts } from "../../guards/guard-search.ts";
-import type { PriorMatches, TextGuard } from "./guard-request.ts";
+import type { PriorMatches, TextGuard } from "./text-guard.ts";
 
 /** Collects each text once. `visit` must call the guard with every text. */
 export function textsOf(visit: (guard: TextGuard) => unknown): Texts {

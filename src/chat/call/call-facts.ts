@@ -1,0 +1,53 @@
+// What the rules of policies can read of a call (promise 3.1).
+import type { ChatRequest } from "../../core/chat.ts";
+import type { Principal } from "../../core/identity.ts";
+import type { PolicyTarget } from "../../core/policy.ts";
+import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../../policies/policy-facts.ts";
+
+export interface FactSource {
+  readonly sent: ChatRequest;
+  readonly principal: Principal;
+  /** Returns an empty text when the address is unknown. */
+  readonly clientIp: () => string;
+  readonly now: () => number;
+}
+
+/** Each value is created when a rule uses it. */
+export class CallFacts {
+  readonly #call: FactSource;
+  request: RequestFacts;
+  place: PolicyTarget | null = null;
+  #target: TargetFacts | null = null;
+  #targetOf: PolicyTarget | null = null;
+  #token: TokenFacts | null = null;
+  #tenant: ScopeFacts | null = null;
+  #project: ScopeFacts | null = null;
+  #client: ClientFacts | null = null;
+  #now: Date | null = null;
+
+  constructor(call: FactSource) {
+    this.#call = call;
+    this.request = new RequestFacts(call.sent);
+  }
+  get target(): TargetFacts {
+    if (this.place === null) throw new Error("there is no target here");
+    if (this.#target === null || this.#targetOf !== this.place) this.#target = new TargetFacts(this.place);
+    this.#targetOf = this.place;
+    return this.#target;
+  }
+  get token(): TokenFacts {
+    return (this.#token ??= new TokenFacts(this.#call.principal));
+  }
+  get tenant(): ScopeFacts {
+    return (this.#tenant ??= new ScopeFacts(this.#call.principal.tenantId));
+  }
+  get project(): ScopeFacts {
+    return (this.#project ??= new ScopeFacts(this.#call.principal.projectId));
+  }
+  get client(): ClientFacts {
+    return (this.#client ??= new ClientFacts(this.#call.clientIp()));
+  }
+  get now(): Date {
+    return (this.#now ??= new Date(this.#call.now()));
+  }
+}

@@ -1,0 +1,149 @@
+// Guards as a function of one text, which is searched by itself or with matches that were found in advance. What the
+// texts of a request or an answer are is decided in guard-request.ts and guard-answer.ts.
+import type { GuardPolicy } from "../../core/policy.ts";
+import {
+  BlockedText,
+  type Found,
+  GuardedText,
+  type GuardedTextOptions,
+  type GuardFinding,
+  guardFound,
+  guardText,
+  noteUnsearched,
+} from "../../guards/guarded-text.ts";
+
+export interface TextGuard {
+  /** `across` are matches that extend beyond this text; they are added to the matches within it. */
+  (text: string, kind: "plain" | "json", across?: readonly Found[]): string;
+  /**
+   * Searches a text that cannot be replaced. Throws BlockedText for a match, even if the guard masks. If the method is
+   * missing, such texts are not searched.
+   */
+  readonly fixed?: (text: string) => void;
+  /**
+   * Searches adjacent texts for matches that extend over several of them. Returns the part of each text, by its index.
+   */
+  readonly divided?: (texts: readonly string[]) => ReadonlyMap<number, readonly Found[]>;
+}
+
+const AS_JSON: GuardedTextOptions = { isJson: true };
+
+/** Matches that were found in advance, by kind and text. */
+export interface PriorMatches extends Readonly<Record<"plain" | "json", ReadonlyMap<string, readonly Found[]>>> {
+  /** The guards whose search did not finish, although they may have found something. */
+  readonly unsearched: ReadonlySet<GuardPolicy>;
+}
+
+/** Throws BlockedText if a guard did not finish its search in advance, and blocks in that case. */
+export function textGuard(
+  guards: readonly GuardPolicy[],
+  onFinding: GuardFinding,
+  prior: PriorMatches | null = null,
+): TextGuard {
+  if (prior !== null && prior.unsearched.size > 0)
+    for (const policy of guards) if (prior.unsearched.has(policy)) noteUnsearched(policy, onFinding);
+  const guard = (text: string, kind: "plain" | "json", across?: readonly Found[]): string => {
+    if (text === "") return text;
+    const options = kind === "json" ? AS_JSON : undefined;
+    const found = prior?.[kind].get(text);
+    if (across !== undefined) {
+      const all = [...across, ...(found ?? searchText(text, guards, options))];
+      // findings are reported in the order of the guards
+      const inTurn = all.toSorted((one, other) => guards.indexOf(one.policy) - guards.indexOf(other.policy));
+      return guardFound(text, inTurn, guards, onFinding, options);
+    }
+    return found === undefined
+      ? guardText(text, guards, onFinding, options)
+      : guardFound(text, found, guards, onFinding, options);
+  };
+  const hasPatterns = guards.some(({ guard: { detectors } }) => detectors.some(({ folds }) => !folds));
+  return Object.assign(guard, {
+    divided: (texts: readonly string[]) => dividedBetween(texts, guards, prior),
+    fixed(text: string) {
+      // built-in detectors never match a short word of letters
+      if (text === "" || (!hasPatterns && /^[A-Za-z_]{1,20}$/.test(text))) return;
+      for (const { policy } of prior?.plain.get(text) ?? searchText(text, guards)) {
+        if (!guards.includes(policy)) continue;
+        const isMask = policy.guard.action === "mask";
+        onFinding(policy, isMask && policy.mode === "enforce" ? UNREPLACEABLE : undefined);
+        if (policy.mode === "enforce") throw new BlockedText(policy, isMask ? UNREPLACEABLE : null);
+      }
+    },
+  });
+}
+
+/** Why a guard blocks a call although it is set to mask. */
+export const UNREPLACEABLE = "the guard found a match in a place where it cannot be masked";
+
+interface Place {
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+function dividedBetween(
+  texts: readonly string[],
+  guards: readonly GuardPolicy[],
+  prior: PriorMatches | null,
+): ReadonlyMap<number, readonly Found[]> {
+  const joined = texts.join("");
+  let end = 0;
+  const places = texts.map((text): Place => ({ text, start: end, end: (end += text.length) }));
+  const parts = new Map<number, Found[]>();
+  const own = new Map<number, readonly Found[]>();
+  const ownOf = (index: number): readonly Found[] => {
+    const { text, start } = places[index]!;
+    if (!own.has(index))
+      own.set(
+        index,
+        (prior?.plain.get(text) ?? searchText(text, guards)).map((found) => ({
+          ...found,
+          start: found.start + start,
+          end: found.end + start,
+        })),
+      );
+    return own.get(index)!;
+  };
+  for (const found of prior?.plain.get(joined) ?? searchText(joined, guards)) {
+    const first = placeAt(places, found.start);
+    const last = placeAt(places, found.end - 1);
+    if (first === last || !guards.includes(found.policy)) continue;
+    const indexes = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter(
+      (index) => places[index]!.text !== "",
+    );
+    // if the guard also has a match within one of the texts, that match is masked by itself
+    const isOwn = (one: Found): boolean =>
+      one.policy === found.policy && one.start < found.end && found.start < one.end;
+    if (indexes.some((index) => ownOf(index).some(isOwn))) continue;
+    for (const index of indexes) {
+      const { start } = places[index]!;
+      if (!parts.has(index)) parts.set(index, []);
+      // no text is emptied entirely, because some providers refuse empty parts
+      parts.get(index)!.push({
+        ...found,
+        start: Math.max(found.start, start) - start,
+        end: Math.min(found.end, places[index]!.end) - start,
+        mask: found.start >= start || found.end >= places[index]!.end ? found.mask : "",
+      });
+    }
+  }
+  return parts;
+}
+
+/** Returns the index of the text that contains a position of the joined text. */
+function placeAt(places: readonly Place[], position: number): number {
+  let low = 0;
+  let high = places.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (places[middle]!.end > position) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function searchText(text: string, guards: readonly GuardPolicy[], options?: GuardedTextOptions): readonly Found[] {
+  const all: Found[] = [];
+  new GuardedText(guards, () => {}, { ...options, onFound: (found) => all.push(found) }).end(text);
+  return all;
+}
