@@ -1,6 +1,7 @@
-// Starts a script of this package under the Bun program that npm installed, and hands signals and the exit code on. Bun's program lies in the
-// optional platform package of `bun`, which is there when install scripts are off (npm 12, --ignore-scripts); its install script moves it to
-// `bun/bin/bun.exe`, which is a placeholder until then. https://bun.com/docs/installation
+// Starts a script of this package under the Bun program that npm installed, and passes signals and the exit code on.
+// Bun's program is in the optional platform package of `bun`, which npm installs even when install scripts are off
+// (npm 12, --ignore-scripts). The install script moves it to `bun/bin/bun.exe`, which is a placeholder until then.
+// https://bun.com/docs/installation
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { constants } from "node:os";
@@ -14,8 +15,9 @@ const SMALLEST_PROGRAM_BYTES = 1_000_000;
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
- * Runs `script` (an absolute path) with `args` and ends this process as the script ends. A checkout installs what is missing first;
- * an installed package says what is missing and exits with 1. `development` asks for the dev dependencies too.
+ * Runs `script` (an absolute path) with `args` and ends this process as the script ends. A checkout first installs what
+ * is missing; an installed package says what is missing and exits with 1. `development` requires the dev dependencies
+ * too.
  */
 export function start(script, args, { development = false } = {}) {
   const manifest = readManifest(packageFolder);
@@ -35,7 +37,10 @@ export function start(script, args, { development = false } = {}) {
   run(bunProgram(packageFolder), [...isolation(packageFolder), script, ...args]);
 }
 
-/** Without these Bun runs code of the folder it is started in (preloads of its bunfig.toml, a path alias `*` of its tsconfig.json) and takes its .env files. */
+/**
+ * Without these options, Bun runs code of the folder in which it is started (preloads of its bunfig.toml, a path alias
+ * `*` of its tsconfig.json) and reads its .env files.
+ */
 export function isolation(folder) {
   return [
     "--no-env-file",
@@ -59,7 +64,7 @@ export function bunProgram(folder) {
   if (bun === undefined) return undefined;
   const { version } = readManifest(bun);
   const name = process.platform === "win32" ? "bun.exe" : "bun";
-  // another version's platform package may lie further up, where a neighbour of ours put it
+  // A folder above may have the platform package of another version, for another package that needs Bun.
   const platform = platformPackages()
     .map((id) => packageOf(id, folder, version) ?? packageOf(id, bun, version))
     .filter((found) => found !== undefined);
@@ -85,7 +90,10 @@ function isProgram(path) {
   return found !== undefined && found.isFile() && found.size >= SMALLEST_PROGRAM_BYTES;
 }
 
-/** The folder of an installed package, looked for as Node does: in node_modules of `from` and of every folder above. A link is followed (pnpm). */
+/**
+ * The folder of an installed package, found as Node finds it: in node_modules of `from` and of every folder above. Links
+ * are followed (pnpm).
+ */
 function packageOf(name, from, version) {
   for (let folder = from; ; folder = dirname(folder)) {
     const found = join(folder, "node_modules", name);
@@ -109,7 +117,7 @@ function isCheckout(folder) {
   return existsSync(join(folder, "package-lock.json")) && !folder.split(sep).includes("node_modules");
 }
 
-/** `npm ci` starts from nothing; a folder that is there is only completed, because processes may be running from it. */
+/** `npm ci` replaces the folder, so an existing one is only completed: processes may be running from it. */
 function install(missing, development) {
   const flags = [
     "--no-audit",
@@ -135,12 +143,13 @@ function install(missing, development) {
 }
 
 /**
- * The channel carries no message: it closes when this process is gone, also by `kill -9`, and the gateway then stops (src/cli/launcher.ts). The variable says whose
- * channel it is. Bun's program for Windows is started without.
+ * The channel carries no message: it closes when this process ends, also by `kill -9`, and the gateway then stops
+ * (src/cli/launcher.ts). The variable says that the channel is the launcher's. Bun's program for Windows has no channel.
  */
 function run(program, args) {
   let child;
-  // before there is a child: a signal in between would end this process alone. A terminal gives Ctrl-C to the whole foreground group: forwarded, it would arrive twice and look like impatience
+  // The handlers are set before the child exists, because a signal in between would end this process alone. A terminal
+  // sends Ctrl-C to the whole foreground group; if it were forwarded too, the child would count two signals.
   for (const signal of FORWARDED)
     process.on(signal, () => (signal === "SIGINT" && isatty(0) ? undefined : child.kill(signal)));
   const hasChannel = process.platform !== "win32";
@@ -154,12 +163,12 @@ function run(program, args) {
     if (signal === null) process.exit(code);
     for (const forwarded of FORWARDED) process.removeAllListeners(forwarded);
     process.kill(process.pid, signal);
-    // a signal that ends no Node process, such as one that is ignored here
+    // Some signals do not end a Node process, such as one that is ignored here.
     setTimeout(() => process.exit(128 + constants.signals[signal]), 100);
   });
 }
 
-/** npm does not hand a signal on: when npm is gone, its end was meant for the gateway, which then drains. */
+/** npm does not forward signals: when npm has ended, the signal was meant for the gateway, which then drains. */
 function followParent(child) {
   if (process.env["npm_lifecycle_event"] === undefined) return;
   const parent = process.ppid;

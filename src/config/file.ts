@@ -13,8 +13,8 @@ export const MAX_CONFIG_FILE_BYTES = 1024 * 1024;
 
 /**
  * The text of a file. Throws ConfigurationError when it cannot be read, is not a regular file, is larger than
- * `MAX_CONFIG_FILE_BYTES` or is not UTF-8. The error names the setting that names the file, where there is one. It blocks: it runs at the start and when the file has changed, and a file of
- * this size takes a millisecond.
+ * `MAX_CONFIG_FILE_BYTES` or is not UTF-8; the error names the setting that names the file, if there is one. Reading
+ * blocks the process: it happens at the start and when the file has changed, and takes a millisecond at this size.
  */
 export function readConfigText(file: string, setting: string | null = null): string {
   const problem = (message: string): ConfigurationError =>

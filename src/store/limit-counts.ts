@@ -52,7 +52,10 @@ export interface CountStore {
   hold(): boolean;
   /** Writes all rows, and removes what the named processes counted beside, or does nothing. Throws the error of the disk. */
   write(rows: readonly KeptCount[], added: readonly string[]): void;
-  /** Returns what is kept, and remembers it as what this process begins with beside another one. Throws the error of the disk. */
+  /**
+   * Returns what is kept, and stores it as what this process begins with beside another one. Throws the error of the
+   * disk.
+   */
   beginBeside(nowMs: number): readonly KeptCount[];
   /** Writes what this process counts beside another one: all rows or none. Throws the error of the disk. */
   writeBeside(rows: readonly KeptCount[]): void;

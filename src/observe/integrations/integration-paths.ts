@@ -1,5 +1,5 @@
 // The files and modules that integrations name, checked at the start: an integration opens its own only with its first
-// call, when the operator who wrote a wrong path no longer looks.
+// call, and an operator should learn of a wrong path at the start.
 import { dirname, resolve } from "node:path";
 import { readFileFault, writtenFileFault } from "../../config/path-fault.ts";
 import { ConfigurationError, type ConfigurationProblem } from "../../config/problem.ts";
