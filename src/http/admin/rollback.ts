@@ -7,7 +7,9 @@ import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured.ts"
 import { GatewayError } from "../../core/errors.ts";
 import type { Change, Resource } from "../../store/records.ts";
 import type { Writer } from "../../store/writer.ts";
-import { checkedDocument, type ConfiguredContext, nounOf } from "./configured.ts";
+import { nounOf } from "./configured.ts";
+import type { ConfiguredContext } from "./configured-resources.ts";
+import { checkedDocument } from "./desired-document.ts";
 import type { DocumentRule } from "./document-rule.ts";
 import type { AdminCall } from "./operation.ts";
 import { newlyDangling, readNaming, titleOf } from "./references.ts";

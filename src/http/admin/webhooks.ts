@@ -11,7 +11,8 @@ import type { JsonObject } from "../../core/json.ts";
 import { newWebhookSecret } from "../../observe/webhooks/webhook-settings.ts";
 import { type Delivery, DELIVERY_STATES, type DeliveryFilter } from "../../store/events.ts";
 import type { Reader } from "../../store/reader.ts";
-import { type ConfiguredContext, fromFile, shownResource, requireResource } from "./configured.ts";
+import { type ConfiguredContext, fromFile, requireResource } from "./configured-resources.ts";
+import { shownResource } from "./configured-shapes.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "./operation.ts";
 import {
   requireEtag,
