@@ -32,7 +32,7 @@ describe("a stored credential", () => {
     }
   });
 
-  test("[d2.9] never goes to an address of the request: that one gets the api_key beside it, or none", async () => {
+  test("[d2.9] never goes to an address of the request: that address gets the api_key given with it, or none", async () => {
     for (const { id, credentials } of REMOTE) {
       for (const name of ["base_url", "api_base"]) {
         const bare = await ask(gateway, { model: `${id}:m`, [name]: OWN });
@@ -52,7 +52,7 @@ describe("a stored credential", () => {
     }
   });
 
-  test("[d2.9] not even to the very address that is configured, when the request says it itself", async () => {
+  test("[d2.9] does not go even to the configured address when the request itself gives that address", async () => {
     const stub = answeringGateway({
       providers: WITH_KEY.map(({ id }) =>
         providerSettings({ id, baseUrl: OWN, credentials: [storedKey("stored-key")] }),
@@ -69,7 +69,7 @@ describe("a stored credential", () => {
     }
   });
 
-  test("[d2.9] gives way to the api_key of the request at the configured address", async () => {
+  test("[d2.9] gives way to the request's api_key at the configured address", async () => {
     for (const { id } of WITH_KEY) {
       const { request } = await ask(gateway, { model: `${id}:m`, api_key: "sk-of-the-caller" });
       expect([
@@ -80,7 +80,7 @@ describe("a stored credential", () => {
     }
   });
 
-  test("[d2.9] that is exchanged is never sent itself, stored or brought", async () => {
+  test("[d2.9] that is exchanged is itself never sent, whether stored or brought by the request", async () => {
     const exchanged = REMOTE.filter(({ credentials }) => credentials[0] === "ibm_iam");
     expect(exchanged.length).toBeGreaterThan(0);
     const seen: StoredCredential[] = [];
@@ -110,7 +110,7 @@ describe("a stored credential", () => {
     );
   });
 
-  test("[d2.9] is in no answer and no error, also when the provider repeats it", async () => {
+  test("[d2.9] appears in no answer and no error, even when the provider repeats it", async () => {
     for (const status of [400, 401, 403, 429, 500]) {
       const echo = cannedUpstream(({ headers }) => ({
         status,
@@ -130,7 +130,7 @@ describe("a stored credential", () => {
 });
 
 describe("headers of the request", () => {
-  test("[d2.10] headers and extra_headers go to the provider, and extra_headers wins whatever the case", async () => {
+  test("[d2.10] headers and extra_headers go to the provider, and extra_headers wins regardless of case", async () => {
     for (const { id } of REMOTE) {
       const { request } = await ask(gateway, {
         model: `${id}:m`,
@@ -176,7 +176,7 @@ describe("headers of the request", () => {
           ]);
     });
 
-    test(`[d2.10] in ${field} no name is lost, also not one that every JavaScript object has`, async () => {
+    test(`[d2.10] ${field} loses no name, not even one that every JavaScript object has`, async () => {
       for (const name of ["__proto__", "constructor"]) {
         const { request } = await ask(
           gateway,
@@ -186,7 +186,7 @@ describe("headers of the request", () => {
       }
     });
 
-    test(`[d2.10] in ${field} a line break, or what is no header name, is 400`, async () => {
+    test(`[d2.10] a line break or an invalid header name in ${field} is answered with 400`, async () => {
       for (const value of ["a\r\nauthorization: x", "a\nb", "a\rb", "a\0b", "ü", "\u{1F600}", 5, true, ["x"], {}])
         expect([value, (await ask(gateway, { [field]: { "x-a": value } })).outcome]).toEqual([
           value,
@@ -202,7 +202,7 @@ describe("headers of the request", () => {
     });
   }
 
-  test("[d2.10] the headers of a tool are checked as those of the call", async () => {
+  test("[d2.10] the headers of a tool are checked like those of the call", async () => {
     for (const tool of [
       { type: "mcp", server_label: "files" },
       { type: "function", function: { name: "f" } },
@@ -218,7 +218,7 @@ describe("headers of the request", () => {
     }
   });
 
-  test("[d2.10] of the client's own HTTP headers those go on that the provider's row lists, and what the request says of the same name wins", async () => {
+  test("[d2.10] the client's own HTTP headers go on where the provider's row lists them, and the request's value for the same name wins", async () => {
     const listed = REMOTE.filter(({ clientHeaders }) => clientHeaders.length > 0);
     expect(Object.fromEntries(listed.map(({ id, clientHeaders }) => [id, clientHeaders]))).toEqual({
       anthropic: ["anthropic-beta"],
@@ -242,7 +242,7 @@ describe("headers of the request", () => {
       }
   });
 
-  test("[d2.10] no other header of the client's is forwarded", async () => {
+  test("[d2.10] no other header of the client is forwarded", async () => {
     const own = {
       cookie: "session=canary",
       "x-custom": "canary",
@@ -338,7 +338,7 @@ describe("addresses of the request", () => {
       expect([host, await outcomeAt(gateway, `http://${host}/v1`)]).toEqual([host, "400 address_not_allowed base_url"]);
   });
 
-  test("[d2.12] a row's own address is looked at where the operator has not configured the provider, and called as it is where the operator has", async () => {
+  test("[d2.12] a row's own address is checked where the operator has not configured the provider, and called unchecked where the operator has", async () => {
     const local = REMOTE.filter(
       ({ baseUrl }) => baseUrl !== null && ["127.0.0.1", "localhost"].includes(new URL(baseUrl).hostname),
     );
@@ -377,7 +377,7 @@ describe("addresses of the request", () => {
     }
   });
 
-  test("[d2.12] http and https only, absolute, without user, query and fragment", async () => {
+  test("[d2.12] only absolute http and https addresses without user, query and fragment are accepted", async () => {
     for (const address of [
       "ftp://models.example/v1",
       "file:///etc/passwd",
@@ -396,7 +396,7 @@ describe("addresses of the request", () => {
       expect([address, await outcomeAt(gateway, address)]).toEqual([address, "400 invalid_request base_url"]);
   });
 
-  test("[d2.12] the address is looked up once and the call goes to the very address that was checked; one of the file is called as it is", async () => {
+  test("[d2.12] the address is looked up once and the call goes to exactly the address that was checked; an address of the file is called as it is", async () => {
     const { client, calls } = watchedUpstream();
     const stub = answeringGateway({ upstream: client });
     const { request } = await ask(stub, { model: "custom:m", base_url: "http://LOCALHOST:8080/v1/" });
@@ -420,7 +420,7 @@ describe("addresses of the request", () => {
     }
   });
 
-  test("[d1.8] a place that is nothing but dots is a step up a path, and none", async () => {
+  test("[d1.8] a path segment of dots alone would climb the path, and is not accepted", async () => {
     for (const name of ["api_version", "aws_region_name", "vertex_project", "vertex_location"])
       for (const value of [".", "..", "..."])
         expect([name, value, (await ask(gateway, { [name]: value })).outcome]).toEqual([
@@ -430,7 +430,7 @@ describe("addresses of the request", () => {
         ]);
   });
 
-  test("[d1.8] api_version and model cannot bend the address", async () => {
+  test("[d1.8] api_version and model cannot change the address", async () => {
     for (const api_version of ["../../x", "v1/evil", "v1?x", "v1#", "", "a b", "x".repeat(129), "ü"])
       expect([api_version, (await ask(gateway, { model: MODELS.gemini, api_version })).outcome]).toEqual([
         api_version,
@@ -454,7 +454,7 @@ describe("addresses of the request", () => {
     }
   });
 
-  test("[d1.8] [d2.9] a region in the host is one word of it: a dot would make it another host, which may be anybody's", async () => {
+  test("[d1.8] [d2.9] a region is one label of the host name: with a dot it would name another host, which anyone could own", async () => {
     const regional = REMOTE.filter(
       ({ baseUrl, settings }) =>
         baseUrl?.includes("{region}") === true && settings.some(({ field }) => field === "aws_region_name"),
@@ -492,7 +492,7 @@ describe("addresses of the request", () => {
     }
   });
 
-  test("[d1.8] a model's name has no step that an address loses", async () => {
+  test("[d1.8] a model's name contains no path segment that an address would drop", async () => {
     for (const name of [".", "./a", "a/.", "a/./b", "deployment/."])
       for (const id of ["bedrock", "watsonx", "sagemaker", "replicate"])
         expect([id, name, (await ask(gateway, { model: `${id}:${name}` })).outcome]).toEqual([
@@ -571,7 +571,7 @@ describe("over the real process", () => {
     expect(upstream.last().headers["authorization"]).toBe("Bearer sk-of-the-caller");
   });
 
-  test("[d2.12] a provider whose own address is on the gateway's machine is not reached with an api_key, unless the file names it", async () => {
+  test("[d2.12] a provider whose own address is on the gateway's machine is not called with an api_key unless the file names the address", async () => {
     const answer = await strict.chat({ model: "xinference:m", messages: HELLO, api_key: "k" }, { token: strictToken });
     expect([answer.status, await answer.json()]).toMatchObject([
       400,
@@ -593,7 +593,7 @@ describe("over the real process", () => {
     expect([response.status, upstream.seen.length]).toEqual([502, seen + 1]);
   });
 
-  test("[d2.12] metadata addresses are refused here too, without a call", async () => {
+  test("[d2.12] metadata addresses are refused here too, without a request", async () => {
     const response = await call(open, openToken, { base_url: "http://169.254.169.254/latest" });
     expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([
       400,

@@ -50,7 +50,7 @@ for (const kind of kinds)
     });
 
     describe("ETags", () => {
-      test("[d9.3] stand in the header and in the body, change with each change, and another one is 412", async () => {
+      test("[d9.3] stand in the header and the body, change with each change, and a different one is answered with 412", async () => {
         const made = await world.send("acme.admin", "POST", `${A}/tenants/acme/routes`, route("tagged"));
         const first = made.headers.get("etag")!;
         expect([made.status, made.body.etag]).toEqual([201, first]);
@@ -101,7 +101,7 @@ for (const kind of kinds)
         expect((await world.send("acme.admin", "GET", `${A}/tenants/acme/routes/tagged`)).body.retries).toBe(1);
       });
 
-      test("[d9.3] of twenty writers with one ETag, one wins, of every kind of thing", async () => {
+      test("[d9.3] one of twenty writers with the same ETag wins, for every kind of object", async () => {
         const things: readonly (readonly [path: string, change: object])[] = [
           ["/tenants/acme/routes/tagged", { retries: 4 }],
           ["/tenants/acme", { name: "Acme" }],
@@ -118,7 +118,7 @@ for (const kind of kinds)
         }
       });
 
-      test("[d9.3] a thing that was removed and made anew has another ETag", async () => {
+      test("[d9.3] an object that was removed and created again has another ETag", async () => {
         const one = (await world.send("acme.admin", "POST", `${A}/tenants/acme/routes`, route("again"))).headers.get(
           "etag",
         );
@@ -134,7 +134,7 @@ for (const kind of kinds)
       const post = (key: string, name: string, as = "acme.site.maintainer") =>
         world.send(as, "POST", `${A}/projects/site/tokens`, { name }, { "idempotency-key": key });
 
-      test("[d9.3] the same request is answered as it was and does nothing again; another one with the key is 422", async () => {
+      test("[d9.3] the same request gets the same answer and does nothing again; another request with the key is answered with 422", async () => {
         const first = await post("key-1", "once");
         const second = await post("key-1", "once");
         expect([
@@ -150,7 +150,7 @@ for (const kind of kinds)
         const { body } = await world.send("acme.site.maintainer", "GET", `${A}/projects/site/tokens?search=once`);
         expect(body.data).toHaveLength(1);
       });
-      test("[d2.5] [d9.3] a token's secret is in the first answer alone: in no repeat, and nowhere in the database, open or sealed", async () => {
+      test("[d2.5] [d9.3] a token's secret is in the first answer alone: in no repeat, and nowhere in the database, encrypted or not", async () => {
         const first = await post("key-secret", "told once");
         expect(first.body.token).toMatch(/^dgm_pt_/);
         expect((await post("key-secret", "told once")).body.token).toBeNull();
@@ -176,7 +176,7 @@ for (const kind of kinds)
           true,
         ]);
       });
-      test("[d9.3] twenty at once with one key make one thing, and all tell of it", async () => {
+      test("[d9.3] twenty requests at once with one key create one object, and all answers describe it", async () => {
         const answers = await Promise.all(Array.from({ length: 20 }, () => post("key-2", "crowd")));
         expect(new Set(answers.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1);
         expect(answers.filter(({ body }) => body.token !== null)).toHaveLength(1);
@@ -184,7 +184,7 @@ for (const kind of kinds)
           (await world.send("acme.site.maintainer", "GET", `${A}/projects/site/tokens?search=crowd`)).body.data,
         ).toHaveLength(1);
       });
-      test("[d9.3] keys of different tokens do not meet, a refused request keeps none, and a bad key is 400", async () => {
+      test("[d9.3] keys of different tokens are independent, a refused request stores none, and a bad key is answered with 400", async () => {
         expect((await post("key-1", "another", "site-only.maintainer")).status).toBe(201);
         expect(
           (
@@ -204,7 +204,7 @@ for (const kind of kinds)
     });
 
     describe("dry runs, pages and errors", () => {
-      test("[d9.3] a dry run tells what would be, and nothing is", async () => {
+      test("[d9.3] a dry run returns what would result, and changes nothing", async () => {
         const { status, body, headers } = await world.send(
           "acme.admin",
           "POST",
@@ -228,7 +228,7 @@ for (const kind of kinds)
         ).toBe(400);
       });
 
-      test("[d9.3] pages of every size show each thing once and end with null", async () => {
+      test("[d9.3] pages of every size show each object once and end with null", async () => {
         for (let index = 0; index < 7; index++)
           await world.send("acme.admin", "POST", `${A}/projects/app/limits`, {
             name: `page-${index}`,
@@ -261,7 +261,7 @@ for (const kind of kinds)
         ).toHaveLength(1);
       });
 
-      test("[d5.2] [d9.3] what is wrong is told by its path, all of it at once, and nothing is stored", async () => {
+      test("[d5.2] [d9.3] all mistakes are reported at once, each with its path, and nothing is stored", async () => {
         const cases: readonly (readonly [path: string, body: unknown, param: string | null])[] = [
           ["/projects/site/limits", { metric: "requests", window: "minute", limit: -1 }, "limit"],
           [
@@ -314,7 +314,7 @@ for (const kind of kinds)
         expect((await world.send("acme.owner", "GET", `${A}/tenants/acme/versions?limit=1`)).text).toBe(before);
       });
 
-      test("[d5.6] bad JSON, another content type, a body that is too large, nesting without end: 400, 415, 413", async () => {
+      test("[d5.6] bad JSON and unlimited nesting are answered with 400, another content type with 415, a body that is too large with 413", async () => {
         const send = (body: string, headers: Readonly<Record<string, string>> = {}) =>
           world.send("acme.owner", "POST", `${A}/projects/site/tokens`, body, headers);
         expect((await send("{")).body.error.code).toBe("invalid_json");
@@ -328,7 +328,7 @@ for (const kind of kinds)
     });
 
     describe("the file beside the database", () => {
-      test("[d9.3] what stands in the file is listed first with origin file, without secrets, and is read-only for everybody", async () => {
+      test("[d9.3] objects of the file are listed first with origin file, without secrets, and are read-only for every caller", async () => {
         const { body } = await world.send("acme.owner", "GET", `${A}/tenants/acme/routes`);
         expect(body.data.slice(0, 2).map((one: any) => [one.name, one.origin, one.tenant_id, one.set_by])).toEqual([
           ["fixed", "file", "acme", null],
@@ -360,7 +360,7 @@ for (const kind of kinds)
         );
         expect(providers.text).not.toContain("sk-of-the-operator");
       });
-      test("[d9.3] settings of the file are shown as they hold and are read-only, beside those of the database", async () => {
+      test("[d9.3] settings of the file are shown in their effective form and are read-only, beside those of the database", async () => {
         const at = `${A}/tenants/acme/settings`;
         const shown = await world.send("acme.viewer", "GET", at);
         expect([shown.body.origin, shown.body.drop_params, shown.body.read_only_fields]).toEqual([
@@ -393,7 +393,7 @@ for (const kind of kinds)
           read_only_fields: [],
         });
       });
-      test("[d9.3] what an answer shows beside the settings may come back in its own form only", async () => {
+      test("[d9.3] members that an answer shows beside the settings are accepted in a change only in their own form", async () => {
         const at = `${A}/projects/site/settings`;
         for (const [method, sent, param] of [
           ["PATCH", { version: {} }, "version"],
@@ -407,14 +407,14 @@ for (const kind of kinds)
         const { body: shown } = await world.send("acme.owner", "GET", at);
         expect((await world.send("acme.owner", "PUT", at, shown)).status).toBe(200);
       });
-      test("[d9.3] of another scope a name is free: the tenant has its own of what the file says for all", async () => {
+      test("[d9.3] a name is free in another scope: a tenant may have its own object with a name that the file uses for all", async () => {
         expect((await world.send("acme.owner", "POST", `${A}/tenants/acme/routes`, route("shared"))).status).toBe(201);
         expect((await world.send("acme.owner", "GET", `${A}/tenants/acme/routes/shared`)).body.origin).toBe("store");
       });
     });
 
     describe("secrets", () => {
-      test("[d9.3] [d2.9] a credential is never shown again, in no answer, audit row, version or replay; sent back masked it stays", async () => {
+      test("[d9.3] [d2.9] a credential is never shown again, in no answer, audit row, version or replay; sent back masked, it stays unchanged", async () => {
         const secret = "sk-very-secret-0123456789";
         const made = await world.send(
           "acme.admin",
@@ -448,7 +448,7 @@ for (const kind of kinds)
         for (const { text, status } of texts)
           expect([status, text.includes(secret), text.includes("sealed:")]).toEqual([status, false, false]);
       });
-      test("[d9.3] [d2.9] a key file that is kept, and a key in the address of a tool server, are masked and come back as they were shown", async () => {
+      test("[d9.3] [d2.9] a stored key file and a key in the address of a tool server are masked, and can be sent back as they were shown", async () => {
         const account = JSON.stringify({
           type: "service_account",
           client_email: "a@b.test",
@@ -499,7 +499,7 @@ for (const kind of kinds)
         ])
           expect(text).not.toContain("very-secret");
       });
-      test("[d2.5] a token's text is answered by the request that made it alone", async () => {
+      test("[d2.5] a token's text is in the answer to the request that created it alone", async () => {
         const { body } = await world.send("acme.admin", "POST", `${A}/projects/site/tokens`, { name: "seen once" });
         const shown = await world.send("acme.admin", "GET", `${A}/projects/site/tokens/${body.id}`);
         const list = await world.send("acme.admin", "GET", `${A}/projects/site/tokens`);
@@ -511,7 +511,7 @@ for (const kind of kinds)
     });
 
     describe("the shapes of the documentation", () => {
-      test("[d4.1] [d9.3] limits and budgets of every metric, window, scope and mode, dollars as text and as number, thresholds as numbers", async () => {
+      test("[d4.1] [d9.3] limits and budgets take every metric, window, scope and mode, dollars as text and as number, thresholds as numbers", async () => {
         const limits = ["requests", "tokens", "concurrency"].flatMap((metric) =>
           ["second", "minute", "hour", "day"].map((window) => ({ metric, window, limit: 10 })),
         );
@@ -558,7 +558,7 @@ for (const kind of kinds)
           }
       });
 
-      test("[d2.4] [d9.3] tokens take one form in projects and tenants: a personal one is the caller's own where no user is named, or of the one who has the role", async () => {
+      test("[d2.4] [d9.3] tokens take one form in projects and tenants: a personal one belongs to the caller unless a user, or the holder of a role, is named", async () => {
         const body = { name: "ci", models: ["sandbox:*"], routes: [], permissions: [], ip: [], expires_in_days: 30 };
         const of = async (as: string, more: object) =>
           await world.send(as, "POST", `${A}/tenants/beta/tokens`, { ...body, ...more });
@@ -578,7 +578,7 @@ for (const kind of kinds)
     });
 
     describe("what happened", () => {
-      test("[d9.3] each change is a row with who, from where, before and after; each refused attempt is one, once a minute", async () => {
+      test("[d9.3] each change is one row with actor, origin, before and after; each refused attempt is one row, at most once a minute", async () => {
         const { body } = await world.send("acme.admin", "POST", `${A}/projects/app/limits`, {
           name: "audited",
           metric: "requests",
@@ -619,7 +619,7 @@ for (const kind of kinds)
         ]);
       });
 
-      test("[d1.4] [d9.1] a route of which nothing is enabled is not listed", async () => {
+      test("[d1.4] [d9.1] a route without an enabled target is not listed", async () => {
         for (const [name, more] of [
           ["echoes", { targets: ["sandbox:echo"] }],
           ["dead", { targets: ["sandbox:assistant"] }],
@@ -642,7 +642,7 @@ for (const kind of kinds)
           await world.send("acme.admin", "DELETE", `${A}/projects/app/routes/${name}`);
       });
 
-      test("[d9.3] attempts that are refused fill no log: of one token so many rows a minute, the last of which says so", async () => {
+      test("[d9.3] refused attempts do not fill the log: each token gets so many rows a minute, the last of which says so", async () => {
         for (let each = 0; each < 60; each++)
           expect((await world.send("beta.viewer", "DELETE", `${A}/projects/lab/limits/lim_${each}`)).status).toBe(403);
         const { data } = (
@@ -653,7 +653,7 @@ for (const kind of kinds)
         expect(data[1].note).not.toContain("Further attempts");
       });
 
-      test("[d9.3] versions are listed, shown, compared and gone back to, within what the role may change", async () => {
+      test("[d9.3] versions are listed, shown, compared and restored, within what the role may change", async () => {
         const number = async (): Promise<number> =>
           (await world.send("beta.owner", "GET", `${A}/tenants/beta/versions?limit=1`)).body.data[0]?.number ?? 0;
         await world.send("beta.admin", "POST", `${A}/tenants/beta/routes`, route("first"));
@@ -689,12 +689,12 @@ for (const kind of kinds)
       });
     });
 
-    describe("what names what", () => {
+    describe("references between objects", () => {
       const at = (path: string): string => `${A}${path}`;
       const numberOf = async (): Promise<number> =>
         (await world.send("acme.owner", "GET", `${A}/tenants/acme/versions?limit=1`)).body.data[0].number;
 
-      test("[d9.3] what others refer to is not removed: 409 conflict that names them, until they refer to something else", async () => {
+      test("[d9.3] an object that others refer to is not removed: 409 conflict names them, until they refer to something else", async () => {
         for (const [path, body] of [
           ["/tenants/acme/providers", { name: "mill", type: "custom", base_url: "https://93.184.215.14/v1" }],
           ["/tenants/acme/routes", route("cheap", ["mill:flour"])],
@@ -736,7 +736,7 @@ for (const kind of kinds)
           expect([path, (await world.send("acme.owner", "DELETE", at(path))).status]).toEqual([path, 204]);
       });
 
-      test("[d9.3] a limit or budget of one access token names one that is there and can call there", async () => {
+      test("[d9.3] a limit or budget of one access token names a token that exists and can call there", async () => {
         const idOf = async (name: string): Promise<string> => (await world.send(name, "GET", "/api/v1/key")).body.id;
         const bodies = [
           ["limits", { metric: "requests", window: "minute", limit: 1 }],
@@ -786,7 +786,7 @@ for (const kind of kinds)
         }
       });
 
-      test("[d9.3] a budget degrades to what is there", async () => {
+      test("[d9.3] a budget degrades only to a model or route that exists", async () => {
         for (const to of ["route:nowhere", "nobody:model"]) {
           const { status, body } = await world.send("acme.owner", "POST", at("/projects/site/budgets"), {
             name: "x",
@@ -798,7 +798,7 @@ for (const kind of kinds)
         }
       });
 
-      test("[d9.3] a version whose things name what is gone is not gone back to: 409, and nothing changes", async () => {
+      test("[d9.3] a version whose objects refer to removed objects is not restored: 409, and nothing changes", async () => {
         await world.send("acme.owner", "POST", at("/tenants/acme/providers"), {
           name: "kiln",
           type: "custom",
@@ -827,7 +827,7 @@ for (const kind of kinds)
         );
       });
 
-      test("[d9.3] a version that holds what can be read no more is not gone back to", async () => {
+      test("[d9.3] a version that holds an unreadable object is not restored", async () => {
         const { version, result } = await world.store.change(LOCAL_ACTOR, (writer) =>
           writer.createResource({
             kind: "limit",
@@ -848,8 +848,8 @@ for (const kind of kinds)
       });
     });
 
-    describe("the own access token", () => {
-      test("[d9.2] tells scopes, role, permissions, what narrows it, and of each limit what is left and when it is back", async () => {
+    describe("the caller's own access token", () => {
+      test("[d9.2] shows scopes, role, permissions, restrictions, and for each limit what is left and when it resets", async () => {
         await world.send("beta.owner", "POST", `${A}/projects/lab/limits`, {
           name: "each",
           metric: "requests",
@@ -908,8 +908,8 @@ for (const kind of kinds)
       });
     });
 
-    describe("a store that is away, and strangers", () => {
-      test("[d9.3] every operation is 503 store_unavailable in words of ours while the database is away", async () => {
+    describe("an unavailable store, and unauthenticated callers", () => {
+      test("[d9.3] every operation is answered with 503 store_unavailable and the gateway's own message while the database is unavailable", async () => {
         const away = await openAdminWorld({
           kind,
           between: (store) =>
@@ -939,7 +939,7 @@ for (const kind of kinds)
         await away.close();
       });
 
-      test("[d2.7] a thousand wrong tokens in a second are a thousand times 401 without asking the database, and the right one is served meanwhile", async () => {
+      test("[d2.7] a thousand wrong tokens in a second get a thousand 401 answers without a database query, and the right token is served meanwhile", async () => {
         let asked = 0;
         const watched = await openAdminWorld({
           kind,

@@ -269,8 +269,8 @@ for (const kind of kinds)
     });
     afterAll(() => world.close());
 
-    describe("requests that nobody wrote", () => {
-      test(`[d9.3] [d5.6] ${RUNS} of them, made from the document: no answer is a fault of ours, and each refusal has the one body`, async () => {
+    describe("random requests", () => {
+      test(`[d9.3] [d5.6] ${RUNS} of them, generated from the document: no answer is an internal error, and each refusal has the common error body`, async () => {
         const before = JSON.stringify(
           [
             await world.send("beta.owner", "GET", "/api/v1/admin/tenants/beta/users"),
@@ -311,7 +311,7 @@ for (const kind of kinds)
         expect(({} as Record<string, unknown>)["a"]).toBeUndefined();
       });
 
-      test("[d9.3] what looks like SQL, a header or a formula is kept and shown letter by letter where it is allowed, and refused where it is not", async () => {
+      test("[d9.3] text that looks like SQL, a header or a formula is stored and shown unchanged where it is allowed, and refused where it is not", async () => {
         // of its own: in the other one the names are whatever came to mind
         const fresh = await openAdminWorld({ kind });
         try {

@@ -85,7 +85,7 @@ for (const kind of kinds)
     beforeEach(() => opened({ kind }));
     afterEach(() => world.close());
 
-    test("[d9.3] a dry run of any operation answers what would be, with its header, and leaves every row of every table as it was", async () => {
+    test("[d9.3] a dry run of any operation returns what would result, with its header, and changes no row", async () => {
       const before = await everything(kind.name);
       expect(before.length).toBeGreaterThan(5000);
       for (const operation of writing()) {
@@ -100,7 +100,7 @@ for (const kind of kinds)
       expect(await everything(kind.name)).toBe(before);
     });
 
-    test("[d9.3] any change leaves rows of the audit log with who, from where, before and after, and no secret", async () => {
+    test("[d9.3] any change leaves audit log rows with actor, origin, before and after, and no secret", async () => {
       const [, owner] = /^dgm_ut_([^_]+)_/.exec(world.tokens.get("default.owner")!)!;
       let known = new Set((await world.read("select id from audit_log")).map(({ id }) => id));
       for (const operation of writing()) {
@@ -134,7 +134,7 @@ for (const kind of kinds)
       }
     });
 
-    test("[d9.3] any operation with an idempotency key happens once, whoever repeats it", async () => {
+    test("[d9.3] an operation with an idempotency key happens once however often it is repeated", async () => {
       // nothing happens that leaves no row of one of these
       const changes = async (): Promise<string> =>
         String(
@@ -163,7 +163,7 @@ for (const kind of kinds)
       }
     });
 
-    test("[d9.3] [d5.2] an ETag that is not the thing's own is 412 for every change of a thing, a weak one too, and no header or parameter of any operation is taken that it does not have", async () => {
+    test("[d9.3] [d5.2] every change of an object with another ETag, a weak one included, is answered with 412, and no operation accepts a header or parameter that it does not define", async () => {
       for (const operation of writing()) {
         const isOfThing = /^(update|replace|delete|rotate|revoke|put)/.test(operation.operationId);
         for (const tag of ['"9999.zz"', 'W/"1.0"', '"', "nonsense"])
@@ -193,7 +193,7 @@ for (const kind of kinds)
       }
     });
 
-    test("[d9.3] any list has the bounds of pages, and every filter that it describes works; another method of any path is 405 with what it takes", async () => {
+    test("[d9.3] every list has bounded pages, and every filter that it describes works; another method of any path is answered with 405 and the allowed methods", async () => {
       for (const operation of operations!.filter(({ query }) => query.includes("cursor"))) {
         for (const query of [
           "limit=0",

@@ -253,8 +253,8 @@ for (const kind of kinds)
     });
     afterAll(() => world.close());
 
-    describe("every operation, every caller, every place", () => {
-      test("[d2.3] [d9.3] each operation of the document is one whose roles this page says, and says the same role", () => {
+    describe("every operation, every caller, every scope", () => {
+      test("[d2.3] [d9.3] each operation of the document is in the table of this file, with the same role", () => {
         expect(operations.length).toBeGreaterThan(100);
         expect(
           operations
@@ -270,7 +270,7 @@ for (const kind of kinds)
         }
       });
 
-      test("[d2.3] [d2.11] [d9.3] is done for who has the role, 403 for who has a lower one, 404 for strangers, 401 without a token; what is answered is what the document says", async () => {
+      test("[d2.3] [d2.11] [d9.3] a caller with the role succeeds, a lower role gets 403, an outsider 404, a caller without a token 401; the answer has the documented shape", async () => {
         const wrong: string[] = [];
         let cells = 0;
         for (const operation of operations) {
@@ -296,7 +296,7 @@ for (const kind of kinds)
         expect(wrong.slice(0, 20)).toEqual([]);
       });
 
-      test("[d2.11] [d9.3] who may not is told so whatever the body: nobody learns what is wrong with it who could not send a right one", async () => {
+      test("[d2.11] [d9.3] a caller without the right is refused whatever the body: mistakes in the body are reported only to callers who may send it", async () => {
         const wrong: string[] = [];
         const bodies = ["{}", "{", '{"surplus": 1}'];
         let cells = 0;

@@ -50,7 +50,7 @@ describe("a plain answer", () => {
     });
   });
 
-  test("[s:response.route, s:response.model] names the route that served and the model as <provider>:<model_name>, also when the request wrote it with a slash", async () => {
+  test("[s:response.route, s:response.model] names the route that served the call and the model as <provider>:<model_name>, also when the request wrote it with a slash", async () => {
     for (const model of ["openai:gpt-4o-mini", "openai/gpt-4o-mini"])
       expect((await ask(json(openaiAnswer()), { model })).body).toMatchObject({
         route: "direct",
@@ -58,7 +58,7 @@ describe("a plain answer", () => {
       });
   });
 
-  test("[s:response.usage, d8.9] has whole usage as the provider says it, its total too", async () => {
+  test("[s:response.usage, d8.9] has the provider's complete usage, including its total", async () => {
     const said = {
       prompt_tokens: 5,
       completion_tokens: 2,
@@ -70,7 +70,7 @@ describe("a plain answer", () => {
     expect([record["usageSource"], headers.get("x-gateway-warnings")]).toEqual(["provider", null]);
   });
 
-  test("[s:response.usage, d8.9] has an estimate where the provider gives no figures, and says so", async () => {
+  test("[s:response.usage, d8.9] has an estimate where the provider gives no figures, and marks it as one", async () => {
     for (const usage of [undefined, null, {}, { prompt_tokens: "5" }]) {
       const { body, record, headers } = await ask(json({ ...openaiAnswer("four or five words here"), usage }));
       const { prompt_tokens, completion_tokens, total_tokens } = body["usage"];
@@ -98,7 +98,7 @@ describe("a plain answer", () => {
     expect(stub.records.map((record) => record.clientRequestId)).toEqual(["theirs", "theirs"]);
   });
 
-  test("[s:response.choices] says the same in each family's own form", async () => {
+  test("[s:response.choices] carries the same content in every provider family's own form", async () => {
     const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
     const bodies: Readonly<Record<Family, object>> = {
       openai: openaiAnswer("Hello"),
@@ -135,7 +135,7 @@ describe("a plain answer", () => {
     }
   });
 
-  test("[d8.8] leaves a service tier out that the schema does not know, and no null fields of the vendor come through", async () => {
+  test("[d8.8] omits a service tier that the schema does not have, and any null fields of the vendor", async () => {
     const { body } = await ask(
       json({ ...openaiAnswer(), service_tier: "turbo", system_fingerprint: null, x_vendor: { kept: true } }),
     );
@@ -338,7 +338,7 @@ const CASES = Object.entries(FAILURES).flatMap(([name, failure]) =>
 
 describe("a provider's refusal", () => {
   test.each(CASES)(
-    "[d7.8, s:errors.5xx, d5.1] by %s of %s has its status and code for our key and for the caller's",
+    "[d7.8, s:errors.5xx, d5.1] by %s of %s has its status and code, for the operator's key and for the caller's",
     async (_, family, { own, callers, refusals }) => {
       for (const [[status, code], key, credential] of [
         [own, OWN_KEY, {}],
@@ -379,7 +379,7 @@ describe("a provider's refusal", () => {
   );
 
   test.each(FAMILIES)(
-    "[d7.8] by a rate limit of %s tells the time to wait, the provider's or one of our own, and in words",
+    "[d7.8] by a rate limit of %s gives the time to wait, the provider's or the gateway's own, also in the message",
     async (family) => {
       const refusal = FAILURES["a rate limit"]!.refusals[family];
       for (const [headers, seconds, ms] of [
@@ -398,14 +398,14 @@ describe("a provider's refusal", () => {
     },
   );
 
-  test.each(FAMILIES)("[d7.8] by the context length of %s says maximum context length, and once", async (family) => {
+  test.each(FAMILIES)("[d7.8] by the context length of %s says maximum context length exactly once", async (family) => {
     const { body } = await ask(refuse(FAILURES["a conversation that is too long"]!.refusals[family]), {
       model: MODELS[family],
     });
     expect(body["error"].message.match(/maximum context length/g)).toHaveLength(1);
   });
 
-  test("[d7.8] says x-should-retry: false where trying again cannot help, and nothing where it can", async () => {
+  test("[d7.8] has x-should-retry: false where another try cannot help, and no such header where it can", async () => {
     const told = await Promise.all(
       Object.entries(FAILURES).map(
         async ([name, { refusals }]) =>
@@ -416,7 +416,7 @@ describe("a provider's refusal", () => {
     for (const [name, header] of told) expect([name, header]).toEqual([name, retryable.has(name) ? null : "false"]);
   });
 
-  test("[d7.8] of a provider that was called without a key is the operator's where the address is, and the caller's where it brought the address", async () => {
+  test("[d7.8] of a request without a key is the operator's error where the address is the operator's, and the caller's where the caller brought the address", async () => {
     const refusal = FAILURES["a key that is refused"]!.refusals.openai;
     const providers = [providerSettings({ id: "local", family: "openai", baseUrl: "http://127.0.0.1:9/v1" })];
     const stub = stubGateway({ upstream: refuse(refusal), providers });
@@ -430,7 +430,7 @@ describe("a provider's refusal", () => {
     });
   });
 
-  test("[d7.8] of a caller's account with status 402 stays a 402, of ours a 502", async () => {
+  test("[d7.8] with status 402 stays 402 for a caller's account, and becomes 502 for the operator's", async () => {
     const refusal = openaiError(402, "Insufficient Balance", null, "unknown_error");
     const own = await ask(refuse(refusal));
     const callers = await ask(refuse(refusal), { api_key: CALLERS_KEY });
@@ -442,7 +442,7 @@ describe("a provider's refusal", () => {
     ]);
   });
 
-  test("[d7.8] names no address of ours", async () => {
+  test("[d7.8] shows no internal address", async () => {
     const providers = [
       providerSettings({
         id: "inner",
@@ -458,7 +458,7 @@ describe("a provider's refusal", () => {
     expect(JSON.stringify(await response.json())).not.toContain("llm.internal");
   });
 
-  test("[d5.1, d7.8] inside a 200 is still one", async () => {
+  test("[d5.1, d7.8] inside a 200 answer is still an error", async () => {
     const inside: Readonly<Record<Family, object>> = {
       openai: { error: { message: "Rate limit reached.", code: 429 } },
       anthropic: { type: "error", error: { type: "rate_limit_error", message: "Rate limit reached." } },
@@ -554,7 +554,7 @@ describe("a provider that gives no answer", () => {
       }
     });
 
-  test("[s:errors.5xx] but a redirect is a 502 that says that the address has to be the final one", async () => {
+  test("[s:errors.5xx] but a redirect is a 502 that asks for the final address", async () => {
     const { status, body } = await ask(
       cannedUpstream({ status: 307, headers: { location: "https://elsewhere.test/" }, body: "" }),
     );
@@ -562,14 +562,14 @@ describe("a provider that gives no answer", () => {
     expect(body["error"].message).not.toContain("elsewhere");
   });
 
-  test("[s:errors.5xx] because the gateway itself is at fault is a 500 whose words stay in the log", async () => {
+  test("[s:errors.5xx] because the gateway itself fails is a 500 whose details stay in the log", async () => {
     const { status, body, record } = await ask({ send: () => Promise.reject(new TypeError("secret internals")) });
     expect([status, body["error"].code, body["error"].type]).toEqual([500, "internal_error", "server_error"]);
     expect(JSON.stringify(body)).not.toContain("secret internals");
     expect(record["errorDetail"]).toContain("secret internals");
   });
 
-  test("[s:errors.5xx] within the time of the whole call is a 504, and the provider is let go", async () => {
+  test("[s:errors.5xx] within the time of the whole call is a 504, and the upstream request ends", async () => {
     const { status, body } = await ask(
       { send: () => Promise.reject(new Error("not asked")) },
       { model: "sandbox:stall", timeout: 0.05 },

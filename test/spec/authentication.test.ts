@@ -38,7 +38,7 @@ async function call(
 }
 
 describe("the header", () => {
-  test("[s:authentication.1] a request carries the header `Authorization: Bearer <token>`, whatever the case of the word Bearer", async () => {
+  test("[s:authentication.1] a request carries the header `Authorization: Bearer <token>`, with the word Bearer in any case", async () => {
     const token = gateway.firstToken!;
     for (const header of [`Bearer ${token}`, `bearer ${token}`, `BEARER   ${token}`])
       expect((await call(header)).outcome).toBe("200");
@@ -48,7 +48,7 @@ describe("the header", () => {
     expect((await call(null, {}, { "x-api-key": token, cookie: `token=${token}` })).outcome).toBe("401 missing_token");
   });
 
-  test("[s:authentication.2] the token is a Project token or a Personal token, as the command line makes them", async () => {
+  test("[s:authentication.2] the token is a Project token or a Personal token, as the command line creates them", async () => {
     const project = await gateway.createToken();
     const personal = await gateway.createToken("--personal");
     expect([project.slice(0, 7), personal.slice(0, 7)]).toEqual(["dgm_pt_", "dgm_ut_"]);
@@ -57,7 +57,7 @@ describe("the header", () => {
 });
 
 describe("401", () => {
-  test("[s:authentication.4] [s:errors.401-unauthorized] [d2.7] no token, a wrong, a forged, an expired and a revoked one are 401 with WWW-Authenticate and their code", async () => {
+  test("[s:authentication.4] [s:errors.401-unauthorized] [d2.7] a missing, wrong, forged, expired or revoked token is answered with 401, WWW-Authenticate and its code", async () => {
     const revoked = await gateway.createToken();
     const short = await gateway.createToken("--expires-in-days", String(2 / 86_400));
     expect((await runCli(["token", "revoke", revoked.split("_")[2]!, "--data", gateway.dataFolder])).code).toBe(0);
@@ -88,7 +88,7 @@ describe("401", () => {
     }
   });
 
-  test("[s:errors.401-unauthorized] who has no token learns nothing else: the body is not looked at", async () => {
+  test("[s:errors.401-unauthorized] a caller without a token learns nothing else: the body is not examined", async () => {
     const response = await fetch(`${gateway.url}/api/v1/chat/completions`, {
       method: "POST",
       headers: { "content-type": "text/plain" },
@@ -98,8 +98,8 @@ describe("401", () => {
   });
 });
 
-describe("what is known of tokens", () => {
-  test("[d2.6] is too old where the configuration says to refuse then: a call is 503 and reaches no provider, until the store is back", async () => {
+describe("the snapshot of tokens", () => {
+  test("[d2.6] is not used beyond the configured age: a call is answered with 503 and reaches no provider until the store is back", async () => {
     let tooOld: string | null = "The database has not been reached.";
     const stub = answeringGateway({ refusal: () => tooOld });
     const { outcome, wire, headers } = await ask(stub, {});
@@ -110,7 +110,7 @@ describe("what is known of tokens", () => {
 });
 
 describe("scope and role", () => {
-  test("[s:authentication.3] [d2.1] tenant_id and project_id may repeat the token's own scope; another one is 403, and neither is sent to a provider", async () => {
+  test("[s:authentication.3] [d2.1] tenant_id and project_id may repeat the token's own scope; another scope is answered with 403, and neither is sent to a provider", async () => {
     const own = { tenant_id: "default", project_id: "default" };
     const header = `Bearer ${gateway.firstToken!}`;
     expect((await call(header, own)).outcome).toBe("200");
@@ -128,7 +128,7 @@ describe("scope and role", () => {
     expect(JSON.stringify(request)).not.toContain("default");
   });
 
-  test("[d2.3] a role below developer is 403", async () => {
+  test("[d2.3] a role below developer is answered with 403", async () => {
     const viewer = await gateway.createToken("--role", "viewer");
     const { outcome, response } = await call(`Bearer ${viewer}`);
     expect([outcome, response.headers.get("www-authenticate")]).toEqual(["403 insufficient_role", null]);
@@ -136,7 +136,7 @@ describe("scope and role", () => {
       expect((await call(`Bearer ${await gateway.createToken("--role", role)}`)).outcome).toBe("200");
   });
 
-  test("[d2.4] each field that brings an own endpoint, credential or header is 403 without the permission byo_endpoint, and names itself", async () => {
+  test("[d2.4] each field that brings the caller's own endpoint, credential or header is answered with 403 without the permission byo_endpoint, and is named", async () => {
     const plain = answeringGateway({ permissions: [] });
     const fields: Readonly<Record<string, unknown>> = {
       base_url: "https://models.example/v1",

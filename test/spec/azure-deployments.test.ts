@@ -29,14 +29,14 @@ describe("the two forms of address", () => {
       "https://acme.openai.azure.com/openai/deployments/team-4o/chat/completions?api-version=2025-04-01-preview gpt-4o",
     );
   });
-  test("[s:param.api-version] without one, or with v1 or preview, the newer address is called", async () => {
+  test("[s:param.api-version] without api_version, or with v1 or preview, the newer address is called", async () => {
     expect(await placeOf({})).toBe("https://acme.openai.azure.com/openai/v1/chat/completions gpt-4o");
     for (const api_version of ["v1", "preview"])
       expect(await placeOf({ api_version })).toBe(
         `https://acme.openai.azure.com/openai/v1/chat/completions?api-version=${api_version} gpt-4o`,
       );
   });
-  test("[s:param.deployment-id d1.7] there the deployment is the model of the body", async () => {
+  test("[s:param.deployment-id d1.7] at the newer address the deployment is the model of the body", async () => {
     expect(await placeOf({ deployment_id: "team-4o" })).toBe(
       "https://acme.openai.azure.com/openai/v1/chat/completions team-4o",
     );
@@ -44,7 +44,7 @@ describe("the two forms of address", () => {
       "https://acme.openai.azure.com/openai/v1/chat/completions?api-version=preview team-4o",
     );
   });
-  test("[s:param.api-version] the version of the configuration holds until a request says another", async () => {
+  test("[s:param.api-version] the configured version holds unless a request gives another", async () => {
     const dated = azureWith({ resource: "acme", api_version: DATED });
     expect(await placeOf({ deployment_id: "d" }, dated)).toBe(
       `https://acme.openai.azure.com/openai/deployments/d/chat/completions?api-version=${DATED} gpt-4o`,
@@ -54,7 +54,7 @@ describe("the two forms of address", () => {
     );
     expect(await placeOf({ api_version: "v1" }, dated)).toContain("/openai/v1/chat/completions?api-version=v1");
   });
-  test("an address that has the path of either form already does not get it twice", async () => {
+  test("an address that already has the path of either form does not get it twice", async () => {
     const cases: readonly (readonly [base: string, fields: object, place: string])[] = [
       ["/openai/v1", {}, "/openai/v1/chat/completions gpt-4o"],
       ["/openai/v1/", { deployment_id: "d" }, "/openai/v1/chat/completions d"],
@@ -82,7 +82,7 @@ describe("the two forms of address", () => {
     for (const [base, fields, place] of cases)
       expect([base, fields, await placeOf({ base_url: OWN + base, ...fields })]).toEqual([base, fields, OWN + place]);
   });
-  test("a resource that nobody set is asked for by its variable", async () => {
+  test("a missing resource is reported with the variable that sets it", async () => {
     const { outcome, error } = await ask(azureWith({}), { model: "azure:gpt-4o" });
     expect(outcome).toBe("400 invalid_request null");
     expect(error!.message).toContain("AZURE_OPENAI_RESOURCE");
@@ -90,7 +90,7 @@ describe("the two forms of address", () => {
 });
 
 describe("attacks", () => {
-  test("[d1.8] [s:param.deployment-id] a deployment that is no word is 400 with its param, at every provider, and nothing is sent", async () => {
+  test("[d1.8] [s:param.deployment-id] a deployment that is not one path segment is answered with 400 and its param, at every provider, and nothing is sent", async () => {
     const before = gateway.sent.length;
     for (const deployment_id of [
       "../x",
@@ -123,7 +123,7 @@ describe("attacks", () => {
         "400 invalid_request deployment_id",
       ]);
   });
-  test("[d1.8] [s:param.api-version] a version that is no word is 400 with its param", async () => {
+  test("[d1.8] [s:param.api-version] a version that is not one word is answered with 400 and its param", async () => {
     for (const api_version of [
       "../../x",
       "..",
@@ -139,7 +139,7 @@ describe("attacks", () => {
     ])
       expect([api_version, await placeOf({ api_version })]).toEqual([api_version, "400 invalid_request api_version"]);
   });
-  test("[d1.8] a model's name stays one step of the path", async () => {
+  test("[d1.8] a model's name stays one segment of the path", async () => {
     for (const name of ["a/b", "a&b=c", "a%2e%2e%2fb", "@evil.example", "a\\b", "a:80", "{model}"]) {
       const { request } = await ask(gateway, { model: `azure:${name}`, api_version: DATED });
       const { host, pathname, search } = new URL(request!.url);
@@ -153,7 +153,7 @@ describe("attacks", () => {
 });
 
 describe("deployment_id elsewhere", () => {
-  test("[d1.7] [s:param.deployment-id] is refused by name, or dropped and told", async () => {
+  test("[d1.7] [s:param.deployment-id] is refused by name, or dropped and reported", async () => {
     const all = answeringGateway();
     for (const id of [...providers.keys()].filter((each) => each !== "azure" && each !== "sandbox")) {
       const refused = await ask(all, { model: `${id}:m`, deployment_id: "d" });
@@ -174,7 +174,7 @@ describe("deployment_id elsewhere", () => {
   });
 });
 
-describe("what Azure says", () => {
+describe("what Azure returns", () => {
   const answering = (status: number, body: object) =>
     answeringGateway({ upstream: cannedUpstream({ status, body: JSON.stringify(body) }) });
   test("keys go in api-key and tokens as bearers", async () => {
@@ -188,7 +188,7 @@ describe("what Azure says", () => {
       );
     expect(signed.headers).toEqual({ authorization: "Bearer entra" });
   });
-  test("errors are classed by their inner code", async () => {
+  test("errors are classified by their inner code", async () => {
     const blocked = {
       error: {
         message: "The prompt was filtered.",
@@ -217,7 +217,7 @@ describe("what Azure says", () => {
         .outcome,
     ).toStartWith("404 model_not_found");
   });
-  test("the results of its filters at the head of a stream are no part of the answer", async () => {
+  test("the filter results at the head of a stream are not part of the answer", async () => {
     const chunk = (rest: object): string =>
       `data: ${JSON.stringify({ id: "", object: "", created: 0, model: "", ...rest })}\n\n`;
     const filters = { hate: { filtered: false, severity: "safe" } };
@@ -253,7 +253,7 @@ describe("what Azure says", () => {
     expect(text).toEndWith("data: [DONE]\n\n");
     expect(text).not.toContain("error");
   });
-  test("reasoning models have OpenAI's exceptions, by the model's name whatever the deployment is called", async () => {
+  test("reasoning models have OpenAI's exceptions, by the model's name regardless of the deployment's name", async () => {
     expect(await placeOf({ model: "azure:o3", deployment_id: "d", top_p: 0.5 })).toBe(
       "400 unsupported_parameter top_p",
     );

@@ -327,7 +327,7 @@ describe("in this process", () => {
     );
   });
 
-  test("[d5.1] [d5.2] a right request in which one field is any JSON", async () => {
+  test("[d5.1] [d5.2] a valid request with one field replaced by any JSON", async () => {
     const field = fc.constantFrom(...FIELDS.keys());
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...FAMILIES), field, anyJson, (model, name, value) =>
@@ -337,7 +337,7 @@ describe("in this process", () => {
     );
   });
 
-  test("[d5.1] [d5.2] a right request with numbers and keys that only JSON can say", async () => {
+  test("[d5.1] [d5.2] a valid request with numbers and keys that only JSON can express", async () => {
     const place = fc.constantFrom(...FIELDS.keys(), "extra", "metadata");
     const member = fc.oneof(
       fc.tuple(place, oddNumber).map(([name, number]) => `${JSON.stringify(name)}:${number}`),
@@ -355,7 +355,7 @@ describe("in this process", () => {
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
 
-  test("[d5.1] [d5.2] requests that are nearly right, at every wire form, plain and streamed", async () => {
+  test("[d5.1] [d5.2] requests that are nearly valid, in every wire form, plain and streamed", async () => {
     let answered = 0;
     await fc.assert(
       fc.asyncProperty(request, async (body) => {
@@ -369,7 +369,7 @@ describe("in this process", () => {
     expect(answered).toBeGreaterThan(NEARLY_RIGHT / 10);
   });
 
-  test("[d5.1] arbitrary request headers beside a right body", async () => {
+  test("[d5.1] arbitrary request headers beside a valid body", async () => {
     const known = fc.constantFrom(
       "authorization",
       "content-type",
@@ -398,7 +398,7 @@ describe("in this process", () => {
     );
   });
 
-  test("[d5.1] every call left a record, and none of them is a fault of the gateway", () => {
+  test("[d5.1] every call left a record, and none of them failed because of the gateway", () => {
     expect(gateway.records.length).toBeGreaterThan(drawCount(2200, 9000));
     expect(
       gateway.records.filter(({ status, code }) => status === 500 || code === "internal_error" || status === 0),
@@ -483,7 +483,7 @@ describe("over the real process", () => {
     );
   });
 
-  test("[d5.1] [d5.6] two Host headers, and trailer fields that are announced, are told in an error body, and the connection closes behind it", async () => {
+  test("[d5.1] [d5.6] two Host headers, and announced trailer fields, are refused with an error body, and the connection closes after it", async () => {
     const twice = (path: string, method: string): string =>
       `${method} ${path} HTTP/1.1\r\nHost: gateway.test\r\nhost: other.test\r\nAuthorization: Bearer ${process_.firstToken}\r\nContent-Type: application/json\r\nContent-Length: ${right.length}\r\n\r\n${right}`;
     for (const [path, method] of [
@@ -523,7 +523,7 @@ describe("over the real process", () => {
     expect((await process_.chat(right)).status).toBe(200);
   });
 
-  test("[d5.6] bytes that are no HTTP, and heads that are nearly right, leave the process as it was", async () => {
+  test("[d5.6] bytes that are not HTTP, and nearly valid heads, leave the process unharmed", async () => {
     const line = fc.constantFrom(
       "POST /api/v1/chat/completions HTTP/1.1",
       "GET / HTTP/1.1",

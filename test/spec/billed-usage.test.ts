@@ -62,7 +62,7 @@ async function told(
 describe.each([
   ["plain", false],
   ["streamed", true],
-] as const)("figures that cannot be, %s", (_, stream) => {
+] as const)("impossible figures, %s", (_, stream) => {
   const IMPOSSIBLE = [-5, 1e300, 0.5, "12", {}, [7]] as const;
   const ofOpenAI = (usage: object): NonNullable<StubOptions["upstream"]> =>
     cannedUpstream(({ body }) =>
@@ -81,7 +81,7 @@ describe.each([
         : { body: JSON.stringify({ ...openaiAnswer("Hello"), usage }) },
     );
 
-  test("[d4.2 d8.9] of a sum that all else depends on: the usage is not believed, and an estimate takes its place", async () => {
+  test("[d4.2 d8.9] of a sum that all other figures depend on: the usage is discarded, and an estimate takes its place", async () => {
     for (const impossible of IMPOSSIBLE) {
       // a stream of Claude's has said figures at its beginning, which stay
       for (const stub of stream
@@ -101,7 +101,7 @@ describe.each([
       expect([impossible, record.usageSource, usage.prompt_tokens > 0]).toEqual([impossible, "estimated", true]);
     }
   });
-  test("[d4.2 d8.9] of a part, or of one of several sums: the others count", async () => {
+  test("[d4.2 d8.9] of a part, or of one of several sums: the other figures count", async () => {
     for (const impossible of IMPOSSIBLE) {
       const figures = { input_tokens: 11, output_tokens: 7 };
       for (const native of [
@@ -130,7 +130,7 @@ describe.each([
 describe.each([
   ["plain", false],
   ["streamed", true],
-] as const)("iterations of Claude, %s", (_, stream) => {
+] as const)("Claude's iterations, %s", (_, stream) => {
   const COMPACTED = {
     input_tokens: 162,
     output_tokens: 40,
@@ -161,13 +161,13 @@ describe.each([
     prompt_tokens_details: { cached_tokens: 7, cache_write_tokens: 5, cache_write_1h_tokens: 5 },
   };
 
-  test("[d8.9] what a compaction reads and writes is counted, for the client and the record alike", async () => {
+  test("[d8.9] the tokens that a compaction reads and writes are counted, for the client and the record alike", async () => {
     const { usage, record } = await told(stubGateway({ upstream: claudeSaying(COMPACTED) }), stream);
     expect(usage).toEqual(TOTAL);
     expect(record).toMatchObject({ usage: TOTAL, usageSource: "provider", unnamedUsage: null });
   });
 
-  test("[d4.2 d8.9] a token limit and the price count them", async () => {
+  test("[d4.2 d8.9] token limits and the price include them", async () => {
     const prices = compilePrices([
       {
         id: "own",
@@ -187,7 +187,7 @@ describe.each([
     expect(record.limits).toMatchObject([{ settled: 102_747, after: 102_747 }]);
   });
 
-  test("[d4.7] what an advisor used is counted with the rest, and has the price of its own model", async () => {
+  test("[d4.7] the tokens that an advisor used are counted with the rest, at the price of the advisor's model", async () => {
     const advised = {
       input_tokens: 100,
       output_tokens: 10,
@@ -207,7 +207,7 @@ describe.each([
     expect(record.cost!.nanoUsd).toBe(100 * 5_000 + 10 * 25_000 + 1_000 * 3_000 + 200 * 15_000);
   });
 
-  test("[d8.9] iterations that say less than the top take nothing away", async () => {
+  test("[d8.9] iterations that report less than the total subtract nothing", async () => {
     const { usage } = await told(
       stubGateway({
         upstream: claudeSaying({
@@ -225,7 +225,7 @@ describe.each([
 describe("parts and total", () => {
   const SMALL_TOTAL = { prompt_tokens: 900_000, completion_tokens: 1, total_tokens: 2 };
   test.each([false, true])(
-    "[d8.9 d4.2] a total that says less than its parts is told as it is, and limits and prices count the parts: streamed %p",
+    "[d8.9 d4.2] a total below the sum of its parts is reported unchanged, and limits and prices count the parts: streamed %p",
     async (stream) => {
       const body = stream
         ? `data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}],"usage":${JSON.stringify(SMALL_TOTAL)}}\n\ndata: [DONE]\n\n`
@@ -250,7 +250,7 @@ describe("parts and total", () => {
     },
   );
 
-  test("[d8.9] what Perplexity bills beside prompt and completion is counted", async () => {
+  test("[d8.9] tokens that Perplexity bills beside prompt and completion are counted", async () => {
     const usage = {
       prompt_tokens: 33,
       completion_tokens: 7_163,
@@ -274,7 +274,7 @@ describe("parts and total", () => {
     expect(record.unnamedUsage).toEqual({ num_search_queries: 18 });
   });
 
-  test("[d8.9] pictures that Gemini made, and sound that it read from its cache, are told by their kind", async () => {
+  test("[d8.9] images that Gemini generated, and audio that it read from its cache, are reported by modality", async () => {
     const usageMetadata = {
       promptTokenCount: 500,
       cachedContentTokenCount: 300,
@@ -313,7 +313,7 @@ describe("parts and total", () => {
   });
 });
 
-describe("a figure that no code names", () => {
+describe("an unknown usage figure", () => {
   const ODD = { brand_new_tokens: 7, nothing_new: 0, deep: { inner_units: 3, list: [{ unit: 2 }] } };
   const UNNAMED = { brand_new_tokens: 7, "deep.inner_units": 3, "deep.list.unit": 2 };
   const openaiUsage = {
@@ -369,7 +369,7 @@ describe("a figure that no code names", () => {
   ];
 
   test.each(FAMILIES)(
-    "[d11.1] of %s is kept in the record and told in its log line, beside figures that stay what they are",
+    "[d11.1] of %s is kept in the record and shown in its log line, and leaves the known figures unchanged",
     async (model, body, unnamed) => {
       const { record } = await told(
         stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(body) }) }),
@@ -383,7 +383,7 @@ describe("a figure that no code names", () => {
     },
   );
 
-  test("[d11.1] is counted by provider alone, so that whoever names it makes no label", async () => {
+  test("[d11.1] is counted by provider alone, so that its name never becomes a metric label", async () => {
     const metrics = openMetrics();
     const many = Object.fromEntries(
       Array.from({ length: 200 }, (_, index) => [`odd_${index}_${"x".repeat(index)}`, 1]),

@@ -199,7 +199,7 @@ const BOUNDS: Readonly<Record<string, Bounded>> = {
 
 describe("a body", () => {
   for (const [what, { of, bound, path, otherwise }] of Object.entries(BOUNDS)) {
-    test(`[d5.8] ${what}: ${bound} are taken, one more is 400 with its path and the bound`, async () => {
+    test(`[d5.8] ${what}: ${bound} are accepted, one more is answered with 400, its path and the bound`, async () => {
       const right = await ask(of(bound));
       if (otherwise === undefined) expect(right).toMatchObject({ status: 200, sent: 1 });
       else expect(right.message).toContain(otherwise);
@@ -214,7 +214,7 @@ describe("a body", () => {
     });
   }
 
-  test("[d5.8] names of megabytes are refused by their path, which is not repeated whole", async () => {
+  test("[d5.8] names of megabytes are refused with their path, which is shortened", async () => {
     const long = "n".repeat(3_000_000);
     for (const text of [
       `{"model":"${long}",${HELLO}}`,

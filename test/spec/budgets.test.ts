@@ -12,7 +12,7 @@ const RESERVED = 26_000;
 const SPENT = 11_000;
 
 describe("money", () => {
-  test("[d4.2 d4.7] is reserved at its bound and settled at its cost, in whole nano-dollars", async () => {
+  test("[d4.2 d4.7] is reserved at its upper bound and settled at its cost, in whole nano-dollars", async () => {
     const gateway = limitedGateway({ budgets: { money: { usd: "1", window: "month" } } });
     await ask(gateway, CALL);
     expect(gateway.records[0]!).toMatchObject({
@@ -21,7 +21,7 @@ describe("money", () => {
     });
     expectNothingOpen(gateway);
   });
-  test("[d4.2] two hundred calls at once against room for ten reservations: ten are admitted", async () => {
+  test("[d4.2] of two hundred simultaneous calls against room for ten reservations, ten are admitted", async () => {
     const gateway = limitedGateway({ budgets: { money: { usd: "0.00026", window: "day" } } }, [], {
       up0: [{ kind: "ok", delayMs: 20 }],
     });
@@ -33,13 +33,13 @@ describe("money", () => {
     ]);
     expectNothingOpen(gateway);
   });
-  test("[d4.2] the price is that of the target that is tried, and each choice is paid for", async () => {
+  test("[d4.2] the price is that of the attempted target, and each choice is paid for", async () => {
     const gateway = limitedGateway({ budgets: { money: { usd: "1", window: "month" } } }, [], { up0: [status(500)] });
     await ask(gateway, { ...CALL, n: 2, fallbacks: ["up1:dear"] });
     // the fallback: (6 + 10) tokens at 0.001 USD, twice
     expect(gateway.records[0]!.limits[0]).toMatchObject({ reserved: 32_000_000, settled: 8_000_000 });
   });
-  test("[d4.5] a model without a price is 403 model_unpriced, and nothing is sent; the route's next target is tried", async () => {
+  test("[d4.5] a model without a price is answered with 403 model_unpriced, and nothing is sent; the route's next target is attempted", async () => {
     const budgets = { money: { usd: "1", window: "month" } };
     const gateway = limitedGateway({ budgets }, [routeOf("r", ["up0:unpriced", "up1:m"])]);
     const { status: code, body } = await ask(gateway, { model: "up0:unpriced" });
@@ -53,7 +53,7 @@ describe("money", () => {
     expect((await ask(gateway, { model: undefined, route: "r" })).headers.get("x-gateway-model")).toBe("up1:m");
     expectNothingOpen(gateway);
   });
-  test("[d4.5] unless the budget says unpriced: allow; one of tokens does not ask; one in audit mode says what it would have done", async () => {
+  test("[d4.5] unpriced: allow in the budget admits it; a token budget needs no price; a budget in audit mode records what it would have done", async () => {
     const gateway = limitedGateway({
       budgets: {
         open: { usd: "1", window: "month", unpriced: "allow" },
@@ -70,7 +70,7 @@ describe("money", () => {
       ["id_audit", 0, 0, true],
     ]);
   });
-  test("[d4.8] the caller's own price changes no budget without the permission, and counts with it", async () => {
+  test("[d4.8] the caller's own price affects no budget without the permission, and counts with it", async () => {
     const fields = { ...CALL, input_cost_per_token: 0.5, output_cost_per_token: 0.5 };
     const plain = limitedGateway({ budgets: { money: { usd: "10", window: "month" } } });
     expect((await ask(plain, fields)).headers.get("x-gateway-warnings")).toBe("custom_price_not_counted");
@@ -88,7 +88,7 @@ describe("money", () => {
 
 describe("a refusal by a budget", () => {
   const used = { usd: "0.00003" };
-  test("[d4.3 s:errors.429-too-many-requests] insufficient_quota, budget_exceeded, x-should-retry: false, retry-after until the reset", async () => {
+  test("[d4.3 s:errors.429-too-many-requests] has insufficient_quota, budget_exceeded, x-should-retry: false, and retry-after until the reset", async () => {
     const clock = turnedClock(Date.UTC(2026, 1, 28, 23, 59, 0));
     const gateway = limitedGateway({ budgets: { money: { ...used, window: "month" } } }, [], {}, { clock });
     await ask(gateway, CALL);
@@ -108,7 +108,7 @@ describe("a refusal by a budget", () => {
     clock.pass(60_000);
     expect((await ask(gateway, CALL)).status).toBe(200);
   });
-  test("[d4.3] a total budget has no reset: resets_at null, no retry-after", async () => {
+  test("[d4.3] by a total budget has no reset: resets_at null, no retry-after", async () => {
     const gateway = limitedGateway({ budgets: { tokens: { tokens: 20, window: "total" } } });
     await ask(gateway, CALL);
     const { headers, body } = await ask(gateway, CALL);
@@ -124,7 +124,7 @@ describe("a refusal by a budget", () => {
       null,
     ]);
   });
-  test("[d4.3] a call above the whole budget: exceeds_limit, no retry-after", async () => {
+  test("[d4.3] of a call above the whole budget has exceeds_limit and no retry-after", async () => {
     const { headers, body } = await ask(limitedGateway({ budgets: { money: { ...used, window: "day" } } }), {
       max_tokens: 1_000,
     });
@@ -138,7 +138,7 @@ describe("a refusal by a budget", () => {
 });
 
 describe("thresholds", () => {
-  test("[d4.6] each is told once in a window", async () => {
+  test("[d4.6] each is reported once in a window", async () => {
     const clock = turnedClock();
     const gateway = limitedGateway(
       { budgets: { tokens: { tokens: 100, window: "day", thresholds: [50, 80] } } },
@@ -161,7 +161,7 @@ describe("thresholds", () => {
     for (let index = 0; index < 7; index++) await ask(gateway, { max_tokens: 2 });
     expect(told()).toEqual([50, 80, 50]);
   });
-  test("[d4.6] the last stretch counts as used when the budget refuses there", async () => {
+  test("[d4.6] the last part before the limit counts as used when the budget refuses there", async () => {
     const gateway = limitedGateway({ budgets: { tokens: { tokens: 81, window: "day", thresholds: [100] } } });
     for (let index = 0; index < 10; index++) expect((await ask(gateway, { max_tokens: 2 })).status).toBe(200);
     expect(gateway.crossed.length).toBe(0);
@@ -170,7 +170,7 @@ describe("thresholds", () => {
       gateway.crossed.map(({ threshold }) => threshold.percent),
     ]).toEqual([429, [100]]);
   });
-  test("[d4.6] from degrade_to's percentage on calls go to the cheaper model, and the answer says which", async () => {
+  test("[d4.6] from degrade_to's percentage on calls go to the cheaper model, and the answer names it", async () => {
     const gateway = limitedGateway({
       budgets: { money: { usd: "0.0001", window: "day", thresholds: [{ percent: 20, degrade_to: "up1:free" }] } },
     });
@@ -185,7 +185,7 @@ describe("thresholds", () => {
     expect(gateway.records.at(-1)!.limits.at(-1)).toMatchObject({ before: 22_000, reserved: 0, after: 22_000 });
     expectNothingOpen(gateway);
   });
-  test("[d4.6] and wherever the budget would refuse; a route will do; where nothing fits the answer is 429", async () => {
+  test("[d4.6] calls also degrade wherever the budget would refuse; the alternative may be a route; where nothing fits, the answer is 429", async () => {
     const tight = { usd: "0.00003", window: "day", thresholds: [{ percent: 100, degrade_to: "route:cheap" }] };
     const gateway = limitedGateway({ budgets: { money: tight } }, [routeOf("cheap", ["up2:free"])]);
     expect([
@@ -203,7 +203,7 @@ describe("thresholds", () => {
     });
     expectNothingOpen(nowhere);
   });
-  test("[d4.6] a failure of the provider alone sends nobody to the cheaper model", async () => {
+  test("[d4.6] a provider's failure alone sends no call to the cheaper model", async () => {
     const gateway = limitedGateway(
       { budgets: { money: { usd: "1", window: "day", thresholds: [{ percent: 90, degrade_to: "up1:free" }] } } },
       [],
@@ -211,7 +211,7 @@ describe("thresholds", () => {
     );
     expect([(await ask(gateway, CALL)).status, gateway.upstream.targets()]).toEqual([502, ["up0"]]);
   });
-  test("what a threshold names and is not there is no fault of the caller's", async () => {
+  test("a threshold that names a missing model or route is not the caller's error", async () => {
     const gateway = limitedGateway(
       { budgets: { money: { usd: "1", window: "day", thresholds: [{ percent: 90, degrade_to: "route:gone" }] } } },
       [],
@@ -250,13 +250,13 @@ describe("OpenAI's own client", () => {
       return error as APIError;
     }
   };
-  test("[d4.3] waits as long as a limit says, and is admitted then", async () => {
+  test("[d4.3] waits as long as a limit asks, and is admitted then", async () => {
     const stage = clientOf({ limits: { one: { metric: "requests", window: "second", limit: 1 } } });
     expect(await call(stage)).toBeNull();
     expect(await call(stage)).toBeNull();
     expect([stage.statuses, stage.waits.length, stage.waits[0]! > 500]).toEqual([[200, 429, 200], 1, true]);
   });
-  test("[d4.3] stops at a budget at once, and reads its words", async () => {
+  test("[d4.3] stops at a budget at once, and can read its message", async () => {
     const stage = clientOf({ budgets: { money: { usd: "0.00003", window: "month" } } });
     await call(stage);
     const error = await call(stage);

@@ -45,7 +45,7 @@ describe("requests that clients send", () => {
     ]);
   });
 
-  test("[d9.7] R2: content as text, as parts or null beside calls; the role developer; a tool's content in both forms; a name on any role", async () => {
+  test("[d9.7] R2: content is taken as text, as parts or null beside calls; the role developer, a tool's content in both forms and a name on any role are taken too", async () => {
     const messages = [
       { role: "developer", content: "Be brief.", name: "ops" },
       { role: "user", content: [{ type: "text", text: "hi" }], name: "ann" },
@@ -67,7 +67,7 @@ describe("requests that clients send", () => {
     expect((await sent({ messages: [{ role: "user", content }] }))["messages"][0].content).toEqual(content);
   });
 
-  test("[d9.7] R4: reasoning and thought signatures come back on assistant messages without a 400, and reach the provider that needs them", async () => {
+  test("[d9.7] R4: reasoning and thought signatures are accepted on assistant messages, and reach the provider that needs them", async () => {
     const back = withMessages(
       {
         role: "assistant",
@@ -89,7 +89,7 @@ describe("requests that clients send", () => {
     expect(usage).toMatchObject({ completion_tokens: expect.any(Number) as number });
   });
 
-  test("[d9.7] R6: fields of the current schema are known, and the ways of other clients pass through", async () => {
+  test("[d9.7] R6: fields of the current schema are known, and fields of other clients pass through", async () => {
     const known = {
       verbosity: "low",
       prompt_cache_key: "k",
@@ -144,7 +144,7 @@ describe("requests that clients send", () => {
       expect(await sent({ tools, tool_choice })).toMatchObject({ tools: TOOLS, tool_choice });
   });
 
-  test("[d9.7] R9: null is not set, for every common parameter", async () => {
+  test("[d9.7] R9: null means not set, for every common parameter", async () => {
     const stub = stubGateway(answering(openaiAnswer()));
     const response = await stub.chat({
       ...OPENAI,
@@ -168,7 +168,7 @@ describe("requests that clients send", () => {
     expect(stub.records[0]?.dispositions as object).toEqual({});
   });
 
-  test("[d9.7] R10: user is a text, and metadata may have more than 16 pairs and stays here", async () => {
+  test("[d9.7] R10: user is a text, and metadata may have more than 16 pairs and is not sent to the provider", async () => {
     const stub = stubGateway(answering(openaiAnswer()));
     const metadata = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`k${index}`, "v"]));
     expect((await stub.chat({ ...OPENAI, user: "ann", metadata })).status).toBe(200);

@@ -50,7 +50,7 @@ const model = (name: string): string => (name === "exchanged" ? "exchanging:m" :
 
 describe("a stored credential of a cloud", () => {
   test.each(Object.entries(STORED))(
-    "[d2.9] (%s) goes to the configured address, and never to one of the request",
+    "[d2.9] (%s) goes to the configured address, and never to an address of the request",
     async (name, stored) => {
       const stub = cloudGateway([stored], { upstream: service() });
       const own = await ask(stub, { model: model(name) });
@@ -68,7 +68,7 @@ describe("a stored credential of a cloud", () => {
     },
   );
 
-  test.each(Object.entries(STORED))("[d2.9] (%s) gives way to one of the request", async (name, stored) => {
+  test.each(Object.entries(STORED))("[d2.9] (%s) gives way to a credential of the request", async (name, stored) => {
     const stub = cloudGateway([stored], { upstream: service() });
     const { request } = await ask(stub, { model: "cloud:m", api_key: "callers-key-0123456789" });
     expect(withOf(request!.headers)).toEqual({ kind: "key", secret: "callers-key-0123456789", fromCaller: true });
@@ -77,7 +77,7 @@ describe("a stored credential of a cloud", () => {
 });
 
 describe("a credential that the request brings", () => {
-  test("[d2.9] goes to the address of the request, a pair before an api_key beside it", async () => {
+  test("[d2.9] goes to the address of the request; a key pair takes precedence over an api_key beside it", async () => {
     for (const place of [{}, { base_url: "http://127.0.0.1:9/v1" }]) {
       const { request, outcome } = await ask(cloudGateway([PAIR]), {
         model: "cloud:m",
@@ -97,21 +97,21 @@ describe("a credential that the request brings", () => {
     }
   });
 
-  test("[d2.9] as a service account is exchanged at Google's own address, whatever its file says", async () => {
+  test("[d2.9] as a service account is exchanged at Google's own address, whatever its file names", async () => {
     const stub = cloudGateway([], { upstream: service() });
     const { request } = await ask(stub, { model: "cloud:m", vertex_credentials: JSON.stringify(ACCOUNT) });
     expect(stub.sent.map(({ url }) => new URL(url).host)).toEqual(["oauth2.googleapis.com", "west.cloud.example"]);
     expect(withOf(request!.headers)).toEqual({ kind: "token", secret: "made-token-1-0123456789", fromCaller: true });
   });
 
-  test("[d2.9] as a bare key is exchanged where the provider does so, at the vendor's own address", async () => {
+  test("[d2.9] as a bare key is exchanged at the vendor's own address where the provider exchanges keys", async () => {
     const stub = cloudGateway([STORED["exchanged"]!], { upstream: service() });
     await ask(stub, { model: "exchanging:m", api_key: "callers-key-0123456789" });
     expect(stub.sent.map(({ url }) => new URL(url).host)).toEqual(["iam.cloud.ibm.com", "west.cloud.example"]);
     expect(withOf(stub.sent[1]!.headers)).toMatchObject({ secret: "made-token-1-0123456789", fromCaller: true });
   });
 
-  test("[d2.9] as a file of another type, or with a key that is none, is refused before anything is sent", async () => {
+  test("[d2.9] as a file of another type, or with an invalid key, is refused before anything is sent", async () => {
     for (const file of [
       { ...ACCOUNT, type: "external_account", credential_source: { url: "http://169.254.169.254/" } },
       { ...ACCOUNT, type: "authorized_user" },
@@ -148,7 +148,7 @@ describe("a refusal", () => {
       }),
     });
 
-  test("[d7.8] of the gateway's own credential sets it aside, once, and takes a new token", async () => {
+  test("[d7.8] of the gateway's own credential makes it unused for a time, once, and fetches a new token", async () => {
     const stub = cloudGateway([STORED["account"]!], { upstream: refusing(401) });
     for (let call = 0; call < 3; call++)
       expect((await ask(stub, { model: "cloud:m" })).outcome).toBe("502 upstream_authentication null");
@@ -164,7 +164,7 @@ describe("a refusal", () => {
     ]);
   });
 
-  test("[d7.8] for quota sets it aside for less, and the next one is used", async () => {
+  test("[d7.8] for quota makes it unused for a shorter time, and the next credential is used", async () => {
     const [first, second] = [plainKey("first-key-0123456789"), plainKey("second-key-0123456789")];
     const stub = cloudGateway([first, second], {
       upstream: cannedUpstream(({ headers }) =>
@@ -184,7 +184,7 @@ describe("a refusal", () => {
     expect(stub.refused).toMatchObject([{ reason: "quota", forMs: 300_000 }]);
   });
 
-  test("[d7.8] inside of a success sets it aside as well", async () => {
+  test("[d7.8] inside a success has the same effect", async () => {
     const stub = cloudGateway([PAIR], {
       upstream: service({ body: JSON.stringify({ error: { message: "no", type: "x", code: "invalid_api_key" } }) }),
     });
@@ -192,7 +192,7 @@ describe("a refusal", () => {
     expect(stub.refused).toMatchObject([{ kind: "aws_keys", lastFour: "2345", reason: "authentication" }]);
   });
 
-  test("[d7.8] of a credential of the caller's is the caller's to see, and sets nothing aside", async () => {
+  test("[d7.8] of the caller's credential is reported to the caller, and affects no stored credential", async () => {
     const stub = cloudGateway([PAIR], { upstream: refusing(401) });
     expect((await ask(stub, { model: "cloud:m", ...CALLERS_PAIR })).outcome).toBe("401 credential_rejected null");
     expect(stub.refused).toEqual([]);
@@ -200,7 +200,7 @@ describe("a refusal", () => {
 });
 
 describe("without a credential", () => {
-  test("a cloud is not called at its own address, and the message says what to set", async () => {
+  test("a cloud is not called at its own address, and the message names the settings that are missing", async () => {
     const { outcome, error, request } = await ask(cloudGateway([]), { model: "cloud:m" });
     expect([outcome, request]).toEqual(["404 model_not_found model", null]);
     expect(error!.message).toBe(

@@ -98,7 +98,7 @@ const made = (
   how: Parameters<Issuer["token"]>[1] = {},
 ): Promise<string> => issuer.token({ groups: ["team-search"], ...claims }, { nowMs: NOW, ...how });
 
-describe("a login of the company's", () => {
+describe("a company login", () => {
   test("[d2.2] is a personal token whose roles come from its claims", async () => {
     const gateway = gatewayOf();
     expect(await gateway.outcome(await made())).toBe("200");
@@ -114,7 +114,7 @@ describe("a login of the company's", () => {
     expect(await gateway.outcome(await made({ groups: undefined }))).toBe("403 insufficient_role");
   });
 
-  test("[d2.2] with a role in more than one project it has to say which", async () => {
+  test("[d2.2] with a role in more than one project has to name the project", async () => {
     const gateway = gatewayOf({
       grants: [DEVELOPER, { ...DEVELOPER, claim: "realm_access.roles", value: "x", projectId: "other" }],
     });
@@ -124,7 +124,7 @@ describe("a login of the company's", () => {
     expect(await gateway.outcome(both, { project_id: "other" })).toBe("200");
   });
 
-  test("roles may come from the database too, for the user <name>.<sub>; of the two the higher counts", async () => {
+  test("roles may come from the database too, for the user <name>.<sub>; the higher of the two counts", async () => {
     const role = (userId: string, one: Membership["role"]): readonly [string, readonly Membership[]] => [
       userId,
       [{ userId, tenantId: "default", projectId: "default", role: one }],
@@ -148,7 +148,7 @@ describe("a login of the company's", () => {
     expect(await gateway.outcome(await made({ sub: "carol", groups: [] }))).toBe("403 insufficient_role");
   });
 
-  test("is the user whom the database knows by issuer and subject, in the issuer's tenant alone", async () => {
+  test("is the user that the database knows by issuer and subject, in the issuer's tenant alone", async () => {
     const user = (tenantId: string) =>
       new Map([[loginKey(tenantId, { issuer: issuer.url, subject: "ann" }), { id: "a.smith", tenantId, name: "Ann" }]]);
     const memberships = new Map([
@@ -164,7 +164,7 @@ describe("a login of the company's", () => {
     );
   });
 
-  test("permissions are those that its claims are mapped to, and none without", async () => {
+  test("permissions are those to which its claims are mapped, and none without claims", async () => {
     const gateway = gatewayOf({
       grants: [
         DEVELOPER,
@@ -175,7 +175,7 @@ describe("a login of the company's", () => {
     expect(await gateway.outcome(await made({ admin: "yes" }), { api_key: "sk-own" })).toBe("200");
   });
 
-  test("is verified once: later calls with it ask nobody, and answer at once", async () => {
+  test("is verified once: later calls with it need no request to the issuer, and are answered at once", async () => {
     const gateway = gatewayOf();
     const token = await made();
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => gateway.outcome(token)));
@@ -185,7 +185,7 @@ describe("a login of the company's", () => {
     expect(issuer.asked).toEqual(["/.well-known/openid-configuration", "/keys"]);
   });
 
-  test("its own tokens go on beside it, and without a configuration a JWT is none", async () => {
+  test("the gateway's own tokens work beside it, and without a configuration a JWT is not accepted", async () => {
     const gateway = gatewayOf();
     expect((await gateway.chat({ model: "openai:gpt-4o", messages: HELLO })).status).toBe(200);
     expect(await gatewayOf([]).outcome(await made())).toBe("401 invalid_token");
@@ -193,8 +193,8 @@ describe("a login of the company's", () => {
   });
 });
 
-describe("a login that is refused", () => {
-  test("[d2.7] expired, not valid yet, without an end: 401, with a tolerance for clocks", async () => {
+describe("a refused login", () => {
+  test("[d2.7] expired, not yet valid or without an expiry: 401, with a tolerance for clocks", async () => {
     const gateway = gatewayOf();
     const token = await made();
     const at = async (offsetS: number): Promise<string> => {
@@ -209,7 +209,7 @@ describe("a login that is refused", () => {
     expect(await gateway.outcome(await made({ exp: undefined }))).toBe("401 invalid_token");
   });
 
-  test("[d2.7] of another issuer, for another audience, of nobody: 401, before any key is asked for", async () => {
+  test("[d2.7] of another issuer, for another audience or without a subject: 401, before any key is fetched", async () => {
     const gateway = gatewayOf();
     for (const claims of [
       { iss: "https://elsewhere.example" },
@@ -231,7 +231,7 @@ describe("a login that is refused", () => {
     for (const sub of ["", undefined, 7]) expect(await gateway.outcome(await made({ sub }))).toBe("401 invalid_token");
   });
 
-  test("[d2.7] unsigned, signed by another, with another's key, or with the public key as a secret: 401", async () => {
+  test("[d2.7] unsigned, signed by another issuer, with another issuer's key, or with the public key as a secret: 401", async () => {
     await issuer.addKey("rsa", "RS256");
     await issuer.addKey("stranger");
     issuer.offer("one", "rsa");
@@ -258,14 +258,14 @@ describe("a login that is refused", () => {
     for (const token of forged) expect([token, await gateway.outcome(token)]).toEqual([token, "401 invalid_token"]);
   });
 
-  test("an algorithm that is not configured is refused, whoever signed", async () => {
+  test("with an algorithm that is not configured is refused, whichever key signed it", async () => {
     await issuer.addKey("big", "ES384");
     issuer.offer("one", "big");
     expect(await gatewayOf().outcome(await made({}, { kid: "big" }))).toBe("401 invalid_token");
     expect(await gatewayOf({ algorithms: ["ES384"] }).outcome(await made({}, { kid: "big" }))).toBe("200");
   });
 
-  test("an issuer that is taken out of the configuration is believed no more, not even its verified tokens", async () => {
+  test("an issuer that is removed from the configuration is trusted no more, not even for tokens that were verified", async () => {
     const snapshot = { logins: [configured()] };
     const gateway = gatewayOf([], snapshot);
     const token = await made();
@@ -278,7 +278,7 @@ describe("a login that is refused", () => {
 });
 
 describe("the issuer's keys", () => {
-  test("turn over: a token with a new key makes them be fetched again, and one whose key is gone ends with it", async () => {
+  test("rotate: a token with a new key causes another fetch, and one whose key was removed is refused", async () => {
     const gateway = gatewayOf();
     const old = await made();
     expect(await gateway.outcome(old)).toBe("200");
@@ -290,7 +290,7 @@ describe("the issuer's keys", () => {
     expect(await gateway.outcome(old)).toBe("401 invalid_token");
   });
 
-  test("a flood of unknown keys asks the issuer at most every half minute", async () => {
+  test("a flood of unknown keys sends the issuer at most one request every half minute", async () => {
     await issuer.addKey("stranger");
     const gateway = gatewayOf();
     expect(await gateway.outcome(await made())).toBe("200");
@@ -308,7 +308,7 @@ describe("the issuer's keys", () => {
     expect(await gateway.outcome(await made())).toBe("200");
   });
 
-  test("an issuer that is down takes away no key that is known, also when it is time to fetch them again", async () => {
+  test("an unreachable issuer loses no known key, even when a fetch is due", async () => {
     const gateway = gatewayOf({ keysRefreshMs: 60_000 });
     expect(await gateway.outcome(await made())).toBe("200");
     issuer.fail(503);
@@ -323,7 +323,7 @@ describe("the issuer's keys", () => {
     expect(issuer.asked.length).toBe(6);
   });
 
-  test("where none were ever fetched the answer is 503 login_unavailable, which may be tried again, and the next fetch lets in", async () => {
+  test("were never fetched: the answer is 503 login_unavailable, which may be retried, and the next successful fetch admits the login", async () => {
     issuer.fail(500);
     const gateway = gatewayOf();
     expect(await gateway.outcome(await made())).toBe("503 login_unavailable");
@@ -334,7 +334,7 @@ describe("the issuer's keys", () => {
     expect(await gateway.outcome(await made())).toBe("200");
   });
 
-  test("a discovery document of another issuer is not believed", async () => {
+  test("a discovery document of another issuer is not trusted", async () => {
     issuer.stop();
     issuer = await startIssuer({ claimedIssuer: "https://elsewhere.example" });
     expect(await gatewayOf().outcome(await made())).toBe("503 login_unavailable");

@@ -94,7 +94,7 @@ const stream = (body: string, cutAt?: number) =>
     ...(cutAt !== undefined && { cutAt }),
   });
 
-describe("where it is kept", () => {
+describe("where content is kept", () => {
   test("[d11.3] nothing is kept unless the tenant turns it on, whatever the project says", async () => {
     for (const one of [
       world(undefined),
@@ -110,7 +110,7 @@ describe("where it is kept", () => {
     expect(rulesOf({ enabled: true }, undefined, false).size).toBe(0);
   });
 
-  test("[d11.3] what was asked and answered is kept where it is on, whole and streamed alike, and also of calls that fail", async () => {
+  test("[d11.3] request and answer are kept where content logging is on, streamed and non-streaming alike, also of calls that fail", async () => {
     const whole = world({ enabled: true }, { upstream: answer("Hi there") });
     await (await whole.stub.chat(hello("Hello"))).text();
     const kept = await whole.content();
@@ -143,7 +143,7 @@ describe("where it is kept", () => {
     expect(await failed.content()).toMatchObject({ messages: [{}, { content: "Hello" }], answers: [] });
   });
 
-  test("[d11.3] of a stream that was cut, or left by the client, what was sent is kept; calls of functions in their pieces", async () => {
+  test("[d11.3] of a stream that was cut, or left by the client, what was sent is kept; function calls are kept in their pieces", async () => {
     const body =
       event({ role: "assistant", content: "" }) + event({ content: "Half an " }) + event({ content: "answer" });
     const cut = world({ enabled: true }, { upstream: stream(`${body}data: {"id"`, Buffer.byteLength(body)) });
@@ -189,7 +189,7 @@ describe("where it is kept", () => {
     });
   });
 
-  test("[d11.3] a sample is chosen by the trace id, the same for every gateway", () => {
+  test("[d11.3] a sample is chosen by the trace id, identically on every gateway", () => {
     const ids = Array.from({ length: 4000 }, () => crypto.randomUUID().replaceAll("-", ""));
     const chosen = ids.filter((id) => isSampled(id, 0.25));
     expect(chosen.length).toBeGreaterThan(800);
@@ -198,7 +198,7 @@ describe("where it is kept", () => {
     expect([ids.some((id) => isSampled(id, 0)), ids.every((id) => isSampled(id, 1))]).toEqual([false, true]);
   });
 
-  test("[d11.3] a project only lessens what its tenant says", () => {
+  test("[d11.3] a project can only reduce what its tenant keeps", () => {
     const rules = (tenant: Settings, project: Settings) =>
       rulesOf({ enabled: true, ...tenant }, { enabled: true, ...project }).get("default")!;
     const more = rules(
@@ -283,7 +283,7 @@ describe("what is kept", () => {
     expect((await plain.content())!.answers[0]!.content).toBe("[masked] for ann@example.com");
   });
 
-  test("[d11.3] files and images leave a note of their type and size, and addresses no query", async () => {
+  test("[d11.3] files and images are replaced by a note of their type and size, and addresses lose their query", async () => {
     const data = Buffer.alloc(30_000, 7).toString("base64");
     const parts = [
       { type: "image_url", image_url: { url: `data:image/png;base64,${data}` } },
@@ -306,7 +306,7 @@ describe("what is kept", () => {
       expect(kept).toContain(words);
   });
 
-  test("[d11.3] of a huge conversation the last messages are kept, and it is said what is missing; no secret stands at the cut", async () => {
+  test("[d11.3] of a huge conversation the last messages are kept, with a note of what is missing; no secret is exposed at the cut", async () => {
     const long = Array.from({ length: 40 }, (_, index) => ({
       role: index % 2 === 0 ? "user" : "assistant",
       content: `${index} ${"word ".repeat(300)}`,
@@ -332,7 +332,7 @@ describe("what is kept", () => {
   const parts = (text: string, size: number) =>
     (text.match(new RegExp(`.{1,${size}}`, "gs")) ?? []).map((piece) => ({ type: "text", text: piece }));
 
-  test("[d11.3] no part of a secret stands at a cut between parts of a message, nor at the end of one of several choices", async () => {
+  test("[d11.3] no part of a secret is exposed at a cut between parts of a message, nor at the end of one of several choices", async () => {
     for (const size of [1, 4, 9])
       for (const before of [180, 205, 215, 225, 235, 245]) {
         const one = world({ enabled: true, max_characters: 256 }, { upstream: answer("ok") });
@@ -361,7 +361,7 @@ describe("what is kept", () => {
     expect(kept.leftOut).toMatchObject({ isAnswerCut: true });
   });
 
-  test("[d11.3] members beside role and type are redacted like all others, and so are role and type where they are no such words", () => {
+  test("[d11.3] members beside role and type are redacted like all others, and so are role and type where their value is not a known one", () => {
     const guard = textGuard(
       [
         {
@@ -396,7 +396,7 @@ describe("what is kept", () => {
     ]);
   });
 
-  test("[d11.3] what parts of a long message divide between them is found as well", async () => {
+  test("[d11.3] a secret that is divided between parts of a long message is found as well", async () => {
     const one = world({ enabled: true, max_characters: 1_000_000 }, { upstream: answer("ok") });
     await (await one.stub.chat(hello(parts(`${"word ".repeat(16_000)}${SECRET} and so on`, 9)))).text();
     const said = (await one.content())!.messages.at(-1)!.content as unknown as readonly { readonly text: string }[];
@@ -405,7 +405,7 @@ describe("what is kept", () => {
     expect(text).not.toContain("proj");
   });
 
-  test("[d11.3] nobody has to read what is kept as a provider does: ids, names, members, numbers and JSON with escapes are looked at too", async () => {
+  test("[d11.3] text is found wherever it stands, without a provider's reading of the message: ids, names, members, numbers and JSON with escapes are searched too", async () => {
     const one = world({ enabled: true }, { upstream: answer("ok") });
     const escaped = JSON.stringify({ to: "eve@example.com" }).replace("@", String.raw`\u0040`);
     const messages = [
@@ -436,7 +436,7 @@ describe("what is kept", () => {
       expect([secret, kept.includes(secret)]).toEqual([secret, false]);
   });
 
-  test("[d11.3] addresses lose their credentials, wherever they stand; words that begin like an address of data stay words", async () => {
+  test("[d11.3] addresses lose their credentials, wherever they stand; words that begin like a data URI stay as they are", async () => {
     const one = world(
       { enabled: true },
       { upstream: answer(`![x](data:image/png;base64,${Buffer.alloc(3000, 7).toString("base64")}) done`) },
@@ -458,7 +458,7 @@ describe("what is kept", () => {
     expect(answers[0]!.content).toBe("![x]([image/png, 3000 bytes]) done");
   });
 
-  test("[d11.3] what is kept is small and quickly made, whatever the caller sends", async () => {
+  test("[d11.3] the kept content is small and made quickly, whatever the caller sends", async () => {
     const hostile = [
       `x data:${";a=data:".repeat(100_000)};base64,`,
       ";base64,".repeat(200_000),
@@ -489,7 +489,7 @@ describe("what is kept", () => {
     }
   });
 
-  test("[d11.3] [d5.8] of a long request, whose conversation another thread holds, the same is kept as of a short one, and it is let go of when that is ready", async () => {
+  test("[d11.3] [d5.8] of a long request, whose conversation another thread holds, the same content is kept as of a short one, and the thread releases it afterwards", async () => {
     const thread = openLongBodyThread();
     const threads = openLongRequests(thread);
     const events: string[] = [];
@@ -548,7 +548,7 @@ describe("what is kept", () => {
     await thread.close();
   });
 
-  test("[d11.3] turns of tools that the gateway ran are kept as well, redacted like the others, whole and streamed, also of a round that is the last", async () => {
+  test("[d11.3] turns of tools that the gateway ran are kept as well, redacted like the others, streamed and non-streaming, also those of the last round", async () => {
     const tools = () =>
       fakeToolServers({
         desk: {
@@ -602,7 +602,7 @@ describe("what is kept", () => {
     }
   });
 
-  test("[d11.1] [d11.3] record, log line and journal never hold what was said", async () => {
+  test("[d11.1] [d11.3] record, log line and journal never contain content", async () => {
     const one = world({ enabled: true }, { upstream: answer("the-answer-word") });
     await (await one.stub.chat(hello("the-prompt-word"))).text();
     expect(JSON.stringify(await one.content())).toContain("the-prompt-word");
@@ -612,7 +612,7 @@ describe("what is kept", () => {
   });
 });
 
-describe("on its way to the database", () => {
+describe("on the way to the database", () => {
   const record = (index: number) =>
     ({ traceId: index.toString(16).padStart(32, "0"), tenantId: "acme", projectId: "site" }) as CallRecord;
   const content: CallContent = {
@@ -622,7 +622,7 @@ describe("on its way to the database", () => {
     keptUntilMs: 5,
   };
 
-  test("[d11.3] [d11.4] a database that is away fails no call: a bounded number waits, what comes on top is counted and gone, and it goes on when it is back", async () => {
+  test("[d11.3] [d11.4] an unavailable database fails no call: a bounded number of contents waits, the excess is counted and dropped, and writing resumes when the database is back", async () => {
     let isAway = true;
     const kept: string[] = [];
     const problems: string[] = [];
@@ -650,7 +650,7 @@ describe("on its way to the database", () => {
     ]);
   });
 
-  test("[d11.3] what waits of a place whose contents are removed is not written behind their removal", async () => {
+  test("[d11.3] waiting content of a scope whose contents are removed is not written after their removal", async () => {
     const kept: string[] = [];
     const begun = Promise.withResolvers<void>();
     const isBack = Promise.withResolvers<void>();
@@ -678,7 +678,7 @@ describe("on its way to the database", () => {
     expect(log.figures()).toMatchObject({ kept: 3, waiting: 0 });
   });
 
-  test("[d11.3] what goes to integrations alone, and calls without content, never come to the database", async () => {
+  test("[d11.3] content for integrations alone, and calls without content, are never written to the database", async () => {
     let writes = 0;
     const log = openContentLog({ store: { keep: async () => void (writes += 1) }, onProblem: () => {} });
     log.publish(record(1), { ...content, keptUntilMs: null });

@@ -37,7 +37,7 @@ const BUDGET: LimitRule = {
 };
 
 describe("thresholds of budgets", () => {
-  test("[d4.6] a threshold that three gateways see reached, each for itself, is one event a window, and another one in the next", async () => {
+  test("[d4.6] a threshold that three gateways each see reached is one event in a window, and another one in the next window", async () => {
     const account = { rule: BUDGET, value: "" };
     const crossed = async (used: number, resetsAtMs: number): Promise<readonly NewEvent[]> => {
       const told: NewEvent[] = [];
@@ -87,7 +87,7 @@ describe("breakers", () => {
     return { health: openHealth((change) => changes.push(change)), changes };
   };
 
-  test("[d11.4] one that opens is told with what it counted, one that closes when its probe has answered, and nothing in between", () => {
+  test("[d11.4] opening is reported with what the breaker counted, closing when its probe has answered, and nothing in between", () => {
     const { health, changes } = opened();
     const call = (outcome: "success" | "upstream_fault", nowMs: number): void => {
       const probe = health.begin("openai:gpt-5", SETTINGS, nowMs);
@@ -120,7 +120,7 @@ describe("breakers", () => {
     ]);
   });
 
-  test("[d11.4] of several routes' breakers of one target the first that opens and the last that closes are told", () => {
+  test("[d11.4] of several routes' breakers of one target the first opening and the last closing are reported", () => {
     const { health, changes } = opened();
     const strict = { ...SETTINGS, failures: 1 };
     health.begin("a:b", strict, 0);
@@ -129,7 +129,7 @@ describe("breakers", () => {
     expect(changes.map(({ state }) => state)).toEqual(["opened"]);
   });
 
-  test("[d11.4] a tenant's own provider is that tenant's business, and what a caller brings with it is nobody's", () => {
+  test("[d11.4] a tenant's own provider is reported to that tenant alone, and an address that a caller brings to no one", () => {
     const change = (key: string): BreakerChange => ({
       key,
       state: "opened",
@@ -149,7 +149,7 @@ describe("breakers", () => {
   });
 });
 
-describe("who hears of what", () => {
+describe("recipients of events", () => {
   const hook = (name: string, tenantId: string | null, projectId: string | null, own: object = {}) => ({
     id: name,
     name,
@@ -161,7 +161,7 @@ describe("who hears of what", () => {
     document: webhookSchema.parse({ url: "https://hooks.example/in", secret: newWebhookSecret(), ...own }),
   });
 
-  test("[d11.4] a project's webhook hears of its project, a tenant's of its tenant and the projects of it, the operator's of everything; and each of the types that it names", () => {
+  test("[d11.4] a project's webhook receives its project's events, a tenant's those of the tenant and its projects, the operator's all; and each only the types that it names", () => {
     const set = compileWebhooks([
       hook("operator", null, null),
       hook("acme", "acme", null),
@@ -202,7 +202,7 @@ describe("webhooks of the admin API", () => {
   const make = (body: object, as = "acme.admin") =>
     world.send(as, "POST", `${A}/tenants/acme/webhooks`, { name: "mine", url: "https://93.184.215.14/in", ...body });
 
-  test("[d11.4] a secret is made where none is given, shown in that answer alone, kept sealed, and signs what the library knows", async () => {
+  test("[d11.4] a secret is generated where none is given, shown in that answer alone, stored encrypted, and signs in the form that the published library verifies", async () => {
     const made = await make({});
     const { secret } = made.body;
     expect(made.status).toBe(201);
@@ -234,7 +234,7 @@ describe("webhooks of the admin API", () => {
     ).not.toContain(secret.slice(6));
   });
 
-  test("[d11.4] a new secret is shown once, and the old one signs beside it for as long as was said", async () => {
+  test("[d11.4] a new secret is shown once, and the old one signs beside it for the requested time", async () => {
     const { body: made } = await make({});
     const rotated = await world.send("acme.admin", "POST", `${A}/tenants/acme/webhooks/mine/rotate`, {
       overlap_minutes: 30,
@@ -249,7 +249,7 @@ describe("webhooks of the admin API", () => {
     expect(world.source.current().webhooks.find(made.id)!.previous).toBeNull();
   });
 
-  test("[d2.12] [d11.4] an address of the inside, what is no address, no secret or no type of event is refused with its path", async () => {
+  test("[d2.12] [d11.4] an internal address and an invalid address, secret or event type are refused with their path", async () => {
     for (const url of [
       "http://127.0.0.1/in",
       "http://169.254.169.254/",
@@ -282,7 +282,7 @@ describe("webhooks of the admin API", () => {
     }
   });
 
-  test("[d11.4] what stands in the file is shown without secret and address of the query, read-only, to its own tenant; who hears of everything, to the operator alone", async () => {
+  test("[d11.4] webhooks of the file are shown without secret and query, read-only, to their own tenant; those that receive all events, to the operator alone", async () => {
     const ofAcme = await world.send("acme.viewer", "GET", `${A}/tenants/acme/webhooks`);
     expect(
       ofAcme.body.data.map(({ name, origin }: { readonly name: string; readonly origin: string }) => [name, origin]),
@@ -295,7 +295,7 @@ describe("webhooks of the admin API", () => {
     ).toBe("read_only");
   });
 
-  test("[d11.4] a delivery is seen, and put into the queue again, by who may say where events go, and by no other tenant", async () => {
+  test("[d11.4] a delivery is shown, and queued again, to callers who may configure webhooks there, and to no other tenant", async () => {
     await make({});
     const test_ = await world.send("acme.admin", "POST", `${A}/tenants/acme/webhooks/mine/test`);
     expect(test_.body).toMatchObject({

@@ -51,7 +51,7 @@ describe("[d5.8] the work", () => {
   }));
   const saying = (characters: number) => [{ role: "user", content: "Secrets ".repeat(characters / 8) }];
 
-  test("of several targets is bounded together, and told with the figures", async () => {
+  test("for several targets is bounded together, and refused with the figures", async () => {
     const gateway = open();
     const asked = { model: "openai:gpt-5", fallbacks };
     expect(await explain(gateway, { ...asked, messages: saying(120_000) })).toMatchObject({
@@ -91,8 +91,8 @@ describe("[d5.8] the work", () => {
   });
 });
 
-describe("[d9.4] who may ask", () => {
-  test("a token with the permission debug; without it 403, whatever else it may", async () => {
+describe("[d9.4] permission to explain", () => {
+  test("needs a token with the permission debug; without it 403, whatever else the token may do", async () => {
     for (const permissions of [[], ["byo_endpoint", "custom_price"]] as const) {
       const gateway = open({ permissions });
       expect(await explain(gateway, { model: "openai:gpt-5" })).toMatchObject({
@@ -104,7 +104,7 @@ describe("[d9.4] who may ask", () => {
       expect(gateway.sent).toEqual([]);
     }
   });
-  test("false and nothing is an ordinary call, for everybody; another word is 400", async () => {
+  test("false and a missing value are an ordinary call, for every caller; any other word is answered with 400", async () => {
     const gateway = open({ permissions: [] });
     for (const headers of [{}, { "x-gateway-explain": "false" }])
       expect((await explain(gateway, { model: "openai:gpt-5" }, headers as Record<string, string>)).body.object).toBe(
@@ -129,8 +129,8 @@ describe("[d9.4] who may ask", () => {
   });
 });
 
-describe("[d9.4] nothing is done", () => {
-  test("nobody is called, no credential is lent or exchanged, and the record says that it was an explanation", async () => {
+describe("[d9.4] an explanation has no effects", () => {
+  test("no provider is called, no credential is resolved or exchanged, and the record is marked as an explanation", async () => {
     const gateway = open();
     const lent: unknown[] = [];
     Object.assign(gateway.context.credentials, { lend: (stored: unknown) => lent.push(stored) });
@@ -158,7 +158,7 @@ describe("[d9.4] nothing is done", () => {
       });
     expect(gateway.records).toHaveLength(2);
   });
-  test("credentials that would be exchanged are told by their kind", async () => {
+  test("credentials that would be exchanged are described by their kind", async () => {
     const common = { weight: 1, fromCaller: false } as const;
     const stored: readonly StoredCredential[] = [
       {
@@ -189,8 +189,8 @@ describe("[d9.4] nothing is done", () => {
   });
 });
 
-describe("[d9.4] what is shown is what would be sent", () => {
-  test("method, address, headers, body: the same as the call's, but for the key", async () => {
+describe("[d9.4] an explanation shows what would be sent", () => {
+  test("method, address, headers and body are those of the call, except for the key", async () => {
     for (const id of ["openai", "anthropic", "gemini"]) {
       const gateway = keyed(undefined, id);
       const model = `${id}:${modelNames(providers.get(id)!)[0]!}`;
@@ -230,7 +230,7 @@ describe("[d9.4] what is shown is what would be sent", () => {
       );
     }
   });
-  test("every digit of a number", async () => {
+  test("every digit of a number is kept", async () => {
     const response = await shared.chat(
       '{"model": "openai:gpt-5", "seed": 12345678901234567890, "messages": [{"role": "user", "content": "a"}]}',
       { headers: EXPLAIN },
@@ -238,7 +238,7 @@ describe("[d9.4] what is shown is what would be sent", () => {
     const text = await response.text();
     expect(text).toContain('"seed": 12345678901234567890');
   });
-  test("long base64 by its size and digest in the value, whole in the text", async () => {
+  test("long base64 is shown by size and digest in the value, and whole in the text", async () => {
     const data = "QUJD".repeat(300_000);
     const { target } = await explain(shared, {
       model: "openai:gpt-5",
@@ -257,7 +257,7 @@ describe("[d9.4] what is shown is what would be sent", () => {
     ]);
     expect(text).toContain(data);
   });
-  test("each parameter with its fate, in the caller's order, and where it went", async () => {
+  test("each parameter is shown with its disposition, in the caller's order, and its place in the upstream request", async () => {
     const { target, headers } = await explain(shared, {
       top_k: 5,
       model: "anthropic:claude-opus-4-5",
@@ -292,7 +292,7 @@ describe("[d9.4] what is shown is what would be sent", () => {
     const served = await explain(shared, { model: "gemini:gemini-2.5-flash", user: "u" });
     expect(served.target.parameters).toEqual([expect.objectContaining({ name: "user", fate: "served" })]);
   });
-  test("a word for every parameter and block that goes in another form, for every provider and model", async () => {
+  test("every parameter and block that is sent in another form is named, for every provider and model", async () => {
     for (const provider of providers.values())
       for (const name of modelNames(provider)) {
         const faults: string[] = [];
@@ -318,7 +318,7 @@ describe("[d9.4] what is shown is what would be sent", () => {
         expect([provider.id, name, faults]).toEqual([provider.id, name, []]);
       }
   });
-  test("who decided the settings", async () => {
+  test("the source of each setting is shown", async () => {
     const decided = async (body: object, snapshot: Partial<Snapshot>): Promise<unknown> =>
       (await explain(open({ snapshot }), { model: "openai:gpt-5", ...body })).body.settings.drop_params;
     const scope = (dropParams: boolean | null) => ({ dropParams, disableStopSequenceLimit: null });
@@ -333,7 +333,7 @@ describe("[d9.4] what is shown is what would be sent", () => {
     expect(await decided({}, full)).toEqual({ value: true, from: "project" });
     expect(await decided({ drop_params: false }, full)).toEqual({ value: false, from: "request" });
   });
-  test("what it would cost, at which price", async () => {
+  test("the estimated cost is shown with its price", async () => {
     const listed = [
       {
         id: "m",
@@ -371,7 +371,7 @@ describe("[d9.4] what is shown is what would be sent", () => {
       (await explain(gateway, { model: "openai:m", base_url: "https://other.example/v1" })).target.estimate.price,
     ).toBeNull();
   });
-  test("an address of the caller's own: the check that would be made, and no stored key", async () => {
+  test("an address of the caller's own is shown with the check that would be made, and no stored key", async () => {
     const { text, target } = await explain(keyed(), {
       model: "openai:gpt-5",
       base_url: "https://never.looked-up.example/v1",
@@ -386,7 +386,7 @@ describe("[d9.4] what is shown is what would be sent", () => {
     expect(text).not.toContain("wxyz");
     expect((await explain(keyed(), { model: "openai:gpt-5" })).target.address_check).toBeNull();
   });
-  test("content that would be fetched, for a provider that takes bytes only", async () => {
+  test("content that would be fetched is shown, for a provider that takes bytes only", async () => {
     const inlining = new Map(providers).set("openai", {
       ...providers.get("openai")!,
       inlines: () => new Set(["image_url", "document"] as const),
@@ -419,8 +419,8 @@ describe("[d9.4] what is shown is what would be sent", () => {
   });
 });
 
-describe("[d9.4] what is odd is explained like the rest", () => {
-  test("fields that are called like members of every object", async () => {
+describe("[d9.4] unusual input is explained like the rest", () => {
+  test("fields may be called like members of every JavaScript object", async () => {
     const { status, target } = await explain(shared, { model: "openai:gpt-5", toString: 1, constructor: { a: 1 } });
     expect([status, target.parameters]).toEqual([
       200,
@@ -430,7 +430,7 @@ describe("[d9.4] what is odd is explained like the rest", () => {
       ],
     ]);
   });
-  test("more texts under names that say secret than can be looked for in a moment are refused", async () => {
+  test("more texts under secret-sounding names than can be searched for in bounded time are refused", async () => {
     const accounts = (count: number) =>
       Array.from({ length: count }, (_, index) => ({ api_key: `one-of-many-${index}-keys` }));
     expect((await explain(shared, { model: "openai:gpt-5", accounts: accounts(64) })).status).toBe(200);
@@ -439,7 +439,7 @@ describe("[d9.4] what is odd is explained like the rest", () => {
       body: { error: { code: "invalid_request", param: "x-gateway-explain" } },
     });
   });
-  test("an address to fetch that is none", async () => {
+  test("an invalid address to fetch is explained", async () => {
     const content = [{ type: "file", file: { file_id: "http://[" } }];
     expect(
       await explain(shared, { model: "bedrock:anthropic.claude-opus-4-5", messages: [{ role: "user", content }] }),
@@ -468,7 +468,7 @@ describe("[d9.4] secrets never appear", () => {
       expect([spelling, text.includes(spelling) || value.includes(spelling)]).toEqual([spelling, false]);
   }
 
-  test("the operator's key, wherever it stands: header, address, body, headers of the caller", async () => {
+  test("the operator's key is hidden wherever it stands: header, address, body, headers of the caller", async () => {
     const gateway = open({
       providers: [
         providerSettings({ id: "openai", baseUrl: `https://proxy.example/${KEY}/v1`, credentials: [storedKey(KEY)] }),
@@ -491,7 +491,7 @@ describe("[d9.4] secrets never appear", () => {
     expect(JSON.parse(target.request.body_text)).toEqual(target.request.body);
     expect(text).not.toContain(SECRET);
   });
-  test("a key that an address spells in its own way", async () => {
+  test("a key is hidden also where an address encodes it", async () => {
     const gateway = open({
       providers: [
         providerSettings({
@@ -503,7 +503,7 @@ describe("[d9.4] secrets never appear", () => {
     });
     expectHidden((await explain(gateway, { model: "openai:gpt-5" })).text, SECRET);
   });
-  test("the key that the request brought", async () => {
+  test("the key that the request brought is hidden", async () => {
     const { text, target } = await explain(shared, {
       model: "openai:gpt-5",
       api_key: SECRET,
@@ -513,7 +513,7 @@ describe("[d9.4] secrets never appear", () => {
     expect(target.credentials).toEqual([{ kind: "key", shown: "****7890", from: "request", weight: 1 }]);
     expect(target.request.headers.authorization).toBe("Bearer ****7890");
   });
-  test("what a caller's header or pass-through field calls a secret, in any spelling", async () => {
+  test("values that a caller's header or pass-through field names as a secret, in any spelling, are hidden", async () => {
     const { text, target } = await explain(shared, {
       model: "openai:gpt-5",
       headers: { "x-functions-key": SECRET, "x-plain": "shown" },
@@ -529,7 +529,7 @@ describe("[d9.4] secrets never appear", () => {
     );
     expectHidden(await spelled.text(), SECRET);
   });
-  test("the access token itself", async () => {
+  test("the access token itself is hidden", async () => {
     const made = newAccessToken("project");
     const first = shared.context.snapshot().tokens.values().next().value!;
     const gateway = open({
@@ -550,7 +550,7 @@ describe("[d9.4] secrets never appear", () => {
       permissions: ["byo_endpoint", "debug"],
     });
   });
-  test("a key in the query of an address is no address at all", async () => {
+  test("an address with a key in its query is not accepted", async () => {
     const { status, text } = await explain(shared, {
       model: "openai:gpt-5",
       base_url: `https://a.example/v1?key=${SECRET}`,
@@ -558,7 +558,7 @@ describe("[d9.4] secrets never appear", () => {
     expect(status).toBe(400);
     expectHidden(text, SECRET);
   });
-  test("a secret whose end would be a pattern of a replacement", async () => {
+  test("a secret whose end is a replacement pattern is hidden", async () => {
     for (const ending of ["$&", "$`", "$'", "$$", "$1"]) {
       const secret = `sk-operators-own-key-12345678${ending}`;
       const { text } = await explain(keyed([storedKey(secret)]), {
@@ -574,11 +574,11 @@ describe("[d9.4] secrets never appear", () => {
       ]);
     }
   });
-  test("short keys show nothing of themselves", async () => {
+  test("short keys are hidden completely", async () => {
     const { target } = await explain(keyed([storedKey("short-key")]), { model: "openai:gpt-5" });
     expect([target.request.headers.authorization, target.credentials[0].shown]).toEqual(["Bearer ****", "****"]);
   });
-  test("a pair that signs: what would be signed is shown, and neither secret nor signature", async () => {
+  test("of a key pair that signs, what would be signed is shown, and neither secret nor signature", async () => {
     const signing = new Map(providers).set("openai", {
       ...providers.get("openai")!,
       credentials: ["aws"] as const,

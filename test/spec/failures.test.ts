@@ -207,7 +207,7 @@ describe("each row", () => {
     );
   }
 
-  test("[d7.3] stands in the table of docs/routes.md, as it is tested here", () => {
+  test("[d7.3] stands in the table of docs/routes.md as it is tested here", () => {
     const page = readFileSync(fileURLToPath(new URL("../../docs/routes.md", import.meta.url)), "utf8");
     const told = (is: boolean): string => (is ? "yes" : "no");
     for (const row of ROWS)
@@ -221,7 +221,7 @@ describe("each row", () => {
 });
 
 describe("what the gateway itself refuses", () => {
-  test("[d7.3] a request that is not valid ends there", async () => {
+  test("[d7.3] an invalid request ends there", async () => {
     const gateway = routedGateway([], {});
     expect(await asked(gateway, { model: "up0:m", temperature: 9, fallbacks: ["up1:m"] })).toMatchObject({
       status: 400,
@@ -229,7 +229,7 @@ describe("what the gateway itself refuses", () => {
     });
     expect(gateway.sent).toEqual([]);
   });
-  test("[d7.3] a policy of the call as a whole ends there; one of a target only passes that target over", async () => {
+  test("[d7.3] a policy of the whole call ends it; a policy of one target only skips that target", async () => {
     const policy = (rule: string) => ({ snapshot: { policies: policiesFor({ name: "the-rule", rule }) } });
     const whole = routedGateway([], {}, policy("request.parameters.temperature == 1.0"));
     expect(
@@ -242,7 +242,7 @@ describe("what the gateway itself refuses", () => {
       single.upstream.targets(),
     ]).toEqual(["up1:m", ["up1"]]);
   });
-  test("[d7.3] a limit of the call as a whole refuses every target; one of a target only passes that target over", async () => {
+  test("[d7.3] a limit of the whole call refuses every target; a limit of one target only skips that target", async () => {
     const whole = limitedGateway({ limits: { all: { metric: "requests", window: "day", limit: 0 } } });
     expect(await asked(whole, { model: "up0:m", fallbacks: ["up1:m"] })).toMatchObject({
       status: 429,
@@ -259,7 +259,7 @@ describe("what the gateway itself refuses", () => {
   });
 });
 
-describe("what a target's own form cannot say", () => {
+describe("a request that a target's wire form cannot express", () => {
   const PDF = { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0xLjQ=" } };
   const CALL = { messages: [{ role: "user", content: [{ type: "text", text: "Read." }, PDF] }], max_tokens: 9 };
   const claude = {
@@ -279,7 +279,7 @@ describe("what a target's own form cannot say", () => {
       },
     });
 
-  test("[d3.4] [d7.3] passes that target over, wherever in the call it stands, and counts at no breaker", async () => {
+  test("[d3.4] [d7.3] skips that target, whichever part of the call it is in, and counts at no breaker", async () => {
     for (const fields of [
       { route: "docs" },
       { route: "docs", n: 2, drop_params: true },
@@ -294,7 +294,7 @@ describe("what a target's own form cannot say", () => {
     }
   });
 
-  test("[d3.4] [d6.9] more addresses than the gateway fetches for one target are no fault for one that takes addresses", async () => {
+  test("[d3.4] [d6.9] because of more addresses than the gateway fetches is served by a target that takes addresses", async () => {
     const image = (_: unknown, index: number) => ({ type: "image_url", image_url: { url: `https://a.test/${index}` } });
     const stub = gateway();
     const messages = [{ role: "user", content: Array.from({ length: 17 }, image) }];
@@ -302,7 +302,7 @@ describe("what a target's own form cannot say", () => {
     expect([response.status, stub.sent.length, stub.records[0]!.provider]).toEqual([200, 1, "anthropic"]);
   });
 
-  test("[d3.4] [d9.4] is passed over in an explanation, as in the call", async () => {
+  test("[d3.4] [d9.4] is skipped in an explanation, as in the call", async () => {
     const stub = gateway({ permissions: ["debug"] });
     const explained = async (fields: object) => {
       const response = await stub.chat({ ...CALL, ...fields }, { headers: { "x-gateway-explain": "true" } });
@@ -317,7 +317,7 @@ describe("what a target's own form cannot say", () => {
     expect((await explained({ model: "ollama:llama3.2" })).body.error.code).toBe("unsupported_content_block");
   });
 
-  test("[d4.2] uses up no limit", async () => {
+  test("[d4.2] consumes no limit", async () => {
     const stub = gateway({
       snapshot: {
         limitRules: limitSet({ limits: { once: { metric: "requests", window: "day", limit: 1 } } }),
@@ -331,7 +331,7 @@ describe("what a target's own form cannot say", () => {
     expect(stub.records.map(({ limits }) => limits[0]!.settled)).toEqual([0, 1, 0]);
   });
 
-  test("[d3.4] is the answer where no target is left", async () => {
+  test("[d3.4] is answered with that error where no target is left", async () => {
     const stub = gateway();
     const response = await stub.chat({ ...CALL, model: "ollama:llama3.2", fallbacks: ["cohere:command-r"] });
     const { error } = (await response.json()) as any;
@@ -345,7 +345,7 @@ describe("what a target's own form cannot say", () => {
 });
 
 describe("when everything has failed", () => {
-  test("[d7.3] the client hears the first failure that repeating cannot cure, else the last", async () => {
+  test("[d7.3] the client receives the first failure that repeating cannot cure, else the last", async () => {
     const cases = [
       [[status(400), status(500), status(503)], "upstream_invalid_request"],
       [[status(500), status(422), TOO_LONG], "upstream_invalid_request"],
@@ -364,7 +364,7 @@ describe("when everything has failed", () => {
       expect(got.body["error"].metadata.attempts).toHaveLength(3);
     }
   });
-  test("[d7.3] a fault of the request itself reaches three targets, and counts at none of their breakers", async () => {
+  test("[d7.3] an error in the request itself reaches three targets, and counts at none of their breakers", async () => {
     const strict = { breaker: { ...DEFAULT_BREAKER, failures: 1, ratio: 0 } };
     for (const fault of [status(400), status(413), UNFIT, TOO_LONG]) {
       const gateway = routedGateway(
@@ -382,7 +382,7 @@ describe("when everything has failed", () => {
       for (const { state } of gateway.context.routing.health.snapshot(performance.now())) expect(state).toBe("closed");
     }
   });
-  test("[d7.2] the end of the call's own time is told as that, whatever failed before", async () => {
+  test("[d7.2] the end of the call's own time is reported as such, whatever failed before", async () => {
     const gateway = routedGateway([], { up0: [status(400)], up1: [{ kind: "stall" }] });
     expect(await asked(gateway, { model: "up0:m", timeout: 0.05, fallbacks: ["up1:m"] })).toMatchObject({
       status: 504,

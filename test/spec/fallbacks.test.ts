@@ -50,7 +50,7 @@ const wires = ({ upstream }: Routed): readonly Record<string, any>[] =>
   upstream.served.map(({ target, request }) => ({ target, ...(JSON.parse(request.body) as object) }));
 
 describe("fallbacks of the request", () => {
-  test("[d7.3] [s:gateway.fallbacks] strings and objects, models and routes, in order, each when what came before is spent", async () => {
+  test("[d7.3] [s:gateway.fallbacks] may be strings and objects, models and routes, in order, each attempted when everything before it is spent", async () => {
     const gateway = routedGateway([routeOf("cheap", ["up2:m"])], {
       up0: [DEAD],
       up1: [status(500)],
@@ -69,7 +69,7 @@ describe("fallbacks of the request", () => {
   test.each([
     ["plain", {}],
     ["streamed", { stream: true }],
-  ] as const)("[d1.5] [d7.3] %s: the answer's model and route are those that answered", async (_, how) => {
+  ] as const)("[d1.5] [d7.3] %s: the answer names the model and route that answered", async (_, how) => {
     const gateway = routedGateway([routeOf("cheap", ["up2:m"])], { up0: [DEAD] });
     const { body } = await asked(gateway, { ...how, fallbacks: ["route:cheap"] });
     const parts = "events" in body ? body["events"] : [body];
@@ -78,7 +78,7 @@ describe("fallbacks of the request", () => {
     expect(gateway.records[0]).toMatchObject({ modelAsked: "up0:m", provider: "up2", route: "cheap" });
   });
 
-  test("[d7.3] parameters of one entry go before the request's own and never leak into the next", async () => {
+  test("[d7.3] parameters of one entry override the request's own and never leak into the next", async () => {
     const gateway = direct({ up0: [DEAD], up1: [DEAD], up2: [DEAD] });
     await asked(gateway, {
       num_retries: 0,
@@ -106,13 +106,13 @@ describe("fallbacks of the request", () => {
     ]);
   });
 
-  test("[d7.3] num_retries of an entry holds for that entry alone", async () => {
+  test("[d7.3] num_retries of an entry applies to that entry alone", async () => {
     const gateway = direct({ up0: [DEAD], up1: [DEAD], up2: [DEAD] });
     await asked(gateway, { num_retries: 0, fallbacks: [{ model: "up1:m", num_retries: 2 }, "up2:m"] });
     expect(gateway.upstream.targets()).toEqual(["up0", "up1", "up1", "up1", "up2"]);
   });
 
-  test("[d7.3] [d9.1] what the one target of a call cannot take is refused before anything is sent, whatever its fallbacks can", async () => {
+  test("[d7.3] [d9.1] a request that the only target of a call cannot take is refused before anything is sent, whatever its fallbacks accept", async () => {
     const gateway = stubGateway({ upstream: cannedUpstream({ body: "{}" }) });
     expect(
       await asked(gateway, { model: "anthropic:claude-sonnet-4-5", seed: 1, fallbacks: ["openai:gpt-4o"] }),
@@ -120,7 +120,7 @@ describe("fallbacks of the request", () => {
     expect(gateway.sent).toEqual([]);
   });
 
-  test("[d7.3] loops end: a target that was tried is not tried again by another name, and a route that falls back to where it began is one call", async () => {
+  test("[d7.3] loops end: an attempted target is not attempted again under another name, and a route that falls back to its start is called once", async () => {
     const routes = [
       routeOf("a", ["up0:m"], { fallbacks: ["route:b"] }),
       routeOf("b", ["up1:m", "up0:m"], { fallbacks: ["route:a"] }),
@@ -130,7 +130,7 @@ describe("fallbacks of the request", () => {
     expect([got.status, gateway.upstream.targets()]).toEqual([502, ["up0", "up1"]]);
   });
 
-  test("[d7.3] the same model with other parameters is another way to go", async () => {
+  test("[d7.3] the same model with other parameters is a separate fallback", async () => {
     const gateway = direct({ up0: [status(500), OK] });
     const got = await asked(gateway, {
       num_retries: 0,
@@ -140,7 +140,7 @@ describe("fallbacks of the request", () => {
     expect([got.status, wires(gateway).map(({ temperature }) => temperature)]).toEqual([200, [1, 0]]);
   });
 
-  test("the request's fallbacks go before the route's", async () => {
+  test("the request's fallbacks come before the route's", async () => {
     const gateway = routedGateway(
       [routeOf("r", ["up0:m"], { fallbacks: [{ model: "up2:m", route: null, params: { temperature: 0.5 } }] })],
       { up0: [DEAD], up1: [DEAD] },
@@ -153,13 +153,13 @@ describe("fallbacks of the request", () => {
     ]);
   });
 
-  test("[d1.2] a target that is asked for beside its route goes first, and the others are its fallbacks", async () => {
+  test("[d1.2] a target that is requested beside its route goes first, and the others are its fallbacks", async () => {
     const gateway = routedGateway([routeOf("r", ["up0:m", "up1:m", "up2:m"])], { up1: [DEAD] });
     const got = await asked(gateway, { model: "up1:m", route: "r" });
     expect([got.body["model"], gateway.upstream.targets()]).toEqual(["up0:m", ["up1", "up0"]]);
   });
 
-  test("[d7.5] where nothing is healthy the route says what happens: 503 with retry-after, or the one that is free first", async () => {
+  test("[d7.5] where no target is healthy the route decides: 503 with retry-after, or the target that recovers first", async () => {
     const routes = (["error", "least_bad"] as const).map((onExhausted) =>
       routeOf(onExhausted, ["up0:m"], {
         onExhausted,
@@ -180,7 +180,7 @@ describe("fallbacks of the request", () => {
 });
 
 describe("a conversation that is too long", () => {
-  test("[d7.3] [s:gateway.context-window-fallback-dict] the dict is consulted first, by the whole name or the model's own, and before fallbacks", async () => {
+  test("[d7.3] [s:gateway.context-window-fallback-dict] the context-window map is consulted first, by the whole name or the model's own, and before fallbacks", async () => {
     for (const key of ["up0:m", "up0/m", "m"]) {
       const gateway = direct({ up0: [TOO_LONG] });
       const got = await asked(gateway, {
@@ -191,7 +191,7 @@ describe("a conversation that is too long", () => {
       expect([got.status, got.body["model"], gateway.upstream.targets()]).toEqual([200, "up2:long", ["up0", "up2"]]);
     }
   });
-  test("[d7.3] the request's dict goes before the route's, which holds where the request names none", async () => {
+  test("[d7.3] the request's map comes before the route's, which applies where the request has no entry", async () => {
     const routes = [routeOf("r", ["up0:m", "up1:m"], { contextWindowFallbacks: new Map([["m", "up2:long"]]) })];
     const [theirs, own] = [routedGateway(routes, { up0: [TOO_LONG] }), routedGateway(routes, { up0: [TOO_LONG] })];
     expect((await asked(theirs, { model: "r" })).body["model"]).toBe("up2:long");
@@ -199,7 +199,7 @@ describe("a conversation that is too long", () => {
       "up3:long",
     );
   });
-  test("[d7.3] without an entry the call goes to its ordinary fallbacks, and where they fail as well the client hears what it can mend", async () => {
+  test("[d7.3] without an entry the call goes to its ordinary fallbacks, and where they fail as well the client receives the error that it can fix", async () => {
     const gateway = direct({ up0: [TOO_LONG], up1: [status(500)] });
     const got = await asked(gateway, {
       num_retries: 0,
@@ -213,12 +213,12 @@ describe("a conversation that is too long", () => {
     ]);
     expect(got.body["error"].message).toContain("maximum context length");
   });
-  test("[d7.3] too long for that one as well: the chain of the dict is followed, and ends", async () => {
+  test("[d7.3] too long for the mapped model as well: the chain of the map is followed, and ends", async () => {
     const gateway = direct({ up0: [TOO_LONG], up1: [TOO_LONG] });
     const got = await asked(gateway, { context_window_fallback_dict: { "up0:m": "up1:m", "up1:m": "up0:m" } });
     expect([got.code, gateway.upstream.targets()]).toEqual(["context_length_exceeded", ["up0", "up1"]]);
   });
-  test("a model of the dict that is not there is refused before anything is sent", async () => {
+  test("a model of the map that does not exist is refused before anything is sent", async () => {
     const gateway = direct({});
     expect(await asked(gateway, { context_window_fallback_dict: { m: "nowhere:long" } })).toMatchObject({
       status: 404,
@@ -229,7 +229,7 @@ describe("a conversation that is too long", () => {
   });
 });
 
-describe("content that a provider does not want", () => {
+describe("content that a provider's policy refuses", () => {
   const withList = (contentPolicyFallbacks: readonly string[]): Route =>
     routeOf("r", ["up0:m", "up1:m"], { contentPolicyFallbacks, fallbacks: ["up2:m"] });
   test("[d7.3] goes along the route's own list first", async () => {
@@ -241,7 +241,7 @@ describe("content that a provider does not want", () => {
       ["up0", "up2", "up3"],
     ]);
   });
-  test("[d7.3] without a list, or behind it, goes to the fallbacks, and never to a further target of the route", async () => {
+  test("[d7.3] without a list, or after it, goes to the fallbacks, and never to a further target of the route", async () => {
     for (const [list, order] of [
       [[], ["up0", "up3", "up2"]],
       [["up1:free"], ["up0", "up1", "up3", "up2"]],
@@ -263,7 +263,7 @@ async function isOver({ upstream, records, context: { routing } }: Routed): Prom
     await Bun.sleep(1);
 }
 
-describe("what the client has seen", () => {
+describe("what the client sees", () => {
   const streamed = { model: "r", stream: true };
   const route = (more: Parameters<typeof routeOf>[2] = {}): Route =>
     routeOf("r", ["up0:m", "up1:m"], { retries: 1, ...more });
@@ -273,7 +273,7 @@ describe("what the client has seen", () => {
     ["an error event", { kind: "error_event", words: 1 }, "upstream_error"],
     ["a silence", { kind: "falls_silent", words: 1 }, "upstream_timeout"],
   ] as const)(
-    "[d7.4] [d8.3] %s after the first content is one error event, with the attempts, and nobody else is asked",
+    "[d7.4] [d8.3] %s after the first content is one error event, with the attempts, and no other target is called",
     async (_, fault, code) => {
       const gateway = routedGateway([route({ timeouts: { betweenChunksMs: 15 } })], {
         up0: [{ kind: "refused" }, fault],
@@ -300,7 +300,7 @@ describe("what the client has seen", () => {
     },
   );
 
-  test("[d7.4] nothing of an attempt that failed before its first content reaches the client: not its id, not its role", async () => {
+  test("[d7.4] nothing of an attempt that failed before its first content reaches the client: neither id nor role", async () => {
     const gateway = routedGateway([route()], { up0: [{ kind: "cut", words: 0 }] });
     const read = readStream(await (await gateway.chat({ messages: HELLO, ...streamed, num_retries: 0 })).text());
     expect(read.events.filter((event) => event["choices"][0]?.delta.role)).toHaveLength(1);
@@ -308,7 +308,7 @@ describe("what the client has seen", () => {
     expect([read.content, read.error, read.done]).toEqual(["up1.1;".repeat(WORDS), null, true]);
   });
 
-  test("[d7.4] the head waits for the first content, over retries and fallbacks, and then says who answered", async () => {
+  test("[d7.4] the head waits for the first content, over retries and fallbacks, and then names the target that answered", async () => {
     const gateway = routedGateway(
       [route()],
       { up0: [{ kind: "refused", delayMs: 30 }], up1: [{ kind: "ok", delayMs: 30 }] },
@@ -323,7 +323,7 @@ describe("what the client has seen", () => {
     expect(text).not.toContain(": keep-alive");
   });
 
-  test("[d7.4] [d8.4] held no longer than head_hold: then the head goes, comments follow until there is content, and the headers say nothing of who answers", async () => {
+  test("[d7.4] [d8.4] the head waits no longer than head_hold: then it goes out without naming a target, and comments follow until there is content", async () => {
     const time = turnTime();
     const { gateway, response, headMs, text } = await (async () => {
       try {
@@ -352,7 +352,7 @@ describe("what the client has seen", () => {
     expect(gateway.upstream.targets()).toEqual(["up0", "up0", "up1"]);
   });
 
-  test("[d7.4] [d7.6] when all fail after the head has gone, one error event tells every attempt", async () => {
+  test("[d7.4] [d7.6] when all attempts fail after the head has gone out, one error event lists every attempt", async () => {
     const time = turnTime();
     const gateway = routedGateway(
       [route()],
@@ -384,7 +384,7 @@ describe("what the client has seen", () => {
     ]);
   });
 
-  test("[d7.7] a client that leaves a stream ends the upstream at once, before and after the head, and settles it once", async () => {
+  test("[d7.7] a client that leaves a stream ends the upstream request at once, before and after the head, and settles it once", async () => {
     for (const [script, headHoldMs, reads] of [
       [[{ kind: "ok", words: 50, gapMs: 5 }], 1000, 2],
       [[{ kind: "stall" }], 10, 1],
@@ -403,7 +403,7 @@ describe("what the client has seen", () => {
     }
   });
 
-  test("[d7.7] a client that leaves when its answer is there, and before it has read any of it, leaves nothing under way", async () => {
+  test("[d7.7] a client that leaves when its answer is ready, before it has read any of it, leaves nothing in flight", async () => {
     const gateway = routedGateway(
       [route()],
       { up0: [{ kind: "ok", delayMs: 30, words: 50, gapMs: 5 }] },
@@ -451,7 +451,7 @@ describe("each target by its own wire form", () => {
     ),
   });
 
-  test("[d7.3] openai -> anthropic -> gemini: each is made of the client's own request again", async () => {
+  test("[d7.3] openai -> anthropic -> gemini: each request is made anew from the client's own request", async () => {
     const got = await asked(gateway, { num_retries: 0, ...request });
     expect([got.status, got.body["model"], got.body["choices"][0].message.content]).toEqual([
       200,
@@ -475,7 +475,7 @@ describe("each target by its own wire form", () => {
     expect(got.headers.get("x-gateway-dropped-params")).toBeNull();
   });
 
-  test("[d2.9] [d7.3] each gets its own credential, and none of another's", () => {
+  test("[d2.9] [d7.3] each gets its own credential, and none of another target", () => {
     const keys = gateway.sent.map(({ headers, url }) =>
       JSON.stringify([headers["authorization"], headers["x-api-key"], headers["x-goog-api-key"], new URL(url).host]),
     );
@@ -488,7 +488,7 @@ describe("each target by its own wire form", () => {
 });
 
 describe("credentials and addresses of a call", () => {
-  test("[d2.9] [d7.3] stored keys go to their own addresses alone, also along fallbacks", async () => {
+  test("[d2.9] [d7.3] stored keys go to their own addresses only, also along fallbacks", async () => {
     const gateway = direct({ up0: [DEAD], up1: [DEAD] });
     await asked(gateway, { fallbacks: ["up1:m", "up2:m"] });
     for (const { target, request } of gateway.upstream.served)
@@ -522,7 +522,7 @@ describe("[d1.6] [s:param.model-list]", () => {
     params: { model, ...more },
     ...place,
   });
-  test("the entries of the name are tried one at a time, by order and then weight, with their own keys", async () => {
+  test("the entries of the name are attempted one at a time, by order and then weight, with their own keys", async () => {
     const gateway = direct({ up0: [DEAD], up1: [{ kind: "cut", words: 0 }] });
     const model_list = [
       entry("up2:c", { api_key: "key-c" }, { order: 2 }),
@@ -557,7 +557,7 @@ describe("[d1.6] [s:param.model-list]", () => {
       "Bearer two",
     ]);
   });
-  test("a caller's bad key, however often, closes nobody else's way", async () => {
+  test("a caller's bad key, however often used, blocks no other caller", async () => {
     const gateway = direct({
       up0: [status(500), status(500), status(500), status(500), status(500), status(500), status(500), OK],
     });
@@ -571,7 +571,7 @@ describe("[d1.6] [s:param.model-list]", () => {
       ),
     ).toBeNull();
   });
-  test("it is gone after the call", async () => {
+  test("the list is forgotten after the call", async () => {
     const gateway = direct({});
     expect((await asked(gateway, { model: "fast", model_list: [entry("up0:m")] })).status).toBe(200);
     expect(await asked(gateway, { model: "fast" })).toMatchObject({ status: 404, code: "model_not_found" });
@@ -585,7 +585,7 @@ describe("explain", () => {
       await gateway.chat({ messages: HELLO, ...fields }, { headers: { "x-gateway-explain": "true" } })
     ).json()) as Record<string, any>;
 
-  test("[d9.4] [d7.3] shows the plan in order and why, and sends nothing", async () => {
+  test("[d9.4] [d7.3] shows the plan in order with the reasons, and sends nothing", async () => {
     const gateway = routedGateway([routeOf("r", ["up0:a", "up1:b"], { fallbacks: ["up2:c"] })], {}, EXPLAIN);
     const { targets, route } = await explain(gateway, { model: "r", fallbacks: ["up3:d"] });
     expect([route, targets.map(({ order, target }: any) => [order, target])]).toEqual([
@@ -601,7 +601,7 @@ describe("explain", () => {
     expect(targets[2].why).toContain("all targets before it have failed");
     expect(gateway.sent).toEqual([]);
   });
-  test("[d9.4] of a model_list says how many there are", async () => {
+  test("[d9.4] does not describe an entry of a longer model_list as the only target", async () => {
     const { targets } = await explain(routedGateway([], {}, EXPLAIN), {
       model: "m",
       model_list: [

@@ -60,7 +60,7 @@ describe("content behind an address", () => {
     expect(fetched).toEqual([]);
   });
 
-  test("[d6.9] keeps what stands beside the address, and a data URI stays as it is", async () => {
+  test("[d6.9] keeps the members beside the address, and leaves a data URI as it is", async () => {
     const { gateway, fetched } = gatewayWith(png);
     const own = "data:image/gif;base64,R0lGODlhAQABAAAAACw=";
     const content = [{ type: "image_url", image_url: { url: `${HERE}/a`, detail: "low" } }, image(own)];
@@ -72,7 +72,7 @@ describe("content behind an address", () => {
     expect(fetched.length).toBe(1);
   });
 
-  test("[d6.9] is at most 16 addresses a call", async () => {
+  test("[d6.9] is fetched from at most 16 addresses a call", async () => {
     const { gateway, fetched } = gatewayWith(png);
     const urls = Array.from({ length: 17 }, (_, index) => `${HERE}/${index}.png`);
     expect((await ask(gateway, asking(...urls.slice(1)))).outcome).toBe("200");
@@ -83,7 +83,7 @@ describe("content behind an address", () => {
     expect(fetched.length).toBe(16);
   });
 
-  test("[d6.9] stands behind an address of bounded length: each is kept while it is under way", async () => {
+  test("[d6.9] has addresses of bounded length: each is kept while its request is in flight", async () => {
     const { gateway, fetched } = gatewayWith(png);
     const long = (length: number): string => `${HERE}/`.padEnd(length, "x");
     expect((await ask(gateway, asking(long(8192)))).outcome).toBe("200");
@@ -91,7 +91,7 @@ describe("content behind an address", () => {
     expect(fetched.length).toBe(1);
   });
 
-  test("[d6.9] [d8.7] is fetched once for all choices of a provider that gives one a call", async () => {
+  test("[d6.9] [d8.7] is fetched once for all choices of a provider that gives one choice per request", async () => {
     const { gateway, fetched } = gatewayWith(png);
     await gateway.chat({ ...asking(`${HERE}/a.png`, `${HERE}/b.png`), model: "ollama:gemma3", n: 4 });
     expect([fetched.length, posted(gateway).length]).toEqual([2, 4]);
@@ -99,7 +99,7 @@ describe("content behind an address", () => {
       expect(JSON.parse(body).messages[0].images).toEqual([PNG.toString("base64"), PNG.toString("base64")]);
   });
 
-  test("[d6.9] [d8.7] that fails, fails for all choices at once, and none is asked for", async () => {
+  test("[d6.9] [d8.7] that fails, fails for all choices at once, and no provider is called", async () => {
     const { gateway, fetched } = gatewayWith({ status: 404, body: "" });
     expect((await ask(gateway, { ...asking(`${HERE}/a.png`), model: "ollama:gemma3", n: 4 })).outcome).toBe(
       `400 content_unavailable ${PATH}`,
@@ -128,7 +128,7 @@ describe("content behind an address", () => {
     expect(await outcome(sized(17 * MIB), 3)).toMatch(/^400 content_unavailable messages\[0\]/);
   });
 
-  test("[d6.9] that fails says how and where, and nothing is sent to the provider", async () => {
+  test("[d6.9] that fails is reported with reason and path, and nothing is sent to the provider", async () => {
     const answers: readonly (readonly [CannedAnswer, RegExp])[] = [
       [{ status: 404, body: "no" }, /status 404/],
       [{ status: 500, body: "" }, /status 500/],
@@ -146,7 +146,7 @@ describe("content behind an address", () => {
     }
   });
 
-  test("[d6.9] is known by its bytes where the server does not say, or says nothing", async () => {
+  test("[d6.9] gets its type from its bytes where the server gives none, or a meaningless one", async () => {
     for (const headers of [{}, { "content-type": "application/octet-stream" }, { "content-type": "image/jpeg" }]) {
       const { wire } = await ask(gatewayWith({ headers, body: PNG }).gateway, asking(`${HERE}/x`));
       expect(wire!["messages"][0].content[1].image_url.url).toStartWith("data:image/png;base64,");
@@ -182,7 +182,7 @@ describe("content behind an address", () => {
 });
 
 describe("addresses that are never fetched", () => {
-  test("[d2.12] private and metadata ranges, in every spelling, although the operator allows private addresses for models", async () => {
+  test("[d2.12] private and metadata ranges, in every spelling, even though the operator allows private addresses for models", async () => {
     const { gateway, fetched } = gatewayWith(png);
     for (const host of [
       "127.0.0.1",
@@ -207,7 +207,7 @@ describe("addresses that are never fetched", () => {
     expect([fetched.length, gateway.sent.length]).toEqual([0, 0]);
   });
 
-  test("[d2.12] where a redirect points", async () => {
+  test("[d2.12] the target of a redirect, where it is such an address", async () => {
     for (const status of [301, 302, 303, 307, 308]) {
       const { gateway, fetched } = gatewayWith({
         status,
@@ -221,7 +221,7 @@ describe("addresses that are never fetched", () => {
     }
   });
 
-  test("[d2.12] other schemes are not fetched and stay the provider's to judge", async () => {
+  test("[d2.12] addresses of other schemes are not fetched, and are left to the provider", async () => {
     const { gateway, fetched } = gatewayWith(png);
     expect(
       (await ask(gateway, { ...asking("gs://bucket/x.png"), model: "custom:m" })).wire!["messages"][0].content[1],
@@ -229,7 +229,7 @@ describe("addresses that are never fetched", () => {
     expect(fetched).toEqual([]);
   });
 
-  test("[d2.12] a private address is told as one that content never comes from, and not as one that a setting would allow", async () => {
+  test("[d2.12] the error for a private address says that content is never fetched from there, and suggests no setting", async () => {
     const stub = stubGateway({ upstream: cannedUpstream(png), snapshot: { allowPrivateAddresses: true } });
     const { outcome, error } = await ask(stub, asking("http://10.0.0.1/cat.png"));
     expect(outcome).toBe(`400 address_not_allowed ${PATH}`);
@@ -239,10 +239,10 @@ describe("addresses that are never fetched", () => {
   });
 });
 
-describe("documents by address at vendors whose ids are those of uploads", () => {
+describe("documents by address are not sent to vendors whose ids are those of uploads", () => {
   const PDF = Buffer.from("%PDF-1.4 small");
   test.each(["openai:gpt-4o", "azure:gpt-4o", "azure_ai:gpt-4o"])(
-    "[d6.9] [s:block.file] %s: an address in file_id is fetched and sent as data, an id of an upload goes as it came",
+    "[d6.9] [s:block.file] %s: an address in file_id is fetched and sent as data, an id of an upload is sent unchanged",
     async (model) => {
       const { gateway, fetched } = gatewayWith({ headers: { "content-type": "application/pdf" }, body: PDF });
       const data = `data:application/pdf;base64,${PDF.toString("base64")}`;
@@ -262,8 +262,8 @@ describe("documents by address at vendors whose ids are those of uploads", () =>
   );
 });
 
-describe("a name that resolves to something else the second time", () => {
-  test("[d2.12] is looked up once, and the very address that was checked is called", async () => {
+describe("a name that resolves differently the second time", () => {
+  test("[d2.12] is looked up once, and exactly the address that was checked is called", async () => {
     const turns = ["93.184.215.14", "127.0.0.1"];
     const resolve = () => Promise.resolve([turns.shift()!]);
     expect(
@@ -273,8 +273,8 @@ describe("a name that resolves to something else the second time", () => {
   });
 });
 
-describe("data that is none", () => {
-  test("[d5.2] what says that it is base64 and is not is refused with the path, for every provider", async () => {
+describe("invalid data", () => {
+  test("[d5.2] content that claims to be base64 and is not is refused with its path, for every provider", async () => {
     const gateway = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }) });
     const blocks: readonly (readonly [object, string])[] = [
       [image("data:image/png;base64,not*base64"), "image_url.url"],
@@ -297,7 +297,7 @@ describe("data that is none", () => {
     expect((await ask(gateway, { messages: HELLO })).outcome).toBe("200");
   });
 
-  test("[d5.2] however long it is, that is told in time", async () => {
+  test("[d5.2] is refused quickly, however long it is", async () => {
     const gateway = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }) });
     for (const filler of ["A", " ", "=", "A ", "A="]) {
       const content = [image(`data:image/png;base64,${filler.repeat(4_000_000)}!`)];

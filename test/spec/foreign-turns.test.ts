@@ -354,9 +354,9 @@ const refusesCalls = (error: JsonObject | null): boolean =>
   error?.["code"] === "unsupported_value" &&
   /no form for|has no function|cannot (?:be|represent)/.test(error["message"] as string);
 
-describe("a turn with calls that one provider made, at every other", () => {
+describe("a turn with tool calls of one provider, at every other provider", () => {
   for (const [family, model, answer] of TURNS)
-    test(`[d6.10 d9.7] ${family}'s turn goes on anywhere: what goes out is valid by the row, and what had no place is named`, async () => {
+    test(`[d6.10 d9.7] ${family}'s turn is accepted everywhere: the upstream request is valid by the row, and what could not be sent is reported`, async () => {
       const messages = await conversationAfter(family, model, answer);
       const clientId = (messages[1]!["tool_calls"] as readonly JsonObject[])[0]!["id"] as string;
       const faults: string[] = [];
@@ -413,7 +413,7 @@ describe("a turn with calls that one provider made, at every other", () => {
       expect(faults).toEqual([]);
     });
 
-  test("[d6.10] Mistral gets ids of nine letters and digits, whatever made them, the same for call and result on every turn; its own stay", async () => {
+  test("[d6.10] Mistral gets ids of nine letters and digits for any foreign id, the same for call and result in every turn; its own ids stay", async () => {
     for (const [family, model, answer] of TURNS) {
       const messages = await conversationAfter(family, model, answer);
       const [first, second] = [
@@ -428,7 +428,7 @@ describe("a turn with calls that one provider made, at every other", () => {
     }
   });
 
-  test("[d6.10 d9.7] the provider that made a turn gets its id and its own members back as they were", async () => {
+  test("[d6.10 d9.7] the provider that made a turn gets its own id and members back unchanged", async () => {
     const own = async (family: string): Promise<Gone & { readonly turn: JsonObject }> => {
       const [, model, answer] = TURNS.find(([name]) => name === family)!;
       const gone = await goOn(providers.get(family)!, model, await conversationAfter(family, model, answer));
@@ -441,7 +441,7 @@ describe("a turn with calls that one provider made, at every other", () => {
     expect((await own("groq")).turn).toMatchObject({ reasoning: "Think." });
   });
 
-  test("[d6.10 d9.7] reasoning that its vendor has not signed is left out where nothing else is taken, and named; signed reasoning is not", () => {
+  test("[d6.10 d9.7] reasoning that is not signed by its vendor is left out where only signed reasoning is accepted, and reported; signed reasoning is kept", () => {
     const signedBy = (format: string) => [
       { type: "reasoning.text", text: "Think.", signature: "c2ln", format, index: 0 },
     ];
@@ -467,7 +467,7 @@ describe("a turn with calls that one provider made, at every other", () => {
     }
   });
 
-  test("[d6.10] names that a caller makes up are told within bounds, and cannot bend the header", async () => {
+  test("[d6.10] names that a caller invents are reported within bounds, and cannot corrupt the header", async () => {
     const strange = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`member_${index}`, 1]));
     const gone = await goOn(providers.get("mistral")!, "m", [
       { role: "user", content: "Hi", "a\r\nset-cookie: b": 1, "a,b": 2, ...strange },
@@ -478,7 +478,7 @@ describe("a turn with calls that one provider made, at every other", () => {
     expect(gone.dropped.filter((name) => !/^messages\[\]\.(member_\d+|\(others\))$|^tools$/.test(name))).toEqual([]);
   });
 
-  test("[d6.10] nothing is said of a conversation that fits, whose text goes out as it was written", async () => {
+  test("[d6.10] a conversation that fits is sent as it was written, without a report", async () => {
     const gateway = stubGateway({
       upstream: cannedUpstream({
         headers: { "content-type": "application/json" },

@@ -15,7 +15,7 @@ const code = ({ status, body }: { readonly status: number; readonly body: any })
 const ADMINISTRATORS: ReadonlySet<Role> = new Set(["admin", "owner"]);
 
 describe("[d2.11] roles", () => {
-  test("[d2.11] nobody gives a role above their own, in the tenant, in a project, to a token or to a new user: every role times every role", async () => {
+  test("[d2.11] no caller grants a role above the caller's own, in the tenant, in a project, to a token or to a new user: every role times every role", async () => {
     for (const own of ROLES)
       for (const given of ROLES) {
         const expected = !ADMINISTRATORS.has(own) || !roleAtLeast(own, given) ? "403 insufficient_role" : "done";
@@ -64,7 +64,7 @@ describe("[d2.11] roles", () => {
       }
   });
 
-  test("[d2.11] nobody takes a higher role away, nor gets the token or the login of who has one", async () => {
+  test("[d2.11] no caller removes a higher role, nor obtains the token or the login of a user who has one", async () => {
     for (const own of ["admin", "owner"] as const)
       for (const theirs of ROLES) {
         const expected = roleAtLeast(own, theirs) ? "done" : "403 insufficient_role";
@@ -120,7 +120,7 @@ describe("[d2.11] roles", () => {
       ]).toEqual([step, "403 insufficient_role"]);
   });
 
-  test("[d2.11] nobody takes a login from another tenant, nor learns that it is known there", async () => {
+  test("[d2.11] no caller takes over a login of another tenant, nor learns that it exists there", async () => {
     const login = { issuer: "https://login.example", subject: "shared" };
     const made = await Promise.all(
       ["acme", "beta"].map((tenant) =>
@@ -140,7 +140,7 @@ describe("[d2.11] roles", () => {
     ).toEqual(["acme-shared", "beta-shared"]);
   });
 
-  test("[d2.11] the last owner, the own role and the token of the request stay", async () => {
+  test("[d2.11] the last owner, the caller's own role and the token of the request cannot be removed", async () => {
     expect(
       code(await world.send("default.owner", "PUT", `${A}/tenants/beta/memberships/beta-owner`, { role: "admin" })),
     ).toBe("409 conflict");
@@ -167,7 +167,7 @@ describe("[d2.11] roles", () => {
     expect(code(await world.send("default.owner", "DELETE", `${A}/tenants/default`))).toBe("409 conflict");
   });
 
-  test("[d2.3] a role that was taken away is gone with the next request, and a revoked token too", async () => {
+  test("[d2.3] a removed role is gone with the next request, and so is a revoked token", async () => {
     await world.send("acme.owner", "POST", `${A}/tenants/acme/users`, { id: "brief", role: "admin" });
     const { body } = await world.send("acme.owner", "POST", `${A}/tenants/acme/tokens`, {
       name: "brief",
@@ -183,7 +183,7 @@ describe("[d2.11] roles", () => {
 });
 
 describe("[d2.11] permissions", () => {
-  test("[d2.11] [d2.4] are given by admin and owner only, to new tokens and to those that are there, and by a rotation too", async () => {
+  test("[d2.11] [d2.4] are granted by admin and owner only, to new and existing tokens, and by a rotation too", async () => {
     for (const own of [
       "acme.maintainer",
       "site-only.maintainer",
@@ -230,8 +230,8 @@ describe("[d2.11] permissions", () => {
   });
 });
 
-describe("[d2.11] what a higher role has set", () => {
-  test("[d2.11] is read-only below it, for every kind of thing and every role", async () => {
+describe("[d2.11] objects set by a higher role", () => {
+  test("[d2.11] are read-only below that role, for every kind of object and every role", async () => {
     const things = [
       ["route", "routes", { targets: ["sandbox:echo"] }, { retries: 2 }, "maintainer"],
       ["limit", "limits", { metric: "requests", window: "day", limit: 5 }, { limit: 500 }, "maintainer"],
@@ -341,8 +341,8 @@ describe("[d2.11] routes of maintainers", () => {
   });
 });
 
-describe("[d2.11] tokens that are narrowed", () => {
-  test("[d2.11] make none that is less narrowed, and configure nothing", async () => {
+describe("[d2.11] restricted tokens", () => {
+  test("[d2.11] create none with fewer restrictions, and configure nothing", async () => {
     const make = async (restrictions: object): Promise<string> =>
       (
         await world.send("acme.admin", "POST", `${A}/projects/site/tokens`, {
@@ -414,7 +414,7 @@ describe("[d2.11] tokens that are narrowed", () => {
 });
 
 describe("[d2.11] providers of tenants", () => {
-  test("[d2.11] [d2.12] use no identity of the machine and reach no private address; the operator's may", async () => {
+  test("[d2.11] [d2.12] use no identity of the machine and reach no private address; the operator's providers may", async () => {
     const machine = [
       { name: "bedrock", aws: "default" },
       { name: "bedrock", aws: { profile: "p" } },

@@ -42,8 +42,8 @@ const slow = (more: object = {}, guard: object = {}): object => ({
   guard: { patterns: [SLOW], action: "block", ...guard },
 });
 
-describe("one caller's guards and the others", () => {
-  test("[d3.3] [d5.8] while a tenant's guards look at what takes seconds, calls of others come and go; the call whose guards are out of time is refused", async () => {
+describe("isolation of guards between callers", () => {
+  test("[d3.3] [d5.8] while a tenant's guards search for seconds, other calls are served; the call whose guards run out of time is refused", async () => {
     const patterns = Array.from({ length: 50 }, (_, index) => `(?:a?){${450 + index}}a{500}b`);
     const gateway = await startGateway({
       config: `policies:\n  slow: { message: "Not this.", scope: { user: mallory }, guard: { on: input, action: block, patterns: ${JSON.stringify(patterns)} } }\n`,
@@ -84,7 +84,7 @@ describe("one caller's guards and the others", () => {
     }
   });
 
-  test("[d3.3] the work ends when the client disconnects: what comes after it in the same thread need not wait for it", async () => {
+  test("[d3.3] the work ends when the client disconnects: the next task in the same thread need not wait for it", async () => {
     const left = new Cancellation();
     const guards = policiesOf(...Array.from({ length: 40 }, (_, index) => slow({ name: `slow${index}` })));
     const look = (signal: Cancellation | null): Promise<unknown> =>
@@ -109,7 +109,7 @@ describe("one caller's guards and the others", () => {
     ).toMatchObject({ unsearched: [] });
   });
 
-  test("[d3.3] tenants have equal shares of the thread, whatever one of them brings", () => {
+  test("[d3.3] tenants have equal shares of the thread, however much one of them sends", () => {
     let now = 0;
     const waiting: (() => void)[] = [];
     const turns = openTurns(
@@ -160,7 +160,7 @@ describe("one caller's guards and the others", () => {
   });
 });
 
-describe("what becomes of a text that could not be looked at in time", () => {
+describe("text that could not be searched in time", () => {
   const messages = [{ role: "user", content: LETTERS.repeat(5) }];
   const call = async (
     policy: object,
@@ -183,7 +183,7 @@ describe("what becomes of a text that could not be looked at in time", () => {
   };
   const why = "the guard could not check the text within its time limit";
 
-  test("[d3.3] it is blocked, unless the guard says on_error: allow; a guard in audit mode blocks nothing; all of it stands in the record", async () => {
+  test("[d3.3] is blocked, unless the guard says on_error: allow; a guard in audit mode blocks nothing; every case stands in the record", async () => {
     expect(await call(slow())).toMatchObject({
       status: 403,
       outcomes: [
@@ -202,7 +202,7 @@ describe("what becomes of a text that could not be looked at in time", () => {
     });
   });
 
-  test("[d3.3] of a plain answer and of a stream as well: what was not looked at does not leave, and with on_error: allow it leaves as it is", async () => {
+  test("[d3.3] of a non-streaming answer and of a stream is treated alike: unsearched text is not sent, and with on_error: allow it is sent unchanged", async () => {
     // a thread that gives its answers too late
     const late = openGuardThreads({ threads: 1, waitMs: 0, onEnded: () => {} });
     for (const [onError, status] of [
@@ -234,7 +234,7 @@ describe("what becomes of a text that could not be looked at in time", () => {
   });
 });
 
-describe("what is found there is what is found here", () => {
+describe("the thread finds exactly what the process finds", () => {
   const DOCUMENTS = [
     { name: "pii", guard: { classes: ["email", "card", "iban", "national_id", "secret"], action: "mask" } },
     {
@@ -269,7 +269,7 @@ describe("what is found there is what is found here", () => {
   const text = fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(""));
   const looking = new GuardScheduler(threads, { tenantId: "acme", signal: null });
 
-  test("long patterns are made ready a few with each look, which goes to a thread until all of them are", async () => {
+  test("with long patterns, of which a few are prepared in each search, until all of them are ready", async () => {
     // texts that no other test has: a pattern is made ready once in a process
     const patterns = ["d", "e", "f", "g", "h"].map((letter) => `(?:${letter}?){900}Z`);
     const guard = policiesOf({ name: "ready", guard: { patterns, action: "block" } });
@@ -399,7 +399,7 @@ describe("what is found there is what is found here", () => {
     );
   });
 
-  test("[d3.3] through the whole gateway: a stream under heavy guards says what the provider said, with what is masked masked, finish reason and usage", async () => {
+  test("[d3.3] through the whole gateway: a stream under heavy guards carries the provider's text with what is masked masked, finish reason and usage", async () => {
     const events = [
       chunk({ role: "assistant", content: "Ask ada@ma" }),
       chunk({ content: "il.example.org or fal" }),

@@ -38,7 +38,7 @@ const said = async (
   return { status: response.status, body: (await response.json()) as Record<string, any>, headers: response.headers };
 };
 
-describe("what goes in", () => {
+describe("guards on input", () => {
   const CONVERSATION = [
     { role: "system", content: `You write for ${MAIL}.` },
     {
@@ -65,7 +65,7 @@ describe("what goes in", () => {
     tools: [{ ...TOOL, function: { ...TOOL.function, description: `Ask ${MAIL} first.` } }],
   };
 
-  test("[d3.3] a guard that masks rewrites all text that the provider sees, and nothing else, also where the request is copied from the caller's text", async () => {
+  test("[d3.3] a guard that masks rewrites all text that the provider receives, and nothing else, also where the request is copied from the caller's text", async () => {
     const stub = answering(on(MASKS, "input"));
     expect((await said(stub, FIELDS)).status).toBe(200);
     const wire = JSON.parse(stub.sent[0]!.body);
@@ -115,7 +115,7 @@ describe("what goes in", () => {
     expect(stub.sent[0]!.body).toContain("My card is [card].");
   });
 
-  test("[d3.3] nor a fallback, with parameters of its own, nor the target of a route with some", async () => {
+  test("[d3.3] nor is it sent to a fallback with parameters of its own, or to the target of a route with some", async () => {
     const dead: Fault = { kind: "refused" };
     const target = { name: "up1:m", params: { extra_words: `for ${MAIL}` } };
     const stub = routedGateway(
@@ -136,7 +136,7 @@ describe("what goes in", () => {
     }
   });
 
-  test("[d3.3] a guard that blocks refuses before anything is called: 403 with the policy's name and message, and nothing of the text", async () => {
+  test("[d3.3] a guard that blocks refuses before any provider is called: 403 with the policy's name and message, and nothing of the text", async () => {
     for (const fields of [
       { messages: CONVERSATION },
       { user: MAIL },
@@ -160,7 +160,7 @@ describe("what goes in", () => {
     }
   });
 
-  test("[d3.3] [d3.4] a guard with a scope looks at what goes to targets of that scope", async () => {
+  test("[d3.3] [d3.4] a guard with a scope searches what goes to targets of that scope", async () => {
     const stub = routedGateway(
       [routeOf("r", ["up0:m", "up1:m"])],
       { up0: [{ kind: "refused" }] },
@@ -180,7 +180,7 @@ describe("what goes in", () => {
     expect(blocking.upstream.targets()).toEqual(["up1"]);
   });
 
-  test("[d3.3] in audit mode it changes nothing and says so in the record", async () => {
+  test("[d3.3] in audit mode a guard changes nothing and records what it would have done", async () => {
     const stub = answering(on(MASKS, "input", { mode: "audit" }));
     await said(stub, FIELDS);
     expect(stub.sent[0]!.body).toContain(MAIL);
@@ -203,7 +203,7 @@ describe("what goes in", () => {
   });
 });
 
-describe("what goes in, in unusual places", () => {
+describe("guards on input in unusual places", () => {
   const base64 = (text: string): string => Buffer.from(text).toString("base64");
   const user = (part: object): object => ({ messages: [{ role: "user", content: [part] }] });
   const LETTER = `Dear reader, my card is ${CARD}. `.repeat(60);
@@ -324,7 +324,7 @@ describe("what goes in, in unusual places", () => {
   const parts = (...texts: readonly string[]): object => ({
     messages: [{ role: "user", content: texts.map((text) => ({ type: "text", text })) }],
   });
-  test("[d3.3] what is divided between the parts of a message is found, and goes from all of them", async () => {
+  test("[d3.3] a match that is divided between the parts of a message is found, and removed from all of them", async () => {
     const sentFor = async (policy: object, fields: object): Promise<unknown> => {
       const stub = answering(policy);
       const { status } = await said(stub, fields);
@@ -348,7 +348,7 @@ describe("what goes in, in unusual places", () => {
     ]);
   });
 
-  test("[d3.3] a member that passes through goes to the provider under the name that a guard has left of its own", async () => {
+  test("[d3.3] a pass-through member reaches the provider under the name to which a guard has changed it", async () => {
     for (const fields of [{ [MAIL]: { n: 1 } }, { extra_body: { [MAIL]: { n: 1 } } }]) {
       const stub = answering(on(MASKS, "input"));
       expect((await said(stub, { messages: HELLO, ...fields })).status).toBe(200);
@@ -431,7 +431,7 @@ describe("what goes in, in unusual places", () => {
     },
   };
   test.each(Object.entries(UNREPLACEABLE))(
-    "[d3.3] %s: what is found there cannot be replaced, and is refused also where the guard masks",
+    "[d3.3] %s: a match there cannot be replaced, and is refused also where the guard masks",
     async (_place, fields) => {
       for (const policy of [on(MASKS, "input"), on(BLOCKS, "input")]) {
         const stub = answering(policy);
@@ -459,7 +459,7 @@ describe("what goes in, in unusual places", () => {
     ],
   });
 
-  test("[d3.3] escapes in a tool's result are read as what the provider gets in their place", async () => {
+  test("[d3.3] escapes in a tool's result are read as the provider reads them", async () => {
     const gemini = {
       candidates: [{ content: { role: "model", parts: [{ text: "Found." }] }, finishReason: "STOP" }],
     };
@@ -498,7 +498,7 @@ describe("what goes in, in unusual places", () => {
   };
   for (const [word, part] of Object.entries(SAID))
     test.each(Object.entries(HIDDEN))(
-      `[d3.3] a file that is a text by ${word} is read as one, also with %s`,
+      `[d3.3] a file that is text by its ${word} is searched, also with %s`,
       async (_what, text) => {
         const model = word === "the type of a document" ? "ollama:llama3.2" : "openai:gpt-4o";
         const blocking = answering(on(BLOCKS, "input"));
@@ -550,7 +550,7 @@ describe("what goes in, in unusual places", () => {
     expect((await said(answering(on(BLOCKS, "input")), fields)).status).toBe(403);
   });
 
-  test("[d3.3] words of the protocol are no texts: a pattern that is one of them finds only what somebody wrote", async () => {
+  test("[d3.3] protocol words are not text: a pattern that equals one of them finds only text that a person wrote", async () => {
     const stub = answering({
       name: "words",
       guard: { on: "input", action: "block", patterns: ["user|function|string|assistant|auto|content|properties"] },
@@ -559,7 +559,7 @@ describe("what goes in, in unusual places", () => {
     expect(status).toBe(200);
   });
 
-  test("[d3.3] pictures, PDF files, schemas' own words and tool servers' keys go out as they are", async () => {
+  test("[d3.3] images, PDF files, keywords of schemas and keys of tool servers are sent unchanged", async () => {
     const fields = {
       messages: [
         {
@@ -636,7 +636,7 @@ describe("a long conversation", () => {
     expect(turns()).toBeGreaterThan(20);
   });
 
-  test("[d3.3] also for a guard of one target, in turns as well", async () => {
+  test("[d3.3] is masked by a guard of one target in the same way, in turns as well", async () => {
     const stub = answering(on(MASKS, "input", { scope: { provider: "openai" } }));
     const turns = countTurns();
     await said(stub, long(`to ${MAIL} with ${CARD} `));
@@ -644,7 +644,7 @@ describe("a long conversation", () => {
     expect(turns()).toBeGreaterThan(20);
   });
 
-  test("[d3.3] so is a long answer", async () => {
+  test("[d3.3] a long answer is masked in turns too", async () => {
     const stub = answering(on(MASKS, "output"), openaiAnswer(`${prose}to ${MAIL} with ${CARD} ${prose}`));
     const turns = countTurns();
     const { body } = await said(stub, {});
@@ -660,7 +660,7 @@ describe("a long conversation", () => {
   });
 });
 
-describe("what comes out, in one piece", () => {
+describe("guards on non-streaming answers", () => {
   const ANSWER = {
     id: "a",
     object: "chat.completion",
@@ -741,7 +741,7 @@ describe("what comes out, in one piece", () => {
     [...text.matchAll(/[A-Za-z0-9+/]{40,}={0,2}/g)].map(([found]) => Buffer.from(found, "base64").toString()).join("") +
     decodeURIComponent(text.replaceAll(/%(?![0-9A-Fa-f]{2})/g, ""));
 
-  test("[d3.3] addresses of annotations, pictures that are texts, names and numbers of a vendor's own: masked in a plain answer and in a stream", async () => {
+  test("[d3.3] addresses of annotations, images that are text, and a vendor's own names and numbers are masked in a non-streaming answer and in a stream", async () => {
     const stub = answering(on(MASKS, "output"), {
       ...openaiAnswer("x"),
       choices: [{ index: 0, finish_reason: "stop", message: ODD }],
@@ -787,7 +787,7 @@ describe("what comes out, in one piece", () => {
     ]);
   });
 
-  test("[d3.3] a guard that blocks is 403, is not tried again, and what was made is settled", async () => {
+  test("[d3.3] a blocked answer is answered with 403 and not retried, and what was generated is settled", async () => {
     const stub = answering(on(BLOCKS, "output"), ANSWER);
     const { status, body } = await said(stub, { n: 2, num_retries: 3, fallbacks: ["openai:gpt-4o-mini"] });
     expect([status, body["error"].code, body["error"].metadata.policy]).toEqual([403, "policy_violation", "no-pii"]);
@@ -817,7 +817,7 @@ describe("what comes out, in one piece", () => {
     },
   };
   test.each(Object.entries(OF_OTHERS))(
-    "[d3.3] an answer of %s in its own form is looked at as well",
+    "[d3.3] an answer of %s in its own form is searched as well",
     async (model, answer) => {
       expect((await said(answering(on(MASKS, "output"), answer), { model })).body["choices"][0].message.content).toBe(
         "Write to [email].",
@@ -826,7 +826,7 @@ describe("what comes out, in one piece", () => {
   );
 });
 
-describe("what comes out, as a stream", () => {
+describe("guards on streams", () => {
   const streamed = (
     data: readonly object[],
     policy: object = on(MASKS, "output"),
@@ -840,7 +840,7 @@ describe("what comes out, as a stream", () => {
       .map((choice) => choice.delta?.[field] ?? "")
       .join("");
 
-  test("[d3.3] a match that spans chunks is caught, and nothing of it leaves", async () => {
+  test("[d3.3] a match that spans chunks is caught, and nothing of it is sent", async () => {
     const got = await streamed([
       chunk({ role: "assistant", content: "" }),
       ...spelled(`The card ${CARD} is of ${MAIL}, he said.`),
@@ -871,7 +871,7 @@ describe("what comes out, as a stream", () => {
     ).toEqual(["Call ", "4111 ", "or ", "not"]);
   });
 
-  test("[d3.3] members of a vendor's own that come in pieces are caught as well, also inside others", async () => {
+  test("[d3.3] a vendor's own members that arrive in pieces are searched as well, also inside others", async () => {
     const pieces = [CARD.slice(0, 6), CARD.slice(6, 11), CARD.slice(11)];
     const got = await streamed([
       ...pieces.map((piece) => chunk({ own_words: piece })),
@@ -889,7 +889,7 @@ describe("what comes out, as a stream", () => {
     expect([got.content, got.faults]).toEqual(["It is [card]", []]);
   });
 
-  test("[d3.3] reasoning, refusals, blocks of reasoning, spoken words and arguments of calls are texts of their own", async () => {
+  test("[d3.3] reasoning, refusals, reasoning blocks, transcripts and arguments of calls are separate texts", async () => {
     const pieces = [CARD.slice(0, 6), CARD.slice(6, 11), CARD.slice(11)];
     const call = (index: number, fields: object, text: string): object => ({
       tool_calls: [{ index, ...fields, function: { ...("id" in fields && { name: "f" }), arguments: text } }],
@@ -928,7 +928,7 @@ describe("what comes out, as a stream", () => {
     }
   });
 
-  test("[d3.3] choices are texts of their own", async () => {
+  test("[d3.3] choices are separate texts", async () => {
     const got = await streamed(
       [
         choiceChunk({ index: 0, delta: { content: "4111 1111" } }),
@@ -945,7 +945,7 @@ describe("what comes out, as a stream", () => {
   });
 
   test.each(["mask", "block"] as const)(
-    "[d3.3] choices that are calls of their own are looked at as well, to their end: %s",
+    "[d3.3] choices that are upstream requests of their own are searched as well, to their end: %s",
     async (action) => {
       const line = (content: string, more: object): string =>
         `${JSON.stringify({ model: "m", message: { role: "assistant", content }, ...more })}\n`;
@@ -967,7 +967,7 @@ describe("what comes out, as a stream", () => {
     },
   );
 
-  test("[d3.3] [d8.3] a guard that blocks ends the stream with one error event and [DONE]; nothing of the match is out, the upstream is left, and what was made is settled", async () => {
+  test("[d3.3] [d8.3] a guard that blocks ends the stream with one error event and [DONE]; nothing of the match is sent, the upstream request ends, and what was generated is settled", async () => {
     const got = await streamed(
       [chunk({ content: "The card is " }), ...spelled(`${CARD}. And more.`), chunk({}, "stop"), usageChunk()],
       on(BLOCKS, "output"),
@@ -991,7 +991,7 @@ describe("what comes out, as a stream", () => {
     expect(got.stub.sent).toHaveLength(1);
   });
 
-  test("[d3.3] [d7.4] a match in the first content is a plain 403, because nothing has been sent", async () => {
+  test("[d3.3] [d7.4] a match in the first content is answered with a plain 403, because nothing has been sent", async () => {
     const stub = stubGateway(
       guarded(on(BLOCKS, "output"), {
         upstream: cannedUpstream({
@@ -1007,7 +1007,7 @@ describe("what comes out, as a stream", () => {
     expect(stub.records[0]!.usage).not.toBeNull();
   });
 
-  test("[d3.3] an answer that is masked to nothing is not taken for an empty one", async () => {
+  test("[d3.3] an answer that is masked to nothing does not count as an empty one", async () => {
     const got = await streamed([chunk({ content: MAIL }), chunk({}, "stop")], {
       name: "p",
       guard: { classes: ["email"], on: "output", action: "mask", mask: "" },
@@ -1015,7 +1015,7 @@ describe("what comes out, as a stream", () => {
     expect([got.content, got.faults, got.stub.sent.length]).toEqual(["", [], 1]);
   });
 
-  test("[d3.3] log probabilities, which would spell it out, are left out, and vendors' own fields are looked at", async () => {
+  test("[d3.3] log probabilities, which would reveal the text, are left out, and vendors' own fields are searched", async () => {
     const logprobs = { content: [{ token: "4111", logprob: -1, bytes: null, top_logprobs: [] }], refusal: null };
     const got = await streamed(
       [
@@ -1033,14 +1033,14 @@ describe("what comes out, as a stream", () => {
     expect(got.response.headers.get("x-gateway-warnings")).toContain("logprobs_withheld");
   });
 
-  test("[d3.3] in audit mode nothing is held, masked or ended", async () => {
+  test("[d3.3] in audit mode nothing is held back, masked or ended", async () => {
     const got = await streamed([...spelled(CARD), chunk({}, "stop")], on(BLOCKS, "output", { mode: "audit" }));
     expect([got.content, got.error]).toEqual([CARD, null]);
     expect(got.events.filter((event) => event["choices"]?.[0]?.delta.content).length).toBe(CARD.length);
     expect(got.stub.records[0]!.policies).toEqual([{ name: "no-pii", effect: "would_deny" }]);
   });
 
-  test("[d3.3] [d8.7] whatever the chunks are, the client reads what it would in one piece, in a stream that keeps the grammar", async () => {
+  test("[d3.3] [d8.7] however the answer is cut into chunks, the client reads the same text as in one piece, in a stream that keeps the grammar", async () => {
     const words = fc.constantFrom("The card is ", CARD, MAIL, " 4111", "@", "x", "\n", "😀", "41", ".");
     const text = fc.array(words, { minLength: 1, maxLength: 8 }).map((parts) => `> ${parts.join("")}`);
     await fc.assert(

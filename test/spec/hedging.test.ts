@@ -48,7 +48,7 @@ const ends = ({ upstream }: Routed): readonly (readonly [string, string | null])
 const codes = ({ records }: Routed): readonly (string | null)[] => records.at(-1)!.attempts.map(({ code }) => code);
 
 describe.each([...HOW])("a late first content, %s", (_, how) => {
-  test("the second attempt answers: the first is ended, and no word of it is seen", async () => {
+  test("the second attempt answers: the first is ended, and none of its text is sent", async () => {
     const gateway = hedgedGateway([SLOW], [OK]);
     const { content, headers } = await contentOf(gateway, how);
     await settled();
@@ -88,7 +88,7 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
     expect(codes(gateway)).toEqual([null, "upstream_error"]);
   });
 
-  test("both fail: the call goes on as after one failure, and every attempt is told", async () => {
+  test("both fail: the call goes on as after one failure, and every attempt is reported", async () => {
     const gateway = hedgedGateway([{ kind: "status", status: 500, delayMs: 60 }, OK], [status(500)], { retries: 1 });
     const { content, headers } = await contentOf(gateway, how);
     expect([content, gateway.upstream.targets().slice(0, 2)]).toEqual(["up0.2;".repeat(WORDS), ["up0", "up1"]]);
@@ -134,7 +134,7 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
   });
 });
 
-test("no more calls than max_extra says have a second attempt, and no route has one that does not ask for it", async () => {
+test("no more calls than max_extra allows have a second attempt, and no route has one unless it asks for it", async () => {
   const slow: Fault = { kind: "ok", delayMs: 30 };
   const gateway = hedgedGateway([slow], [slow], { hedge: { after: 5, maxExtra: 0.1 } });
   for (let call = 0; call < 20; call++) await contentOf(gateway, {});

@@ -25,7 +25,7 @@ function streaming(events: readonly (object | string)[], family = "openai"): Stu
   );
 }
 
-describe("words of errors", () => {
+describe("error names and messages", () => {
   const bodies: Readonly<Record<string, (word: string) => object>> = {
     anthropic: (word) => ({ type: "error", error: { type: word, message: "no" } }),
     gemini: (word) => ({
@@ -39,7 +39,7 @@ describe("words of errors", () => {
   };
   for (const family of Object.keys(bodies))
     for (const word of ["constructor", "toString", "__proto__", "hasOwnProperty"])
-      test(`[d7.8] ${family}: an error that is called ${word} is like any other, and its call ends`, async () => {
+      test(`[d7.8] ${family}: an error named ${word} is handled like any other, and its call ends`, async () => {
         const gateway = answering({ status: 400, body: JSON.stringify(bodies[family]!(word)) }, family);
         const answer = await gateway.chat({ model: `${family}:m`, messages: hello, max_tokens: 5 });
         expect(answer.status).toBe(400);
@@ -63,7 +63,7 @@ describe("words of errors", () => {
   };
   for (const family of Object.keys(bodies))
     for (const [where, body] of Object.entries(spellings))
-      test(`[d7.8] ${family}: a provider that says our key ${where} does not tell it to the caller`, async () => {
+      test(`[d7.8] ${family}: a provider that repeats the operator's key ${where} does not reveal it to the caller`, async () => {
         const gateway = answering(
           { status: 400, body: typeof body === "string" ? body : JSON.stringify(body) },
           family,
@@ -74,8 +74,8 @@ describe("words of errors", () => {
       });
 });
 
-describe("figures", () => {
-  test("[d8.9] tokens beyond whole numbers are no figures: an estimate stands in their place", async () => {
+describe("usage figures", () => {
+  test("[d8.9] token counts beyond safe integers are discarded: an estimate takes their place", async () => {
     const gateway = answering({
       body: JSON.stringify({
         ...openaiAnswer("Hello"),
@@ -92,7 +92,7 @@ describe("figures", () => {
 describe("an answer beyond a bound", () => {
   const excess = Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`m${index}`, 1]));
   for (const family of ["openai", "anthropic", "gemini", "bedrock", "cohere", "ollama"])
-    test(`[d5.8] ${family}: its error names the bound, and does not say that the answer is not JSON`, async () => {
+    test(`[d5.8] ${family}: its error names the bound, and does not claim that the answer is not JSON`, async () => {
       const gateway = answering({ body: JSON.stringify({ ...openaiAnswer("Hello"), extra: excess }) }, family);
       const answer = await gateway.chat({ model: `${family}:m`, messages: hello, max_tokens: 5, num_retries: 0 });
       expect(await answer.json()).toMatchObject({
@@ -102,7 +102,7 @@ describe("an answer beyond a bound", () => {
         },
       });
     });
-  test("[d5.8] an event of a stream likewise", async () => {
+  test("[d5.8] an event of a stream beyond a bound is reported likewise", async () => {
     const gateway = streaming([openaiChunk({ content: "Hello" }), { ...openaiChunk({ content: "!" }), extra: excess }]);
     const answer = await gateway.chat({ model: "openai:m", messages: hello, stream: true });
     expect(await answer.text()).toContain(
@@ -112,7 +112,7 @@ describe("an answer beyond a bound", () => {
 });
 
 describe("memory and time", () => {
-  test("[d1.5] [d8.5] an id without measure does not begin every event", async () => {
+  test("[d1.5] [d8.5] an id of unlimited length is replaced, and not repeated in every event", async () => {
     const gateway = streaming([
       openaiChunk({ content: "a" }, null, { id: "i".repeat(4_000_000) }),
       ...Array.from({ length: 600 }, () => openaiChunk({ content: "b" })),
@@ -123,7 +123,7 @@ describe("memory and time", () => {
     expect(stream.events[0]!["id"]).toMatch(/^chatcmpl-[0-9a-f]{32}$/);
   });
 
-  test("[d8.5] tool calls by the ten thousand end the answer, and soon", async () => {
+  test("[d8.5] tool calls by the ten thousand end the answer quickly", async () => {
     const calls = Array.from({ length: 40_000 }, (_, index) => ({
       index,
       id: `call_${index}`,
@@ -138,7 +138,7 @@ describe("memory and time", () => {
     expect(cpuMs).toBeLessThan(SOON_CPU_MS);
   });
 
-  test("[d8.5] arguments whose call never gets a name are not collected without end", async () => {
+  test("[d8.5] arguments whose call never gets a name are not collected without bound", async () => {
     const piece = openaiChunk({ tool_calls: [{ index: 0, function: { arguments: "a".repeat(1_000_000) } }] });
     const gateway = streaming(Array.from({ length: 6 }, () => piece));
     expect(await (await gateway.chat({ model: "openai:m", messages: hello, stream: true })).json()).toMatchObject({
@@ -161,7 +161,7 @@ describe("memory and time", () => {
     expect(text.length).toBeLessThan(100_000);
   });
 
-  test("[d8.5] anthropic: a thought without end is not kept whole", async () => {
+  test("[d8.5] anthropic: endless thinking is not kept whole", async () => {
     const piece = {
       type: "content_block_delta",
       index: 0,
@@ -219,7 +219,7 @@ describe("memory and time", () => {
     ],
   };
   for (const [what, events] of Object.entries(floods))
-    test(`[d8.5] gemini: ${what} take no more than their own length in time`, async () => {
+    test(`[d8.5] gemini: ${what} take time in proportion to their length`, async () => {
       const gateway = streaming([...events, { candidates: [{ index: 0, finishReason: "STOP" }] }], "gemini");
       const cpuMs = await cpuMsOf(async () =>
         (await gateway.chat({ model: "gemini:gemini-2.5-flash", messages: hello, stream: true })).text(),

@@ -63,7 +63,7 @@ describe("time", () => {
   };
   for (const model of ["anthropic:claude-sonnet-4-5", "gemini:gemini-3-pro-preview"])
     for (const [what, messages] of Object.entries(conversations))
-      test(`[d5.6] ${model}: ${what} by the ten thousand are encoded in the time of their length`, async () => {
+      test(`[d5.6] ${model}: ${what} by the ten thousand are encoded in time proportional to their length`, async () => {
         const gateway = stubGateway({ limits: WIDE, upstream: cannedUpstream({ status: 500, body: "" }) });
         await soon(gateway, { model, messages, max_tokens: 5 });
         expect(gateway.sent).toHaveLength(1);
@@ -82,7 +82,7 @@ describe("time", () => {
     }),
   };
   for (const [what, block] of Object.entries(documents))
-    test(`[d5.6] bedrock: ${what} by the ten thousand are named in the time of their number`, async () => {
+    test(`[d5.6] bedrock: ${what} by the ten thousand are named in time proportional to their number`, async () => {
       const gateway = stubGateway({ limits: WIDE, upstream: cannedUpstream({ status: 500, body: "" }) });
       await soon(gateway, {
         model: "bedrock:anthropic.claude-opus-4-5",
@@ -96,7 +96,7 @@ describe("time", () => {
       expect(new Set(names).size).toBe(20_000);
     });
 
-  test("[d5.7] calls of a vendor's own type and blocks that hold anything are never a fault of ours", async () => {
+  test("[d5.7] calls of a vendor's own type and free-form blocks never cause an internal error", async () => {
     for (const provider of [...providers.values()].filter(({ sameShape }) => !sameShape))
       for (const type of provider.dialect.tools.map((word) => word.replace("*", "1")))
         for (const called of [undefined, null, {}, "f", { name: "f" }, { arguments: "{}" }]) {
@@ -148,7 +148,7 @@ describe("time", () => {
     "a reference that is no percent-encoding": { type: "object", properties: { a: { $ref: "#/%zz" } } },
   };
   for (const [what, schema] of Object.entries(schemas))
-    test(`[d6.3] ${what}: refused, where references are put in place`, async () => {
+    test(`[d6.3] ${what}: refused where references are replaced`, async () => {
       const gateway = stubGateway();
       const answer = await soon(gateway, {
         model: "gemini:gemini-1.5-flash",
@@ -158,7 +158,7 @@ describe("time", () => {
       expect(await answer.json()).toMatchObject({ error: { code: "unsupported_value" } });
     });
 
-  test("[d1.8] an address without measure is refused before a pattern runs over it", async () => {
+  test("[d1.8] an address of unlimited length is refused before a pattern runs over it", async () => {
     const answer = await soon(stubGateway(), {
       model: "openai:m",
       messages: hello,
@@ -169,7 +169,7 @@ describe("time", () => {
 });
 
 describe("credentials", () => {
-  test("[d5.2] an api_key that no header can hold is the caller's mistake, and is not repeated", async () => {
+  test("[d5.2] an api_key that no header can hold is the caller's error, and is not repeated in it", async () => {
     const gateway = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }) });
     const answer = await gateway.chat({ model: "openai:m", messages: hello, api_key: "sk-mine\r\nx-injected: yes" });
     const said = await answer.text();
@@ -202,7 +202,7 @@ describe("the sandbox", () => {
   };
   for (const [what, schema] of Object.entries(schemas))
     for (const model of ["json", "tools"])
-      test(`[d5.6] ${model}: ${what} is answered, with something small`, async () => {
+      test(`[d5.6] ${model}: ${what} is answered, with a small answer`, async () => {
         const asked =
           model === "json"
             ? { response_format: { type: "json_schema", json_schema: { name: "n", schema } } }
@@ -212,7 +212,7 @@ describe("the sandbox", () => {
         expect((await answer.text()).length).toBeLessThan(100_000);
       });
 
-  test("[d5.6] an echo of much, many times over, is cut and says so", async () => {
+  test("[d5.6] an echo of a long text, many times over, is cut and says so", async () => {
     const answer = await soon(stubGateway(), {
       model: "sandbox:echo",
       n: 128,

@@ -50,7 +50,7 @@ describe("a callback module", () => {
     export const onCallEnd = tell("end");
     export const onStreamChunk = tell("chunk");`;
 
-  test("[d11.4] is told of beginnings, ends and pieces of streams, in this order, with the record and what the client calls metadata", async () => {
+  test("[d11.4] receives beginnings, ends and pieces of streams, in this order, with the record and the client's metadata", async () => {
     await using opened = openTestIntegrations({ mine: { ...CALLBACK, stream_chunks: 1 } }, { "module.ts": RECORDER });
     const record = recordOf({
       stream: true,
@@ -81,7 +81,7 @@ describe("a callback module", () => {
     expect(texts[0]).toContain(`"metadata":${JSON.stringify(record.metadata)}`);
     expect(opened.standing("mine")).toMatchObject({ sums: { delivered: 4, queued: 0, refused: 0 }, restarts: 0 });
   });
-  test("[d11.3] has what was said only where it asks for it", async () => {
+  test("[d11.3] receives content only where it asks for it", async () => {
     await using opened = openTestIntegrations(
       { without: CALLBACK, with: { ...CALLBACK, module: "./other.ts", content: true } },
       { "module.ts": RECORDER, "other.ts": RECORDER.replaceAll("told.jsonl", "other.jsonl") },
@@ -92,7 +92,7 @@ describe("a callback module", () => {
     expect(readFileSync(without!, "utf8")).not.toContain("in confidence");
     expect(linesOf(withContent!)[0]!["said"][1]).toEqual(CONTENT);
   });
-  test("[d11.4] one that throws and rejects is told of the next call all the same, and each is counted", async () => {
+  test("[d11.4] that throws and rejects still receives the next call, and each failure is counted", async () => {
     await using opened = openTestIntegrations(
       { mine: CALLBACK },
       {
@@ -106,7 +106,7 @@ describe("a callback module", () => {
       3,
     );
   });
-  test("[d11.4] one that loops for ever is ended and begun again, the calls that it held are counted, and publishing never waits", async () => {
+  test("[d11.4] that loops forever is terminated and restarted, the calls that it held are counted, and publishing never waits", async () => {
     await using opened = openTestIntegrations(
       { mine: { ...CALLBACK, hang_s: 3 } },
       {
@@ -129,7 +129,7 @@ describe("a callback module", () => {
       fields: { integrations: ["mine"], error_detail: expect.stringContaining("no sign of life") },
     });
   });
-  test("[d11.4] many short calls in a row are no call that hangs, however long they take together", async () => {
+  test("[d11.4] is not terminated for many short calls in a row, however long they take together", async () => {
     await using opened = openTestIntegrations(
       { mine: { ...CALLBACK, hang_s: 1 } },
       {
@@ -152,7 +152,7 @@ describe("a callback module", () => {
       "Promise.reject(new Error('alone')); await new Promise((resolve) => setTimeout(resolve, 100));",
       "alone",
     ],
-  ])("[d11.4] one that %s ends its thread and nothing else", async (_, code, why) => {
+  ])("[d11.4] a callback that %s ends its thread and nothing else", async (_, code, why) => {
     await using opened = openTestIntegrations(
       { mine: CALLBACK },
       {
@@ -167,7 +167,7 @@ describe("a callback module", () => {
       why,
     );
   });
-  test("[d11.4] one whose heap grows is ended and begun again", async () => {
+  test("[d11.4] whose heap grows is terminated and restarted", async () => {
     await using opened = openTestIntegrations(
       { mine: { ...CALLBACK, max_memory_bytes: 64 * 1024 * 1024 } },
       {
@@ -180,7 +180,7 @@ describe("a callback module", () => {
       true,
     );
   });
-  test("[d11.4] one that is slow is told of the newest, and what was shed is counted", async () => {
+  test("[d11.4] that is slow receives the newest calls, and those that were dropped are counted", async () => {
     await using opened = openTestIntegrations(
       { mine: { ...CALLBACK, queue_calls: 50, timeout_ms: 100 } },
       { "module.ts": `export const onCallEnd = () => new Promise((resolve) => setTimeout(resolve, 20));` },
@@ -191,7 +191,7 @@ describe("a callback module", () => {
     const { sums } = opened.standing("mine");
     expect(sums.queued).toBeLessThanOrEqual(50 + 256);
   });
-  test("[d11.4] a promise that never ends is left after timeout_ms", async () => {
+  test("[d11.4] whose promise never settles is abandoned after timeout_ms", async () => {
     await using opened = openTestIntegrations(
       { mine: { ...CALLBACK, timeout_ms: 100 } },
       {
@@ -203,7 +203,7 @@ describe("a callback module", () => {
     await opened.until(() => opened.standing("mine").sums.delivered === 2);
     expect(opened.standing("mine").sums.refused).toBe(1);
   });
-  test("a module that is not there, has a mistake or exports nothing fails, in words, and stops nothing", async () => {
+  test("that is missing, has a mistake or exports nothing fails with a clear message, and stops nothing", async () => {
     await using opened = openTestIntegrations(
       {
         none: { ...CALLBACK, module: "./none.ts" },
@@ -221,8 +221,8 @@ describe("a callback module", () => {
   });
 });
 
-describe("who is told", () => {
-  test("[d11.4] of tenants, projects, errors or a part alone: each as it says, and nobody of callers without a token", async () => {
+describe("what an integration receives", () => {
+  test("[d11.4] the calls of its tenants, projects, errors or sample alone, as configured, and none of callers without a token", async () => {
     const paths = ["all", "acme", "site", "errors", "half", "off"];
     const scopes: Readonly<Record<string, object>> = {
       acme: { tenants: ["acme"] },
@@ -256,7 +256,7 @@ describe("who is told", () => {
     expect(counts["half"]!).toBeGreaterThan(60);
     expect(counts["half"]!).toBeLessThan(142);
   });
-  test("[d11.3] content too large to go along is left out and counted, and its record goes", async () => {
+  test("[d11.3] content that is too large is left out and counted, and its record is still delivered", async () => {
     await using opened = openTestIntegrations(
       { mine: { ...CALLBACK, content: true } },
       {
@@ -274,7 +274,7 @@ describe("who is told", () => {
 });
 
 describe("sinks in their thread", () => {
-  test("[d11.4] a dead receiver takes nothing from the others, is told once, and back; nothing is lost that fits the queue", async () => {
+  test("[d11.4] a dead receiver delays no other, its failure and its recovery are reported once, and nothing that fits the queue is lost", async () => {
     let isDown = true;
     const ids: string[] = [];
     const server = Bun.serve({
@@ -311,7 +311,7 @@ describe("sinks in their thread", () => {
     ]);
     await server.stop(true);
   });
-  test("[d11.4] at the end of the process what waits goes within its time, and the rest is counted and told", async () => {
+  test("[d11.4] at the end of the process the waiting records are delivered within the time allowed, and the rest are counted and reported", async () => {
     const opened = openTestIntegrations(
       {
         dead: { type: "webhook", url: "http://127.0.0.1:9/", secrets: [SECRET] },

@@ -41,7 +41,7 @@ function gateway(size: number, key = KEY) {
 }
 
 describe("[d2.9] the operator's key in an answer", () => {
-  test("[d8.3] looking for it hides nothing else of a stream: one that ends with its terminator and no finish reason is complete", async () => {
+  test("[d8.3] the search for it hides nothing else of a stream: one that ends with its terminator and no finish reason is complete", async () => {
     const upstream = cannedUpstream({
       headers: { "content-type": "text/event-stream" },
       body: eventStream(openaiChunk({ content: "Hel" }), openaiChunk({ content: "lo" })),
@@ -62,7 +62,7 @@ describe("[d2.9] the operator's key in an answer", () => {
     ]);
   });
 
-  test("plain: the client does not see it", async () => {
+  test("is not shown to the client in a non-streaming answer", async () => {
     const response = await gateway(1).chat({ model: "openai:gpt-4o", messages: HELLO });
     const text = await response.text();
     expect(response.status).toBe(200);
@@ -128,7 +128,7 @@ describe("[d2.9] the operator's key in an answer", () => {
       expect(JSON.stringify(stub.records[0])).not.toContain(KEY);
     });
 
-  test("a key that the caller brought is the caller's, and a word that is no key is a word", async () => {
+  test("a key that the caller brought may be shown to the caller, and a key that is an ordinary word is not replaced", async () => {
     const brought = await gateway(1).chat({ model: "openai:gpt-4o", messages: HELLO, api_key: KEY });
     expect(await brought.text()).toContain(KEY);
     const word = await gateway(1, "You sent").chat({ model: "openai:gpt-4o", messages: HELLO });

@@ -60,8 +60,8 @@ async function leftAfter(fault: Fault, leavesAfterMs: number, fields: object = {
   }
 }
 
-describe("a plain answer that has begun when its client leaves", () => {
-  test("[d7.7] is read on, and paid for by the provider's own figures; the record says that the client has left", async () => {
+describe("a non-streaming answer that has begun when its client leaves", () => {
+  test("[d7.7] is read on and charged by the provider's own figures; the record says that the client has left", async () => {
     const { record, ended } = await leftAfter({ kind: "ok", words: 4, gapMs: 1_500 }, 1_000);
     expect([ended, record.status, record.code, record.cancelled, record.usage, record.usageSource]).toEqual([
       "read",
@@ -101,7 +101,7 @@ describe("a plain answer that has begun when its client leaves", () => {
 });
 
 describe("a call that ends early", () => {
-  test("[d7.7] ends its upstream at once where no answer has begun, and where it is a stream", async () => {
+  test("[d7.7] ends its upstream request at once where no answer has begun, and where it is a stream", async () => {
     for (const [fault, fields] of [
       [{ kind: "ok", delayMs: 10_000 }, {}],
       [{ kind: "ok", gapMs: 10_000 }, { stream: true }],
@@ -116,7 +116,7 @@ describe("a call that ends early", () => {
     }
   });
 
-  test("[d4.2] uses up a budget, however often it leaves: no more calls reach the provider than the budget pays for", async () => {
+  test("[d4.2] uses up a budget, however often its client leaves: no more calls reach the provider than the budget pays for", async () => {
     // 6 tokens of prompt are 6 µUSD, and 2 more are reserved for the answer: 50 µUSD pay for 8 calls
     const gateway = limitedGateway(BUDGET, [], { up0: [{ kind: "stall" }] });
     const statuses: number[] = [];
@@ -151,7 +151,7 @@ describe("a call that ends early", () => {
     expect([record!.cost!.nanoUsd, record!.limits[0]!.settled]).toEqual([6_000 + 6_000 + 11_000, 23_000]);
   });
 
-  test("[d4.2] pays for what was generated, also where the provider's figures came before it", async () => {
+  test("[d4.2] is charged for what was generated, also where the provider's figures came before it", async () => {
     const events = [
       { usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 }, choices: [] },
       ...Array.from({ length: 40 }, () => ({
@@ -192,7 +192,7 @@ describe("a call that ends early", () => {
     expect(gateway.records[0]!.usage!.completion_tokens).toBeGreaterThan(100);
   });
 
-  test("[d4.2] pays for all that the model reads, before and after the first content alike", async () => {
+  test("[d4.2] is charged for all that the model reads, before and after the first content alike", async () => {
     const words = "Some words that the model is to read. ".repeat(200);
     const base64 = Buffer.from(words).toString("base64");
     const texts: Readonly<Record<string, object>> = {

@@ -20,7 +20,7 @@ const ANSWER = JSON.stringify({
   usage: { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 },
 });
 
-describe("a client that waits exactly as long as it was told", () => {
+describe("a client that waits exactly as long as it was asked to", () => {
   test.each([
     ["requests of a second", { metric: "requests", window: "second", limit: 3 }],
     ["requests of a minute", { metric: "requests", window: "minute", limit: 3 }],
@@ -67,14 +67,14 @@ describe("a client that waits exactly as long as it was told", () => {
   });
 });
 
-describe("end users as callers invent them", () => {
+describe("end users with invented names", () => {
   test.each([
     ["10 KB", "x".repeat(10_240)],
     ["newlines", "a\nb\r\nx-evil: 1"],
     ["NUL", "a\u0000b"],
     ["half a character", "\ud800"],
     ["like a key of an object", "__proto__"],
-  ])("[d4.1] %s: counted by itself, and told as it is or not at all", async (_, user) => {
+  ])("[d4.1] %s: counted by itself, and named unchanged or not at all", async (_, user) => {
     const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 1, scope: { user: "*", model: "*" } } } });
     const heard = [
       await ask(gateway, { user }),
@@ -88,9 +88,9 @@ describe("end users as callers invent them", () => {
   });
 });
 
-describe("rules that change while calls run", () => {
+describe("rules that change while calls are in flight", () => {
   const slow = { up0: [{ kind: "ok", delayMs: 60 } as const, OK] };
-  test("[d4.2] a budget that is taken away, lowered or made anew in the middle of a call: the call is settled where it reserved", async () => {
+  test("[d4.2] a budget is removed, lowered or created again in the middle of a call: the call is settled where it reserved", async () => {
     const gateway = limitedGateway({ budgets: { money: { tokens: 100, window: "total" } } }, [], slow);
     const snapshot = gateway.context.snapshot() as { limitRules: ReturnType<typeof limitSet> };
     const running = ask(gateway, CALL);
@@ -109,7 +109,7 @@ describe("rules that change while calls run", () => {
     expect(gateway.records.at(-1)!.limits).toMatchObject([{ before: 8, reserved: 7, settled: 8, after: 16 }]);
     expectNothingOpen(gateway);
   });
-  test("[d4.3] a limit that is lowered below what was used: when enough of it has left there is room", async () => {
+  test("[d4.3] a limit is lowered below what was used: there is room once enough of it has left the window", async () => {
     const clock = turnedClock();
     const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 10 } } }, [], {}, { clock });
     for (let index = 0; index < 8; index++) {
@@ -131,7 +131,7 @@ describe("rules that change while calls run", () => {
     ["places", { limits: { zero: { metric: "concurrency", limit: 0 } } }],
     ["tokens", { budgets: { zero: { tokens: 0, window: "day" } } }],
     ["money", { budgets: { zero: { usd: "0", window: "day" } } }],
-  ])("[d4.3] a %s of nothing admits nothing, and says that waiting is of no use", async (_, rules) => {
+  ])("[d4.3] a %s of zero admits nothing, and does not suggest waiting", async (_, rules) => {
     const gateway = limitedGateway(rules);
     const heard = await ask(gateway, CALL);
     expect([
@@ -145,7 +145,7 @@ describe("rules that change while calls run", () => {
 });
 
 describe("prices that are not known", () => {
-  test("[d4.5] an address of the caller's own, and an inline list, do not run under a budget of money; unless it says so, they count nothing", async () => {
+  test("[d4.5] an address of the caller's own, and an inline list, are refused under a budget of money unless it allows unpriced calls; then they count nothing", async () => {
     const own = { model: "up0:m", base_url: "http://10.0.0.1/v1", api_key: "mine", ...CALL };
     const list = {
       model: "any",
@@ -172,7 +172,7 @@ describe("prices that are not known", () => {
 });
 
 describe("sums", () => {
-  test("[d4.6 d4.7] a bound that no double counts leaves what an account in audit mode has counted as it was", async () => {
+  test("[d4.6 d4.7] a bound beyond the precision of a double leaves the count of an account in audit mode unchanged", async () => {
     const gateway = limitedGateway({
       limits: { watch: { metric: "tokens", window: "day", limit: 100, mode: "audit" } },
       budgets: { spent: { usd: "1000000", window: "total", mode: "audit" } },
@@ -184,7 +184,7 @@ describe("sums", () => {
       [16, 22_000],
     ]);
   });
-  test("[d4.7] the dearest budget there is, to the last nano-dollar", async () => {
+  test("[d4.7] the largest possible budget is exact to the last nano-dollar", async () => {
     const gateway = limitedGateway({ budgets: { all: { usd: "1000000", window: "total" } } });
     const heard = await ask(gateway, { max_tokens: 500_000_000_000 });
     expect(heard.body.error.metadata).toMatchObject({
@@ -198,7 +198,7 @@ describe("sums", () => {
 });
 
 describe("audit beside enforcement", () => {
-  test("[d4.6] a rule that watches takes nothing of one that counts, and refuses nothing, whatever it would have done", async () => {
+  test("[d4.6] a rule in audit mode takes nothing from an enforced one, and refuses nothing, whatever it would have done", async () => {
     const gateway = limitedGateway({
       limits: {
         enforced: { ...MINUTE, limit: 3 },
@@ -238,8 +238,8 @@ describe("audit beside enforcement", () => {
   });
 });
 
-describe("budgets that send calls elsewhere", () => {
-  test("[d4.6] a route that sends back, and one in a circle: each is tried once, and the answer comes", async () => {
+describe("budgets that degrade calls", () => {
+  test("[d4.6] a route that degrades to an earlier one, or in a circle: each is attempted once, and the answer comes", async () => {
     const budgets = {
       a: {
         usd: "0.00006",
@@ -272,7 +272,7 @@ describe("budgets that send calls elsewhere", () => {
     ]).toEqual([429, 6]);
     expectNothingOpen(gateway);
   });
-  test("[d4.6] where the second budget would refuse as well, its own cheaper model is tried, in whichever order they were configured", async () => {
+  test("[d4.6] where the second budget would refuse as well, its own cheaper model is attempted, in whichever order they were configured", async () => {
     const budgets = {
       all: {
         tokens: 20,
@@ -291,7 +291,7 @@ describe("budgets that send calls elsewhere", () => {
     ["asked for", { model: "up1:free" }],
     ["the next of the route's targets", { model: undefined, route: "r" }],
     ["a fallback of the request", { fallbacks: ["up1:free"] }],
-  ])("[d4.6] a cheaper model that was %s as well is where the call goes", async (_, fields) => {
+  ])("[d4.6] a cheaper model that was %s as well is called", async (_, fields) => {
     const gateway = limitedGateway(
       { budgets: { money: { usd: "0.0001", window: "day", thresholds: [{ percent: 5, degrade_to: "up1:free" }] } } },
       [routeOf("r", ["up0:m", "up1:free"])],
@@ -316,7 +316,7 @@ describe("budgets that send calls elsewhere", () => {
     const gateway = limitedGateway({ budgets: { money } }, [], { up1: [status(500)], up2: [status(500)] });
     expect([(await ask(gateway, CALL)).status, gateway.upstream.targets()]).toEqual([502, ["up1", "up2"]]);
   });
-  test("[d3.4 d4.6] a caller who may not call the cheaper model hears of his budget, and not of a model that he did not name", async () => {
+  test("[d3.4 d4.6] a caller who may not call the cheaper model sees the refusal of the budget, and not of a model that the request did not name", async () => {
     const gateway = limitedGateway(
       { budgets: { money: { usd: "0.00001", window: "day", thresholds: [{ percent: 100, degrade_to: "up1:free" }] } } },
       [],
@@ -372,12 +372,12 @@ describe("a client that always leaves before the first content", () => {
       [[0, 0], 0, null, null],
     ],
     ["a stream with content", { kind: "ok", words: 10, gapMs: 25 }, { stream: true }, null],
-  ] as const)("[d4.2 d7.7] pays for what had reached the provider: %s", async (_, fault, fields, expected) => {
+  ] as const)("[d4.2 d7.7] is charged what had reached the provider: %s", async (_, fault, fields, expected) => {
     const seen = await left(fault, fields);
     if (expected !== null) expect(seen).toEqual(expected as unknown as typeof seen);
     else expect(seen).toMatchObject([[expect.any(Number), expect.any(Number)], expect.any(Number), 6, "estimated"]);
   });
-  test("[d4.2 d7.2] so does one whose time is over, or whose answer broke off; a provider that refuses charges nothing", async () => {
+  test("[d4.2 d7.2] so is a client whose time is over, or whose answer broke off; a provider that refuses charges nothing", async () => {
     expect(await left({ kind: "falls_silent", words: 0 }, { stream: true, timeout: 0.05 }, { abort: false })).toEqual([
       [6, 6_000],
       6_000,
@@ -398,7 +398,7 @@ describe("a client that always leaves before the first content", () => {
     ]);
     expect(await left(status(503), { stream: true }, { abort: false })).toEqual([[0, 0], 0, null, null]);
   });
-  test("[d4.2] an attempt that another one overtook pays for its prompt, once, in the budget and in the cost of the call", async () => {
+  test("[d4.2] a superseded attempt is charged its prompt, once, in the budget and in the cost of the call", async () => {
     const routes = [routeOf("r", ["up0:m", "up1:m"], { hedge: { after: 20, maxExtra: 1 } })];
     // the winner is 5 and 3 tokens, for 11 µUSD
     expect(
@@ -411,7 +411,7 @@ describe("a client that always leaves before the first content", () => {
   });
 });
 
-test("what limits, budgets and policies refuse is a metric, by rule", async () => {
+test("refusals by limits, budgets and policies are counted in a metric, by rule", async () => {
   const gateway = limitedGateway({
     limits: { calls: { ...MINUTE, limit: 1, scope: { provider: "up0" } } },
     budgets: { money: { usd: "0.00001", window: "day", scope: { provider: "up1" } } },
@@ -426,8 +426,8 @@ test("what limits, budgets and policies refuse is a metric, by rule", async () =
   ]);
 });
 
-describe("a deployment in the model's place", () => {
-  test("[d1.7 d3.4] is bounded by what bounds the model of its name, beside what bounds the model that was asked for, and a call counts once", async () => {
+describe("a deployment in place of the model", () => {
+  test("[d1.7 d3.4] counts under the limits of the model that it names and of the model that was requested, and a call counts once", async () => {
     const gateway = limitedGateway({
       limits: {
         dear: { ...MINUTE, limit: 2, scope: { model: "up0:dear" } },
@@ -453,7 +453,7 @@ describe("a deployment in the model's place", () => {
 });
 
 describe("a client that does not read", () => {
-  test("[d4.2 d7.2] holds its place until the time of the call is over, and no longer", async () => {
+  test("[d4.2 d7.2] holds its concurrency until the time of the call is over, and no longer", async () => {
     const gateway = limitedGateway(
       {
         limits: {
@@ -482,8 +482,8 @@ describe("a client that does not read", () => {
   });
 });
 
-describe("choices that are several calls", () => {
-  test("[d4.2] each is a request where attempts are counted, and all of them or none are admitted", async () => {
+describe("choices that need several requests", () => {
+  test("[d4.2] count as a request each where attempts are counted, and are admitted all or none", async () => {
     const gateway = limitedGateway({ limits: { there: { ...MINUTE, limit: 4, scope: { provider: "up0" } } } }, [], {
       up0: [status(500), OK],
     });

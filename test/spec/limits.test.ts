@@ -11,7 +11,7 @@ const MINUTE = { metric: "requests", window: "minute" } as const;
 describe.each([
   ["plain", {}],
   ["streamed", { stream: true }],
-] as const)("calls at once, %s", (_, how) => {
+] as const)("simultaneous calls, %s", (_, how) => {
   test.each([
     ["requests of the project", { ...MINUTE, limit: 10 }],
     ["requests of one token", { ...MINUTE, limit: 10, scope: { token: "*" } }],
@@ -22,7 +22,7 @@ describe.each([
     ["calls at the same time", { metric: "concurrency", limit: 10 }],
     ["calls at the same time to a model", { metric: "concurrency", limit: 10, scope: { model: "up0:m" } }],
     ["tokens, 16 a call", { metric: "tokens", window: "day", limit: 169 }],
-  ])("[d4.1 d4.2] two hundred against room for ten %s: ten are admitted", async (_name, limit) => {
+  ])("[d4.1 d4.2] of two hundred calls against room for ten %s, ten are admitted", async (_name, limit) => {
     const gateway = limitedGateway({ limits: { one: limit } }, [], { up0: [{ kind: "ok", delayMs: 30 }] });
     const heard = await Promise.all(
       Array.from({ length: 200 }, () => ask(gateway, { ...how, user: "ann", max_tokens: 10 })),
@@ -35,13 +35,13 @@ describe.each([
     expectNothingOpen(gateway);
   });
 
-  test("[d4.2] a place is free as soon as its call has ended", async () => {
+  test("[d4.2] concurrency is free as soon as the call has ended", async () => {
     const gateway = limitedGateway({ limits: { one: { metric: "concurrency", limit: 1 } } });
     for (let index = 0; index < 5; index++) expect((await ask(gateway, how)).status).toBe(200);
   });
 });
 
-test("[d4.1] all that apply have to pass, and what one refuses takes nothing of the others", async () => {
+test("[d4.1] all rules that apply have to pass, and a refusal by one consumes nothing of the others", async () => {
   const gateway = limitedGateway({
     limits: { wide: { ...MINUTE, limit: 5 }, ann: { ...MINUTE, limit: 1, scope: { user: "ann" } } },
     tenantWide: ["wide"],
@@ -64,7 +64,7 @@ test("[d4.1] `safety_identifier` names the end user where `user` does not, and a
 });
 
 describe("a refusal by a limit", () => {
-  test("[d4.3 s:errors.429-too-many-requests] says which, what is left, and when there is room for this very call", async () => {
+  test("[d4.3 s:errors.429-too-many-requests] names the limit, what is left, and when there is room for this very call", async () => {
     const gateway = limitedGateway({
       limits: { per_user: { metric: "tokens", window: "minute", limit: 100, scope: { user: "*" } } },
     });
@@ -113,7 +113,7 @@ describe("a refusal by a limit", () => {
     ]).toEqual([429, "rate_limit_exceeded", "exceeds_limit", null, null, "false"]);
   });
 
-  test("[d4.3] calls at the same time: a wait is told, for it is not known when one ends", async () => {
+  test("[d4.3] of concurrent calls gives an estimated wait, for the end of a call is not known", async () => {
     const gateway = limitedGateway({ limits: { one: { metric: "concurrency", limit: 1 } } }, [], {
       up0: [{ kind: "ok", delayMs: 50 }],
     });
@@ -129,7 +129,7 @@ describe("a refusal by a limit", () => {
     ]).toEqual([429, "1", null, 1]);
   });
 
-  test("[d4.3] consumes nothing, and is no fault of the target: nothing is sent, repeated or held against it", async () => {
+  test("[d4.3] consumes nothing, and is not the target's failure: nothing is sent, repeated or counted against it", async () => {
     const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 1 } } });
     await ask(gateway);
     for (let index = 0; index < 20; index++)
@@ -147,7 +147,7 @@ describe("a refusal by a limit", () => {
   });
 });
 
-describe("the headers of what is left", () => {
+describe("the headers of remaining limits", () => {
   const names = ["limit", "remaining", "reset"].flatMap((what) =>
     ["requests", "tokens"].map((unit) => `x-ratelimit-${what}-${unit}`),
   );
@@ -157,7 +157,7 @@ describe("the headers of what is left", () => {
   test.each([
     ["plain, once it is settled", {}, "992"],
     ["streamed, as it is reserved", { stream: true }, "984"],
-  ] as const)("[d4.4] of the tightest limit that applied, %s", async (_, how, tokens) => {
+  ] as const)("[d4.4] show the tightest limit that applied, %s", async (_, how, tokens) => {
     const gateway = limitedGateway({
       limits: {
         wide: { ...MINUTE, limit: 100 },
@@ -174,7 +174,7 @@ describe("the headers of what is left", () => {
       "x-ratelimit-reset-tokens": expect.stringMatching(/^24h\d+m\d+s$/),
     });
   });
-  test("[d4.4] of the one that is tightest once the call is settled", async () => {
+  test("[d4.4] show the limit that is tightest once the call is settled", async () => {
     const gateway = limitedGateway({
       limits: {
         assumes: { metric: "tokens", window: "day", limit: 5_000 },
@@ -187,7 +187,7 @@ describe("the headers of what is left", () => {
       "x-ratelimit-remaining-tokens": "1492",
     });
   });
-  test("[d4.4] on refusals and on failures of the provider as well", async () => {
+  test("[d4.4] are sent on refusals and on failures of the provider as well", async () => {
     const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 1 } } }, [], { up0: [status(500)] });
     const [failed, refused] = [await ask(gateway), await ask(gateway)];
     expect([
@@ -198,7 +198,7 @@ describe("the headers of what is left", () => {
     ]).toEqual([502, "0", 429, "0"]);
     expect(told(refused.headers)["x-ratelimit-reset-requests"]).toMatch(/^(1m[01]s|59s)$/);
   });
-  test("[d4.4] none where no limit applied, or one that only watches", async () => {
+  test("[d4.4] are absent where no limit applied, or only one in audit mode", async () => {
     expect(
       told((await ask(limitedGateway({ limits: { other: { ...MINUTE, limit: 1, scope: { user: "bob" } } } }))).headers),
     ).toEqual({});
@@ -206,7 +206,7 @@ describe("the headers of what is left", () => {
       told((await ask(limitedGateway({ limits: { audit: { ...MINUTE, limit: 1, mode: "audit" } } }))).headers),
     ).toEqual({});
   });
-  test("[d4.4 d9.7] web pages of allowed origins may read them", async () => {
+  test("[d4.4 d9.7] may be read by web pages of allowed origins", async () => {
     const gateway = limitedGateway(
       { limits: { one: { ...MINUTE, limit: 1 } } },
       [],
@@ -272,7 +272,7 @@ describe("what is settled", () => {
   test.each([
     ["plain", {}],
     ["streamed", { stream: true }],
-  ] as const)("[d4.2 d7.7] a client that leaves: what was seen, and nothing stays open (%s)", async (_, how) => {
+  ] as const)("[d4.2 d7.7] a client that leaves is charged what was received, and no reservation stays open (%s)", async (_, how) => {
     const gateway = limitedGateway({ limits: { tokens: TOKENS, places: { metric: "concurrency", limit: 1 } } }, [], {
       up0: [{ kind: "ok", words: 10, gapMs: 30 }, OK],
     });
@@ -296,7 +296,7 @@ describe("what is settled", () => {
     expect((await ask(gateway)).status).toBe(200);
   });
 
-  test("[d4.2] what a call used beyond its reservation is charged, and counts against the next", async () => {
+  test("[d4.2] usage beyond the reservation is charged, and counts against the next call", async () => {
     const gateway = limitedGateway({ limits: { tokens: { metric: "tokens", window: "hour", limit: 30 } } }, [], {
       up0: [{ kind: "ok", words: 40 }],
     });
@@ -305,7 +305,7 @@ describe("what is settled", () => {
     expect((await ask(gateway, { max_tokens: 1 })).status).toBe(429);
   });
 
-  test("[d4.2] the second of two attempts that won: what the first has used by then is charged, and no reservation is left", async () => {
+  test("[d4.2] where the second of two attempts wins, what the first has used by then is charged, and no reservation is left", async () => {
     const hedge: Hedge = { after: 20, maxExtra: 1 };
     const gateway = limitedGateway(
       { limits: { tokens: TOKENS, per_model: { ...MINUTE, limit: 10, scope: { model: "*" } } } },
@@ -355,7 +355,7 @@ describe("what is reserved", () => {
     expect(gateway.records[0]!.limits).toMatchObject([{ reserved: 111, settled: 13 }]);
   });
 
-  test("[d4.2] a larger fallback without room is not tried, and the failure before it is the answer", async () => {
+  test("[d4.2] a larger fallback without room is not attempted, and the failure before it is the answer", async () => {
     const gateway = limitedGateway({ limits: { one: { metric: "tokens", window: "day", limit: 200 } } }, [], {
       up0: [status(500)],
     });
@@ -367,10 +367,10 @@ describe("what is reserved", () => {
   });
 });
 
-describe("targets that have no room", () => {
+describe("targets without room", () => {
   const ROUTE = [routeOf("r", ["up0:m", "up1:m"])];
   const call = { model: undefined, route: "r" };
-  test("[d3.4 d4.2] are passed over; when none is left, the last refusal is the answer", async () => {
+  test("[d3.4 d4.2] are skipped; when none is left, the last refusal is the answer", async () => {
     const gateway = limitedGateway(
       {
         limits: {
@@ -391,7 +391,7 @@ describe("targets that have no room", () => {
     expect(heard[3]!.body.error.metadata).toMatchObject({ limit: "b", scope: { project: "default", provider: "up1" } });
     expectNothingOpen(gateway);
   });
-  test("[d3.4] a limit of a fallback's route applies to calls that come there", async () => {
+  test("[d3.4] a limit of a fallback's route applies to calls that reach that route", async () => {
     const gateway = limitedGateway(
       { limits: { a: { ...MINUTE, limit: 1, scope: { route: "second" } } } },
       [routeOf("r", ["up0:m"], { fallbacks: ["route:second"] }), routeOf("second", ["up1:m"])],
@@ -414,7 +414,7 @@ describe("targets that have no room", () => {
       gateway.records[0]!.limits.reduce((sum, { id, settled }) => sum + (id === of ? settled! : 0), 0);
     expect([settledOf("id_there"), settledOf("id_all")]).toEqual([3, 1]);
   });
-  test("a full queue after the reservation gives everything back", async () => {
+  test("a full queue after the reservation releases the whole reservation", async () => {
     const gateway = limitedGateway(
       {
         limits: { one: { ...MINUTE, limit: 10 }, places: { metric: "concurrency", limit: 10, scope: { model: "*" } } },
@@ -443,7 +443,7 @@ test("[d4.6] audit mode refuses nothing and says what it would have refused", as
   ]);
 });
 
-test("[d9.4] an explanation lists the limits that the call touches, and takes nothing of them", async () => {
+test("[d9.4] an explanation lists the limits that apply to the call, and consumes nothing of them", async () => {
   const gateway = limitedGateway(
     {
       limits: {

@@ -118,7 +118,7 @@ const NO_ANSWERS: ReadonlySet<string> = new Set([
 
 describe("a long answer", () => {
   for (const [what, [ask, answer]] of Object.entries(ANSWERS))
-    test(`[d5.8] ${what}: the client's bytes and the record are those of one thread`, async () => {
+    test(`[d5.8] ${what}: the client's bytes and the record are the same as with one thread`, async () => {
       expect(Buffer.byteLength(answer)).toBeGreaterThan(LONG_BODY_BYTES);
       const [here, there] = [await seen(ask, answer, false), await seen(ask, answer, true)];
       expect([here.written, there.written, there.status]).toEqual([0, 1, NO_ANSWERS.has(what) ? 502 : 200]);
@@ -126,7 +126,7 @@ describe("a long answer", () => {
       expect({ ...there, bytes: "", written: 0 }).toEqual({ ...here, bytes: "", written: 0 });
     });
 
-  test("[d5.8] one with wrong bytes in it, and a mark of the byte order before it, is read as in one thread", async () => {
+  test("[d5.8] an answer with invalid bytes and a byte order mark is read as with one thread", async () => {
     const answer = Buffer.concat([
       Buffer.from([0xef, 0xbb, 0xbf]),
       Buffer.from(said.replace("Съешь", "#")).map((byte) => (byte === 0x23 ? 0xff : byte)),
@@ -136,7 +136,7 @@ describe("a long answer", () => {
     expect({ ...there, written: 0 }).toEqual(here);
   });
 
-  test("[d5.8] a short one is read and written where it came", async () => {
+  test("[d5.8] a short answer is read and written in the thread that received it", async () => {
     expect((await seen(ASK, openai('{"role":"assistant","content":"x"}'), true)).written).toBe(0);
   });
 
@@ -168,7 +168,7 @@ describe("a long answer", () => {
     "one that finds what it cannot replace, the name of a function": [guarding({ patterns: ["^f$"] }), 403],
   };
   for (const [what, [options, status]] of Object.entries(GUARDS))
-    test(`[d3.3] [d5.8] under guards on answers, ${what}: bytes and record are those of one thread`, async () => {
+    test(`[d3.3] [d5.8] under guards on answers, ${what}: bytes and record are the same as with one thread`, async () => {
       const ask = { ...ASK, n: 2, logprobs: true };
       const [here, there] = [await seen(ask, PLACES, false, options), await seen(ask, PLACES, true, options)];
       expect([here.written, there.written, there.status]).toEqual([0, 1, status]);
@@ -177,7 +177,7 @@ describe("a long answer", () => {
     });
 
   for (const onError of ["block", "allow"] as const)
-    test(`[d3.3] [d5.8] guards that do not come to an end in time say by their on_error, ${onError}, what becomes of it`, async () => {
+    test(`[d3.3] [d5.8] when guards do not finish in time, their on_error, ${onError}, decides about the answer`, async () => {
       const options = guarding({ classes: ["email"], on_error: onError });
       const late: StubOptions = { ...options, guards: { ...guards, search: () => Promise.resolve(null) } };
       const [here, there] = [await seen(ASK, PLACES, false, late), await seen(ASK, PLACES, true, late)];
@@ -186,7 +186,7 @@ describe("a long answer", () => {
       expect({ ...there, bytes: "", written: 0 }).toEqual({ ...here, bytes: "", written: 0 });
     });
 
-  test("[d5.8] where the look fails, the call fails as in one thread, and the thread lets go of the answer", async () => {
+  test("[d5.8] when the search fails, the call fails as with one thread, and the other thread releases the answer", async () => {
     const released: unknown[] = [];
     const watched = openLongAnswers({
       ...thread,
@@ -231,7 +231,7 @@ describe("a long answer", () => {
     ["the old functions", CALLS, { ...ASK, functions: [{ name: "f" }] }],
   ] as const)
     for (const characters of [1000, 100_000, 1_000_000])
-      test(`[d5.8] [d11.3] of ${what} a project keeps the same as of one thread, within ${characters} characters`, async () => {
+      test(`[d5.8] [d11.3] of ${what} a project keeps the same content as with one thread, within ${characters} characters`, async () => {
         const options = keeping({ max_characters: characters });
         const [here, there] = [await seen(ask, text, false, options), await seen(ask, text, true, options)];
         expect([here.written, there.written, there.content?.answers.length]).toEqual([
@@ -243,7 +243,7 @@ describe("a long answer", () => {
         expect(there.bytes === here.bytes).toBe(true);
       });
 
-  test("[d5.8] [d11.3] what guards have masked is kept as the client gets it", async () => {
+  test("[d5.8] [d11.3] text that guards have masked is kept as the client receives it", async () => {
     const options: StubOptions = {
       snapshot: {
         ...keeping({}).snapshot,

@@ -47,7 +47,7 @@ describe("a long event of a stream", () => {
     ["1,000,000 escaped characters", "\\n".repeat(1_000_000), "\n".repeat(1_000_000)],
     ["other scripts", "Съешь ещё 🍵 ".repeat(300_000), "Съешь ещё 🍵 ".repeat(300_000)],
   ] as const)
-    test(`[d5.8] goes through whole: ${what}`, async () => {
+    test(`[d5.8] is passed on whole: ${what}`, async () => {
       const { content, ...rest } = await heard(event("a") + event(written) + event("b") + LAST);
       expect(content === `a${said}b`).toBe(true);
       expect(rest).toEqual({ error: null, isDone: true, code: null });
@@ -62,7 +62,7 @@ describe("a long event of a stream", () => {
       }
   });
 
-  test("[d5.8] goes through with as many values as it may hold", async () => {
+  test("[d5.8] is passed on with as many values as it may hold", async () => {
     expect(await heard(event("a", objects(400_000)) + LAST)).toEqual({
       content: "a",
       error: null,
@@ -75,7 +75,7 @@ describe("a long event of a stream", () => {
     ["escaped characters", event("\\n".repeat(1_000_001))],
     ["values", event("x", objects(400_001))],
   ] as const)
-    test(`[d5.8] with more ${what} is malformed, and what came before it in the same read is given first`, async () => {
+    test(`[d5.8] with more ${what} is malformed, and what came before it in the same read is passed on first`, async () => {
       expect(await heard(event("a") + refused + event("b") + LAST)).toEqual({
         content: "a",
         error: "upstream_invalid_response",
@@ -90,7 +90,7 @@ describe("a long event of a stream", () => {
       });
     });
 
-  test("[d5.8] with what is no JSON is malformed as a short one is", async () => {
+  test("[d5.8] with invalid JSON is malformed like a short one", async () => {
     expect((await heard(event("a") + `data: {"choices":[${"x".repeat(600_000)}\n\n${LAST}`)).error).toBe(
       "upstream_invalid_response",
     );

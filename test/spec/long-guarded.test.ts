@@ -98,7 +98,7 @@ describe("a long request under guards", () => {
     nowhere: { body: padded([user("x")], { odd: [long] }), masked: 200 },
   };
   for (const [place, { body, masked }] of Object.entries(PLACES)) {
-    test(`[d3.3] [d5.8] ${place}: masked, blocked and told as of a short one`, async () => {
+    test(`[d3.3] [d5.8] ${place}: masked, blocked and recorded like a short one`, async () => {
       expect(Buffer.byteLength(body)).toBeGreaterThan(LONG_BODY_BYTES);
       const found = place !== "nowhere" && masked !== 400;
       const inFile = place.startsWith("a file");
@@ -116,13 +116,13 @@ describe("a long request under guards", () => {
     });
   }
 
-  test("[d3.3] [d5.8] what stands in for a long member that is held is no text of the caller's", async () => {
+  test("[d3.3] [d5.8] the placeholder of a long member is not searched as the caller's text", async () => {
     const body = padded([user("x")], { odd: ["z".repeat(20_000)] });
     const policy = { name: "ids", guard: { on: "input", patterns: ["held", "0b1f6a52"], action: "block" } };
     expect((await compared(body, [policy])).status).toBe(200);
   });
 
-  test("[d3.3] [d5.8] a guard of one target speaks there, and the others get what they may have", async () => {
+  test("[d3.3] [d5.8] a guard of one target refuses that target, and the others get what they may have", async () => {
     const body = padded([user(`Write to ${MAIL}.`)], { fallbacks: ["custom:b"], num_retries: 0 });
     const options: StubOptions = { upstream: failing };
     const masked = await compared(body, [mail({}, { scope: { provider: "custom" } })], options);
@@ -131,7 +131,7 @@ describe("a long request under guards", () => {
     expect(blocked.sent.map(({ url }) => new URL(url).hostname)).not.toContain("api.openai.com");
   });
 
-  test("[d3.3] [d5.8] what could not be looked at in time is blocked, or passes, as the guard says", async () => {
+  test("[d3.3] [d5.8] text that could not be searched in time is blocked or passed on, as the guard says", async () => {
     const late = openGuardThreads({ threads: 1, waitMs: 0, onEnded: () => {} });
     const body = padded([user(MAIL)]);
     const why = "the guard could not check the text within its time limit";
@@ -152,7 +152,7 @@ describe("a long request under guards", () => {
     await late.close();
   });
 
-  test("[d3.3] [d5.8] a guard of another that finds something beside it hides nothing that is divided between parts", async () => {
+  test("[d3.3] [d5.8] a match of another guard beside it does not hide a match that is divided between parts", async () => {
     const body = padded([
       user([
         { type: "text", text: "ada@ma" },
@@ -166,7 +166,7 @@ describe("a long request under guards", () => {
 });
 
 describe("a long request under guards, from outside", () => {
-  test("[d3.3] [d5.8] a real gateway masks, blocks and tells of a long request what it does of a short one, and goes on to answer others", async () => {
+  test("[d3.3] [d5.8] a real gateway masks, blocks and records a long request like a short one, and goes on serving other calls", async () => {
     const gateway = await startGateway({
       config: `policies:
   mask: { scope: { user: masked }, guard: { on: input, classes: [email, card], action: mask } }
@@ -203,7 +203,7 @@ describe("a long request under guards, from outside", () => {
     }
   });
 
-  test("[d3.3] [d5.8] the look at a long request ends when its client leaves", async () => {
+  test("[d3.3] [d5.8] the search of a long request ends when its client leaves", async () => {
     const began = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<unknown>();
     const watched: GuardThreads = {
@@ -234,7 +234,7 @@ describe("a long request under guards, from outside", () => {
   });
 });
 
-describe("the same, by chance", () => {
+describe("randomly generated long requests under guards", () => {
   const piece = fc.constantFrom(
     MAIL,
     "ada@ma",
@@ -280,7 +280,7 @@ describe("the same, by chance", () => {
     scope: fc.constantFrom<object>({}, {}, { provider: "openai" }, { provider: "custom" }, { model: "gpt-4o" }),
   });
 
-  test("[d3.3] [d5.8] in conversations of all forms, under several guards, with fallbacks", async () => {
+  test("[d3.3] [d5.8] are treated alike in conversations of all forms, under several guards, with fallbacks", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(message, { minLength: 1, maxLength: 4 }).map(answered),

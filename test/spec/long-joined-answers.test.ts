@@ -58,7 +58,7 @@ async function compared(
   return there;
 }
 
-describe("several choices in several calls", () => {
+describe("several choices from several requests", () => {
   const choice = (text: string, figures = ',"prompt_eval_count":3,"eval_count":4'): string =>
     `{"model":"llama3","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"${text}"},"done":true,"done_reason":"stop","odd":12345678901234567890${figures}}`;
   const ask = { model: "ollama:llama3", n: 3, messages: [{ role: "user", content: "Hello" }] };
@@ -70,19 +70,19 @@ describe("several choices in several calls", () => {
   };
   for (const [what, answers] of Object.entries(CHOICES))
     for (const [beside, options] of Object.entries(BESIDE))
-      test(`[d5.8] ${what}, ${beside}: the client's bytes, the record and what is kept are those of one thread`, async () => {
+      test(`[d5.8] ${what}, ${beside}: the client's bytes, the record and the kept content are the same as with one thread`, async () => {
         const { status, written } = await compared(ask, answers, () => options);
         expect([status, written]).toEqual([statusOf(beside), 1]);
       });
 
-  test("[d5.8] one that cannot be read fails the call as in one thread", async () => {
+  test("[d5.8] an unreadable answer fails the call as with one thread", async () => {
     for (const text of [LONG, "x"]) {
       const answers = [choice(text).slice(0, -10), choice(LONG)];
       expect((await compared({ ...ask, n: 2 }, answers)).status).toBe(502);
     }
   });
 
-  test("[d5.8] short ones are merged where they came", async () => {
+  test("[d5.8] short answers are merged in the thread that received them", async () => {
     expect((await compared(ask, [choice("x")])).written).toBe(0);
   });
 });
@@ -119,14 +119,14 @@ describe("rounds of tools", () => {
     ["a long round, and calls that the client runs", [asks, callsOwn]],
   ] as const)
     for (const [beside, options] of Object.entries(BESIDE))
-      test(`[d5.8] [d10.4] ${what}, ${beside}: the client's bytes, the record and what is kept are those of one thread`, async () => {
+      test(`[d5.8] [d10.4] ${what}, ${beside}: the client's bytes, the record and the kept content are the same as with one thread`, async () => {
         const { status, written } = await compared(ask, answers, () => ({ ...options, tools: tools() }));
         const rounds = statusOf(beside) === 200 ? answers.filter(({ length }) => length > LONG_BODY_BYTES).length : 1;
         expect([status, written]).toEqual([statusOf(beside), rounds]);
       });
 });
 
-describe("a stream that was asked for, and came whole", () => {
+describe("a stream that was requested and arrived in one piece", () => {
   const CAME: Readonly<Record<string, string>> = {
     "a long text": openai(`{"role":"assistant","content":"${LONG} ${MAIL}"}`),
     "long arguments": openai(
@@ -141,12 +141,12 @@ describe("a stream that was asked for, and came whole", () => {
   ];
   for (const [what, answer] of Object.entries(CAME))
     for (const [beside, options] of Object.entries(BESIDE))
-      test(`[d5.8] ${what}, ${beside}: the client's bytes, the record and what is kept are those of one thread`, async () => {
+      test(`[d5.8] ${what}, ${beside}: the client's bytes, the record and the kept content are the same as with one thread`, async () => {
         const { written } = await compared({ ...ask, tools }, [answer], () => options);
         expect(written).toBe(1);
       });
 
-  test("[d5.8] one with more values than an event may hold is a malformed answer", async () => {
+  test("[d5.8] is a malformed answer with more values than an event may hold", async () => {
     const values = openai(`{"role":"assistant","content":"x"}`).replace('"odd":[', `"odd":[${"1,".repeat(400_001)}`);
     const there = await seenAnswer(ask, [values], longAnswers, { guards });
     expect([there.status, (there.record as { readonly code: string }).code]).toEqual([

@@ -55,7 +55,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
 };
 
 describe("a long request", () => {
-  test("[d5.8] that is several calls is written once for all of them", async () => {
+  test("[d5.8] that becomes several upstream requests is written once for all of them", async () => {
     let written = 0;
     const longRequests: LongRequests = {
       ...threads,
@@ -69,7 +69,7 @@ describe("a long request", () => {
   });
 
   for (const [what, text] of Object.entries(REQUESTS)) {
-    test(`[d5.8] ${what}: what goes out, the answer and the record are those of one thread`, async () => {
+    test(`[d5.8] ${what}: the upstream request, the answer and the record are the same as with one thread`, async () => {
       expect(Buffer.byteLength(text)).toBeGreaterThan(LONG_BODY_BYTES);
       const options: StubOptions =
         what.endsWith("an entry of fallbacks") || what === "long members of an entry"
@@ -95,7 +95,7 @@ describe("a long request", () => {
     });
   }
 
-  test("[d3.3] [d5.8] a guard looks at it, and the provider gets it masked", async () => {
+  test("[d3.3] [d5.8] is searched by a guard, and the provider receives it masked", async () => {
     const text = REQUESTS["OpenAI's form"]!.replace("Be brief.", "Write to ada@mail.example.org.");
     const options: StubOptions = {
       snapshot: {
@@ -108,7 +108,7 @@ describe("a long request", () => {
     expect(there.sent[0]!.body.length).toBeGreaterThan(LONG_BODY_BYTES / 2);
   });
 
-  test("[d3.1] [d5.8] a rule that speaks of the conversation, or of any member, sees what it would see of a short one", async () => {
+  test("[d3.1] [d5.8] is seen by a rule that reads the conversation, or any member, like a short one", async () => {
     const text = `{"model":"openai:m","messages":[{"role":"user","content":"${long()}"},{"role":"assistant","content":[{"type":"text","text":"x"}]}],"odd":{"a":"${"z".repeat(10_000)}","c":"${"z".repeat(10_000)}","b":7}}`;
     for (const rule of [
       "request.messages.count == 2",
@@ -128,7 +128,7 @@ describe("a long request", () => {
       }
   });
 
-  test("[d6.9] [d5.8] images behind an address are put in place for a model that takes bytes only", async () => {
+  test("[d6.9] [d5.8] has images behind an address fetched for a model that takes bytes only", async () => {
     const png = {
       headers: { "content-type": "image/png" },
       body: Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"),
@@ -142,7 +142,7 @@ describe("a long request", () => {
     expect(there.sent.at(-1)!.body).toContain("data:image/png;base64,iVBORw0KGgo");
   });
 
-  test("[d5.8] policies, sticky routes and limits see of it what they see of a short one", async () => {
+  test("[d5.8] is seen by policies, sticky routes and limits like a short one", async () => {
     const { messages, endUser } = (await seen(REQUESTS["OpenAI's form"]!, threads)).record as {
       messages: { count: number; roles: object; blocks: string[]; bodyCharacters: number };
       endUser: string;
@@ -156,7 +156,7 @@ describe("a long request", () => {
     ]);
   });
 
-  test("[d5.8] what stands beside the conversation may not be long: 400 with its path and the bound", async () => {
+  test("[d5.8] may be long in its conversation only: another long member is answered with 400, its path and the bound", async () => {
     const refused = await seen(
       body("openai:m", `"prediction":{"type":"content","content":"${long(2 * MAX_OUTLINE_CHARACTERS)}"}`),
       threads,
@@ -166,7 +166,7 @@ describe("a long request", () => {
     expect(refused.text).toContain(String(MAX_OUTLINE_CHARACTERS));
   });
 
-  test("[d5.8] it is held no longer than its call, however that ends", async () => {
+  test("[d5.8] is held no longer than its call, however that ends", async () => {
     const released: number[] = [];
     const opened: number[] = [];
     const counted: LongRequests = {

@@ -59,7 +59,7 @@ async function seen(text: string, options: StubOptions) {
 
 describe("a long request to the sandbox", () => {
   for (const [what, text] of Object.entries(REQUESTS))
-    test(`[d5.8] ${what}: the answer and the record are those of one thread, which reads none of it`, async () => {
+    test(`[d5.8] ${what}: the answer and the record are the same as with one thread, which reads none of it`, async () => {
       expect(Buffer.byteLength(text)).toBeGreaterThan(LONG_BODY_BYTES);
       const here = await seen(text, {});
       const parse = spyOn(JSON, "parse");
@@ -73,7 +73,7 @@ describe("a long request to the sandbox", () => {
       }
     });
 
-  test("[d5.8] that is not read in time fails as a provider that is late, and one whose client left ends at once", async () => {
+  test("[d5.8] fails like a slow provider when it is not read in time, and ends at once when its client has left", async () => {
     const late: StubOptions = { ...THREADS, readElsewhere: () => new Promise(() => {}) };
     expect(await seen(body("echo", { timeout: 0.2 }), late)).toMatchObject({
       status: 504,
@@ -85,7 +85,7 @@ describe("a long request to the sandbox", () => {
   });
 });
 
-describe("the gateway as it is started", () => {
+describe("the gateway as a real process", () => {
   let gateway: GatewayProcess;
   beforeAll(async () => {
     gateway = await startGateway();

@@ -69,7 +69,7 @@ const ask = (more: object = {}): object => ({
 
 describe("tools of a tool server behind a long conversation", () => {
   for (const stream of [false, true]) {
-    test(`[d5.8] [d10.2] each round goes out as from one thread (stream: ${stream})`, async () => {
+    test(`[d5.8] [d10.2] each round's request is the same as with one thread (stream: ${stream})`, async () => {
       const { status, sent } = await compared(ask({ stream }));
       expect([status, sent.length]).toEqual([200, 3]);
       expect(sent[2]!.body).toContain("Warm in Oslo.");
@@ -77,14 +77,14 @@ describe("tools of a tool server behind a long conversation", () => {
     });
   }
 
-  test("[d5.8] [d10.2] at a model that takes no images, those that tools gave are left out", async () => {
+  test("[d5.8] [d10.2] for a model that takes no images, images of tools are left out", async () => {
     const { sent } = await compared(ask({ model: "deepseek:deepseek-chat" }));
     expect(sent).toHaveLength(3);
     expect(sent[2]!.body).toContain("Warm in Oslo.");
     expect(sent[2]!.body).not.toContain("iVBORw0KGgo=");
   });
 
-  test("[d3.3] [d5.8] guards mask the conversation, and what the rounds put behind it", async () => {
+  test("[d3.3] [d5.8] guards mask the conversation, and what the rounds append to it", async () => {
     const policies = policiesFor({ name: "mail", guard: { on: "input", classes: ["email"], action: "mask" } });
     const { sent } = await compared(ask(), { snapshot: { policies } });
     expect(sent).toHaveLength(3);
@@ -92,7 +92,7 @@ describe("tools of a tool server behind a long conversation", () => {
     expect(sent[2]!.body).toContain("Ask [email].");
   });
 
-  test("[d5.8] [d10.3] turns that the client brings back stand in their places, with images and without", async () => {
+  test("[d5.8] [d10.3] turns that the client brings back are put in their places, with images and without", async () => {
     const turns = [
       { role: "assistant", content: null, tool_calls: [call("a", "look")] },
       { role: "tool", tool_call_id: "a", content: "A picture." },
@@ -179,7 +179,7 @@ describe("tools of a tool server behind a long conversation", () => {
     expect([status, text]).toEqual([400, expect.stringContaining("messages[1].tool_calls[0] waits for approval")]);
   });
 
-  test("[d5.8] calls at its end that are too long for the thread that serves calls are refused with their path", async () => {
+  test("[d5.8] calls at its end that are too long for the main thread are refused with their path", async () => {
     const messages = [
       { role: "user", content: "Hello" },
       {

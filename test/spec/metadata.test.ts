@@ -102,7 +102,7 @@ describe("[s:gateway.metadata] metadata is logged with the call", () => {
   test.each([
     ["plain", false],
     ["streamed", true],
-  ] as const)("%s: in the log line, in the kept call, in a file and at a webhook, as it came", async (_, stream) => {
+  ] as const)("%s: unchanged in the log line, in the stored call, in a file and at a webhook", async (_, stream) => {
     const metadata =
       '{"order":4711,"team":"search","tags":["a","b"],"nested":{"ok":true,"none":null,"text":"ü \\" \\n"}}';
     const { status, traceId } = await ask(metadata, stream);
@@ -111,7 +111,7 @@ describe("[s:gateway.metadata] metadata is logged with the call", () => {
     for (const [place, text] of Object.entries(told))
       expect([place, JSON.parse(metadataIn(text as string))]).toEqual([place, JSON.parse(metadata)]);
   });
-  test("[d11.1] numbers that no double holds keep all their digits in every place, the detail of the log and the command line among them, and calls are found by them", async () => {
+  test("[d11.1] numbers beyond the precision of a double keep all their digits everywhere, also in the log's detail and the command line, and calls are found by them", async () => {
     const metadata =
       '{"order":12345678901234567890,"deep":{"list":[1e400,-1E-400,0.12345678901234567890123,7]},"metadata":{"order":7},"plain":0.5}';
     const { status, traceId } = await ask(metadata);
@@ -136,7 +136,7 @@ describe("[s:gateway.metadata] metadata is logged with the call", () => {
     expect(metadataIn((await shown("--json")).replaceAll(/\n\s*/g, "").replaceAll('": ', '":'))).toBe(metadata);
     expect(await shown()).toContain('order: "12345678901234567890"');
   });
-  test("its fields never stand in place of the gateway's own", async () => {
+  test("its fields never replace the gateway's own", async () => {
     const { traceId } = await ask(
       '{"trace_id":"x","status":1,"tenant":"theirs","level":"fatal","msg":"other","cost_nano_usd":1,"model":"m"}',
     );
@@ -159,7 +159,7 @@ describe("[s:gateway.metadata] metadata is logged with the call", () => {
     });
     expect(JSON.parse(told.kept)).toMatchObject({ trace_id: traceId, status: 200, tenant_id: "default" });
   });
-  test("a call without it has none", async () => {
+  test("a call without metadata has none in its record", async () => {
     const response = await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hi" }] });
     await response.text();
     const traceId = response.headers.get("x-gateway-trace-id")!;
@@ -180,7 +180,7 @@ describe("[d5.6] hostile metadata", () => {
   const nested = (levels: number, open: string, close: string, inside: string): string =>
     open.repeat(levels) + inside + close.repeat(levels);
 
-  test("of a megabyte is 400, and of 64 KiB it reaches every place", async () => {
+  test("of a megabyte is answered with 400, and of 64 KiB it reaches every place", async () => {
     const huge = await ask(`{"text":"${"x".repeat(1024 * 1024)}"}`);
     expect([huge.status, huge.error!.code, huge.error!.param]).toEqual([400, "invalid_request", "metadata"]);
     expect(huge.error!.message.length).toBeLessThan(300);
@@ -195,7 +195,7 @@ describe("[d5.6] hostile metadata", () => {
     '{"a":{"__proto__":{"polluted":true}},"list":[{"__proto__":null},{"constructor":null}],"__proto__":5}',
     // a number that no double holds goes through another reader
     '{"__proto__":{"polluted":12345678901234567890},"n":0.12345678901234567890123,"prototype":{},"__defineGetter__":"x"}',
-  ])("with keys of prototypes is kept untouched and does nothing: %s", async (metadata) => {
+  ])("with keys of prototypes is stored unchanged and has no effect: %s", async (metadata) => {
     const { status, traceId } = await ask(metadata);
     expect(status).toBe(200);
     const told = await places(traceId);
@@ -207,7 +207,7 @@ describe("[d5.6] hostile metadata", () => {
     expect([next.status, "polluted" in line, JSON.stringify(line["metadata"])]).toEqual([200, false, '{"a":1}']);
   });
 
-  test("32 levels are taken, 33 are 400, and 10,000 or a million are 400 and no fault", async () => {
+  test("32 levels are accepted, 33 are answered with 400, and 10,000 or a million with 400 and without an internal error", async () => {
     expect((await ask(nested(32, '{"a":', "}", "1"))).status).toBe(200);
     expect((await ask(nested(16, '{"a":[', "]}", "1"))).status).toBe(200);
     for (const deep of [
@@ -232,18 +232,18 @@ describe("[d5.6] hostile metadata", () => {
     expect(gateway.lines().filter((line) => line["level"] === "error")).toEqual([]);
   });
 
-  test("wide instead of deep is bounded by its bytes", async () => {
+  test("wide instead of deep metadata is bounded by its bytes", async () => {
     const wide = `{${Array.from({ length: 5000 }, (_, index) => `"k${index}":${index}`).join(",")}}`;
     expect((await ask(wide)).status).toBe(200);
     expect((await ask(`{"list":[${"0,".repeat(500_000)}0]}`)).error!.param).toBe("metadata.list");
   });
 
   test.each(['"text"', "5", "true", "[]", '[{"a":1}]', "1e999", '"__proto__"'])(
-    "of another type is 400: %s",
+    "of another type is answered with 400: %s",
     async (metadata) => {
       const refused = await ask(metadata);
       expect([refused.status, refused.error!.code, refused.error!.param]).toEqual([400, "invalid_request", "metadata"]);
     },
   );
-  test("null is none", async () => expect((await ask("null")).status).toBe(200));
+  test("null counts as no metadata", async () => expect((await ask("null")).status).toBe(200));
 });

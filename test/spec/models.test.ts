@@ -74,7 +74,7 @@ describe("[d9.1] the models of the sandbox", () => {
     pricing: null,
   });
 
-  test("those that answer are listed, and those that fail are listed only where the configuration names them", async () => {
+  test("models that answer are listed, and models that fail are listed only where the configuration names them", async () => {
     expect(await sandboxIds(serve([settings]))).toEqual(
       ["echo", "assistant", "words-500", "tools", "json", "slow-2000"].map((name) => `sandbox:${name}`),
     );
@@ -86,8 +86,8 @@ describe("[d9.1] the models of the sandbox", () => {
   });
 });
 
-describe("[d9.1] what is told of a model", () => {
-  test("context, bound, prices for one token as strings, with the version of the price list", async () => {
+describe("[d9.1] what the listing says of a model", () => {
+  test("context, output bound, and prices per token as strings, with the version of the price list", async () => {
     const claude = await model("anthropic:claude-sonnet-4-5");
     expect(claude).toMatchObject({
       object: "model",
@@ -111,7 +111,7 @@ describe("[d9.1] what is told of a model", () => {
     ]);
     expect(Number(tiers[0].prompt)).toBeGreaterThan(Number(pricing.prompt));
   });
-  test("modalities: what the provider's table takes, what has a price", async () => {
+  test("modalities: what the provider's table accepts and what has a price", async () => {
     expect((await model("anthropic:claude-opus-4-5")).architecture).toEqual({
       input_modalities: ["text", "image", "file"],
       output_modalities: ["text"],
@@ -122,7 +122,7 @@ describe("[d9.1] what is told of a model", () => {
     ]);
     expect((await model("openai:gpt-audio")).architecture.output_modalities).toContain("audio");
   });
-  test("the file's words win", async () => {
+  test("the file's figures override the catalogue's", async () => {
     const get = serve([
       providerSettings({
         id: "openai",
@@ -149,7 +149,7 @@ describe("[d9.1] what is told of a model", () => {
       }),
     ]);
   });
-  test("a name that could not be called is none, and is not remembered", async () => {
+  test("a name that could not be called is answered as unknown, and is not remembered", async () => {
     for (const path of [
       (name: string) => `/api/v1/models/groq:${name}`,
       (name: string) => `/api/v1/params?model=groq:${name}`,
@@ -159,7 +159,7 @@ describe("[d9.1] what is told of a model", () => {
         expect([name.slice(0, 20), (await all(path(name))).status]).toEqual([name.slice(0, 20), 404]);
     }
   });
-  test("a model that nobody knows has no context and no price, and may be asked for", async () => {
+  test("an unknown model has no context and no price, and may be asked for", async () => {
     const unknown = await model("groq:made-up/model");
     expect(unknown).toMatchObject({ id: "groq:made-up/model", name: "groq:made-up/model" });
     for (const name of ["context_length", "pricing", "top_provider", "price_id"])
@@ -167,8 +167,8 @@ describe("[d9.1] what is told of a model", () => {
   });
 });
 
-describe("[d9.1] the bound that the file tells", () => {
-  test("is sent to a provider that wants one where the call has none, and holds no call back", async () => {
+describe("[d9.1] the output bound that the file sets", () => {
+  test("is sent to a provider that requires one where the call has none, and never shortens a call", async () => {
     const models = [
       { id: "claude-opus-4-5", name: null, contextLength: null, maxCompletionTokens: 1234, pricing: null },
     ];
@@ -187,7 +187,7 @@ describe("[d9.1] the bound that the file tells", () => {
 });
 
 describe("[d9.1] the list", () => {
-  test("has the catalogue's models of a provider without a list of its own, at its own address only", async () => {
+  test("has the catalogue's models for a provider without a list of its own, at its own address only", async () => {
     const get = serve([
       providerSettings({ id: "groq" }),
       providerSettings({ id: "second", family: "groq", baseUrl: "https://elsewhere.example/v1" }),
@@ -210,7 +210,7 @@ describe("[d9.1] the list", () => {
 });
 
 describe("[d9.1, d6.2] /params", () => {
-  test("wants a token, a model, and one that is there", async () => {
+  test("needs a token and a model that exists", async () => {
     expect((await all("/api/v1/params?model=sandbox:echo", {})).status).toBe(401);
     for (const path of ["/api/v1/params", "/v1/params?model="])
       expect(await all(path)).toMatchObject({
@@ -223,7 +223,7 @@ describe("[d9.1, d6.2] /params", () => {
         body: { error: { code: "model_not_found", param: "model" } },
       });
   });
-  test("answers under every base, with a slash at the end, the model as it is or encoded", async () => {
+  test("answers under every base address, with a trailing slash, with the model as it is or encoded", async () => {
     for (const path of [
       "/api/v1/params?model=openai:o3",
       "/v1/params/?model=openai%3Ao3",
@@ -235,7 +235,7 @@ describe("[d9.1, d6.2] /params", () => {
         provider: { id: "openai" },
       });
   });
-  test("says what a request is held to: o3 takes no stop, and one name of the bound is as good as the other", async () => {
+  test("shows the rules that a request follows: o3 takes no stop, and either name of the output bound is accepted", async () => {
     const rows = new Map<string, any>(
       (await all("/api/v1/params?model=openai:o3")).body.parameters.map((row: { readonly name: string }) => [
         row.name,
@@ -287,7 +287,7 @@ function pageReader(page: string) {
   };
 }
 
-describe("[s:behaviors.6, d6.1] three faces of one table", () => {
+describe("[s:behaviors.6, d6.1] three views of one table", () => {
   const words = (row: any): readonly string[] => {
     const parts = [
       ...(row.note === null ? [] : [row.note]),
@@ -299,7 +299,7 @@ describe("[s:behaviors.6, d6.1] three faces of one table", () => {
       );
     return [row.support, parts.join("; ")];
   };
-  test("the page says what HTTP says, for every provider and every model that its table tells apart", async () => {
+  test("the page agrees with the HTTP answer, for every provider and every model that its table distinguishes", async () => {
     const read = pageReader(providersPage([...providers.values()]));
     for (const provider of providers.values())
       for (const name of modelNames(provider)) {
@@ -313,7 +313,7 @@ describe("[s:behaviors.6, d6.1] three faces of one table", () => {
           ]);
       }
   });
-  test("the command line prints what HTTP says", async () => {
+  test("the command line prints the HTTP answer", async () => {
     for (const name of ["anthropic:claude-opus-5-5", "openai:o3", "sandbox:echo"]) {
       const [{ body }, { stdout }] = await Promise.all([
         all(`/api/v1/params?model=${name}`),

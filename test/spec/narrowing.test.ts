@@ -46,8 +46,8 @@ async function call(gateway: Routed, fields: object): Promise<Got> {
   };
 }
 
-describe("a token that is narrowed by models", () => {
-  test("[d2.4] calls those that match, by either spelling, and every other is as if it were not there", async () => {
+describe("a token restricted to models", () => {
+  test("[d2.4] calls those that match, in either spelling, and every other model is answered as if it did not exist", async () => {
     const gateway = narrowed({ models: ["up0:*", "up1:m-*", "up2/big"] });
     for (const model of ["up0:m", "up0/other", "up1:m-1", "up2:big"])
       expect((await call(gateway, { model })).outcome).toBe("200");
@@ -68,7 +68,7 @@ describe("a token that is narrowed by models", () => {
     });
   });
 
-  test("[d3.4] a target is checked before every attempt: of the route, its fallbacks and the request's", async () => {
+  test("[d3.4] has every attempt checked: of the route, its fallbacks and the request's", async () => {
     const one = narrowed({ models: ["up0:*", "up3:*"] }, { up0: [DEAD] });
     expect(await call(one, { route: "fast", fallbacks: ["up1:m", "route:slow", "up3:x"] })).toMatchObject({
       outcome: "200",
@@ -81,13 +81,13 @@ describe("a token that is narrowed by models", () => {
     });
   });
 
-  test("[d3.4] a direct call to a model that it may not call goes on to the fallbacks that it may", async () => {
+  test("[d3.4] that calls another model directly goes on to the fallbacks that it may call", async () => {
     expect(
       await call(narrowed({ models: ["up1:*"] }), { model: "up0:m", fallbacks: ["up2:m", "up1:m"] }),
     ).toMatchObject({ outcome: "200", called: ["up1"] });
   });
 
-  test("[d3.4] when none is left, the last refusal is the answer, and nobody was called", async () => {
+  test("[d3.4] gets the last refusal when no target is left, and no provider was called", async () => {
     const { outcome, called, message } = await call(narrowed({ models: ["up3:*"] }), {
       route: "mixed",
       fallbacks: ["up1:last"],
@@ -99,7 +99,7 @@ describe("a token that is narrowed by models", () => {
     expect(direct.message).toContain('"up1:last"');
   });
 
-  test("[d3.4] the context-window map leads only to what it may call, the route's and the request's", async () => {
+  test("[d3.4] follows the context-window map only to models that it may call, the route's and the request's", async () => {
     for (const [models, fields, outcome, called] of [
       [["up0:*", "up3:*"], { route: "fast" }, "200", ["up0", "up3"]],
       [["up0:*"], { route: "fast" }, "400 context_length_exceeded null", ["up0"]],
@@ -119,7 +119,7 @@ describe("a token that is narrowed by models", () => {
       expect(await call(narrowed({ models }, { up0: [TOO_LONG] }), fields)).toMatchObject({ outcome, called });
   });
 
-  test("[d3.4] [d1.6] an entry of model_list is a target like any other", async () => {
+  test("[d3.4] [d1.6] has an entry of model_list checked like any other target", async () => {
     const list = [
       { model_name: "x", params: { model: "up1:m" } },
       { model_name: "x", params: { model: "up0:m" } },
@@ -139,7 +139,7 @@ describe("a token that is narrowed by models", () => {
   });
 });
 
-describe("what calls another model than the one that is named", () => {
+describe("fields that change the model that is called", () => {
   const outcome = async (token: Partial<AccessToken>, fields: object): Promise<string> => {
     const response = await answeringGateway({ token: { permissions: ["byo_endpoint"], ...token } }).chat({
       messages: HELLO,
@@ -166,13 +166,13 @@ describe("what calls another model than the one that is named", () => {
     expect(await outcome({}, { model: "azure:small", deployment_id: "large" })).toBe("200");
   });
 
-  test("[d2.4] [d6.5] fields that widen the choice at a provider are none for a narrowed token", async () => {
+  test("[d2.4] [d6.5] fields that widen the choice at a provider are not permitted to a restricted token", async () => {
     const fields = { model: "openrouter:openai/gpt-4o", models: ["anthropic/claude-sonnet-4"] };
     expect(await outcome({}, fields)).toBe("200");
     expect(await outcome({ models: ["openrouter:*"] }, fields)).toBe("403 permission_required models");
   });
 
-  test("[d2.4] [d3.4] headers may choose a model too: a narrowed token sends them to an address of its own alone, wherever they stand", async () => {
+  test("[d2.4] [d3.4] headers may choose a model too: a restricted token may send them only to an address of its own, wherever they stand", async () => {
     const headers = { "X-Amzn-SageMaker-Target-Model": "large.tar.gz" };
     const own = { base_url: "http://192.0.2.7/v1", api_key: "own" };
     for (const token of [{ models: ["openai:*"] }, { routes: ["fast"], models: ["openai:gpt-4o"] }]) {
@@ -200,8 +200,8 @@ describe("what calls another model than the one that is named", () => {
   });
 });
 
-describe("a token that is narrowed by routes", () => {
-  test("[d2.4] calls those that match; other routes and every direct call are as if they were not there", async () => {
+describe("a token restricted to routes", () => {
+  test("[d2.4] calls those that match; other routes and every direct call are answered as if they did not exist", async () => {
     const gateway = narrowed({ routes: ["fa*", "nothing"] });
     for (const fields of [{ route: "fast" }, { model: "fast" }, { route: "fast", model: "up1:m" }])
       expect((await call(gateway, fields)).outcome).toBe("200");
@@ -213,7 +213,7 @@ describe("a token that is narrowed by routes", () => {
     expect(gateway.upstream.targets()).toHaveLength(before);
   });
 
-  test("[d3.4] a permitted route permits what the configuration names in it: targets, fallbacks, the context-window map", async () => {
+  test("[d3.4] may call every target that the configuration names in a permitted route: targets, fallbacks, the context-window map", async () => {
     expect(await call(narrowed({ routes: ["fast"] }, { up0: [DEAD], up1: [DEAD] }), { route: "fast" })).toMatchObject({
       outcome: "200",
       called: ["up0", "up1", "up2"],
@@ -227,7 +227,7 @@ describe("a token that is narrowed by routes", () => {
     });
   });
 
-  test("[d3.4] and nothing that the request adds to it", async () => {
+  test("[d3.4] may call no target that the request adds to a permitted route", async () => {
     const dead = { up0: [DEAD], up1: [DEAD], up2: [DEAD] };
     expect(
       await call(narrowed({ routes: ["fast"] }, dead), { route: "fast", fallbacks: ["up3:m", "route:mixed"] }),
@@ -246,7 +246,7 @@ describe("a token that is narrowed by routes", () => {
     ).toMatchObject({ outcome: "200" });
   });
 
-  test("[d2.4] narrowed by both, it calls what either permits", async () => {
+  test("[d2.4] and to models calls what either restriction permits", async () => {
     const gateway = narrowed({ routes: ["slow"], models: ["up0:*"] });
     for (const fields of [{ route: "slow" }, { model: "up0:m" }])
       expect((await call(gateway, fields)).outcome).toBe("200");
@@ -254,7 +254,7 @@ describe("a token that is narrowed by routes", () => {
     expect((await call(gateway, { model: "up2:m" })).outcome).toBe("404 model_not_found model");
   });
 
-  test("an explanation shows the targets that are passed over, and why", async () => {
+  test("gets an explanation that shows the skipped targets with the reason", async () => {
     const gateway = narrowed({ models: ["up1:*"], permissions: ["debug"] });
     const response = await gateway.chat(
       { route: "fast", messages: HELLO },
@@ -330,7 +330,7 @@ describe("the listing of models", () => {
     expect(await ids({ models: ["none:*"] })).toEqual([]);
   });
 
-  test("[d9.1] one by one too, with its parameters", async () => {
+  test("[d9.1] is restricted for a single model too, and for its parameters", async () => {
     const get = listing({ routes: ["slow"], models: ["up1:*"] });
     for (const [path, code] of [
       ["/models/slow", 200],
@@ -344,7 +344,7 @@ describe("the listing of models", () => {
   });
 });
 
-describe("a token that is narrowed by addresses", () => {
+describe("a token restricted to addresses", () => {
   const trust = (...proxies: string[]): Partial<Snapshot> => ({
     proxyTrust: { proxies: compileIpRanges(proxies), header: "x-forwarded-for" },
   });
@@ -361,7 +361,7 @@ describe("a token that is narrowed by addresses", () => {
     return response.status === 200 ? "200" : `${response.status} ${body["error"].code}`;
   };
 
-  test("[d2.4 d11.1] is refused from every other: 403 address_forbidden, before the body is looked at", async () => {
+  test("[d2.4 d11.1] is refused from every other address: 403 address_forbidden, before the body is examined", async () => {
     const stub = answeringGateway({ token: { ipRanges: ["192.0.2.0/24", "2001:db8::/32"] } });
     for (const peer of ["192.0.2.1", "::ffff:192.0.2.200", "2001:db8::9"])
       expect([peer, await outcome(stub, peer)]).toEqual([peer, "200"]);
@@ -387,7 +387,7 @@ describe("a token that is narrowed by addresses", () => {
     ).toBe("403 address_forbidden");
   });
 
-  test("[d2.4] behind a proxy of the operator's the address that it was called from counts, and no address that the caller writes", async () => {
+  test("[d2.4] is checked behind the operator's proxy against the address from which the proxy was called, and against no address that the caller writes", async () => {
     const stub = answeringGateway({ token: { ipRanges: ["192.0.2.0/24"] }, snapshot: trust("10.0.0.0/8") });
     expect(await outcome(stub, "10.0.0.1", { "x-forwarded-for": "192.0.2.1" })).toBe("200");
     expect(await outcome(stub, "10.0.0.1", { "x-forwarded-for": "192.0.2.1, 203.0.113.5" })).toBe(
@@ -397,7 +397,7 @@ describe("a token that is narrowed by addresses", () => {
     expect(await outcome(stub, "10.0.0.1", { forwarded: "for=192.0.2.1" })).toBe("403 address_forbidden");
   });
 
-  test("where it is not narrowed, nobody asks for the address", async () => {
+  test("the address is not determined for a token without this restriction", async () => {
     const stub = answeringGateway();
     const { handleChat } = await import("../../src/chat/handle.ts");
     let asked = 0;

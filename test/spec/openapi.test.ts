@@ -56,7 +56,7 @@ describe("the OpenAPI document", () => {
     expect(ChatRequest.properties.stream).toMatchObject({ type: ["boolean", "null"] });
     expect(Error.properties.error.properties.code.enum).toEqual(Object.keys(CATALOGUE));
   });
-  test("[d9.3] points to nothing that is not there", () => {
+  test("[d9.3] has no broken reference", () => {
     const names = new Set(
       [...JSON.stringify(document).matchAll(/"#\/components\/(schemas|responses)\/(\w+)"/g)].map(
         ([, kind, name]) => `${kind} ${name}`,
@@ -68,7 +68,7 @@ describe("the OpenAPI document", () => {
       expect([name, document.components[kind][word] !== undefined]).toEqual([name, true]);
     }
   });
-  test("[d9.3] [d9.6] is the same under every base address, for everybody", async () => {
+  test("[d9.3] [d9.6] is the same under every base address, for every caller", async () => {
     for (const path of ["/v1/openapi.json", "/api/openapi.json"])
       expect((await world.send(null, "GET", path)).body).toEqual(document);
     expect((await world.send(null, "POST", "/api/v1/openapi.json")).status).toBe(405);

@@ -173,7 +173,7 @@ describe("HTTP, headers and errors", () => {
     expect(await response.json()).toMatchObject({ choices: [{ message: { content: "hello there" } }] });
   });
 
-  test("[d9.7] H2: a streamed success is an event stream that nothing on the way may buffer or change", async () => {
+  test("[d9.7] H2: a streamed success is an event stream that no proxy may buffer or change", async () => {
     const response = await plain.chat({ ...ECHO, stream: true });
     const headers = ["content-type", "cache-control", "x-accel-buffering"].map((name) => response.headers.get(name));
     expect(headers).toEqual(["text/event-stream; charset=utf-8", "no-cache, no-transform", "no"]);
@@ -229,7 +229,7 @@ describe("HTTP, headers and errors", () => {
   const ofAdministration = new Set(["already_exists", "conflict", "etag_mismatch", "idempotency_mismatch"]);
   const CALLS = Object.entries(CATALOGUE).filter(([code]) => !ofAdministration.has(code));
 
-  test("[d9.7] H5: every status is one that clients turn into a class of their own", () => {
+  test("[d9.7] H5: every status maps to an error class of the client libraries", () => {
     const known = new Set([400, 401, 402, 403, 404, 405, 408, 413, 415, 429, 499]);
     for (const [code, { status }] of CALLS) expect([code, status >= 500 || known.has(status)]).toEqual([code, true]);
     expect(CALLS.some(([, { status }]) => status === 412 || status === 446)).toBe(false);
@@ -242,7 +242,7 @@ describe("HTTP, headers and errors", () => {
     }
   });
 
-  test("[d9.7] H7: nothing permanent has a status that clients try again by themselves", () => {
+  test("[d9.7] H7: no permanent failure has a status that client libraries retry", () => {
     for (const [code, { status, retry, source }] of CALLS) {
       expect([code, status]).not.toEqual([code, 409]);
       if (status === 408) expect([code, retry]).toEqual([code, true]);
@@ -251,7 +251,7 @@ describe("HTTP, headers and errors", () => {
     }
   });
 
-  test("[d9.7] H8: a rate limit has retry-after-ms and retry-after, also where the provider named a date or nothing", async () => {
+  test("[d9.7] H8: a rate limit has retry-after-ms and retry-after, also where the provider gave a date or nothing", async () => {
     const date = new Date(1_767_225_600_000 + 9000).toUTCString();
     for (const [headers, want] of [
       [{}, ["1", "1000"]],
@@ -268,7 +268,7 @@ describe("HTTP, headers and errors", () => {
     }
   });
 
-  test("[d9.7] H9: a rate limit is rate_limit_exceeded, an account without money insufficient_quota", async () => {
+  test("[d9.7] H9: a rate limit is rate_limit_exceeded, an account without credit insufficient_quota", async () => {
     const limited = await serve(
       answering({ error: { message: "Slow down.", type: "requests", code: null } }, 429),
     ).chat(OPENAI);
@@ -285,7 +285,7 @@ describe("HTTP, headers and errors", () => {
     ]);
   });
 
-  test("[d9.7] H10: a rate limit says try again in N s, and the gateway adds no word that clients take for final", async () => {
+  test("[d9.7] H10: a rate limit says try again in N s, and the gateway adds no word that clients read as permanent", async () => {
     for (const said of ["Rate limit reached", "", "Too many requests. Please try again in 20s."]) {
       const { message } = await errorOf(
         await serve(answering({ error: { message: said, code: "rate_limit_exceeded" } }, 429)).chat(OPENAI),
@@ -304,7 +304,7 @@ describe("HTTP, headers and errors", () => {
     expect(message).toContain("maximum context length");
   });
 
-  test("[d9.7] H12: a model that is not there is 404 model_not_found, ours and the provider's", async () => {
+  test("[d9.7] H12: an unknown model is answered with 404 model_not_found, whether the gateway or the provider does not know it", async () => {
     const theirs = await serve(answering({ error: { message: "The model `m` does not exist", code: null } }, 400)).chat(
       OPENAI,
     );
@@ -316,7 +316,7 @@ describe("HTTP, headers and errors", () => {
       expect([response.status, (await errorOf(response))["code"]]).toEqual([404, "model_not_found"]);
   });
 
-  test("[d9.7] H13: a stream that fails before its first content has the status of the failure and a body of JSON", async () => {
+  test("[d9.7] H13: a stream that fails before its first content has the status of the failure and a JSON body", async () => {
     for (const [model, status] of [
       ["sandbox:fail-429", 429],
       ["sandbox:fail-500", 502],
@@ -333,7 +333,7 @@ describe("HTTP, headers and errors", () => {
     }
   });
 
-  test("[d9.7] H14: headers of client libraries are taken and go no further", async () => {
+  test("[d9.7] H14: headers of client libraries are accepted and not forwarded", async () => {
     const served = serve(answering(openaiAnswer()));
     const sent = {
       "x-stainless-lang": "js",
@@ -349,14 +349,14 @@ describe("HTTP, headers and errors", () => {
     for (const name of Object.keys(sent)) expect(served.stub.sent[0]!.headers).not.toHaveProperty(name);
   });
 
-  test("[d9.7] H15: a client that tells its own time limit gets our error before it is over", async () => {
+  test("[d9.7] H15: a client that announces its own time limit receives the gateway's error before that limit", async () => {
     const response = await plain.chat({ ...ECHO, model: "sandbox:stall" }, { "x-stainless-timeout": "1" });
     const error = await errorOf(response);
     expect([response.status, error["code"]]).toEqual([504, "upstream_timeout"]);
     expect(error["message"]).toContain("0.5 s");
   });
 
-  test("[d9.7] H16: a body that is too large is answered 413 with an error, with its length told and without", async () => {
+  test("[d9.7] H16: a body that is too large is answered with 413 and an error, with and without a Content-Length", async () => {
     const small = serve({ limits: { maxBodyBytes: 2048 } });
     const big = JSON.stringify({ ...ECHO, messages: [{ role: "user", content: "x".repeat(300_000) }] });
     const pieces = new ReadableStream<Uint8Array>({
@@ -374,7 +374,7 @@ describe("HTTP, headers and errors", () => {
     expect((await small.chat(ECHO)).status).toBe(200);
   });
 
-  test("[d9.7, d9.6, s:versioning.1] H17: the operation answers under /api/v1, and under what people paste in its place, with a slash at the end too", async () => {
+  test("[d9.7, d9.6, s:versioning.1] H17: the operation answers under /api/v1 and under common variants of it, also with a trailing slash", async () => {
     for (const base of ["/api/v1", "/v1", "/api"])
       for (const end of ["", "/"]) {
         const response = await plain.chat(ECHO, {}, `${base}/chat/completions${end}`);
@@ -390,7 +390,7 @@ describe("HTTP, headers and errors", () => {
       }
   });
 
-  test("[d9.7] H18: other origins are refused until cors.origins names them, and then read the headers that they need", async () => {
+  test("[d9.7] H18: other origins are refused until cors.origins names them, and may then read the headers that they need", async () => {
     const origin = "https://chat.example.com";
     const preflight = (served: Served, from: string) =>
       fetch(`${served.url}/api/v1/chat/completions`, {
@@ -480,7 +480,7 @@ describe("the list of models", () => {
     expect(listing.stub.sent).toHaveLength(0);
   });
 
-  test("[d9.7] M3: has ids that can be called as they are, of enabled providers only, for who has a token", async () => {
+  test("[d9.7] M3: has ids that can be called as they are, of enabled providers only, for callers with a token", async () => {
     const ids = (await data()).map((model) => String(model["id"]));
     expect(ids).toContain("mine:team/big:v2");
     expect(ids.some((id) => id.startsWith("off:"))).toBe(false);
@@ -488,7 +488,7 @@ describe("the list of models", () => {
     expect((await fetch(`${listing.url}/api/v1/models`)).status).toBe(401);
   });
 
-  test("[d9.7] M4: tells context length, prices as strings, output bound and supported parameters", async () => {
+  test("[d9.7] M4: gives context length, prices as strings, output bound and supported parameters", async () => {
     const model = (await data()).find(({ id }) => id === "mine:team/big:v2")!;
     expect(model).toMatchObject({
       context_length: 8192,
@@ -500,7 +500,7 @@ describe("the list of models", () => {
     expect(echo["supported_parameters"]).not.toContain("logprobs");
   });
 
-  test("[d9.7] M5: has a name for each, and each by itself, its id in the path as it is or encoded", async () => {
+  test("[d9.7] M5: has a name for each, and an entry by itself for each, with the id in the path as it is or encoded", async () => {
     for (const model of await data()) expect(typeof model["name"]).toBe("string");
     for (const path of ["mine:team/big:v2", "mine%3Ateam%2Fbig%3Av2", encodeURIComponent("mine:team/big:v2")])
       expect((await (await listing.get(`/api/v1/models/${path}`)).json()) as object).toMatchObject({
@@ -525,7 +525,7 @@ describe("operations", () => {
   ): Promise<Response> =>
     Promise.resolve(served.app.fetch(new Request(`http://gateway.test${path}`, { headers }), { peer }));
 
-  test("[d9.5] /healthz and /readyz answer everybody, /readyz follows the gateway", async () => {
+  test("[d9.5] /healthz and /readyz answer every caller, and /readyz follows the gateway's state", async () => {
     let why: string | null = null;
     const served = serve({}, () => why);
     expect(await body(await fetch(`${served.url}/healthz`))).toEqual({ status: "ok" });
@@ -561,7 +561,7 @@ describe("operations", () => {
     });
   });
 
-  test("[d9.5] any header of a proxy takes the privilege of loopback away, known or not, and so does a name by which strangers call the gateway", async () => {
+  test("[d9.5] any header of a proxy, known or not, removes the privilege of loopback, and so does a public host name in the request", async () => {
     const proxies = [
       "x-forwarded-for",
       "x-forwarded-host",
@@ -620,7 +620,7 @@ describe("operations", () => {
       expect([answer.status, (await errorOf(answer)).code]).toEqual([403, "insufficient_role"]);
   });
 
-  test("[d7.5] [d9.5] a target whose breaker is open stands in /metrics and /readyz?verbose, and what callers bring with them does not", async () => {
+  test("[d7.5] [d9.5] an open breaker is shown in /metrics and /readyz?verbose, and targets that callers bring are not", async () => {
     const failing = serve({ upstream: cannedUpstream({ status: 500, body: '{"error":{"message":"Down."}}' }) });
     const call = { model: "openai:gpt-4o", messages: [{ role: "user", content: "Hello" }] };
     for (let calls = 0; calls < 5; calls++) expect((await failing.chat(call)).status).toBe(502);
@@ -651,7 +651,7 @@ describe("operations", () => {
       expect(text).toContain(`# TYPE ${name} `);
   });
 
-  test("[d9.5] Server-Timing is the gateway's own time, on every answer, and does not count the waiting for a provider", async () => {
+  test("[d9.5] Server-Timing is the gateway's own time, on every answer, and does not count the wait for a provider", async () => {
     const own = (response: Response): number =>
       Number(/^gw;dur=(\d+\.\d{3})$/.exec(response.headers.get("server-timing") ?? "")?.[1] ?? Number.NaN);
     for (const response of [
@@ -671,7 +671,7 @@ describe("operations", () => {
     expect(own(slow)).toBeLessThan(performance.now() - startedMs - 190);
   });
 
-  test("[d9.7, d9.6] R11: the responses operation is a 404 that says how to turn it off in the client", async () => {
+  test("[d9.7, d9.6] R11: the responses operation is answered with 404 and how to turn it off in the client", async () => {
     for (const base of ["/api/v1", "/v1", "/api"]) {
       const response = await fetch(`${plain.url}${base}/responses`, {
         method: "POST",
@@ -688,7 +688,7 @@ describe("operations", () => {
     }
   });
 
-  test("[d9.6] what is not there is a 404, and another method a 405 that names the right one, with the usual body", async () => {
+  test("[d9.6] an unknown path is answered with 404, and another method with 405 that names the right one, with the usual body", async () => {
     for (const [method, path, status, allow] of [
       ["GET", "/api/v1/chat/completions", 405, "POST"],
       ["DELETE", "/v1/chat/completions/", 405, "POST"],
@@ -704,7 +704,7 @@ describe("operations", () => {
     }
   });
 
-  test("[d5.1] one call more than may be under way is 503 gateway_overloaded, and there is room again when one has ended", async () => {
+  test("[d5.1] one call more than may be in flight is answered with 503 gateway_overloaded, and there is room again when one has ended", async () => {
     const small = serve({ limits: { maxConcurrentCalls: 2 } });
     const leaving = new AbortController();
     const stalled = [0, 1].map(() =>

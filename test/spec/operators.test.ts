@@ -38,7 +38,7 @@ describe("the right of an operator", () => {
     await first.store.close();
   });
 
-  test("[d2.3] [d2.11] operators give it and take it away, nobody else does, and it holds from the next request on, in whatever tenant the user is", async () => {
+  test("[d2.3] [d2.11] operators grant and revoke it, other callers cannot, and it takes effect with the next request, in whatever tenant the user is", async () => {
     for (const own of ["default.boss", "acme.owner"] as const) {
       const tenant = own.split(".")[0]!;
       expect([
@@ -70,7 +70,7 @@ describe("the right of an operator", () => {
     expect(code(await world.send("acme.viewer", "GET", `${A}/audit`))).toBe("403 insufficient_role");
   });
 
-  test("[d2.11] who is no operator gets no hand on one: not a token, not the login, not the roles, not the user", async () => {
+  test("[d2.11] a caller who is not an operator cannot act on one: on the token, the login, the roles, the user", async () => {
     await world.send("default.owner", "POST", `${A}/tenants/acme/users`, {
       id: "acme-ops",
       role: "viewer",
@@ -105,7 +105,7 @@ describe("the right of an operator", () => {
       ]);
   });
 
-  test("[d2.3] the last operator stays one", async () => {
+  test("[d2.3] the last operator cannot be removed", async () => {
     const own = await openAdminWorld();
     // the first start's user and the one of the harness: one may go, the other may not
     expect(
@@ -122,7 +122,7 @@ describe("the right of an operator", () => {
     await own.close();
   });
 
-  test("[d2.4] [d2.11] the permission ops is given by operators and stands alone; read_content is given by admins and owners", async () => {
+  test("[d2.4] [d2.11] the permission ops is granted by operators and stands alone; read_content is granted by admins and owners", async () => {
     const make = async (as: string, permissions: readonly string[]): Promise<string> =>
       code(await world.send(as, "POST", `${A}/projects/site/tokens?dry_run=true`, { name: "t", permissions }));
     expect([
@@ -150,7 +150,7 @@ describe("the right of an operator", () => {
   });
 });
 
-describe("addresses that no operator wrote", () => {
+describe("addresses set by other users than operators", () => {
   let world: AdminWorld;
   beforeAll(async () => void (world = await openAdminWorld()));
   afterAll(() => world.close());
@@ -168,7 +168,7 @@ describe("addresses that no operator wrote", () => {
     return transport.kind !== "stdio" && transport.guarded;
   };
 
-  test("[d2.12] the guard asks for the right and not for the name of the tenant: for providers, tool servers, metadata addresses and identities of the machine", async () => {
+  test("[d2.12] the address check asks for the operator's right and not for the name of the tenant: for providers, tool servers, metadata addresses and identities of the machine", async () => {
     for (const base_url of ["http://127.0.0.1:9/v1", "http://169.254.169.254/v1", "http://10.1.2.3/v1"])
       for (const as of ["default.admin", "default.boss", "acme.owner"]) {
         const tenant = as.split(".")[0]!;
@@ -238,7 +238,7 @@ describe("addresses that no operator wrote", () => {
     }
   });
 
-  test("[d2.12] what another than an operator writes over an operator's words is theirs: its addresses have to be sent, and are guarded from then on", async () => {
+  test("[d2.12] an object of an operator that another user replaces belongs to that user: its addresses have to be sent again, and are checked from then on", async () => {
     await world.send("default.owner", "POST", `${A}/tenants/acme/providers`, provider("shared"));
     const path = `${A}/tenants/acme/providers/shared`;
     expect(code(await world.send("acme.owner", "PATCH", path, { enabled: false }))).toBe("403 read_only");
@@ -347,13 +347,13 @@ async function carriedOver({ db, store }: Database): Promise<void> {
 }
 
 describe("an installation of an earlier version", () => {
-  test("[d2.3] [d2.4] keeps its operators, who were the owners of the first tenant, and who could read content keeps that; an admin's addresses are guarded (SQLite)", async () => {
+  test("[d2.3] [d2.4] keeps its operators, who were the owners of the first tenant, and the users who could read content; an admin's addresses are checked (SQLite)", async () => {
     const database = await openSqliteDatabase({ file: join(folder, "earlier.sqlite") });
     await carriedOver(database);
     await database.store.close();
   });
 
-  test.skipIf(server === null)("[d2.3] [d2.4] the same in PostgreSQL", async () => {
+  test.skipIf(server === null)("[d2.3] [d2.4] does the same in PostgreSQL", async () => {
     const database = openPostgresDatabase({ url: await server!.newDatabase() });
     await carriedOver(database);
     await database.store.close();

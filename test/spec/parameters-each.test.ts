@@ -156,11 +156,11 @@ describe("parameters of the completion call", () => {
     expect(await refused({ tools: [{ type: "function" }] })).toBe("400 invalid_request tools[0].function");
     expect(await refused({ tools: [{ type: "telepathy" }] })).toBe("400 invalid_request tools[0].type");
   });
-  test("[s:param.tool-choice] tool_choice reaches every provider that has it, as word and as one function; other words are refused", async () => {
+  test("[s:param.tool-choice] tool_choice reaches every provider that has it, as word and as one function; other values are refused", async () => {
     reaches("tool_choice", 40);
     expect(await refused({ tools: [TOOL], tool_choice: "perhaps" })).toBe("400 invalid_request tool_choice");
   });
-  test("[d6.2] [s:param.tool-choice] a call that is forced where there are no tools is refused by every translation, and never forgotten", () => {
+  test("[d6.2] [s:param.tool-choice] a forced call without tools is refused by every translation, and never dropped silently", () => {
     for (const provider of all.filter(({ sameShape }) => !sameShape))
       for (const tools of [undefined, []])
         for (const tool_choice of ["required", { type: "function", function: { name: "weather" } }] as const) {
@@ -327,17 +327,17 @@ function carried(type: BlockType, atLeast: number): void {
 
 describe("content blocks", () => {
   test("[s:block.text] text reaches every provider", () => carried("text", 50));
-  test("[s:block.image-url] image_url reaches every provider that takes pictures, and is refused with its path elsewhere", () =>
+  test("[s:block.image-url] image_url reaches every provider that takes images, and is refused with its path elsewhere", () =>
     carried("image_url", 25));
-  test("[s:block.input-audio] input_audio reaches every provider that takes sound, and is refused with its path elsewhere", () =>
+  test("[s:block.input-audio] input_audio reaches every provider that takes audio, and is refused with its path elsewhere", () =>
     carried("input_audio", 5));
-  test("[s:block.video-url] video_url reaches every provider that takes films, and is refused with its path elsewhere", () =>
+  test("[s:block.video-url] video_url reaches every provider that takes videos, and is refused with its path elsewhere", () =>
     carried("video_url", 4));
   test("[s:block.file] file reaches every provider that takes files, and is refused with its path elsewhere", () =>
     carried("file", 5));
   test("[s:block.document] document reaches every provider that takes documents, and is refused with its path elsewhere", () =>
     carried("document", 5));
-  test("[s:block.text, s:block.image-url] several kinds stand in one message, in order", () => {
+  test("[s:block.text, s:block.image-url] several types stand in one message, in order", () => {
     const content = [{ type: "text", text: "first-text" }, BLOCKS.image_url, { type: "text", text: "last-text" }];
     for (const provider of all.filter(({ capabilities }) => capabilities.cells.image_url.support !== "unsupported")) {
       const refusal = refusalOf(() => encoded(provider, { messages: [{ role: "user", content }] }));

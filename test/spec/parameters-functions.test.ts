@@ -34,9 +34,9 @@ const DECLARED: Readonly<Record<string, (wire: Readonly<Record<string, any>>) =>
   },
 };
 
-describe("on the way in", () => {
+describe("in requests", () => {
   for (const model of FAMILIES) {
-    test(`[d6.6] ${model}: functions become tools, function_call the choice among them, and one call a turn is asked for`, async () => {
+    test(`[d6.6] ${model}: functions become tools, function_call becomes tool_choice, and one call a turn is requested`, async () => {
       for (const [function_call, choice] of [
         [{ name: "weather" }, "weather"],
         ["none", "none"],
@@ -94,7 +94,7 @@ describe("on the way in", () => {
     }
   });
 
-  test("[d6.6] [d6.3] a provider without tools refuses functions under the name that was sent, or drops and tells them", async () => {
+  test("[d6.6] [d6.3] a provider without tools refuses functions under the name that was sent, or drops and reports them", async () => {
     const fields = { model: "perplexity:sonar", functions: [WEATHER], function_call: { name: "weather" } };
     const { outcome, error } = await ask(gateway, fields);
     expect(outcome).toBe("400 unsupported_parameter functions");
@@ -109,9 +109,9 @@ describe("on the way in", () => {
   });
 });
 
-describe("on the way out", () => {
+describe("in answers", () => {
   for (const model of FAMILIES) {
-    test(`[d6.6] ${model}: a call comes back as function_call with the finish reason function_call, and no tool call is to be seen`, async () => {
+    test(`[d6.6] ${model}: a call comes back as function_call with the finish reason function_call, and without tool calls`, async () => {
       const { outcome, text } = await ask(gateway, { model, messages: ASKS, functions: [WEATHER] });
       expect(outcome).toBe("200");
       const [choice] = JSON.parse(text).choices;
@@ -123,7 +123,7 @@ describe("on the way out", () => {
       expect(text).not.toContain("tool_calls");
     });
 
-    test(`[d6.6] ${model}: streamed, the call comes back in deltas of function_call, and no tool call is to be seen`, async () => {
+    test(`[d6.6] ${model}: streamed, the call comes back in deltas of function_call, and without tool calls`, async () => {
       const { outcome, text } = await ask(gateway, { model, stream: true, messages: ASKS, functions: [WEATHER] });
       expect(outcome).toBe("200");
       const { events, done } = readStream(text);
@@ -140,7 +140,7 @@ describe("on the way out", () => {
       expect(text).not.toContain("tool_calls");
     });
 
-    test(`[d6.6] ${model}: the new form is answered in the new form`, async () => {
+    test(`[d6.6] ${model}: a request in the new form is answered in the new form`, async () => {
       for (const stream of [false, true]) {
         const { text } = await ask(gateway, {
           model,
@@ -154,7 +154,7 @@ describe("on the way out", () => {
     });
   }
 
-  test("[d6.6] one call at a time: of several calls the first comes back, plain and streamed", async () => {
+  test("[d6.6] one call at a time: the first of several calls comes back, plain and streamed", async () => {
     const call = (index: number, city: string) => ({
       index,
       id: `call_${index}`,

@@ -104,8 +104,8 @@ async function judgeUnsupported(cell: Cell, value: unknown): Promise<string | nu
   return sameRequest(without, dropped) ? null : "dropped, and yet on the wire";
 }
 
-describe("what each provider has", () => {
-  test("[d6.2] the model names of this test reach every exception of every table", () => {
+describe("the parameters of each provider", () => {
+  test("[d6.2] the model names of this test cover every exception of every table", () => {
     const unreached = [...providers.values()].flatMap(({ id, capabilities }) =>
       capabilities.exceptions
         .filter(({ models }) => !modelNames(providers.get(id)!).some((name) => models.test(name)))
@@ -115,7 +115,7 @@ describe("what each provider has", () => {
   });
 
   for (const provider of providers.values()) {
-    test(`[d6.2] [s:behaviors.6] ${provider.label}: each parameter that is accepted reaches the wire`, async () => {
+    test(`[d6.2] [s:behaviors.6] ${provider.label}: each parameter that it supports reaches the wire`, async () => {
       await judgeCells(provider, async (cell) => {
         const capability = cellOf(provider, cell.name, cell.model);
         const value = sampleFor(cell.name, capability);
@@ -126,7 +126,7 @@ describe("what each provider has", () => {
       });
     });
 
-    test(`[d6.3] [d6.4] [s:behaviors.4] ${provider.label}: each parameter that it does not have is refused by name, or dropped and told`, async () => {
+    test(`[d6.3] [d6.4] [s:behaviors.4] ${provider.label}: each parameter that it does not support is refused by name, or dropped and reported`, async () => {
       await judgeCells(provider, async (cell) => {
         if (cellOf(provider, cell.name, cell.model).support !== "unsupported" || NEVER_UNSUPPORTED.has(cell.name))
           return null;
@@ -135,7 +135,7 @@ describe("what each provider has", () => {
       });
     });
 
-    test(`[d6.3] ${provider.label}: a value that it does not take of a parameter that it has is refused, with drop_params too`, async () => {
+    test(`[d6.3] ${provider.label}: a value that it does not accept of a supported parameter is refused, with drop_params too`, async () => {
       await judgeCells(provider, async (cell) => {
         const capability = cellOf(provider, cell.name, cell.model);
         const value = capability.support === "unsupported" ? undefined : foreignSampleFor(cell.name, capability);
@@ -150,7 +150,7 @@ describe("what each provider has", () => {
       });
     });
 
-    test(`[d6.3] ${provider.label}: a neutral value of a parameter that it does not have is "not set", and the gateway's own four are never refused`, async () => {
+    test(`[d6.3] ${provider.label}: a neutral value of an unsupported parameter counts as "not set", and the gateway's own four are never refused`, async () => {
       await judgeCells(provider, async (cell) => {
         const capability = cellOf(provider, cell.name, cell.model);
         if (capability.support !== "unsupported") return null;

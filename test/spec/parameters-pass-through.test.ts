@@ -18,7 +18,7 @@ const STRANGE = {
 } as const;
 
 describe("passing through", () => {
-  test("[d6.5] [s:behaviors.5] a parameter outside of the common set goes in the body of every provider's request, untouched", async () => {
+  test("[d6.5] [s:behaviors.5] a parameter outside the common set goes in the body of every provider's request, unchanged", async () => {
     for (const { id } of providers.values()) {
       const model = id === "sandbox" ? "sandbox:echo" : `${id}:m`;
       for (const fields of [STRANGE, { extra_body: STRANGE }]) {
@@ -31,7 +31,7 @@ describe("passing through", () => {
     }
   });
 
-  test("[d6.5] numbers, key order and spelling reach a provider of the same shape byte for byte", async () => {
+  test("[d6.5] numbers, key order and spelling reach a provider of the same wire form byte for byte", async () => {
     const { wire, request } = await ask(
       gateway,
       '{ "top_k" : 1.50e1, "model":"custom:gpt-4o","messages":[ {"role":"user","content":"\\u00fc","x":9007199254740993} ], "big":123456789012345678901234567890 ,"temperature":1.0}',
@@ -42,7 +42,7 @@ describe("passing through", () => {
     );
   });
 
-  test("[d6.5] no digit of a number is lost where the wire form is translated either", async () => {
+  test("[d6.5] no digit of a number is lost where the wire form is translated, either", async () => {
     for (const model of FAMILIES) {
       const { request } = await ask(
         gateway,
@@ -52,7 +52,7 @@ describe("passing through", () => {
     }
   });
 
-  test("[d6.5] a name that every JavaScript object has is a name like any other", async () => {
+  test("[d6.5] a name that every JavaScript object has is treated like any other", async () => {
     const names = ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf"];
     for (const model of [MODELS.openai, MODELS.gemini, "custom:m"]) {
       for (const name of names) {
@@ -76,7 +76,7 @@ describe("passing through", () => {
 });
 
 describe("merging", () => {
-  test("[d6.5] extra_body joins the fields beside it; objects that are there already are merged key by key, and extra_body has the last word", async () => {
+  test("[d6.5] extra_body joins the fields beside it; existing objects are merged key by key, and extra_body wins", async () => {
     for (const model of FAMILIES) {
       const { wire } = await ask(gateway, {
         model,
@@ -110,7 +110,7 @@ describe("merging", () => {
     expect(anthropic.wire).toMatchObject({ output_config: { effort: "low", task_budget: 5 } });
   });
 
-  test("[d6.5] what the gateway encoded is never overwritten, in an object that is merged either", async () => {
+  test("[d6.5] what the gateway encoded is never overwritten, not even in a merged object", async () => {
     expect(
       (await ask(gateway, { model: MODELS.gemini, temperature: 0.5, generationConfig: { temperature: 0.9 } })).error!
         .code,
@@ -134,7 +134,7 @@ describe("merging", () => {
 });
 
 describe("extra_body", () => {
-  test("[d6.5] sets nothing that the gateway acts on, and no parameter that the request says too", async () => {
+  test("[d6.5] sets no field that the gateway acts on, and no parameter that the request sets too", async () => {
     for (const name of [
       "model",
       "messages",
@@ -196,7 +196,7 @@ describe("reserved names", () => {
   };
 
   for (const { id, reserved } of providers.values()) {
-    test(`[d6.5] ${id}: each of its wire names for model, conversation, output bound, tools and streaming is 400 in a pass-through`, async () => {
+    test(`[d6.5] ${id}: each of its wire names for model, conversation, output bound, tools and streaming is answered with 400 in a pass-through`, async () => {
       const expected = RESERVED[id] ?? OPENAI;
       expect(expected.filter((name) => !reserved.has(name))).toEqual([]);
       for (const name of reserved) {
@@ -210,7 +210,7 @@ describe("reserved names", () => {
     });
   }
 
-  test("[d6.5] a wire name of another family is 400 too when it stands beside the parameters of the request", async () => {
+  test("[d6.5] a wire name of another family is answered with 400 too when it stands beside the parameters of the request", async () => {
     expect((await ask(gateway, { model: MODELS.anthropic, system: "You obey." })).outcome).toBe(
       "400 reserved_parameter system",
     );
@@ -248,7 +248,7 @@ describe("privileged names", () => {
     }
   });
 
-  test("[d6.5] credentials and places of clouds need byo_endpoint, also inside of extra_body", async () => {
+  test("[d6.5] credentials and scopes of clouds need byo_endpoint, also inside extra_body", async () => {
     for (const name of ["aws_region_name", "vertex_project", "vertex_location"])
       for (const fields of [{ [name]: "x" }, { extra_body: { [name]: "x" } }]) {
         expect([name, (await ask(plain, fields)).outcome]).toEqual([
@@ -265,7 +265,7 @@ describe("privileged names", () => {
       expect((await ask(plain, fields)).outcome).toBe(`403 permission_required ${Object.keys(fields)[0]}`);
   });
 
-  test("[d6.5] the same name is a plain pass-through for a provider to which it means nothing", async () => {
+  test("[d6.5] the same name passes through to a provider to which it means nothing", async () => {
     expect((await ask(plain, { model: "vllm:m", messages: HELLO, provider: { order: ["x"] } })).wire).toMatchObject({
       provider: { order: ["x"] },
     });

@@ -84,7 +84,7 @@ describe("classes", () => {
     expect(Object.keys(COMMON).filter((name) => Object.hasOwn(GATEWAY, name))).toEqual([]);
   });
 
-  test("[d6.1] what the gateway acts on is sent to no provider: tenant, project, route, timeout, metadata and the rest", async () => {
+  test("[d6.1] fields that the gateway acts on are sent to no provider: tenant, project, route, timeout, metadata and the rest", async () => {
     const acted = {
       tenant_id: "default",
       project_id: "default",
@@ -123,7 +123,7 @@ describe("classes", () => {
     expect(gateway.sent.at(-1)!.body).not.toContain("canary-metadata");
   });
 
-  test("[d6.1] one table makes the matrix and the listing: each provider answers for each parameter, and supported_parameters says the same", () => {
+  test("[d6.1] one table produces the matrix and the listing: each provider has an entry for each parameter, and supported_parameters agrees", () => {
     const snapshot = gateway.context.snapshot();
     const models = new Map(
       [...snapshot.providers].map(([id, settings]) => [
@@ -242,7 +242,7 @@ describe("unsupported parameters", () => {
     ["moonshot:kimi-k2.6", "temperature", 1, 0.6],
   ] as const;
 
-  test("[d6.3] a parameter of which a model takes its default alone is unsupported there: the default is taken as it comes, another value is refused, or dropped and told", async () => {
+  test("[d6.3] a parameter of which a model takes its default alone is unsupported there: the default is accepted in any spelling, another value is refused, or dropped and reported", async () => {
     for (const [model, name, own, other] of FIXED) {
       const without = await ask(gateway, { model });
       const given = await ask(gateway, { model, [name]: own });
@@ -288,7 +288,7 @@ describe("unsupported parameters", () => {
     expect((await ask(ofProject, { model: "openai:gpt-5-mini", temperature: 0.7 })).outcome).toBe("200");
   });
 
-  test("[d6.3] user, safety_identifier, stream and stream_options are taken for every provider and model", async () => {
+  test("[d6.3] user, safety_identifier, stream and stream_options are accepted for every provider and model", async () => {
     for (const { id } of providers.values()) {
       const { outcome } = await ask(gateway, {
         model: id === "sandbox" ? "sandbox:echo" : `${id}:m`,
@@ -303,7 +303,7 @@ describe("unsupported parameters", () => {
 });
 
 describe("drop_params", () => {
-  test("[d6.4] [s:behaviors.4] drops what the provider does not have and only that, and names it in x-gateway-dropped-params and in the log", async () => {
+  test("[d6.4] [s:behaviors.4] drops what the provider does not support and only that, and names it in x-gateway-dropped-params and in the log", async () => {
     for (const stream of [false, true]) {
       const { outcome, wire, headers } = await ask(gateway, {
         model: MODELS.anthropic,
@@ -391,9 +391,9 @@ describe("drop_params", () => {
   });
 });
 
-describe("what is sent together", () => {
+describe("combinations of parameters", () => {
   /** All that a model takes at once, which says that no parameter suppresses another. */
-  test("[d6.2] parameters reach the wire also when many are sent at once", async () => {
+  test("[d6.2] parameters also reach the wire when many are sent at once", async () => {
     const alone = new Set<CommonParameter>(["stream", "stream_options", "max_completion_tokens"]);
     for (const model of ["openai:gpt-4o", "custom:m", "vllm:m"]) {
       const provider = providers.get(model.split(":")[0]!)!;

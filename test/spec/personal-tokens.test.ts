@@ -78,7 +78,7 @@ async function tokenOf(userId: string): Promise<string> {
 }
 
 describe("a personal token", () => {
-  test("[d2.2] [s:authentication.3] reaches the projects in which its user has a role; the one may be left out, and of several the ids are listed", async () => {
+  test("[d2.2] [s:authentication.3] reaches the projects in which its user has a role; a single one may be left out of the request, and of several the ids are listed", async () => {
     await put("ann", "red", "developer");
     const token = await tokenOf("ann");
     expect((await call(token)).outcome).toBe("200");
@@ -93,7 +93,7 @@ describe("a personal token", () => {
     expect((await call(token, {}, { "x-gateway-project-id": "red" })).outcome).toBe("200");
   });
 
-  test("[d2.3] [s:authentication.5] [s:errors.403-forbidden] the role in the project counts, or the one in the tenant where that is higher", async () => {
+  test("[d2.3] [s:authentication.5] [s:errors.403-forbidden] has the role in the project, or the one in the tenant where that is higher", async () => {
     await put("bob", "red", "viewer");
     const token = await tokenOf("bob");
     expect(await call(token)).toMatchObject({
@@ -110,7 +110,7 @@ describe("a personal token", () => {
     }
   });
 
-  test("[d2.1] the body goes before the headers, and no provider sees either, nor the token", async () => {
+  test("[d2.1] takes the project from the body before the headers, and no provider sees either, nor the token", async () => {
     await put("carol", "red", "developer");
     await put("carol", "green", "developer");
     const token = await tokenOf("carol");
@@ -131,7 +131,7 @@ describe("a personal token", () => {
         expect(`${JSON.stringify(headers)}${text}`).not.toContain(word);
   });
 
-  test("[d2.6] [d2.7] a downgrade or a removal in the middle of a call lets that call end, and no new one in, within a second", async () => {
+  test("[d2.6] [d2.7] lets a call finish after a downgrade or a removal in its middle, and admits no new one, within a second", async () => {
     await put("dave", "red", "developer");
     const token = await tokenOf("dave");
     for (const [refused, happens] of [
@@ -159,7 +159,7 @@ describe("a personal token", () => {
     expect((await call(token)).outcome).toBe("401 revoked_token");
   });
 
-  test("[d2.7] a removed user's tokens are unknown, within a second", async () => {
+  test("[d2.7] of a removed user is unknown within a second", async () => {
     await put("erin", "red", "developer");
     const token = await tokenOf("erin");
     expect((await call(token)).outcome).toBe("200");
@@ -167,7 +167,7 @@ describe("a personal token", () => {
     await soon(token, "401 invalid_token");
   });
 
-  test("[d2.6] a rotation lets both secrets work over its overlap, and a revocation ends both", async () => {
+  test("[d2.6] has two valid secrets during the overlap of a rotation, and none after a revocation", async () => {
     await put("frank", "red", "developer");
     const old = await tokenOf("frank");
     const id = old.split("_")[2]!;
@@ -187,7 +187,7 @@ describe("a personal token", () => {
 });
 
 describe("the command line", () => {
-  test("[d2.8] makes an administrator's token of the user who has the role, beside a server that runs", async () => {
+  test("[d2.8] creates an administrator's token for the user who has the role, beside a running server", async () => {
     const made = await runCli([
       "token",
       "create",
@@ -204,7 +204,7 @@ describe("the command line", () => {
     await soon(token!, "200", { project_id: "default" });
   });
 
-  test("[d2.11] gives nobody a role that he does not have", async () => {
+  test("[d2.11] grants no role that the user does not have", async () => {
     await put("ann", null, "developer");
     for (const [flags, words] of [
       [["--user", "ann", "--role", "admin"], "The highest role of the user ann is developer"],
@@ -234,7 +234,7 @@ describe("the command line", () => {
     ).toBe(0);
   });
 
-  test("[d2.4] narrows a token, and it is narrowed in the running server", async () => {
+  test("[d2.4] restricts a token, and the running server applies the restriction", async () => {
     const token = await gateway.createToken(
       "--project",
       "default",

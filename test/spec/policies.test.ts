@@ -37,7 +37,7 @@ async function ask(
 }
 
 describe("a rule", () => {
-  test("[d3.1] [d3.2] [s:authentication.5] [s:errors.403-forbidden] that holds denies the call before anything is called: 403 policy_violation with the policy's name and message, and nothing of its text", async () => {
+  test("[d3.1] [d3.2] [s:authentication.5] [s:errors.403-forbidden] that matches denies the call before any provider is called: 403 policy_violation with the policy's name and message, and nothing of its expression", async () => {
     const stub = gateway({
       rule: 'request.model.startsWith("openai:") && request.metadata.team != "blue"',
       message: "Only team blue.",
@@ -62,7 +62,7 @@ describe("a rule", () => {
     expect(stub.records[1]!.policies).toEqual([]);
   });
 
-  test("[d3.2] is the same 403 where a stream was asked for", async () => {
+  test("[d3.2] is answered with the same 403 where a stream was requested", async () => {
     expect(await ask(gateway({ rule: "request.stream" }), { stream: true })).toMatchObject({
       status: 403,
       code: "policy_violation",
@@ -135,7 +135,7 @@ describe("a rule", () => {
     expect(await from('client.ip == ""')).toBe(403);
   });
 
-  test("[d3.1] that cannot be evaluated denies, and the log says so", async () => {
+  test("[d3.1] that cannot be evaluated denies, and the log reports it", async () => {
     const stub = gateway({ rule: 'request.metadata.team == "red"' });
     expect(await ask(stub)).toMatchObject({ status: 403, code: "policy_violation" });
     expect(stub.records[0]!.policies).toEqual([
@@ -146,7 +146,7 @@ describe("a rule", () => {
     expect(stub.sent).toEqual([]);
   });
 
-  test("[d3.1] runs its macros over at most 1,000 items: more, and it cannot be evaluated", async () => {
+  test("[d3.1] runs its macros over at most 1,000 items: with more it cannot be evaluated", async () => {
     const rule = "request.metadata.list.exists(item, item == 2000)";
     const list = (length: number): object => ({ metadata: { list: Array.from({ length }, (_, index) => index) } });
     expect((await ask(gateway({ rule }), list(900))).status).toBe(200);
@@ -164,7 +164,7 @@ describe("a rule", () => {
     expect((await ask(gateway({ rule: 'request.tools.all(tool, tool == "x")' }), { tools })).status).toBe(403);
   });
 
-  test("[d3.1] in audit mode denies nothing, and is told in the record", async () => {
+  test("[d3.1] in audit mode denies nothing, and is recorded", async () => {
     const stub = gateway({ rule: "true", mode: "audit" });
     expect((await ask(stub)).status).toBe(200);
     expect(stub.records[0]!.policies).toEqual([{ name: "the-rule", effect: "would_deny" }]);
@@ -193,7 +193,7 @@ describe("the scope of a policy", () => {
     expect((await ask(gateway({ rule: "true", scope }), fields)).status).toBe(expected);
   });
 
-  test("[d3.1] policies of all, of the tenant and of the project apply, in this order; those of others do not", async () => {
+  test("[d3.1] global, tenant and project policies apply, in this order; those of other scopes do not", async () => {
     const place = (name: string, rule: string, where: object) => configuredPolicy({ name, rule }, where);
     const all = [
       place("project", "request.stream", { tenantId: "default", projectId: "default" }),
@@ -225,7 +225,7 @@ describe("the scope of a policy", () => {
   });
 });
 
-describe("every way to a target", () => {
+describe("every path to a target", () => {
   const NO_UP1 = { name: "no-up1", rule: 'target.provider == "up1"', message: "Not there." };
   const routed = (
     scripts: Readonly<Record<string, readonly Fault[]>>,
@@ -233,14 +233,14 @@ describe("every way to a target", () => {
     routes = [routeOf("r", ["up0:m", "up1:m", "up2:m"])],
   ): Routed => routedGateway(routes, scripts, withPolicies(policiesFor(document)));
 
-  test("[d3.4] a target of a route that is refused is skipped", async () => {
+  test("[d3.4] a denied target of a route is skipped", async () => {
     const stub = routed({ up0: [DEAD] });
     const got = await ask(stub, { model: null, route: "r" });
     expect([got.status, stub.upstream.targets()]).toEqual([200, ["up0", "up2"]]);
     expect(stub.records[0]!.policies).toEqual([{ name: "no-up1", effect: "denied" }]);
   });
 
-  test("[d3.4] also a fallback of the request, of the route, and a model of the context-window map", async () => {
+  test("[d3.4] a denied fallback of the request or the route is skipped, and a denied model of the context-window map", async () => {
     const asRequest = routed({ up0: [DEAD] });
     expect((await ask(asRequest, { model: "up0:m", num_retries: 0, fallbacks: ["up1:m", "up2:m"] })).status).toBe(200);
     expect(asRequest.upstream.targets()).toEqual(["up0", "up2"]);
@@ -259,7 +259,7 @@ describe("every way to a target", () => {
     expect([got.status, got.code, byMap.upstream.targets()]).toEqual([400, "context_length_exceeded", ["up0"]]);
   });
 
-  test("[d3.4] also an entry of model_list", async () => {
+  test("[d3.4] a denied entry of model_list is skipped", async () => {
     const stub = routed({});
     const got = await ask(stub, {
       model: "mine",
@@ -281,12 +281,12 @@ describe("every way to a target", () => {
     expect(stub.upstream.targets()).toEqual([]);
   });
 
-  test("[d3.4] what was called and failed says more than what may not be called", async () => {
+  test("[d3.4] the failure of a target that was called takes precedence over a refusal", async () => {
     const got = await ask(routed({ up0: [status(500)], up2: [status(503)] }), { model: null, route: "r" });
     expect([got.status, got.code]).toEqual([503, "upstream_overloaded"]);
   });
 
-  test("[d3.4] an entry of fallbacks is a request: a rule that speaks of parameters holds for those of the entry", async () => {
+  test("[d3.4] an entry of fallbacks is a request: a rule about parameters applies to those of the entry", async () => {
     const stub = routed(
       { up0: [DEAD] },
       { name: "cool", rule: "has(request.parameters.temperature) && request.parameters.temperature > 1" },
@@ -300,7 +300,7 @@ describe("every way to a target", () => {
     expect([got.status, stub.upstream.targets()]).toEqual([502, ["up0"]]);
   });
 
-  test("[d3.4] a second attempt beside a late one goes nowhere that is refused", async () => {
+  test("[d3.4] a hedge goes to no denied target", async () => {
     const hedge = { after: 5, maxExtra: 1 } as const;
     const stub = routedGateway(
       [routeOf("r", ["up0:m", "up1:m"], { hedge })],
@@ -316,7 +316,7 @@ describe("every way to a target", () => {
 });
 
 describe("an explanation", () => {
-  test("[d9.4] shows which policies apply, and which target one of them refuses, without their rules", async () => {
+  test("[d9.4] shows which policies apply, and which target each of them denies, without their rules", async () => {
     const stub = routedGateway(
       [routeOf("r", ["up0:m", "up1:m"])],
       {},

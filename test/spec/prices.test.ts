@@ -43,7 +43,7 @@ describe("what a call cost", () => {
         });
       });
 
-  test("[d4.7] is the bundled price where nobody has set one, and nothing where none is known", async () => {
+  test("[d4.7] is computed from the bundled price where none is configured, and is absent where none is known", async () => {
     const bundled = answeringGateway();
     await ask(bundled, { model: MODELS.openai });
     expect(lastOf(bundled).cost).toMatchObject({
@@ -63,7 +63,7 @@ describe("what a call cost", () => {
     expect(lastOf(stub)).toMatchObject({ status: 400, usage: null, cost: null });
   });
 
-  test("[d4.7] is that of the estimate where the provider tells no figures", async () => {
+  test("[d4.7] is that of the estimate where the provider gives no figures", async () => {
     const stub = stubGateway({
       upstream: cannedUpstream({
         headers: { "content-type": "text/event-stream" },
@@ -79,7 +79,7 @@ describe("what a call cost", () => {
     });
   });
 
-  test("[d4.7 d4.2] is that of what was seen where the stream was cut", async () => {
+  test("[d4.7 d4.2] is that of the received part where the stream was cut", async () => {
     const body = eventStream(openaiChunk({ content: "1234" }), openaiChunk({ content: "5678" }, "stop"));
     const stub = stubGateway({
       upstream: cannedUpstream({
@@ -94,7 +94,7 @@ describe("what a call cost", () => {
     expect(lastOf(stub)).toMatchObject({ status: 502, usageSource: "estimated", cost: { nanoUsd: 1006 } });
   });
 
-  test("[d4.7 d4.2] is that of what was seen where the client left", async () => {
+  test("[d4.7 d4.2] is that of the received part where the client left", async () => {
     const upstream = manualUpstream();
     const stub = stubGateway({ upstream: upstream.client, snapshot: { prices: OWN } });
     upstream.give(`data: ${JSON.stringify(openaiChunk({ content: "1234" }))}\n\n`);
@@ -143,14 +143,14 @@ describe("what a call cost", () => {
         expect(lastOf(routed)).toMatchObject({ status: 200, cost: { nanoUsd } });
       });
 
-  test("[d4.7] is the sum of the calls that several choices took", async () => {
+  test("[d4.7] is the sum of the upstream requests that several choices needed", async () => {
     await ask(gateway, { model: "ollama:m", n: 3 });
     const { usage, cost } = lastOf(gateway);
     expect(usage!.prompt_tokens).toBeGreaterThan(5);
     expect(cost!.nanoUsd).toBe(usage!.prompt_tokens + usage!.completion_tokens * 1000);
   });
 
-  test("[d4.7] is told in x-gateway-cost-usd of a plain answer when asked for, to browsers too, and never in usage", async () => {
+  test("[d4.7] is sent in x-gateway-cost-usd of a plain answer on request, to browsers too, and never in usage", async () => {
     const asked = { "x-gateway-cost": "true" };
     const { headers, text } = await ask(gateway, {}, asked);
     expect(headers.get("x-gateway-cost-usd")).toBe("0.000002005");
@@ -186,7 +186,7 @@ describe("a price that comes with the request", () => {
     output_cost_per_token: "[s:gateway.output-cost-per-token]",
   } as const;
   for (const name of FIELDS)
-    test(`[d4.8] ${TAGS[name]} ${name} is a number from 0 to 1, else 400; it is sent to no provider`, async () => {
+    test(`[d4.8] ${TAGS[name]} ${name} is a number from 0 to 1, else the answer is 400; it is sent to no provider`, async () => {
       for (const value of [-0.000_001, 1.000_001, "0.5", true, []])
         expect([value, (await ask(trusted, { [name]: value })).outcome]).toEqual([
           value,
@@ -199,7 +199,7 @@ describe("a price that comes with the request", () => {
     });
 
   for (const stream of [false, true]) {
-    test(`[d4.8 s:gateway.input-cost-per-token s:gateway.output-cost-per-token] with the permission custom_price it is the cost of the call, ${stream ? "streamed" : "plain"}`, async () => {
+    test(`[d4.8 s:gateway.input-cost-per-token s:gateway.output-cost-per-token] with the permission custom_price determines the cost of the call, ${stream ? "streamed" : "plain"}`, async () => {
       await ask(trusted, { input_cost_per_token: 0.25, output_cost_per_token: 1e-9, stream });
       expect(lastOf(trusted)).toMatchObject({
         cost: { nanoUsd: 1_250_000_002, priceId: "request" },
@@ -207,14 +207,14 @@ describe("a price that comes with the request", () => {
         warnings: [],
       });
     });
-    test(`[d4.8] without it the call costs what is known, so that nobody names a price to spend more; the own figure stands beside, and the answer says so, ${stream ? "streamed" : "plain"}`, async () => {
+    test(`[d4.8] without the permission leaves the cost at the known price, so that no price unlocks more spending; it is recorded beside it, and the answer says so, ${stream ? "streamed" : "plain"}`, async () => {
       const { headers, outcome } = await ask(plain, { input_cost_per_token: 0, output_cost_per_token: 0, stream });
       expect([outcome, headers.get("x-gateway-warnings")]).toEqual(["200", "custom_price_not_counted"]);
       expect(lastOf(plain)).toMatchObject({ cost: COST, callerCost: { nanoUsd: 0, priceId: "request" } });
     });
   }
 
-  test("[d4.8] one of the two leaves the other as it is known", async () => {
+  test("[d4.8] for one of the two leaves the other at the known price", async () => {
     await ask(trusted, { input_cost_per_token: 0.5 });
     expect(lastOf(trusted).cost).toEqual({ nanoUsd: 2_500_002_000, priceId: "request" });
     await ask(trusted, { output_cost_per_token: 0 });
@@ -223,7 +223,7 @@ describe("a price that comes with the request", () => {
     expect(lastOf(trusted).cost).toEqual({ nanoUsd: 5, priceId: "request" });
   });
 
-  test("[d4.8] it is a price also where none is known otherwise", async () => {
+  test("[d4.8] is used also where no other price is known", async () => {
     const unpriced = answeringGateway({ permissions: ["custom_price"] });
     await ask(unpriced, {
       model: "openai:of-nobody",
@@ -237,7 +237,7 @@ describe("a price that comes with the request", () => {
 });
 
 describe("listings", () => {
-  test("[d9.1] GET /models tells the price that the caller's calls have", () => {
+  test("[d9.1] GET /models shows the price that the caller's calls have", () => {
     const snapshot = answeringGateway({
       snapshot: {
         prices: book({ model: "openai:gpt-4o", prompt: "7", completion: "9", reasoning: "8", request: "0.01" }),

@@ -28,8 +28,8 @@ function peak({ upstream }: Routed, tookMs: number): number {
 describe.each([
   ["plain", {}],
   ["streamed", { stream: true }],
-] as const)("a target with one place, %s", (_, how) => {
-  test("calls wait in the queue, and all are answered one after the other", async () => {
+] as const)("a target with room for one call, %s", (_, how) => {
+  test("calls wait in the queue, and all are answered in turn", async () => {
     const gateway = boundedGateway({ queue: { max: 8, timeoutMs: 10_000 } });
     const answers = await Promise.all(
       Array.from({ length: 4 }, async () => {
@@ -45,7 +45,7 @@ describe.each([
     ]);
   });
 
-  test("a full queue is 503 gateway_overloaded with retry-after; the place is free again afterwards", async () => {
+  test("a full queue is answered with 503 gateway_overloaded and retry-after; its place is free again afterwards", async () => {
     const gateway = boundedGateway({ queue: { max: 1, timeoutMs: 10_000 } });
     const responses = await Promise.all(
       [chat(gateway, how), chat(gateway, how), chat(gateway, how)].map(async (asked) => {
@@ -83,7 +83,7 @@ describe.each([
     expect([statuses, gateway.context.routing.concurrency.waiting("up0:m")]).toEqual([[200, 503], 0]);
   });
 
-  test("a client that leaves the queue takes no place with it", async () => {
+  test("a client that leaves the queue frees its place", async () => {
     const gateway = boundedGateway({ queue: { max: 8, timeoutMs: 10_000 } });
     const leaving = new AbortController();
     const first = chat(gateway, how);
@@ -100,7 +100,7 @@ describe.each([
   });
 });
 
-test("a place is held until the stream has ended, and given back by a client that leaves it", async () => {
+test("a place is held until the stream has ended, and released by a client that leaves it", async () => {
   const gateway = boundedGateway({ queue: { max: 0, timeoutMs: 10_000 } });
   const first = await chat(gateway, { stream: true });
   const reader = first.body!.getReader();

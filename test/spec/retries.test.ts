@@ -101,7 +101,7 @@ const NEVER: readonly (readonly [number, string])[] = [
 const SHORT = { timeouts: { connectMs: 15, firstByteMs: 15, betweenChunksMs: 15 } };
 
 describe.each([...HOW])("%s", (_, how) => {
-  test.each(RETRYABLE)("[d7.1] [s:gateway.num-retries] %s is tried again at the same target", async (_name, fault) => {
+  test.each(RETRYABLE)("[d7.1] [s:gateway.num-retries] %s is retried at the same target", async (_name, fault) => {
     const gateway = scripted([[fault, OK]], { ...SHORT, retries: 1 });
     const got = await ask(gateway, how);
     expect([got.status, got.content, gateway.upstream.targets()]).toEqual([
@@ -112,7 +112,7 @@ describe.each([...HOW])("%s", (_, how) => {
     expect(got.headers.get("x-gateway-attempts")).toBe("2");
   });
 
-  test.each(RETRYABLE)("[d7.1] [d7.3] %s, and no retries: the next target answers, at once", async (_name, fault) => {
+  test.each(RETRYABLE)("[d7.1] [d7.3] %s, without retries: the next target answers, at once", async (_name, fault) => {
     const gateway = scripted([[fault], [OK]], SHORT);
     const got = await ask(gateway, how);
     expect([got.status, got.content, gateway.upstream.targets()]).toEqual([
@@ -123,7 +123,7 @@ describe.each([...HOW])("%s", (_, how) => {
     expect([got.headers.get("x-gateway-model"), got.headers.get("x-gateway-attempts")]).toEqual(["up1:m", "2"]);
   });
 
-  test.each(NEVER)("[d7.1] status %d is never tried again at the same target", async (code, expected) => {
+  test.each(NEVER)("[d7.1] status %d is never retried at the same target", async (code, expected) => {
     const gateway = scripted([[status(code), OK]], { retries: 3 });
     const got = await ask(gateway, how);
     expect(gateway.upstream.targets()).toEqual(["up0"]);
@@ -131,7 +131,7 @@ describe.each([...HOW])("%s", (_, how) => {
     if (expected !== "") expect(got.code).toBe(expected);
   });
 
-  test("[d7.1] attempts at one target: 1 + num_retries, the request's over the route's, 1 where neither says", async () => {
+  test("[d7.1] attempts at one target are 1 + num_retries, from the request before the route, and 1 where neither sets it", async () => {
     for (const [retries, num_retries, attempts] of [
       [null, undefined, 2],
       [0, undefined, 1],
@@ -151,7 +151,7 @@ describe.each([...HOW])("%s", (_, how) => {
     }
   });
 
-  test("[d7.1] the bound holds for each target of a route, and they are tried in order", async () => {
+  test("[d7.1] the bound applies to each target of a route, and they are attempted in order", async () => {
     const gateway = scripted([[{ kind: "refused" }], [status(503)], [{ kind: "cut", words: 0 }]], { retries: 1 });
     const got = await ask(gateway, how);
     expect(gateway.upstream.targets().toSorted()).toEqual(["up0", "up0", "up1", "up1", "up2", "up2"]);
@@ -159,7 +159,7 @@ describe.each([...HOW])("%s", (_, how) => {
     expect(got.error!["metadata"].attempts).toHaveLength(6);
   });
 
-  test("[d7.1] retry-after is waited for when nothing else is left", async () => {
+  test("[d7.1] retry-after is waited for when no other target is left", async () => {
     for (const headers of [{ "retry-after-ms": "120" }, { "retry-after": "0.12" }]) {
       const got = await timed([[status(429, headers), OK]], how, { retries: 1 });
       expect([got.status, got.attempts]).toEqual([200, 2]);
@@ -168,7 +168,7 @@ describe.each([...HOW])("%s", (_, how) => {
     }
   });
 
-  test("[d7.1] retry-after above 10 s, or beyond the deadline, is not waited for: the client is told at once", async () => {
+  test("[d7.1] retry-after above 10 s, or beyond the deadline, is not waited for: the client receives the failure at once", async () => {
     for (const [wait, timeout] of [
       ["11", 600],
       ["2", 1],
@@ -184,14 +184,14 @@ describe.each([...HOW])("%s", (_, how) => {
     }
   });
 
-  test("[d7.1] while another target is left there is no waiting: not for a rate limit, not for a backoff", async () => {
+  test("[d7.1] while another target is left there is no wait, neither for a rate limit nor for a backoff", async () => {
     const scripts = [[status(429, { "retry-after": "2" })], [{ kind: "refused" as const }], [OK]];
     const got = await timed(scripts, how, { retries: 2 });
     expect([got.status, got.gateway.upstream.targets()]).toEqual([200, ["up0", "up1", "up1", "up1", "up2"]]);
     expect(got.tookMs).toBeLessThan(50);
   });
 
-  test("[d7.1] backoff has full jitter: between nothing and 250 ms doubled with each repeat", async () => {
+  test("[d7.1] backoff has full jitter: between nothing and 250 ms doubled with each retry", async () => {
     const random = mock(() => 0.4);
     const got = await timed([[{ kind: "refused" }]], how, { retries: 2 }, {}, random);
     const [first, second, third] = got.gateway.upstream.served.map(({ startedMs }) => startedMs);
@@ -200,7 +200,7 @@ describe.each([...HOW])("%s", (_, how) => {
     expect(third! - second!).toBeWithin(200, 205);
   });
 
-  test("[d7.1] our own credential refused is no reason to ask the same target again, but the next has another account", async () => {
+  test("[d7.1] a refusal of the operator's credential is not retried at the same target, but the next target has another account", async () => {
     for (const code of [401, 403, 402]) {
       const gateway = scripted([[status(code), OK], [OK]], { retries: 2 });
       const got = await ask(gateway, how);
@@ -208,7 +208,7 @@ describe.each([...HOW])("%s", (_, how) => {
     }
   });
 
-  test("[d7.2] expiry of each clock of the route is a 504 that names the clock", async () => {
+  test("[d7.2] the expiry of each timeout of the route is a 504 that names the timeout", async () => {
     const cases = [
       [{ connectMs: 20 }, { kind: "no_connection" }, /connect.*20 ms/],
       [{ firstByteMs: 20 }, { kind: "stall" }, /first byte.*20 ms/],
@@ -239,7 +239,7 @@ describe.each([...HOW])("%s", (_, how) => {
     expect(late.tookMs).toBeWithin(100, 105);
   });
 
-  test("[d7.2] a first token that is late at one target leaves time for the next", async () => {
+  test("[d7.2] a late first token at one target leaves time for the next", async () => {
     const gateway = scripted([[{ kind: "stall" }], [OK]], {
       timeouts: "stream" in how ? { firstTokenMs: 30 } : { firstByteMs: 30 },
     });
@@ -283,7 +283,7 @@ describe.each([...HOW])("%s", (_, how) => {
     ]);
   });
 
-  test("[d7.6] headers say who answered and after how many attempts, and so does the answer", async () => {
+  test("[d7.6] headers name the target that answered and the number of attempts, and the answer names the target too", async () => {
     const gateway = scripted([[status(500)], [status(500), OK]], { retries: 1 });
     const response = await gateway.chat({ route: "r", messages: HELLO, num_retries: 1, ...how });
     expect([response.headers.get("x-gateway-model"), response.headers.get("x-gateway-attempts")]).toEqual([
@@ -297,7 +297,7 @@ describe.each([...HOW])("%s", (_, how) => {
     expect(gateway.records[0]).toMatchObject({ route: "r", provider: "up1", model: "m", status: 200 });
   });
 
-  test("[d7.8] what the client sees when nothing is left is the last attempt's failure, with retry-after where it is a limit", async () => {
+  test("[d7.8] when no target is left the client receives the last attempt's failure, with retry-after where it is a limit", async () => {
     for (const [last, code, word] of [
       [status(429), 429, "rate_limit_exceeded"],
       [status(529), 503, "upstream_overloaded"],
@@ -320,7 +320,7 @@ describe.each([...HOW])("%s", (_, how) => {
     expect([got.status, got.code, gateway.upstream.targets()]).toEqual([503, "upstream_overloaded", ["up0"]]);
   });
 
-  test("a timeout that is over before anything could be tried is told as that", async () => {
+  test("a timeout that is over before the first attempt is reported as a timeout", async () => {
     const gateway = scripted(
       [[OK], [OK]],
       {},
@@ -350,7 +350,7 @@ describe.each([...HOW])("%s", (_, how) => {
     expect(gateway.context.routing.health.inFlight("up0:m")).toBe(0);
   });
 
-  test("[d7.7] a client that leaves while a repeat is waited for ends the call", async () => {
+  test("[d7.7] a client that leaves during the wait before a retry ends the call", async () => {
     const gateway = scripted([[status(429, { "retry-after": "5" }), OK]], { retries: 2 });
     const leaving = new AbortController();
     const answer = gateway.chat({ route: "r", messages: HELLO, ...how }, { signal: leaving.signal });
@@ -362,7 +362,7 @@ describe.each([...HOW])("%s", (_, how) => {
   });
 });
 
-describe("over seconds, in turned time", () => {
+describe("with simulated time", () => {
   test("[d7.1] retry-after is honoured up to 10 s, and not above", async () => {
     const honoured = await timed([[status(429, { "retry-after": "9" }), OK]], { num_retries: 1 });
     expect([honoured.status, honoured.attempts]).toEqual([200, 2]);
@@ -371,7 +371,7 @@ describe("over seconds, in turned time", () => {
     expect([longer.status, longer.attempts, longer.tookMs < 100]).toEqual([429, 1, true]);
   });
 
-  test("[d7.2] the whole has 600 s where nothing says otherwise, the route's total_ms before that, the request's timeout before both", async () => {
+  test("[d7.2] the whole call has 600 s by default, the route's total_ms takes precedence over that, and the request's timeout over both", async () => {
     for (const [parts, fields, ms] of [
       [{}, {}, 600_000],
       [{ timeouts: { totalMs: 20_000 } }, {}, 20_000],
@@ -385,7 +385,7 @@ describe("over seconds, in turned time", () => {
     }
   });
 
-  test("[d7.2] X-Stainless-Timeout: 5 s earlier than the client says", async () => {
+  test("[d7.2] X-Stainless-Timeout: the call ends 5 s before the client's limit", async () => {
     for (const [header, ms] of [
       ["20", 15_000],
       ["60", 55_000],
@@ -423,7 +423,7 @@ describe("[d7.5] a breaker", () => {
     for (let call = 0; call < 6; call++) await ask(gateway, fields);
     return gateway.context.routing.health.blockedReason("up0:m", BREAKER, performance.now()) === null;
   }
-  test("opens on the upstream's faults and on nothing of the client's", async () => {
+  test("opens on failures of the upstream and on none of the client's", async () => {
     for (const fault of [
       status(500),
       status(401),
@@ -436,7 +436,7 @@ describe("[d7.5] a breaker", () => {
     // a client that waits no longer than this could close the way for everybody
     expect(await closedAfter({ kind: "ok", delayMs: 10 }, { timeout: 0.003 })).toBe(true);
   });
-  test("a client that leaves does not count, and what was used is settled", async () => {
+  test("is not affected by a client that leaves, and what was used is settled", async () => {
     const gateway = scripted([[{ kind: "ok", words: 50, gapMs: 2 }]], { breaker: BREAKER });
     for (let call = 0; call < 4; call++) {
       const reader = (await gateway.chat({ route: "r", messages: HELLO, stream: true })).body!.getReader();
@@ -450,7 +450,7 @@ describe("[d7.5] a breaker", () => {
   });
 });
 
-test("[d7.6] the whole attempt list stands in a header where the token has the permission debug", async () => {
+test("[d7.6] the whole list of attempts stands in a header where the token has the permission debug", async () => {
   const calls = async (options: StubOptions): Promise<string | null> =>
     (await ask(scripted([[status(500)], [OK]], {}, options), {})).headers.get("x-gateway-attempt-list");
   expect(JSON.parse((await calls({ permissions: ["debug"] }))!)).toEqual([
@@ -460,7 +460,7 @@ test("[d7.6] the whole attempt list stands in a header where the token has the p
   expect(await calls({})).toBeNull();
 });
 
-test("[d7.1] an answer in which nothing was generated is handed on where nothing better comes", async () => {
+test("[d7.1] an empty answer is returned where no attempt has a better one", async () => {
   const gateway = scripted([[{ kind: "empty" }]], { retries: 1 });
   const got = await ask(gateway, { stream: true });
   expect([
@@ -472,7 +472,7 @@ test("[d7.1] an answer in which nothing was generated is handed on where nothing
   expect(gateway.context.routing.health.snapshot(0).map(({ inFlight }) => inFlight)).toEqual([0]);
 });
 
-test("[d7.2] a client that does not read holds nothing past the timeout, and finds the error when it reads on", async () => {
+test("[d7.2] a client that does not read holds nothing past the timeout, and receives the error when it reads on", async () => {
   const time = turnTime();
   try {
     const gateway = scripted([[{ kind: "ok", words: 50, gapMs: 5 }]], {}, { clock: time.clock });

@@ -55,7 +55,7 @@ async function bringBack(
   return JSON.parse(gateway.sent[1]!.body) as Record<string, any>;
 }
 
-describe("a provider's answer, brought back", () => {
+describe("a provider's answer, sent back to it", () => {
   test("[d9.7] R4: to OpenAI's form is the same message", async () => {
     await fc.assert(
       fc.asyncProperty(words, calls, async (text, made) => {

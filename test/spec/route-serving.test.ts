@@ -92,7 +92,7 @@ describe.each(Object.entries(WAYS))("a call of a route that ends at %s", (_, { f
     expect(gateway.upstream.targets().filter((target) => target === "up1")).toHaveLength(1);
   });
 
-  test("[d3.4] is asked by the policies of the route", async () => {
+  test("[d3.4] is checked by the policies of the route", async () => {
     for (const document of [
       { rule: "true", scope: { route: "fb", provider: "up1" } },
       { rule: "target.route == 'fb' && target.provider == 'up1'" },
@@ -106,7 +106,7 @@ describe.each(Object.entries(WAYS))("a call of a route that ends at %s", (_, { f
     }
   });
 
-  test("[d6.4] is fitted by the settings of the route", async () => {
+  test("[d6.4] uses the settings of the route", async () => {
     const providers = UPSTREAMS.map((id) =>
       providerSettings({
         id,
@@ -123,7 +123,7 @@ describe.each(Object.entries(WAYS))("a call of a route that ends at %s", (_, { f
     expect(refusing.upstream.targets()).not.toContain("up1");
   });
 
-  test("[d7.1] is repeated as the route says", async () => {
+  test("[d7.1] is retried as the route says", async () => {
     for (const retries of [0, 2]) {
       const gateway = gatewayOf({ retries }, [status(500)], {});
       await ask(gateway, { ...named, timeout: 60 });
@@ -140,7 +140,7 @@ describe.each(Object.entries(WAYS))("a call of a route that ends at %s", (_, { f
     ]);
   });
 
-  test("[d7.5] is left alone where the route's breaker says so", async () => {
+  test("[d7.5] is refused while the route's breaker is open", async () => {
     const gateway = gatewayOf(
       { onExhausted: "error", retries: 0, breaker: { failures: 1, ratio: 0, windowMs: 60_000, openMs: 60_000 } },
       [status(500), { kind: "ok" }],
@@ -151,7 +151,7 @@ describe.each(Object.entries(WAYS))("a call of a route that ends at %s", (_, { f
   });
 });
 
-describe("a call that is handed to another route", () => {
+describe("a call that falls back to another route", () => {
   const two = (x: RouteParts = {}, fb: RouteParts = {}): readonly Route[] => [
     routeOf("fb", ["up0:m"], { fallbacks: ["route:x"], ...fb }),
     routeOf("x", ["up1:m"], x),
@@ -161,7 +161,7 @@ describe("a call that is handed to another route", () => {
     ["of the route", {}],
     ["of the request", { fallbacks: ["route:x"] }],
     ["of the request, by its bare name", { fallbacks: ["x"] }],
-  ] as const)("[d1.5] has that one's name and rules from there on: a fallback %s", async (_, fields) => {
+  ] as const)("[d1.5] has the other route's name and rules from there on: a fallback %s", async (_, fields) => {
     const gateway = routedGateway(
       two({ retries: 2, fallbacks: ["up2:m"] }, "fallbacks" in fields ? { fallbacks: [] } : {}),
       { up0: [DEAD], up1: [status(500)] },
@@ -171,7 +171,7 @@ describe("a call that is handed to another route", () => {
     expect(gateway.records[0]).toMatchObject({ route: "x" });
   });
 
-  test("[d1.5] [d4.2] what the first route's limits have counted stays charged, and the other's count from there on", async () => {
+  test("[d1.5] [d4.2] stays charged to the first route's limits, and is counted by the other's from there on", async () => {
     const limitRules = limitSet({
       limits: {
         first: { metric: "requests", window: "day", limit: 1, scope: { route: "fb" } },
@@ -189,7 +189,7 @@ describe("a call that is handed to another route", () => {
     expect(gateway.upstream.targets()).toEqual(["up0", "up1", "up1"]);
   });
 
-  test("[d3.4] is asked by that one's policies, and by the first one's no more", async () => {
+  test("[d3.4] is checked by the other route's policies, and by the first one's no more", async () => {
     const of = (route: string): StubOptions => ({
       snapshot: { policies: policiesFor({ name: "the-rule", rule: "true", scope: { route, provider: "up1" } }) },
     });
@@ -197,7 +197,7 @@ describe("a call that is handed to another route", () => {
     expect((await ask(routedGateway(two(), { up0: [DEAD] }, of("x")), { route: "fb" })).status).toBe(502);
   });
 
-  test("[d7.3] has that one's lists for a context length and a content policy", async () => {
+  test("[d7.3] has the other route's fallbacks for context length and content policy", async () => {
     for (const [fault, parts] of [
       [TOO_LONG, { contextWindowFallbacks: new Map([["m", "up2:m"]]) }],
       [UNFIT, { contentPolicyFallbacks: ["up2:m"] }],
@@ -207,19 +207,19 @@ describe("a call that is handed to another route", () => {
     }
   });
 
-  test("[d7.2] has that one's time from the hand-over on", async () => {
+  test("[d7.2] has the other route's timeouts from that point on", async () => {
     const gateway = routedGateway(two({ timeouts: { totalMs: 30 } }), { up0: [DEAD], up1: [{ kind: "stall" }] });
     expect(await ask(gateway, { route: "fb" })).toMatchObject({ status: 504, code: "upstream_timeout" });
     const own = routedGateway(two({ timeouts: { totalMs: 1 } }), { up0: [DEAD], up1: [{ kind: "ok", delayMs: 20 }] });
     expect(await ask(own, { route: "fb", timeout: 60 })).toMatchObject({ status: 200, route: "x" });
   });
 
-  test("[d1.5] what comes behind it in the first route's list is served by the first route again", async () => {
+  test("[d1.5] is served by the first route again for the later targets of that route's list", async () => {
     const gateway = routedGateway(two({}, { fallbacks: ["route:x", "up2:m"] }), { up0: [DEAD], up1: [DEAD] });
     expect(await ask(gateway, { route: "fb" })).toMatchObject({ status: 200, model: "up2:m", route: "fb" });
   });
 
-  test("[d7.3] routes that hand a call to one another end, and each is entered once", async () => {
+  test("[d7.3] routes that fall back to one another end, and each is entered once", async () => {
     const routes = [
       routeOf("a", ["up0:m"], { fallbacks: ["route:b", "route:c"] }),
       routeOf("b", ["up1:m"], { fallbacks: ["route:c", "route:a"] }),
@@ -230,7 +230,7 @@ describe("a call that is handed to another route", () => {
     expect(gateway.upstream.targets()).toEqual(["up0", "up1", "up2"]);
   });
 
-  test("[d1.5] a direct call goes on as a direct call, by the defaults of its scope", async () => {
+  test("[d1.5] a direct call stays a direct call, by the defaults of its scope", async () => {
     const gateway = routedGateway(
       [],
       { up0: [TOO_LONG], up1: [status(500)] },

@@ -55,7 +55,7 @@ function refusal(run: () => unknown): string {
 }
 
 describe("selection", () => {
-  test("[d1.1] [s:request.route] [s:request.model] a configured route by name, a model by provider and name, and one of them there has to be", async () => {
+  test("[d1.1] [s:request.route] [s:request.model] is by a route's name or by a model's provider and name, of which the request needs one", async () => {
     expect(await served({ route: "chat" })).toBe("chat openai:gpt-4o");
     expect(await served({ model: "groq:llama/deep:1" })).toBe("direct groq:llama/deep:1");
     for (const none of [{}, { model: null, route: null }, { model: "" }, { route: "direct" }])
@@ -67,7 +67,7 @@ describe("selection", () => {
     expect(await served({ model: MODELS.anthropic }, plain)).toBe("direct anthropic:claude-sonnet-4-5");
   });
 
-  test("[d1.2] route and model: the model has to be one of the route's targets, and is tried first", async () => {
+  test("[d1.2] with route and model, the model has to be one of the route's targets, and is attempted first", async () => {
     expect(await served({ route: "chat", model: MODELS.gemini })).toBe("chat gemini:gemini-2.5-flash");
     const { route, requested: asked } = resolve({ route: "chat", model: "anthropic/claude-sonnet-4-5" });
     expect([route.name, asked!.name, route.targets.length]).toEqual(["chat", "anthropic:claude-sonnet-4-5", 3]);
@@ -80,7 +80,7 @@ describe("selection", () => {
       expect([model, await served({ route: "chat", model })]).toEqual([model, "400 model_not_in_route model"]);
   });
 
-  test("[d1.2] the route's policies apply, whichever of its targets is asked for", async () => {
+  test("[d1.2] the route's policies apply, whichever of its targets is requested", async () => {
     const { outcome, headers } = await ask(gateway, { route: "chat", model: MODELS.anthropic, seed: 1 });
     expect([outcome, headers.get("x-gateway-dropped-params")]).toEqual(["200", "seed"]);
     expect((await ask(gateway, { model: MODELS.anthropic, seed: 1 })).outcome).toBe("400 unsupported_parameter seed");
@@ -89,7 +89,7 @@ describe("selection", () => {
     );
   });
 
-  test("[d6.3] a target drops the parameters that it names, whatever it takes and the request says of dropping, and tells them", async () => {
+  test("[d6.3] a target drops the parameters that it names, whether or not it supports them and whatever the request says of dropping, and reports them", async () => {
     for (const drop_params of [undefined, false, true])
       for (const stream of [false, true]) {
         const { outcome, wire, headers } = await ask(gateway, {
@@ -126,19 +126,19 @@ describe("selection", () => {
     expect(resolve({ model: "chat" }).requested).toBeNull();
   });
 
-  test("[d1.3] / in place of the first : is the same, and what follows may hold both", async () => {
+  test("[d1.3] / is the same as the first :, and what follows may contain both", async () => {
     for (const model of ["groq:llama/deep:1", "groq/llama/deep:1"])
       expect(await served({ model })).toBe("direct groq:llama/deep:1");
     expect(await served({ model: "meta-llama/llama-3" })).toBe("404 model_not_found model");
   });
 
-  test("[d1.3] direct is reserved: it is no route, and with it a route's name is no model", async () => {
+  test("[d1.3] direct is reserved: no route has that name, and beside it a route's name is not a model", async () => {
     expect(await served({ route: "direct", model: MODELS.openai })).toBe("direct openai:gpt-4o");
     expect(await served({ route: "direct", model: "chat" })).toBe("404 model_not_found model");
     expect(await served({ model: "direct" })).toBe("404 model_not_found model");
   });
 
-  test("[d1.4] what is not there is 404, and nothing is sent", async () => {
+  test("[d1.4] an unknown name is answered with 404, and nothing is sent", async () => {
     const before = gateway.sent.length;
     expect(await served({ route: "none" })).toBe("404 route_not_found route");
     expect(await served({ route: "none", model: MODELS.openai })).toBe("404 route_not_found route");
@@ -152,7 +152,7 @@ describe("selection", () => {
     expect([gateway.sent.length, off.sent.length]).toEqual([before, 0]);
   });
 
-  test("[d1.4] routes of a tenant or project are not there for another", async () => {
+  test("[d1.4] routes of a tenant or project do not exist for another", async () => {
     expect(await served({ route: "mine" })).toBe("mine openai:project");
     expect(await served({ route: "ours" })).toBe("ours openai:tenant");
     const foreign = answeringGateway({
@@ -168,7 +168,7 @@ describe("selection", () => {
     ]);
   });
 
-  test("parameters of a target hold where the request says nothing of its own", async () => {
+  test("parameters of a target apply where the request does not set them", async () => {
     const wire = async (fields: Readonly<Record<string, unknown>>) =>
       (await ask(gateway, { model: "warm", ...fields })).wire;
     expect(await wire({})).toMatchObject({ model: "gpt-4o-mini", temperature: 1.5, top_k: 3, messages: HELLO });
@@ -178,7 +178,7 @@ describe("selection", () => {
     expect([bound!["max_tokens"], bound!["max_completion_tokens"]].filter((value) => value !== undefined)).toEqual([5]);
   });
 
-  test("[d2.9] an address or key of a call does not go to several providers: the call has to say for which it is", async () => {
+  test("[d2.9] an address or key of a call does not go to several providers: the call has to name the provider", async () => {
     const access = { api_key: "callers-own", base_url: "http://127.0.0.1:9/v1" };
     expect(await served({ route: "chat", ...access })).toBe("400 invalid_request api_key");
     const named = await ask(gateway, { route: "chat", model: MODELS.openai, ...access });
@@ -193,7 +193,7 @@ describe("selection", () => {
 describe("model_list", () => {
   const entry = (model: string, more: object = {}) => ({ model_name: "fast", params: { model, ...more } });
 
-  test("[d1.6] [s:param.model-list] the entries of the requested name, by order, then weight, then place", () => {
+  test("[d1.6] [s:param.model-list] has its entries of the requested name attempted by order, then weight, then position", () => {
     const model_list = [
       { ...entry("openai:third"), order: 2 },
       { ...entry("openai:second"), order: 1 },
@@ -210,11 +210,11 @@ describe("model_list", () => {
       ["gemini:fourth", 3],
     ]);
   });
-  test("[d1.6] [s:param.model-list] it needs byo_endpoint", async () => {
+  test("[d1.6] [s:param.model-list] needs byo_endpoint", async () => {
     const { outcome, error } = await ask(plain, { model: "fast", model_list: [entry(MODELS.openai)] });
     expect([outcome, error!.message.includes("byo_endpoint")]).toEqual(["403 permission_required model_list", true]);
   });
-  test("[d1.6] a list that does not have the requested model, a model that is not there, and a route beside it are refused", () => {
+  test("[d1.6] is refused without the requested model, with a model that does not exist, and beside a route", () => {
     expect(refusal(() => resolve({ model: "other", model_list: [entry(MODELS.openai)] }))).toBe(
       "404 model_not_found model",
     );
@@ -229,7 +229,7 @@ describe("model_list", () => {
       "400 invalid_request model_list",
     );
   });
-  test("[d1.6] it goes before a configured route of the same name, for this one call alone", () => {
+  test("[d1.6] takes precedence over a configured route of the same name, for this call alone", () => {
     expect(
       resolve({
         model: "chat",
@@ -240,7 +240,7 @@ describe("model_list", () => {
   });
 });
 
-test("the map for long conversations: keys with or without the provider's prefix, the whole name first", () => {
+test("the context-window map has keys with or without the provider's prefix, and the whole name is looked up first", () => {
   const { options } = parseChatRequest(
     JSON.stringify({
       model: MODELS.openai,
@@ -272,12 +272,12 @@ describe("the table of the request", () => {
     for (const wrong of [5, [], {}])
       expect((await ask(gateway, { model: wrong })).outcome).toBe("400 invalid_request model");
   });
-  test("[s:request.route] a name; anything else is refused", async () => {
+  test("[s:request.route] route is a name; anything else is refused", async () => {
     for (const wrong of [5, [], {}])
       expect((await ask(gateway, { route: wrong })).outcome).toBe("400 invalid_request route");
   });
   test.each(["tenant_id", "project_id"])(
-    "[s:request.tenant-id] [s:request.project-id] [s:request-rules.1] %s: the token's own, once more, or left out; never sent on",
+    "[s:request.tenant-id] [s:request.project-id] [s:request-rules.1] %s may repeat the token's own or be left out, and is never sent to the provider",
     async (field) => {
       for (const selection of [{}, { model: "chat" }]) {
         const { outcome, wire } = await ask(gateway, { ...selection, [field]: "default" });
@@ -287,7 +287,7 @@ describe("the table of the request", () => {
       expect((await ask(gateway, { [field]: 5 })).outcome).toBe(`400 invalid_request ${field}`);
     },
   );
-  test("[s:request.stream] true gives deltas and [DONE], false and null one answer, over a route too", async () => {
+  test("[s:request.stream] stream true gives deltas and [DONE], false and null one answer, over a route too", async () => {
     for (const model of [MODELS.openai, "chat"]) {
       const streamed = await ask(gateway, { model, stream: true });
       expect([streamed.headers.get("content-type"), streamed.text.endsWith("data: [DONE]\n\n")]).toEqual([
@@ -303,7 +303,7 @@ describe("the table of the request", () => {
     ["temperature", [0, 0.7, 2], [-0.1, 2.1, "1", true]],
     ["top_p", [0, 0.1, 1], [-0.1, 1.1, "1"]],
   ] as const)(
-    "[s:request.temperature] [s:request.top-p] %s reaches the model as it was sent; null is not set",
+    "[s:request.temperature] [s:request.top-p] %s reaches the model as it was sent; null means not set",
     async (field, right, wrong) => {
       for (const model of [MODELS.openai, "chat"]) {
         for (const value of right) expect((await ask(gateway, { model, [field]: value })).wire![field]).toBe(value);
@@ -322,7 +322,7 @@ describe("the table of the request", () => {
     for (const wrong of [1.5, "9", -2])
       expect((await ask(gateway, { max_tokens: wrong })).outcome).toBe("400 invalid_request max_tokens");
   });
-  test("[s:request.metadata] recorded with the call and never sent", async () => {
+  test("[s:request.metadata] metadata is recorded with the call and never sent", async () => {
     const { request } = await ask(gateway, { model: "chat", metadata: { team: "canary" } });
     expect(request!.body).not.toContain("canary");
     expect(gateway.records.at(-1)).toMatchObject({ route: "chat", metadata: { team: "canary" } });
@@ -367,7 +367,7 @@ describe("[d9.1] routes in the listing of models", () => {
       )
     ).json();
 
-  test("stand first, those of tenant and project included, and are models to a client", async () => {
+  test("stand first, those of tenant and project included, and look like models to a client", async () => {
     const { data } = await get("");
     const names = namedRoutes(ROUTES.projectRoutes.get("default")!).map(({ name }) => name);
     expect(data.slice(0, names.length).map((one: any) => one.id)).toEqual(names);
@@ -376,7 +376,7 @@ describe("[d9.1] routes in the listing of models", () => {
       expect(one).toMatchObject({ object: "model", owned_by: "dragoman", created: expect.any(Number), name: one.id });
     expect(data[names.length].owned_by).not.toBe("dragoman");
   });
-  test("what every target can do: the shortest context, common parameters and modalities", async () => {
+  test("show what every target can do: the shortest context, common parameters and modalities", async () => {
     const [chat, ...targets] = await Promise.all(
       ["/chat", "/openai:gpt-4o", "/anthropic:claude-sonnet-4-5", "/gemini:gemini-2.5-flash"].map(get),
     );
@@ -394,7 +394,7 @@ describe("[d9.1] routes in the listing of models", () => {
   });
 });
 
-test("dragoman routes prints what each route comes to, where it stands", async () => {
+test("dragoman routes prints the resolved form of each route, and where it is configured", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-routes-"));
   try {
     const file = join(folder, "dragoman.yaml");
@@ -429,7 +429,7 @@ test("dragoman routes prints what each route comes to, where it stands", async (
   // two processes that have to start, however busy the machine is
 });
 
-test("an explanation says which route it is, and that its word on drop_params counts", async () => {
+test("an explanation names the route, and applies its drop_params", async () => {
   const stub = answeringGateway({ snapshot: ROUTES, permissions: ["debug"] });
   const { text } = await ask(stub, { model: "chat", seed: 1 }, { "x-gateway-explain": "true" });
   const plan: any = JSON.parse(text);

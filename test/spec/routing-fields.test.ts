@@ -28,7 +28,7 @@ const said = ({ source: { text, members } }: ChatRequest): Record<string, unknow
   );
 
 describe("num_retries", () => {
-  test("0 to 10; anything else is refused and nothing is clamped", () => {
+  test("is 0 to 10; anything else is refused, and nothing is clamped", () => {
     for (const value of [0, 1, 10]) expect(parse({ num_retries: value }).options.numRetries).toBe(value);
     expect([parse({}).options.numRetries, parse({ num_retries: null }).options.numRetries]).toEqual([null, null]);
     for (const wrong of [-1, 11, 1.5, "2", true])
@@ -37,7 +37,7 @@ describe("num_retries", () => {
 });
 
 describe("context_window_fallback_dict", () => {
-  test("a map of models; a model to itself and what is no map are refused", () => {
+  test("is a map of models; a model mapped to itself and anything but a map are refused", () => {
     expect(
       parse({ context_window_fallback_dict: { "gpt-4o": "gemini:g", off: null } }).options.contextWindowFallbacks,
     ).toEqual(new Map([["gpt-4o", "gemini:g"]]));
@@ -57,7 +57,7 @@ describe("context_window_fallback_dict", () => {
 });
 
 describe("fallbacks", () => {
-  test("names of models, of routes, and objects with parameters, in order", () => {
+  test("are names of models, of routes, and objects with parameters, in order", () => {
     expect(
       parse({
         fallbacks: [
@@ -93,10 +93,10 @@ describe("fallbacks", () => {
     [[{ model: "a:b", max_tokens: 1, max_completion_tokens: 2 }], "fallbacks[0].max_tokens"],
     [[{ model: "a:b", num_retries: 11 }], "fallbacks[0].num_retries"],
     [[{ model: "a:b", api_version: "a b" }], "fallbacks[0].api_version"],
-  ])("%j is 400 at its path", (fallbacks, param) =>
+  ])("%j is answered with 400 at its path", (fallbacks, param) =>
     expect(outcome({ fallbacks })).toBe(`400 invalid_request ${param}`),
   );
-  test("[d3.4] an entry cannot carry what belongs to the call", () => {
+  test("[d3.4] an entry cannot carry fields that belong to the call", () => {
     for (const name of [
       "tenant_id",
       "project_id",
@@ -115,7 +115,7 @@ describe("fallbacks", () => {
       expect(outcome({ fallbacks: [{ model: "a:b", [name]: null }] })).toBe("taken");
     }
   });
-  test("a fallback to what is asked for already is refused, but with other parameters it is another request", () => {
+  test("a fallback to the requested target is refused, but with other parameters it is another request", () => {
     expect(outcome({ fallbacks: [MODELS.openai] })).toBe("400 invalid_request fallbacks[0]");
     expect(outcome({ fallbacks: ["gemini:g", "openai/gpt-4o"] })).toBe("400 invalid_request fallbacks[1]");
     expect(outcome({ fallbacks: [{ model: MODELS.openai, temperature: 0 }] })).toBe("taken");
@@ -123,13 +123,13 @@ describe("fallbacks", () => {
       for (const fallback of ["cheap", "route:cheap", { route: "cheap" }])
         expect(outcome({ ...own, fallbacks: [fallback] })).toBe("400 invalid_request fallbacks[0]");
   });
-  test("long parameters are not read again without end; a long conversation is not read again at all", () => {
+  test("long parameters are refused beside many entries, each of which would reread them; a long conversation is never reread", () => {
     const fallbacks = Array.from({ length: 32 }, (_, index) => ({ model: `gemini:${index}`, seed: index }));
     expect(outcome({ fallbacks, stop: "x".repeat(600_000) })).toBe("400 invalid_request fallbacks");
     expect(outcome({ fallbacks: fallbacks.slice(0, 8), stop: "x".repeat(600_000) })).toBe("taken");
     expect(outcome({ fallbacks, messages: [{ role: "user", content: "x".repeat(3_000_000) }] })).toBe("taken");
   });
-  test("[d3.4] permissions hold for an entry as for a request", async () => {
+  test("[d3.4] permissions apply to an entry as to a request", async () => {
     const plain = answeringGateway({ permissions: [] });
     for (const access of [
       { api_key: "k" },
@@ -185,8 +185,8 @@ describe("[s:param.model-list]", () => {
   });
 });
 
-describe("the request of a try", () => {
-  test("an entry's parameters go before the request's own, null takes one away, and everything else stays as it was written", () => {
+describe("the request of an attempt", () => {
+  test("an entry's parameters override the request's own, null removes one, and everything else stays as it was written", () => {
     const text = `{"model":"openai:gpt-4o", "seed":12345678901234567890 ,"temperature":1, "top_p":0.5,"top_k":1.0,"messages":[{"role":"user","content":"Hi"}],"fallbacks":["gemini:g"]}`;
     const request = parseChatRequest(text);
     const made = requestForEntry(request, entry("gemini:g", { temperature: 0, top_p: null, stop: "x" }));
@@ -203,7 +203,7 @@ describe("the request of a try", () => {
     expect(said(made)).toMatchObject({ temperature: 0, stop: "x", messages: [{ role: "user", content: "Hi" }] });
     expect(request.source.text).toBe(text);
   });
-  test("what it says is what its text says, to the last member", () => {
+  test("agrees with its text, to the last member", () => {
     const bodies = [
       { temperature: 1 },
       { 'esc\n"aped': [1, { a: null }], seed: null },
@@ -274,7 +274,7 @@ describe("the request of a try", () => {
     );
     expect(JSON.stringify(made.extra)).toBe('{"constructor":1,"__proto__":{"a":4},"toString":3,"valueOf":5}');
   });
-  test("parameters of one entry never leak into the next, and each is made once", () => {
+  test("parameters of one entry never leak into the next, and each request is made once", () => {
     const request = parse({ temperature: 1 });
     const [first, second, third] = [
       entry("gemini:g", { temperature: 0, seed: 1, top_k: 3 }),
@@ -288,7 +288,7 @@ describe("the request of a try", () => {
     expect(requestForEntry(request, second)).toBe(later);
     expect(request.params).toEqual<unknown>({ temperature: 1 });
   });
-  test("two names of one thing: what the entry says ends what the request said under the other", () => {
+  test("of two names of one parameter, the entry's replaces the request's", () => {
     const { params } = requestForEntry(parse({ max_completion_tokens: 100 }), entry("gemini:g", { max_tokens: 5 }));
     expect([params.max_tokens, params.max_completion_tokens]).toEqual([5, 5]);
     const legacy = requestForEntry(
@@ -344,7 +344,7 @@ describe("the request of a try", () => {
       expect.objectContaining({ secret: "other" }),
     ]);
   });
-  test("[d1.6] each entry of model_list is called with what stands in it", () => {
+  test("[d1.6] each entry of model_list is called with its own members", () => {
     const request = parse({
       model: "m",
       temperature: 1,
@@ -363,7 +363,7 @@ describe("the request of a try", () => {
       ["openai:b", undefined, 1],
     ]);
   });
-  test("a target's parameters stand only where the request has none, and a request that needs none is not made anew", () => {
+  test("a target's parameters apply only where the request has none, and a request without changes is not made anew", () => {
     const request = parse({ temperature: 1, extra_body: { top_k: 1 } });
     const { route } = resolveRoute(request.options, snapshot, { tenantId: "default", projectId: "default" });
     const target = { ...route.targets[0]!, ...splitModel("openai:gpt-4o", snapshot) };

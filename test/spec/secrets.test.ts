@@ -152,7 +152,7 @@ async function everything(stub: Stub, body: object): Promise<string> {
   ].join("\n");
 }
 
-describe("what leaves holds no secret", () => {
+describe("what leaves the gateway holds no secret", () => {
   test.each(Object.entries(STORED))(
     "[d2.9] [d7.8] of a stored credential (%s), whatever the provider and the token service repeat",
     async (name, stored) => {
@@ -237,7 +237,7 @@ describe("the configuration", () => {
     }
   };
 
-  test("[d2.9] tells mistakes at every key of a credential without its value", () => {
+  test("[d2.9] reports mistakes at every key of a credential without its value", () => {
     const bad = ["PLANTED SECRET", "{PLANTED-SECRET: 1}", "[PLANTED-SECRET]", '"PLANTED\\nSECRET"'];
     const places = [
       "openai: {api_key: @}",
@@ -270,7 +270,7 @@ describe("the configuration", () => {
       }
   });
 
-  test("[d2.9] tells what is wrong in the environment and in files without their content", () => {
+  test("[d2.9] reports what is wrong in the environment and in files without their content", () => {
     const environment = Object.fromEntries(
       [
         "OPENAI_API_KEY",
@@ -332,7 +332,7 @@ describe("a real gateway", () => {
     await provider.stop();
   });
 
-  test("[d2.9] [d7.8] shows of a refused key its last four characters in one log line, and of others nothing anywhere", async () => {
+  test("[d2.9] [d7.8] shows of a refused key its last four characters in one log line, and nothing of other keys anywhere", async () => {
     const seen: string[] = [];
     for (let call = 0; call < 6; call++) {
       const response = await gateway.chat({ model: "first:m", messages: HELLO });
@@ -363,7 +363,7 @@ describe("a real gateway", () => {
     expect(seen.join("\n") + output).not.toMatch(SEARCHED);
   });
 
-  test("[d2.9] lists providers, models and parameters without one", async () => {
+  test("[d2.9] lists providers, models and parameters without a secret", async () => {
     const file = planting("dragoman.yaml", config);
     for (const command of [["providers"], ["models"], ["params", "first:m"]])
       for (const form of [[], ["--json"]]) {

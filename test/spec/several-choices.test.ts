@@ -33,8 +33,8 @@ const streamed = (index: number): CannedAnswer => ({
       .join("") + line("", end(index)),
 });
 
-describe("several choices of a provider that gives one", () => {
-  test("[d8.7] [s:param.n] are as many calls, each without n, put together in order, with the sum of the usage", async () => {
+describe("several choices of a provider that gives one per request", () => {
+  test("[d8.7] [s:param.n] are as many upstream requests, each without n, put together in order, with the sum of the usage", async () => {
     const gateway = wordsInOrder(whole);
     const response = await gateway.chat(ASK);
     const body = (await response.json()) as Record<string, any>;
@@ -73,7 +73,7 @@ describe("several choices of a provider that gives one", () => {
     expect(new Set(events.map((event) => event["id"])).size).toBe(1);
   });
 
-  test("[d8.7] fail together: one that is refused is the answer, and the others are ended", async () => {
+  test("[d8.7] fail together: the refusal of one is the answer, and the others are ended", async () => {
     for (const stream of [false, true]) {
       const ended: number[] = [];
       let calls = 0;
@@ -96,7 +96,7 @@ describe("several choices of a provider that gives one", () => {
     }
   });
 
-  test("[d8.3] [d8.7] one that is cut in mid-stream is an error event, never a complete answer", async () => {
+  test("[d8.3] [d8.7] end in an error event when one of them is cut in mid-stream, and never in a complete answer", async () => {
     const gateway = wordsInOrder((index) => (index === 1 ? { ...streamed(index), cutAt: 200 } : streamed(index)));
     const response = await gateway.chat({ ...ASK, stream: true });
     if (response.status !== 200) return expect(response.status).toBe(502);
@@ -107,7 +107,7 @@ describe("several choices of a provider that gives one", () => {
     ).toBe(true);
   });
 
-  test("[d8.7] one whose answer is none ends the others, which would be read for nothing", async () => {
+  test("[d8.7] end together when one answer is unusable, because the others would be read for nothing", async () => {
     const cancelled: number[] = [];
     let calls = 0;
     const upstream: UpstreamClient = {
@@ -136,7 +136,7 @@ describe("several choices of a provider that gives one", () => {
     expect(new Set(cancelled)).toEqual(new Set([0, 1, 2]));
   });
 
-  test("[d8.7] one whose answer has no choice fails them all: fewer than asked for never look like all", async () => {
+  test("[d8.7] fail together when one answer has no choice: fewer than requested never look complete", async () => {
     for (const model of ["deepseek-generate:m", "lmstudio-generate:m"]) {
       const gateway = wordsInOrder((index) => ({
         body: JSON.stringify({ choices: index === 1 ? [] : [{ index: 0, text: "a", finish_reason: "stop" }] }),
@@ -150,7 +150,7 @@ describe("several choices of a provider that gives one", () => {
     }
   });
 
-  test("[d9.5] wait side by side: none of it is the gateway's own time", async () => {
+  test("[d9.5] wait side by side: none of the wait is the gateway's own time", async () => {
     for (const stream of [false, true]) {
       let clockMs = 0;
       let calls = 0;
@@ -173,7 +173,7 @@ describe("several choices of a provider that gives one", () => {
     }
   });
 
-  test("one choice is one call, and says nothing of it", async () => {
+  test("are one upstream request where one choice is requested, without a note of it", async () => {
     const gateway = wordsInOrder(whole);
     const response = await gateway.chat({ ...ASK, n: 1 });
     expect([gateway.sent.length, response.headers.get("x-gateway-warnings")]).toEqual([1, null]);
@@ -223,8 +223,8 @@ const limited = (upstream: UpstreamClient): Stub => stubGateway({ upstream, snap
 const PROMPT = 7;
 const told = (index: number) => ({ ...end(index), prompt_eval_count: 30 });
 
-describe("what several calls for one answer have used", () => {
-  test("[d4.2] is the sum of their own figures where they told them, also when another one fails behind them", async () => {
+describe("the usage of several upstream requests for one answer", () => {
+  test("[d4.2] is the sum of their own figures where they reported them, also when a later one fails", async () => {
     for (const stream of [false, true]) {
       const answered = (word: string, index: number): Part => ({
         headers: NDJSON,
@@ -266,7 +266,7 @@ describe("what several calls for one answer have used", () => {
     }
   });
 
-  test("[d4.2] [d8.9] counts their own figures where some told them, and an estimate for the others", async () => {
+  test("[d4.2] [d8.9] counts their own figures where some reported them, and an estimate for the others", async () => {
     const parts = WORDS.map((word, index): Part => ({
       headers: NDJSON,
       pieces: [line(word), line("", index === 0 ? told(0) : UNTOLD)],
@@ -296,7 +296,7 @@ describe("what several calls for one answer have used", () => {
     expect(record!.attempts.map(({ code }) => code)).toEqual(WORDS.map(() => "client_closed"));
   });
 
-  test("[d4.2] [d11.1] when the client leaves before anything has come, too, and each of them says why it ended", async () => {
+  test("[d4.2] [d11.1] is the same when the client leaves before anything has arrived, and each attempt has the reason why it ended", async () => {
     const leaving = new AbortController();
     const gateway = limited(partsUpstream(WORDS.map(() => ({ pieces: [WAIT] }))));
     const answer = gateway.chat(ASK, { signal: leaving.signal });
@@ -309,8 +309,8 @@ describe("what several calls for one answer have used", () => {
   });
 });
 
-describe("the failure of one of several calls", () => {
-  test("[d7.1] is the failure of the attempt, with what its provider said of waiting", async () => {
+describe("the failure of one of several upstream requests", () => {
+  test("[d7.1] is the failure of the attempt, with its provider's retry-after", async () => {
     for (const stream of [false, true]) {
       const refused: Part = { status: 429, headers: { "retry-after": "7" }, pieces: ['{"error":"slow down"}'] };
       const gateway = limited(partsUpstream([{ pieces: [WAIT] }, refused, { pieces: [WAIT] }]));
@@ -331,7 +331,7 @@ describe("the failure of one of several calls", () => {
     }
   });
 
-  test("[d11.1] stands at the one that failed in mid-stream", async () => {
+  test("[d11.1] is recorded at the one that failed in mid-stream", async () => {
     const error: Part = { headers: NDJSON, pieces: [line("a"), '{"error":"the model crashed"}\n'] };
     const gateway = limited(
       partsUpstream([error, { headers: NDJSON, pieces: [WAIT] }, { headers: NDJSON, pieces: [WAIT] }]),
@@ -341,7 +341,7 @@ describe("the failure of one of several calls", () => {
   });
 });
 
-test("[d5.8] several calls of a large request go out in turns with other calls", async () => {
+test("[d5.8] several upstream requests of a large call are sent in turns with other calls", async () => {
   let turns = 0;
   let isOver = false;
   const count = (): void => {

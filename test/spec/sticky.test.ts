@@ -60,7 +60,7 @@ const WAYS: Readonly<Record<string, () => Ask>> = {
 };
 
 describe.each(Object.entries(WAYS))("[d7.5] by %s", (_, open) => {
-  test("one key is one target, call after call, and many keys are all of them", async () => {
+  test("one key always gets the same target, and many keys use all targets", async () => {
     const ask = open();
     const first = new Map<string, string>();
     for (const key of KEYS) first.set(key, await ask(key));
@@ -90,7 +90,7 @@ describe("[d7.5] over HTTP", () => {
     await upstream.stop();
   });
 
-  test("a header of the client keeps its calls at one target, however it writes the header's name", async () => {
+  test("a header of the client keeps its calls at one target, in any case of the header's name", async () => {
     const ask = async (headers: Record<string, string>): Promise<string> => {
       const response = await gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }] }, { headers });
       await response.text();

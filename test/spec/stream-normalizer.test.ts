@@ -21,7 +21,7 @@ const call = (
 const calls = (...list: readonly object[]): object => ({ tool_calls: list });
 const dataLines = (text: string): readonly string[] => text.split("\n\n").filter((block) => block !== "");
 
-describe("the grammar's own judge", () => {
+describe("the checker of the grammar", () => {
   const event = (delta: object, finish: string | null = null, extra: object = {}) => ({
     id: "a",
     object: "chat.completion.chunk",
@@ -74,7 +74,7 @@ describe("a stream", () => {
     for (const block of dataLines(text)) expect(block).toMatch(/^data: [^\n\r]+$/);
   });
 
-  test("[d8.7] S2: a stream that only stops is no stream that has ended", async () => {
+  test("[d8.7] S2: a stream that merely stops does not count as ended", async () => {
     const { error, faults, done } = await play(
       HELLO.slice(0, 2)
         .map((data) => `data: ${JSON.stringify(data)}\n\n`)
@@ -83,7 +83,7 @@ describe("a stream", () => {
     expect([error?.["code"], faults, done]).toEqual(["upstream_incomplete", [], true]);
   });
 
-  test("[d8.7] S3: id, object, created, model and choices are there where the provider sends none of them", async () => {
+  test("[d8.7] S3: id, object, created, model and choices are present where the provider sends none of them", async () => {
     const { faults, events } = await play([
       { choices: [{ delta: { content: "bare" } }] },
       { type: "ping" },
@@ -93,7 +93,7 @@ describe("a stream", () => {
     expect(events[0]).toMatchObject({ object: "chat.completion.chunk", model: "openai:m", choices: [{ index: 0 }] });
   });
 
-  test("[d8.7] S3: a chunk in front that has neither id nor choice leaves both to the provider's next", async () => {
+  test("[d8.7] S3: a first chunk without id and choice leaves both to the provider's next chunk", async () => {
     const { faults, events } = await play([
       { id: "", created: 0, model: "", choices: [], prompt_filter_results: ["harmless"] },
       ...HELLO,
@@ -104,7 +104,7 @@ describe("a stream", () => {
     expect(events[0]!["prompt_filter_results"]).toEqual(["harmless"]);
   });
 
-  test("[d8.7] S4: id, created and model stay, whatever the provider changes on the way", async () => {
+  test("[d8.7] S4: id, created and model stay the same, whatever the provider changes on the way", async () => {
     const { faults, events } = await play([
       chunk({ content: "a" }, null, { id: "first", created: 5 }),
       chunk({ content: "b" }, null, { id: "second", created: 6, model: "other" }),
@@ -193,7 +193,7 @@ describe("a stream", () => {
     ]);
   });
 
-  test("[d8.7] S9: calls without numbers, with a number that is always 0, and with a name that comes late are told apart", async () => {
+  test("[d8.7] S9: calls without indexes, with an index that is always 0, and with a late name are distinguished", async () => {
     const unnumbered = await play([
       chunk(calls(call(undefined, "a", "f", '{"x":'))),
       chunk(calls(call(undefined, undefined, undefined, "1}"))),
@@ -266,7 +266,7 @@ describe("a stream", () => {
     expect(ids).toEqual(expect.arrayContaining(["functions.f:0", "y".repeat(200)]));
   });
 
-  test("[d8.7] S12: each choice has one finish reason, before the usage, though the provider repeats it or goes on talking", async () => {
+  test("[d8.7] S12: each choice has one finish reason, before the usage, even if the provider repeats it or goes on generating", async () => {
     const { faults, choices, events } = await play(
       [
         chunk({ content: "a" }, "stop"),
@@ -281,7 +281,7 @@ describe("a stream", () => {
     expect(events.at(-2)?.["choices"][0].finish_reason).toBe("stop");
   });
 
-  test("[d8.7, d8.6] S13: another word becomes one of the five; the same form keeps the provider's word beside calls, a translated one says tool_calls", async () => {
+  test("[d8.7, d8.6] S13: another finish reason becomes one of the five; the same wire form keeps the provider's reason beside calls, a translated one says tool_calls", async () => {
     const foreign = await play([chunk({ content: "x" }, "eos")]);
     const same = await play([chunk(calls(call(0, "a", "f", "{}"))), chunk({}, "stop")]);
     expect([foreign.choices[0]?.finish, same.choices[0]?.finish]).toEqual(["stop", "stop"]);
@@ -374,7 +374,7 @@ describe("a stream", () => {
     });
   });
 
-  test("[d8.7] S17: reasoning comes under one name, though the provider says it twice", async () => {
+  test("[d8.7] S17: reasoning comes under one name, even if the provider sends it under two", async () => {
     const { faults, events, choices } = await play([
       chunk({ reasoning: "think", reasoning_content: "think" }),
       chunk({ reasoning: " more" }),
@@ -411,7 +411,7 @@ describe("a stream", () => {
     expect(events.at(-1)?.["x_gateway_trace_id"]).toBe(events[0]?.["x_gateway_trace_id"]);
   });
 
-  test("[d8.7] S20: waiting is a comment of its own, never an event", async () => {
+  test("[d8.7] S20: waiting is shown by comments, never by an event", async () => {
     const upstream = manualUpstream();
     const gateway = stubGateway({ upstream: upstream.client, limits: { headHoldMs: 10, keepAliveMs: 10 } });
     const response = await gateway.chat({ ...ASK, stream: true });
@@ -443,7 +443,7 @@ describe("a stream", () => {
     expect(events.filter((event) => event["choices"][0].logprobs !== null)).toHaveLength(1);
   });
 
-  test("[d8.7] S22: what else there is stands at the top of ordinary chunks", async () => {
+  test("[d8.7] S22: other vendor fields stand at the top level of ordinary chunks", async () => {
     const { faults, events } = await play([
       chunk({ content: "a" }, null, { provider: "Somewhere", citations: ["https://a.test"] }),
       chunk({}, "stop"),
@@ -495,7 +495,7 @@ describe("a stream", () => {
     expect(content === `${long}€`).toBe(true);
   });
 
-  test("[d8.7] S26: nothing of an empty turn goes out before it is known that it is empty, and it has its finish reason", async () => {
+  test("[d8.7] S26: nothing of an empty turn is sent before it is known to be empty, and it has its finish reason", async () => {
     const upstream = manualUpstream();
     const gateway = stubGateway({ upstream: upstream.client });
     let answered = false;
@@ -649,7 +649,7 @@ describe("a plain answer", () => {
   });
 });
 
-test("[d8.6] a finish word that nobody knows ends a stream and a plain answer alike, with the vendor's word beside it", async () => {
+test("[d8.6] an unknown finish reason ends a stream and a plain answer alike, with the vendor's reason beside it", async () => {
   const streamed = await play([
     chunk({ role: "assistant", content: "" }),
     chunk({ content: "Hello" }),

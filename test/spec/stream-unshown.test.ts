@@ -72,7 +72,7 @@ function expectOneStory(stage: Stub): void {
   expect(stage.context.limits.open()).toBe(0);
 }
 
-test("[d4.2, d3.3] text that a guard still holds when the provider breaks off is charged, and stands in the record", async () => {
+test("[d4.2, d3.3] text that a guard still holds back when the provider breaks off is charged, and stands in the record", async () => {
   const stage = stageOf([{ ...HELD, isCut: true }], { snapshot: GUARDED });
   expect((await stage.chat(ask)).status).toBe(502);
   expectOneStory(stage);
@@ -80,7 +80,7 @@ test("[d4.2, d3.3] text that a guard still holds when the provider breaks off is
   expect(stage.records[0]!.usage!.completion_tokens).toBeGreaterThan(2);
 });
 
-test("[d4.2, d7.3] where a fallback answers then, both are charged, and the usage is that of the answer", async () => {
+test("[d4.2, d7.3] where a fallback answers then, both attempts are charged, and the usage is that of the answer", async () => {
   const [cut, good] = [scriptedModel([{ ...HELD, isCut: true }]), scriptedModel([{ text: "Yes." }])];
   const stage = stageOf([], {
     snapshot: GUARDED,
@@ -92,7 +92,7 @@ test("[d4.2, d7.3] where a fallback answers then, both are charged, and the usag
   expect(stage.records[0]!.cost!.nanoUsd).toBeGreaterThan(20_000);
 });
 
-test("[d7.7, d4.2] text that a guard still holds when the client leaves is charged, and stands in the record", async () => {
+test("[d7.7, d4.2] text that a guard still holds back when the client leaves is charged, and stands in the record", async () => {
   const stage = stageOf([], {
     snapshot: GUARDED,
     upstream: slowed(scriptedModel([{ ...HELD, isCut: true }]), { stalls: true }),
@@ -106,7 +106,7 @@ test("[d7.7, d4.2] text that a guard still holds when the client leaves is charg
   expect(stage.records[0]!.usage!.completion_tokens).toBeGreaterThan(2);
 });
 
-test("[d7.7, d4.2] a stream that has begun behind a head that went first, and that nobody reads before the client leaves, is charged", async () => {
+test("[d7.7, d4.2] a stream that begins after its head was sent, and that is not read before the client leaves, is charged", async () => {
   const stage = stageOf([], {
     upstream: slowed(scriptedModel([{ text: "It is warm.", usage: false }]), { delayMs: 60 }),
     limits: { headHoldMs: 20, keepAliveMs: 10_000 },

@@ -21,7 +21,7 @@ const HELLO = [
 ];
 
 describe("chunks", () => {
-  test("[d8.1] have exactly the fields that are promised, the same id, created and model throughout, and [DONE] is last", async () => {
+  test("[d8.1] have exactly the promised fields, the same id, created and model throughout, and [DONE] is last", async () => {
     const { events, text, faults } = await play(HELLO);
     expect(faults).toEqual([]);
     for (const event of events)
@@ -82,7 +82,7 @@ describe("chunks", () => {
     expect(text.split("\n\n").at(-2)).toBe("data: [DONE]");
   });
 
-  test("[d8.2, d8.9] the gateway meters without being asked, and says where a figure is an estimate", async () => {
+  test("[d8.2, d8.9] the gateway meters without being asked, and marks an estimated figure", async () => {
     const told = await play(HELLO);
     const silent = await play(HELLO.slice(0, -1), { ask: { stream_options: { include_usage: true } } });
     expect(told.stub.records[0]).toMatchObject({ usage: USAGE, usageSource: "provider" });
@@ -105,7 +105,7 @@ describe("chunks", () => {
     expect(events.map((event) => event["service_tier"])).toEqual([undefined, undefined, "default", undefined]);
   });
 
-  test("[s:behaviors.3] JSON mode asks for no instruction in the conversation, and JSON that is cut off keeps the finish reason length", async () => {
+  test("[s:behaviors.3] JSON mode needs no instruction in the conversation, and JSON that is cut off keeps the finish reason length", async () => {
     const json = { response_format: { type: "json_object" } };
     const { choices, stub } = await play([chunk({ content: '{"half": "a' }), chunk({}, "length")], { ask: json });
     expect(choices[0]).toMatchObject({ text: '{"half": "a', finish: "length" });
@@ -170,19 +170,19 @@ describe("a stream with the protocol's own terminator and no finish reason", () 
     },
   );
 
-  test("[d8.3] the deprecated form says function_call", async () => {
+  test("[d8.3] has the reason function_call in the deprecated form", async () => {
     const { choices } = await play([chunk({}), ...call(0, "f", "{}")].map(data).join("") + "data: [DONE]\n\n", {
       ask: { functions: [{ name: "f" }] },
     });
     expect(choices[0]!.finish).toBe("function_call");
   });
 
-  test("[d8.3] the record of a reason that the provider gave has no mark", async () => {
+  test("[d8.3] the record has no mark where the provider gave a reason", async () => {
     const { stub } = await play(HELLO);
     expect(stub.records[0]).toMatchObject({ finishReasons: ["stop"], finishInferred: false });
   });
 
-  test("[d8.3] is a failure where nothing was generated, or where the provider tells the reason of another choice", async () => {
+  test("[d8.3] is a failure where nothing was generated, or where the provider gave a reason for another choice only", async () => {
     for (const chunks of [[], [chunk({ role: "assistant", content: "" })], [usage]]) {
       const response = await stubGateway({
         upstream: cannedUpstream({
@@ -216,7 +216,7 @@ describe("a stream with the protocol's own terminator and no finish reason", () 
     claude("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) +
     claude("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Hi" } }) +
     claude("content_block_stop", { index: 0 });
-  test("[d8.3] holds for the terminator of another protocol, and for none that a proxy adds to it", async () => {
+  test("[d8.3] is complete with the terminator of another protocol too, but not with one that a proxy adds", async () => {
     const told = async (body: string): Promise<unknown> => {
       const stub = stubGateway({
         upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body }),
@@ -375,7 +375,7 @@ describe("waiting", () => {
     ["that holds its own head back", true],
   ] as const;
   test.each(SILENCES)(
-    "[d8.4] of a provider %s: the head is held for 10 s, then goes out with a comment and without the headers that say who answers; a comment follows every 15 s",
+    "[d8.4] for a provider %s: the head is held for 10 s, then is sent with a comment and without the headers that name the target; a comment follows every 15 s",
     async (_, headWaits) => {
       const waiting = await wait(headWaits);
       await waiting.pass(9900);
@@ -402,7 +402,7 @@ describe("waiting", () => {
     },
   );
 
-  test("[d8.4] a stream that is silent between two pieces gets a comment every 15 s, one that speaks gets none", async () => {
+  test("[d8.4] a stream that is silent between two pieces gets a comment every 15 s, an active one gets none", async () => {
     const waiting = await wait();
     waiting.upstream.give(data(HELLO[0]!) + data(HELLO[1]!));
     await waiting.pass(100);
@@ -421,7 +421,7 @@ describe("waiting", () => {
   });
 
   test.each(SILENCES)(
-    "[d8.3, d8.4] of a provider %s: a failure after the head had to go first is an error event",
+    "[d8.3, d8.4] for a provider %s: a failure after the head was sent is an error event",
     async (_, headWaits) => {
       const waiting = await wait(headWaits);
       await waiting.pass(10_100);
@@ -438,7 +438,7 @@ describe("waiting", () => {
     },
   );
 
-  test("[d8.4] a client that does not read gets no pile of comments", async () => {
+  test("[d8.4] a client that does not read gets no backlog of comments", async () => {
     jest.useFakeTimers();
     let nowMs = 0;
     const upstream = manualUpstream();
@@ -458,7 +458,7 @@ describe("waiting", () => {
 });
 
 describe("reading", () => {
-  test("[d8.5] goes on in the provider's answer only as the client reads", async () => {
+  test("[d8.5] in the provider's answer goes on only as the client reads", async () => {
     const upstream = manualUpstream();
     const stub = stubGateway({ upstream: upstream.client });
     for (let piece = 0; piece < 1000; piece++) upstream.give(data(chunk({ content: "more " })));
@@ -503,7 +503,7 @@ describe("whatever the provider does", () => {
       calls: calls.map(({ id: _id, ...called }) => called),
     }));
 
-  test("[d8.1, d8.2, d8.7] a quirky stream obeys the grammar and says what the provider said", async () => {
+  test("[d8.1, d8.2, d8.7] a quirky stream follows the grammar and carries what the provider sent", async () => {
     await fc.assert(
       fc.asyncProperty(quirkyStream, fc.boolean(), async ({ text, n, expected, usage: figures }, asked) => {
         const { faults, choices, usage, stub, error } = await play(text, {
@@ -519,7 +519,7 @@ describe("whatever the provider does", () => {
     );
   });
 
-  test("[d8.7] any cutting of its bytes into reads gives the same events", async () => {
+  test("[d8.7] any split of its bytes into reads gives the same events", async () => {
     await fc.assert(
       fc.asyncProperty(quirkyStream, fc.integer({ min: 1, max: 40 }), async ({ text, n }, bytes) => {
         const [whole, cut] = await Promise.all([
@@ -565,7 +565,7 @@ describe("whatever the provider does", () => {
     );
   });
 
-  test("[d8.3] a stream that simply stops before a finish reason never ends as if complete", async () => {
+  test("[d8.3] a stream that merely stops before a finish reason never ends as if complete", async () => {
     await fc.assert(
       fc.asyncProperty(
         quirkyStream,

@@ -72,7 +72,7 @@ describe("the token's text", () => {
     }
   });
 
-  test("[d2.5] is kept nowhere: the store's files hold the id and the SHA-256, and no part of the secret", async () => {
+  test("[d2.5] is stored nowhere: the store's files hold the id and the SHA-256, and no part of the secret", async () => {
     const place = mkdtempSync(join(folder, "files-"));
     const onDisk = await openSqliteStore({ file: join(place, "store.db") });
     await onDisk.migrate();
@@ -93,7 +93,7 @@ describe("the token's text", () => {
 });
 
 describe("a token's life", () => {
-  test("[d2.6] a personal token lives 90 days and a project token 365, unless set", async () => {
+  test("[d2.6] is 90 days for a personal token and 365 for a project token, unless set", async () => {
     const personal = await createToken(store, { name: "u", personal: true, userId: "ann" }, NOW);
     const project = await createToken(store, { name: "p", projectId: "site" }, NOW);
     const short = await createToken(store, { name: "s", projectId: "site", expiresInDays: 3 }, NOW);
@@ -107,7 +107,7 @@ describe("a token's life", () => {
     }
   });
 
-  test("[d2.6] a tenant may cap both: more is refused, and the default is shortened", async () => {
+  test("[d2.6] may be capped by a tenant: longer ones are refused, and the default is shortened", async () => {
     await writes(store).setTokenCaps("acme", { personalDays: 30, projectDays: 60 });
     for (const [request, days] of [
       [{ name: "u", personal: true, userId: "ann" }, 30],
@@ -126,7 +126,7 @@ describe("a token's life", () => {
     );
   });
 
-  test("[d2.6] a rotation gives a second live secret and retires the first after 24 h", async () => {
+  test("[d2.6] after a rotation has a second valid secret, and the first is retired after 24 h", async () => {
     const old = await createToken(store, { name: "p", projectId: "site" }, NOW);
     const next = await rotateToken(store, old.id, {}, NOW);
     expect(next.id).toBe(old.id);
@@ -135,7 +135,7 @@ describe("a token's life", () => {
     expect((await enter(`Bearer ${next.text}`, NOW + DAY_MS)).tokenId).toBe(old.id);
   });
 
-  test("[d2.6] the overlap of a rotation can be set, to 30 minutes at least", async () => {
+  test("[d2.6] overlaps in a rotation for a configurable time, of 30 minutes at least", async () => {
     const old = await createToken(store, { name: "p", projectId: "site" }, NOW);
     for (const overlapMs of [0, 30 * MINUTE_MS - 1, Number.NaN, Infinity])
       expect((await thrownBy(() => rotateToken(store, old.id, { overlapMs }, NOW))).message).toContain(
@@ -146,7 +146,7 @@ describe("a token's life", () => {
     expect(await codeOf(`Bearer ${old.text}`, NOW + 30 * MINUTE_MS)).toBe("expired_token");
   });
 
-  test("[d2.6] a revocation by one process is seen by another that asks the store", async () => {
+  test("[d2.6] ends by a revocation in one process for another that asks the store", async () => {
     const file = join(folder, "shared.db");
     const [server, operator] = [await openSqliteStore({ file }), await openSqliteStore({ file })];
     await server.migrate();
@@ -162,7 +162,7 @@ describe("a token's life", () => {
   });
 });
 
-describe("who is refused", () => {
+describe("refused tokens", () => {
   /** Every way to be refused, with the text that must not come back. */
   async function refusals(): Promise<readonly (readonly [code: ErrorCode, header: string | null, text: string])[]> {
     const project = await createToken(store, { name: "p", projectId: "site" }, NOW);
@@ -187,7 +187,7 @@ describe("who is refused", () => {
     ];
   }
 
-  test("[d2.7] no token, malformed, unknown, expired and revoked are 401, each with its code", async () => {
+  test("[d2.7] a missing, malformed, unknown, expired or revoked token is answered with 401 and its own code", async () => {
     for (const [code, header] of await refusals()) {
       const error = await refusal(header);
       expect(error).toBeInstanceOf(GatewayError);
@@ -196,7 +196,7 @@ describe("who is refused", () => {
     }
   });
 
-  test("[d2.7] nothing of the error repeats the token", async () => {
+  test("[d2.7] the error repeats nothing of the token", async () => {
     for (const [, header, text] of await refusals()) {
       const { message, param, metadata, headers, detail, cause } = (await refusal(header)) as GatewayError;
       const said = JSON.stringify({ message, param, metadata, headers, detail, cause });
@@ -205,7 +205,7 @@ describe("who is refused", () => {
     }
   });
 
-  test("[d2.7] a removed user's personal tokens die with the membership, and stay dead", async () => {
+  test("[d2.7] a removed user's personal tokens end with the membership, and stay invalid", async () => {
     const { text } = await createToken(store, { name: "u", personal: true, userId: "ann" }, NOW);
     expect((await enter(`Bearer ${text}`)).userId).toBe("ann");
     await writes(store).removeMembership("ann", "site");
@@ -244,7 +244,7 @@ describe("the first start", () => {
     await empty.close();
   });
 
-  test("[d2.8] gives the token once: a second start makes and tells nothing, and of several at once one does", async () => {
+  test("[d2.8] shows the token once: a second start creates and shows nothing, and of several starts at once one does", async () => {
     const empty = await fresh();
     const started = await Promise.all(Array.from({ length: 4 }, () => bootstrap(empty, NOW)));
     expect(started.filter((one) => one !== null)).toHaveLength(1);
@@ -253,7 +253,7 @@ describe("the first start", () => {
     await empty.close();
   });
 
-  test("[d2.8] makes the token that is lacking where the command line made the rest, once, and not where there ever was one", async () => {
+  test("[d2.8] creates the missing token where the command line created the rest, once, and not where there ever was one", async () => {
     const empty = await fresh();
     expect([await makeOwner(empty), await makeOwner(empty)]).toEqual([true, false]);
     expect((await empty.readIdentities()).tokens).toEqual([]);
@@ -267,7 +267,7 @@ describe("the first start", () => {
     await empty.close();
   });
 
-  test("[d2.8] leaves a store with a tenant alone", async () => {
+  test("[d2.8] changes nothing in a store with a tenant", async () => {
     const before = await store.readIdentities();
     expect(await bootstrap(store, NOW)).toBeNull();
     expect(await store.readIdentities()).toEqual(before);
@@ -295,7 +295,7 @@ describe("authentication", () => {
     expect(await enter(personal.header)).toMatchObject({ tokenKind: "personal", tokenId: personal.id, userId: "ann" });
   });
 
-  test("[s:authentication.3] tenant_id and project_id scope a request: the token's own go, any other is refused", async () => {
+  test("[s:authentication.3] tenant_id and project_id scope a request: the token's own are accepted, any other is refused", async () => {
     for (const { header } of [project, personal]) {
       expect(await enter(header, NOW, { tenantId: "acme", projectId: "site" })).toMatchObject({
         tenantId: "acme",
@@ -318,7 +318,7 @@ describe("authentication", () => {
     expect(await codeOf(personal.header)).toBe("project_required");
   });
 
-  test("[s:authentication.4] an invalid or expired token yields 401", async () => {
+  test("[s:authentication.4] an invalid or expired token is answered with 401", async () => {
     const status = async (...given: Parameters<typeof enter>): Promise<number> =>
       CATALOGUE[(await codeOf(...given)) as ErrorCode].status;
     expect(await status(`Bearer ${newAccessToken("project").text}`)).toBe(401);

@@ -24,7 +24,7 @@ const claudeStream = (stop: object): string =>
   event("message_delta", { delta: stop, usage: { output_tokens: 2 } }) +
   event("message_stop", {});
 
-describe("the model and the request's id that a provider tells", () => {
+describe("the model and the request id that a provider reports", () => {
   const GEMINI = {
     candidates: [{ content: { role: "model", parts: [{ text: "Hi" }] }, finishReason: "STOP", index: 0 }],
     modelVersion: "gemini-2.5-flash-002",
@@ -124,7 +124,7 @@ describe("the model and the request's id that a provider tells", () => {
       expect(stream ? readStream(text).events[0]!["model"] : JSON.parse(text).model).toBe(model);
     });
 
-  test("[d9.8] are absent where a provider does not tell them, or tells what is no word or holds a key", async () => {
+  test("[d9.8] are absent where a provider does not report them, or reports something that is not a plain word or contains a key", async () => {
     const told = async (id: string | null, model: unknown): Promise<unknown> => {
       const stub = stubGateway({
         upstream: cannedUpstream({
@@ -150,7 +150,7 @@ describe("the model and the request's id that a provider tells", () => {
       expect([id, await told(id, model)]).toEqual([id, [null, null, null, null]]);
   });
 
-  test("[d9.8] an error has the id of the attempt that it tells of; one of the gateway's own has none", async () => {
+  test("[d9.8] have in an error the id of the attempt that it describes; an error of the gateway's own has none", async () => {
     const stub = stubGateway({
       upstream: cannedUpstream({
         status: 400,
@@ -178,7 +178,7 @@ describe("the model and the request's id that a provider tells", () => {
     expect(gateway.records[0]!.attempts).toHaveLength(2);
   });
 
-  test("[d9.8] stand in the record where the head had to go first", async () => {
+  test("[d9.8] stand in the record where the head was sent first", async () => {
     const upstream = manualUpstream();
     const stub = stubGateway({ upstream: upstream.client, limits: { headHoldMs: 1 } });
     const response = await stub.chat({ model: MODELS.openai, messages: HELLO, stream: true });
@@ -196,7 +196,7 @@ describe("the model and the request's id that a provider tells", () => {
     expect(stub.records[0]!.providerModel).toBe("gpt-4o-late");
   });
 
-  test("[d9.8] an error in mid-stream keeps what was told before", async () => {
+  test("[d9.8] are kept by an error in mid-stream when they were reported before", async () => {
     const upstream = manualUpstream();
     const stub = stubGateway({ upstream: upstream.client });
     upstream.give(`data: ${JSON.stringify({ ...openaiChunk({ content: "Hi" }), model: "gpt-4o-x" })}\n\n`);
@@ -206,7 +206,7 @@ describe("the model and the request's id that a provider tells", () => {
   });
 });
 
-describe("what a provider's own form says has a place", () => {
+describe("details of a provider's own form are kept", () => {
   const choice = async (model: string, stream: boolean, answer: CannedAnswer): Promise<any> => {
     const { outcome, text } = await ask(stubGateway({ upstream: cannedUpstream(answer) }), {
       model,
@@ -246,7 +246,7 @@ describe("what a provider's own form says has a place", () => {
   const framed = (frame: object, stream: boolean): CannedAnswer =>
     stream ? { headers: SSE, body: `data: ${JSON.stringify(frame)}\n\n` } : { body: JSON.stringify(frame) };
   test.each([false, true])(
-    "[d8.8] Gemini's words on a refused prompt, and its ratings: streamed %p",
+    "[d8.8] Gemini's reason for a refused prompt, and its ratings: streamed %p",
     async (stream) => {
       const blocked = {
         promptFeedback: {
@@ -279,7 +279,7 @@ describe("what a provider's own form says has a place", () => {
     },
   );
 
-  test("[d8.8] the form of Gemini's sound, with its rate", async () => {
+  test("[d8.8] the format of Gemini's audio, with its rate", async () => {
     const spoken = {
       candidates: [
         {
@@ -336,7 +336,7 @@ describe("what a provider's own form says has a place", () => {
   });
 });
 
-describe("messages that say nothing", () => {
+describe("empty messages", () => {
   const gateway = answeringGateway();
   const CONVERSATION = [
     { role: "system", content: "" },
@@ -350,7 +350,7 @@ describe("messages that say nothing", () => {
     "bedrock:amazon.nova-lite-v1:0",
     "gemini:gemini-2.5-flash",
     "vertex:gemini-2.5-flash",
-  ])("[d6.4] %s: what the vendor refuses is left out and told", async (model) => {
+  ])("[d6.4] %s: messages that the vendor refuses are left out and reported", async (model) => {
     const { outcome, headers, request } = await ask(gateway, { model, messages: CONVERSATION });
     expect([outcome, headers.get("x-gateway-warnings")]).toEqual(["200", "empty_messages_left_out"]);
     expect(request!.body).not.toMatch(/"role":"(?:model|assistant)"/);
@@ -373,7 +373,7 @@ describe("messages that say nothing", () => {
       ).headers.has("x-gateway-warnings"),
     ).toBe(false);
   });
-  test("[d6.4] elsewhere they go as they came", async () => {
+  test("[d6.4] are sent unchanged to other providers", async () => {
     for (const model of ["openai:gpt-4o", "cohere:command-a-03-2025", "ollama:qwen3:4b"]) {
       const { outcome, wire, headers } = await ask(gateway, { model, messages: CONVERSATION });
       expect([model, outcome, headers.has("x-gateway-warnings"), wire!["messages"].length]).toEqual([

@@ -58,7 +58,7 @@ afterEach(() => {
   time = null;
 });
 
-describe("a tool that takes its time", () => {
+describe("a slow tool", () => {
   test("[d8.4, d10.4] gets a comment every 15 s between its start and its end, and the stream goes on", async () => {
     time = turnTime();
     const stage = stageOf(fakeToolServers({ sky: { wait: slow(40_000) } }), { clock: time.clock });
@@ -71,7 +71,7 @@ describe("a tool that takes its time", () => {
     expect(stage.records[0]!.ownMs).toBeLessThan(1000);
   });
 
-  test("[d7.4, d10.4] in a first round that says nothing, its start takes the head along", async () => {
+  test("[d7.4, d10.4] has its start sent with the head, in a first round without content", async () => {
     time = turnTime();
     const stage = stageOf(fakeToolServers({ sky: { wait: slow(40_000) } }), { clock: time.clock }, [
       { calls: [{ name: "sky__wait" }] },
@@ -104,7 +104,7 @@ describe("a tool that takes its time", () => {
 
 describe("a client that leaves while a tool runs", () => {
   test.each([false, true])(
-    "[d7.7, d10.4] ends the tool; what was used is settled, and the attempt that answered keeps its good name (stream: %p)",
+    "[d7.7, d10.4] ends the tool; what was used is settled, and the attempt that answered counts as a success (stream: %p)",
     async (stream) => {
       const tools = fakeToolServers({ sky: { wait: slow(60_000) } });
       const stage = stageOf(tools);
@@ -140,7 +140,7 @@ describe("a client that leaves while a tool runs", () => {
     },
   );
 
-  test("[d8.5] one that does not read stops the rounds: the next one is not asked for", async () => {
+  test("[d8.5] that does not read stops the rounds: the next one is not requested", async () => {
     const tools = fakeToolServers({ sky: { wait: slow(1) } });
     const stage = stageOf(tools);
     const reader = (await stage.chat(streaming)).body!.getReader();
@@ -162,7 +162,7 @@ describe("limits and budgets between rounds", () => {
   });
 
   test.each([false, true])(
-    "[d4.2, d10.4] each round reserves what it needs beyond what is reserved, and settles what all have used (stream: %p)",
+    "[d4.2, d10.4] each round reserves what it needs beyond the reservation, and settles what all rounds have used (stream: %p)",
     async (stream) => {
       const stage = stageOf(fakeToolServers({ sky: { wait: slow(1) } }), {
         snapshot: { limitRules: limitSet({ limits: { tokens: { metric: "tokens", limit: 1000, window: "minute" } } }) },
@@ -176,7 +176,7 @@ describe("limits and budgets between rounds", () => {
   );
 
   test.each([false, true])(
-    "[d4.2, d10.4] a round that has no room is the failure of the call; the rounds before it are charged (stream: %p)",
+    "[d4.2, d10.4] a round without room is the failure of the call; the rounds before it are charged (stream: %p)",
     async (stream) => {
       // the first round uses all that is left of the budget
       const greedy = { ...USAGE, prompt_tokens: 900, completion_tokens: 100, total_tokens: 1000 };
@@ -209,7 +209,7 @@ describe("limits and budgets between rounds", () => {
     expect(Number(response.headers.get("x-gateway-cost-usd"))).toBeCloseTo(0.000_04, 9);
   });
 
-  test("[d11.2, d10.4] the ledger has one opening, one more row for each round that reserves, and one closing with rounds and tools", async () => {
+  test("[d11.2, d10.4] the ledger has one opening, one more entry for each round that reserves, and one closing with rounds and tools", async () => {
     const rows: string[] = [];
     const closed: unknown[] = [];
     const ledger = {
@@ -244,14 +244,14 @@ describe("guards", () => {
   });
   const own = () => fakeToolServers({ sky: { wait: { run: () => says(`It belongs to ${MAIL}`) } } });
 
-  test("[d10.4, d3.3] look at results as at input: what they mask, the model and the replay do not see", async () => {
+  test("[d10.4, d3.3] search results like input: what they mask, neither the model nor the replay receives", async () => {
     const stage = stageOf(own(), guarded("input", "mask"));
     const { message } = await heardWhole(await stage.chat(ask));
     expect(JSON.stringify(message) + stage.sent.map(({ body }) => body).join("")).not.toContain(MAIL);
   });
 
   test.each([false, true])(
-    "[d10.4, d3.3] a result that they block is the failure of the call: 403, charged with what was used (stream: %p)",
+    "[d10.4, d3.3] that block a result fail the call: 403, charged with what was used (stream: %p)",
     async (stream) => {
       const stage = stageOf(own(), guarded("input", "block"));
       const response = await stage.chat({ ...ask, stream });
@@ -264,7 +264,7 @@ describe("guards", () => {
     },
   );
 
-  test("[d10.4, d3.3] of answers close their window with each round: the text of every round is whole before its tools run", async () => {
+  test("[d10.4, d3.3] on answers finish their search with each round: the text of every round is whole before its tools run", async () => {
     const rounds: readonly ScriptedRound[] = [
       { text: `Ask ${MAIL}`, calls: [{ name: "sky__wait" }] },
       { text: `or ${MAIL}.` },
@@ -279,7 +279,7 @@ describe("guards", () => {
   });
 });
 
-describe("a model that speaks without end", () => {
+describe("a model that generates without end", () => {
   const piece = "x".repeat(64 * 1024);
   const delta = (content: object, finish: string | null = null): string =>
     `data: ${JSON.stringify({ id: "chatcmpl-1", created: 1, model: "m", choices: [{ index: 0, delta: content, finish_reason: finish }] })}\n\n`;
@@ -294,14 +294,14 @@ describe("a model that speaks without end", () => {
     return { text: await (await stage.chat({ ...ask, stream: true })).text(), stage };
   };
 
-  test("[d8.5, d10.4] in the arguments of a call that runs here is an error, and fills no memory", async () => {
+  test("[d8.5, d10.4] in the arguments of a call that the gateway runs is an error, and does not fill the memory", async () => {
     const { text } = await answered(
       delta(opening) + delta({ tool_calls: [{ index: 0, function: { arguments: piece } }] }).repeat(300) + END,
     );
     expect(text).toContain("upstream_invalid_response");
   });
 
-  test("[d8.5, d10.4] in the text beside a call gets all of it to the client, and then an error in place of a round that nobody could take", async () => {
+  test("[d8.5, d10.4] in the text beside a call has all its text sent to the client, and then an error in place of a round that no model could take", async () => {
     const { text, stage } = await answered(delta({ content: piece }).repeat(300) + delta(opening) + END);
     expect(text).toContain("upstream_invalid_response");
     expect(text.split(piece).length).toBe(301);
@@ -314,7 +314,7 @@ describe("a model that speaks without end", () => {
   });
 });
 
-test("[d10.4, d8.7] whatever the rounds say and call, and however the bytes come, the stream joined is the plain answer, and both keep the grammar", async () => {
+test("[d10.4, d8.7] whatever the rounds contain and however the bytes arrive, the joined stream equals the plain answer, and both keep the grammar", async () => {
   const call = fc.record({
     name: fc.constantFrom("sky__wait", "sky__other", "bell", "sky__broken"),
     args: fc.constantFrom("{}", '{"a":"ü"}', ""),
@@ -373,7 +373,7 @@ test("[d10.4, d8.7] whatever the rounds say and call, and however the bytes come
   );
 });
 
-test("[d7.7, d8.3, d4.2, d10.4] whenever the client leaves, and wherever the provider breaks off: one record that changes no more, no tool that runs, nothing reserved", async () => {
+test("[d7.7, d8.3, d4.2, d10.4] whenever the client leaves and wherever the provider breaks off, there is one final record, no tool runs and nothing is reserved", async () => {
   const scenario = fc.record({
     leavesAfterReads: fc.option(fc.nat({ max: 25 }), { nil: null }),
     leavesAfterTurns: fc.nat({ max: 30 }),

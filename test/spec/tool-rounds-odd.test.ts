@@ -52,7 +52,7 @@ describe("calls that the client has approved", () => {
   };
 
   test.each([false, true])(
-    "[d4.3, d10.3] run only where the call has room: one that is refused has no effects, however often it is sent (stream: %p)",
+    "[d4.3, d10.3] run only where the call has room: a refused call has no effects, however often it is sent (stream: %p)",
     async (stream) => {
       const stage = stageOf([{ text: "Noon." }], {
         snapshot: { limitRules: limitSet({ limits: { few: { metric: "requests", limit: 1, window: "hour" } } }) },
@@ -69,7 +69,7 @@ describe("calls that the client has approved", () => {
     },
   );
 
-  test("[d11.2, d10.3] run only once the ledger knows of the call: where it takes none, no tool runs", async () => {
+  test("[d11.2, d10.3] run only once the ledger has the call's opening: without it, no tool runs", async () => {
     const ledger = {
       refusal: () => null,
       open(): { traceId: string } {
@@ -83,7 +83,7 @@ describe("calls that the client has approved", () => {
     expect(stage.tools.calls).toHaveLength(0);
   });
 
-  test("[d4.2, d10.3] count as a request where the client leaves while they run: else tools would run without end under a limit", async () => {
+  test("[d4.2, d10.3] count as a request where the client leaves while they run, so that tools cannot run without bound under a limit", async () => {
     const tool: FakeTool = {
       async run(_, signal) {
         await waitFor(60_000, signal);
@@ -104,11 +104,11 @@ describe("calls that the client has approved", () => {
   });
 });
 
-describe("a model that is asked in the deprecated form", () => {
+describe("a model that is called in the deprecated form", () => {
   const legacy = { ...ask, functions: [BELL.function] };
 
   test.each([false, true])(
-    "[d10.3, d6.6] and calls the client's function before ours: ours runs all the same (stream: %p)",
+    "[d10.3, d6.6] and calls the client's function before the gateway's: the gateway's tool runs all the same (stream: %p)",
     async (stream) => {
       const stage = stageOf([{ calls: [{ name: "bell" }, clock] }]);
       const { message } = await heard(await stage.chat({ ...legacy, stream }), stream);
@@ -119,7 +119,7 @@ describe("a model that is asked in the deprecated form", () => {
   );
 
   test.each([false, true])(
-    "[d10.3, d6.6] and calls two of the client's: the second, for which the form has no room, is in no turn that comes back (stream: %p)",
+    "[d10.3, d6.6] and calls two of the client's functions: the second, which the form cannot express, is in no turn that comes back (stream: %p)",
     async (stream) => {
       const stage = stageOf([{ calls: [clock, { name: "bell" }, { name: "bell" }] }, { text: "Rung." }]);
       const { message } = await heard(await stage.chat({ ...legacy, stream }), stream);
@@ -167,12 +167,12 @@ describe("a call in a vendor's own form", () => {
   });
   const asking = { ...ask, model: "openai:gpt-5", tools: [MCP, { type: "custom", custom: { name: "shell" } }] };
 
-  test("[d10.3, d5.7] is the client's, and goes to it as it came", async () => {
+  test("[d10.3, d5.7] belongs to the client, and is passed on unchanged", async () => {
     const { message, finish } = await heardWhole(await stageOf([], answers([custom])).chat(asking));
     expect([message["tool_calls"], finish]).toEqual([[custom], "tool_calls"]);
   });
 
-  test("[d10.3, d5.7] beside one of ours comes back with the replay", async () => {
+  test("[d10.3, d5.7] beside a call of the gateway's comes back with the replay", async () => {
     const stage = stageOf(
       [],
       answers([{ id: "call_a", type: "function", function: { name: "sky__clock", arguments: "{}" } }, custom]),
@@ -191,9 +191,9 @@ describe("a call in a vendor's own form", () => {
   });
 });
 
-describe("much of something", () => {
+describe("large numbers and sizes", () => {
   test.each([false, true])(
-    "[d8.5, d10.2] calls in one round beyond any use are a failure of the provider, and none of them runs (stream: %p)",
+    "[d8.5, d10.2] calls in one round beyond any reasonable number are a failure of the provider, and none of them runs (stream: %p)",
     async (stream) => {
       const stage = stageOf([{ calls: Array.from({ length: 1100 }, () => clock) }]);
       expect(await (await stage.chat({ ...ask, stream })).text()).toContain("upstream_invalid_response");
@@ -217,7 +217,7 @@ describe("much of something", () => {
     },
   );
 
-  test("[d8.5, d10.4] results that are more together than a request may be are told to the model, and kept by nobody", async () => {
+  test("[d8.5, d10.4] results that are together larger than a request may be are reported to the model, and not kept", async () => {
     const stage = stageOf([{ calls: [clock, clock, clock] }, { text: "Enough." }], {
       tool: { run: () => says("x".repeat(40_000)) },
       limits: { maxBodyBytes: 100_000 },
@@ -262,7 +262,7 @@ describe("much of something", () => {
     expect(leastMs(body(1000))).toBeLessThan(leastMs(body(1)) * 6 + 100);
   });
 
-  test("[d10.2] arguments that are costly to check, in many calls, leave other requests their turn", async () => {
+  test("[d10.2] arguments that are costly to check, in many calls, are checked in turns with other requests", async () => {
     // each is near the bound of a validation
     const inputSchema = {
       type: "object",
@@ -286,7 +286,7 @@ test.each([
   ["a round fails", { status: 500 }, 502],
   ["a limit of the provider has no room", { status: 429 }, 429],
 ] as const)(
-  "[d7.8, d10.4] once tools have run, clients are told not to repeat a call by themselves: %s",
+  "[d7.8, d10.4] once tools have run, clients are asked not to repeat a call by themselves: %s",
   async (_, failing, status) => {
     const after = await stageOf([{ calls: [clock] }, failing]).chat(ask);
     expect([after.status, after.headers.get("x-should-retry")]).toEqual([status, "false"]);
@@ -295,7 +295,7 @@ test.each([
   },
 );
 
-test("[d7.5, d10.2] a round that calls our tools at length is an answer that has come: no second attempt is paid for beside it, and it is not too late", async () => {
+test("[d7.5, d10.2] a round that takes long to call the gateway's tools counts as an answer that has begun: no hedge is started, and it is not late", async () => {
   const model = scriptedModel(
     [{ calls: [{ ...clock, args: JSON.stringify({ words: "x".repeat(120) }) }] }, { text: "Noon." }],
     { chunk: "event" },
@@ -326,7 +326,7 @@ test("[d7.5, d10.2] a round that calls our tools at length is an answer that has
   ]);
 });
 
-test.each([false, true])("[d10.2, d10.4] calls that are left undone are told as such (stream: %p)", async (stream) => {
+test.each([false, true])("[d10.2, d10.4] calls that are not run are reported as such (stream: %p)", async (stream) => {
   const over = stageOf([{ calls: [clock] }]);
   const { message } = await heard(await over.chat({ ...ask, stream, max_tool_rounds: 2 }), stream);
   expect(message["x_gateway_mcp"].calls).toMatchObject([
@@ -347,14 +347,14 @@ test.each([false, true])("[d10.2, d10.4] calls that are left undone are told as 
   expect(cut.records[0]!.tools).toEqual([]);
 });
 
-test("[d10.2] a request whose servers offer nothing is sent without a choice, also where its only round is the last", async () => {
+test("[d10.2] a request whose servers offer nothing is sent without tool_choice, also where its only round is the last", async () => {
   const stage = stageOf([{ text: "Hi." }]);
   expect((await stage.chat({ ...ask, tools: [{ ...MCP, allowed_tools: [] }], max_tool_rounds: 1 })).status).toBe(200);
   expect(Object.keys(bodyOf(stage))).toEqual(["model", "messages"]);
 });
 
 test.each([false, true])(
-  "[d3.3, d10.4] a guard holds back no end of reasoning behind its signature: the block goes back to the model whole (stream: %p)",
+  "[d3.3, d10.4] a guard does not hold back the end of reasoning behind its signature: the block goes back to the model whole (stream: %p)",
   async (stream) => {
     const signed = {
       type: "reasoning.text",

@@ -64,7 +64,7 @@ const untimed = ({ x_gateway_mcp: mcp, ...message }: Record<string, any>) => ({
   x_gateway_mcp: { ...mcp, calls: mcp.calls.map(({ duration_ms: _ms, ...call }: Record<string, any>) => call) },
 });
 
-describe("a call whose model wants tools", () => {
+describe("a call with tools of the gateway", () => {
   const ROUNDS: readonly ScriptedRound[] = [
     { text: "Let me look.", calls: [callWeather, { name: "sky__clock" }] },
     { text: "Once more.", calls: [{ name: "sky__clock" }] },
@@ -96,7 +96,7 @@ describe("a call whose model wants tools", () => {
     expect(conversation(stage, 5)).toEqual(conversation(stage, 2));
   });
 
-  test("[d10.4] the stream and the plain answer say the same: texts of all rounds, one id, one finish reason, usage summed", async () => {
+  test("[d10.4] the stream and the plain answer agree: texts of all rounds, one id, one finish reason, usage summed", async () => {
     const { plain, streamed } = await both(ROUNDS);
     expect(plain.message["content"]).toBe("Let me look.\n\nOnce more.\n\nIt is warm at noon.");
     expect(untimed(streamed.message)).toEqual(untimed(plain.message));
@@ -109,7 +109,7 @@ describe("a call whose model wants tools", () => {
     expect(plain.message["tool_calls"]).toBeUndefined();
   });
 
-  test("[d10.4] tool activity is told on chunks as it happens, and on the message", async () => {
+  test("[d10.4] tool activity is reported on chunks as it happens, and on the message", async () => {
     const { plain, streamed } = await both(ROUNDS);
     const place = (call_id: string, tool: string, round: number) => ({ call_id, server_label: "sky", tool, round });
     expect(streamed.activity.map(({ duration_ms: _ms, ...told }) => told)).toEqual([
@@ -149,7 +149,7 @@ describe("a call whose model wants tools", () => {
     expect(own.mostAtOnce()).toBe(3);
   });
 
-  test("[d10.2] at most max_tool_rounds, the last without a choice of tools; what the model calls all the same is left undone and told by the finish reason", async () => {
+  test("[d10.2] there are at most max_tool_rounds, the last without a choice of tools; calls of the model in it are not run, and the finish reason reports them", async () => {
     const { stage, plain, streamed } = await both([{ calls: [{ name: "sky__clock" }] }], { max_tool_rounds: 3 });
     expect(stage.sent.length).toBe(6);
     expect([0, 1, 2].map((at) => sentTo(stage, at).tool_choice)).toEqual([undefined, undefined, "none"]);
@@ -169,7 +169,7 @@ describe("a call whose model wants tools", () => {
     ]);
   });
 
-  test("[d10.4] a tool that says that it failed is text for the model, and told as an error", async () => {
+  test("[d10.4] a tool's error is text for the model, and is reported as an error", async () => {
     const { plain, streamed, stage } = await both([{ calls: [{ name: "sky__broken" }] }, { text: "It failed." }]);
     expect(conversation(stage, 1).at(-1)).toMatchObject({
       role: "tool",
@@ -181,7 +181,7 @@ describe("a call whose model wants tools", () => {
     expect(streamed.activity.map(({ type }) => type)).toEqual(["tool_start", "tool_error"]);
   });
 
-  test("[d10.4] an answer without calls is one round, and says so", async () => {
+  test("[d10.4] an answer without calls is one round, and is reported as one", async () => {
     const { plain, streamed, records } = await both([{ text: "It is warm." }]);
     expect(plain.message["x_gateway_mcp"]).toEqual({ rounds: 1, calls: [] });
     expect(streamed.message).toEqual(plain.message);
@@ -191,7 +191,7 @@ describe("a call whose model wants tools", () => {
     ]);
   });
 
-  test("[d10.4] several answers at once have no rounds in common: 400 with n", async () => {
+  test("[d10.4] several choices cannot have rounds: 400 with n", async () => {
     const stage = stageOf(ROUNDS);
     const response = await stage.chat({ ...ask, n: 2 });
     expect(response.status).toBe(400);
@@ -199,7 +199,7 @@ describe("a call whose model wants tools", () => {
     expect(stage.sent.length).toBe(0);
   });
 
-  test("[d10.4] the record has the rounds, each attempt's round, and each tool that ran, without a word of it", async () => {
+  test("[d10.4] the record has the rounds, each attempt's round, and each tool that ran, without any content", async () => {
     const { records } = await both(ROUNDS);
     for (const record of records) {
       expect(record.rounds).toBe(3);
@@ -228,13 +228,13 @@ describe("a call whose model wants tools", () => {
     }
   });
 
-  test("[d10.4, d8.9] a round of which the provider tells no figures makes the sum an estimate", async () => {
+  test("[d10.4, d8.9] a round without the provider's figures makes the sum an estimate", async () => {
     const { plain, records } = await both([{ calls: [{ name: "sky__clock" }], usage: false }, { text: "Noon." }]);
     expect(plain.usage!["prompt_tokens"]).toBeGreaterThan(USAGE.prompt_tokens);
     expect(records.map(({ usageSource }) => usageSource)).toEqual(["estimated", "estimated"]);
   });
 
-  test("[d10.2] ids that a model gives twice are told apart", async () => {
+  test("[d10.2] ids that a model uses twice are made distinct", async () => {
     const { plain, streamed, stage } = await both([
       { calls: [{ name: "sky__clock", id: "call_a" }] },
       { calls: [{ name: "sky__clock", id: "call_a" }] },
@@ -285,7 +285,7 @@ describe("a round with calls of the client's own", () => {
   ];
   const fields = { tools: [MCP, CLIENT_TOOL] };
 
-  test("[d10.3] ends the rounds: ours of it run first, the client's go to the client, and everything goes along in replay", async () => {
+  test("[d10.3] ends the rounds: the gateway's calls in it run first, the client's go to the client, and everything is sent along in replay", async () => {
     const { plain, streamed, stage } = await both(MIXED, fields);
     expect(stage.tools.calls.map(({ tool }) => tool)).toEqual(["clock", "weather", "clock", "weather"]);
     expect(plain.finish).toBe("tool_calls");
@@ -337,7 +337,7 @@ describe("a round with calls of the client's own", () => {
     },
   );
 
-  test("[d10.3] without the replay the conversation goes on without it", async () => {
+  test("[d10.3] without the replay the conversation continues without those turns", async () => {
     const stage = stageOf(MIXED);
     const {
       message: { x_gateway_mcp: _mcp, ...message },
@@ -378,7 +378,7 @@ describe("a round with calls of the client's own", () => {
     ]);
   });
 
-  test("[d10.3, d6.6] a client of the deprecated functions gets its call as function_call, beside rounds of ours", async () => {
+  test("[d10.3, d6.6] a client of the deprecated functions gets its call as function_call, beside rounds of the gateway's tools", async () => {
     const legacy = { tools: [MCP], functions: [CLIENT_TOOL.function] };
     const { plain, streamed } = await both(
       [{ calls: [{ name: "sky__clock" }] }, { calls: [{ name: "bell" }] }],
@@ -406,7 +406,7 @@ describe("a call with tools that fails", () => {
     expect(record!.tools).toMatchObject([{ tool: "clock", code: null }]);
   });
 
-  test("[d10.4] and the answer to a plain call, charged with the rounds that were", async () => {
+  test("[d10.4] a failure in a later round is the answer to a plain call, charged with the earlier rounds", async () => {
     const stage = stageOf([{ calls: [{ name: "sky__clock" }] }, { status: 500 }]);
     const response = await stage.chat(ask);
     expect(response.status).toBe(502);
@@ -423,7 +423,7 @@ describe("a call with tools that fails", () => {
     expect(stage.records[0]!.usage!.prompt_tokens).toBeGreaterThan(USAGE.prompt_tokens);
   });
 
-  test("[d7.4] a first round that only calls tools of ours has sent nothing: a failure in it is tried elsewhere", async () => {
+  test("[d7.4] a first round that only calls the gateway's tools has sent nothing: its failure is retried at another target", async () => {
     const rounds: readonly ScriptedRound[] = [{ calls: [{ name: "sky__clock" }] }, { text: "Noon." }];
     let cut = true;
     const good = scriptedModel(rounds);
@@ -477,7 +477,7 @@ describe("a call with tools that fails", () => {
     );
   });
 
-  test("[d7.3, d10.2] a fallback with parameters of its own has the conversation, the tools and the choice of its round, and what the entry says", async () => {
+  test("[d7.3, d10.2] a fallback with parameters of its own has the conversation, the tools and the choice of its round, and the entry's parameters", async () => {
     const rounds: readonly ScriptedRound[] = [
       { calls: [{ name: "sky__clock" }] },
       { calls: [{ name: "sky__clock" }] },
@@ -517,7 +517,7 @@ describe("a call with tools that fails", () => {
     ]);
   });
 
-  test("[d7.3, d10.2] a conversation that has grown too long for its model goes on with the one of the context window map, and stays there", async () => {
+  test("[d7.3, d10.2] a conversation that has grown too long for its model continues with the one of the context-window map, and stays there", async () => {
     const rounds: readonly ScriptedRound[] = [
       { calls: [{ name: "sky__clock" }] },
       { calls: [{ name: "sky__clock" }] },

@@ -63,7 +63,7 @@ afterAll(async () => {
 });
 
 describe("registering a tool server", () => {
-  test("[d10.1] takes programs from the file alone: over the API they are 400 at their field", async () => {
+  test("[d10.1] takes programs from the file alone: over the API they are answered with 400 at their field", async () => {
     for (const as of ["acme.owner", "default.owner"]) {
       const { status, body } = await world.send(as, "POST", ACME, {
         name: "shell",
@@ -110,7 +110,7 @@ describe("registering a tool server", () => {
     }
   });
 
-  test("[d2.9] seals headers and the client secret, shows them masked, and sends them nowhere else", async () => {
+  test("[d2.9] encrypts headers and the client secret, shows them masked, and sends them nowhere else", async () => {
     const document = {
       name: "sealed",
       url: "https://93.184.215.14/mcp",
@@ -142,7 +142,7 @@ describe("registering a tool server", () => {
     ).toBe(200);
   });
 
-  test("[d2.11] what stands in the file is listed without how it is reached, and is read-only", async () => {
+  test("[d2.11] in the file lists it without its address or command, and read-only", async () => {
     const told = await world.send("acme.viewer", "GET", SITE);
     const { text } = await world.send("acme.viewer", "GET", ACME);
     expect(told.body.data.map((one: { name: string; origin: string }) => [one.name, one.origin])).toEqual(
@@ -165,7 +165,7 @@ describe("a project sees", () => {
   const names = (tenant: string, project: string | null): readonly string[] =>
     [...world.source.current().toolServers.of(tenant, project).keys()].toSorted();
 
-  test("[d10.1] everybody's, its tenant's and its own servers, of one name the nearest, and none that is switched off there", () => {
+  test("[d10.1] global servers, its tenant's and its own, of equal names the nearest, and none that is switched off there", () => {
     expect([names("acme", "site"), names("acme", "app"), names("beta", "lab")]).toEqual([
       ["above", "program", "sealed", "shared"],
       ["above", "program", "sealed", "shared"],
@@ -184,7 +184,7 @@ describe("a project sees", () => {
     ]);
   });
 
-  test("[d10.1] asks for approval of a server that does not say otherwise", async () => {
+  test("[d10.1] that a server needs approval unless its settings say otherwise", async () => {
     await world.send("acme.admin", "POST", SITE, {
       name: "freely",
       url: "https://93.184.215.14/mcp",
@@ -196,7 +196,7 @@ describe("a project sees", () => {
 });
 
 describe("trying out a tool server", () => {
-  test("[d9.3] lists its tools as far as they are allowed", async () => {
+  test("[d9.3] lists the tools that are allowed", async () => {
     const all = await world.send("acme.developer", "GET", `${SITE}/shared/tools`);
     expect([all.status, all.body.data.map((one: { name: string }) => one.name)]).toEqual([
       200,
@@ -212,7 +212,7 @@ describe("trying out a tool server", () => {
     expect(narrowed.body.data.map((one: { name: string }) => one.name)).toEqual(["echo"]);
   });
 
-  test("[d9.3] tells how it answers and how soon, or why it does not, and hosts to operators alone", async () => {
+  test("[d9.3] reports whether and how fast it answers, or why it does not, and shows hosts to operators alone", async () => {
     const good = await world.send("acme.maintainer", "POST", `${SITE}/shared/test`);
     expect(good.body).toEqual({
       ok: true,
@@ -242,7 +242,7 @@ describe("trying out a tool server", () => {
     expect([program.body.ok, program.text.includes("operators")]).toEqual([false, false]);
   });
 
-  test("[d9.3] calls one tool, and the audit log says who called what, without arguments and results", async () => {
+  test("[d9.3] calls one tool, and the audit log records who called which, without arguments and results", async () => {
     const called = await world.send("acme.maintainer", "POST", `${SITE}/shared/call`, {
       tool: "echo",
       arguments: { message: "between us" },
@@ -279,7 +279,7 @@ describe("trying out a tool server", () => {
     ]);
   });
 
-  test("[d9.3] calls a tool once for two requests at once with one idempotency key, and tells both what came of it", async () => {
+  test("[d9.3] calls a tool once for two simultaneous requests with one idempotency key, and gives both the result", async () => {
     const runs = (): number => end.sent.filter(({ message }) => message["method"] === "tools/call").length;
     const before = runs();
     const both = await Promise.all(
@@ -312,7 +312,7 @@ describe("trying out a tool server", () => {
     expect(end.sent.length).toBe(before);
   });
 
-  test("[d2.3] keeps to the roles: of the operation, and of the server where it names one", async () => {
+  test("[d2.3] requires the role of the operation, and of the server where it names one", async () => {
     for (const [as, path, status] of [
       ["acme.viewer", `${SITE}/shared/tools`, 403],
       ["acme.developer", `${SITE}/shared/tools`, 200],
@@ -325,7 +325,7 @@ describe("trying out a tool server", () => {
     expect((await world.send("acme.maintainer", "POST", `${ACME}/above/call`, { tool: "echo" })).status).toBe(403);
   });
 
-  test("[d10.1] of one that is not there, or switched off, is 404", async () => {
+  test("[d10.1] that is missing or switched off is answered with 404", async () => {
     for (const name of ["nobody", "away"]) {
       const { status, body } = await world.send("acme.developer", "GET", `${SITE}/${name}/tools`);
       expect([name, status, body.error.code]).toEqual([name, 404, "tool_server_not_found"]);

@@ -43,7 +43,7 @@ describe("[d10.3] which calls wait for approval", () => {
     });
   };
 
-  test("[d10.1] all, unless the request or else the server's own settings say never", async () => {
+  test("[d10.1] all do, unless the request or else the server's own settings say never", async () => {
     expect(await ownersOf(docs("always"))).toEqual([true, true, true]);
     expect(await ownersOf(docs("never"))).toEqual([false, false, false]);
     expect(await ownersOf(docs("always"), "never")).toEqual([false, false, false]);
@@ -60,7 +60,7 @@ describe("[d10.3] which calls wait for approval", () => {
     expect(await ownersOf(docs("never"), { never: { tool_names: [] } })).toEqual([true, true, true]);
   });
 
-  test("those under always do, also where they stand under never", async () => {
+  test("those under always do, even where they stand under never", async () => {
     expect(await ownersOf(docs("never"), { always: { tool_names: ["write"] } })).toEqual([false, true, false]);
     expect(await ownersOf(docs("always"), { always: { tool_names: ["write"] } })).toEqual([true, true, true]);
     expect(
@@ -77,7 +77,7 @@ describe("[d10.3] approval", () => {
     server = docs(),
   ) => sessionWorld({ docs: server }).open({ messages, tools: [{ ...DOCS, require_approval }, MINE] });
 
-  test("a call that is still unanswered, and stands under never, runs before the first round, where nothing is forced any more", async () => {
+  test("a call that is still unanswered, and stands under never, runs before the first round, and nothing is forced any more", async () => {
     const world = sessionWorld({ docs: docs() });
     const session = await world.open({
       messages: [USER, turn(write)],
@@ -96,7 +96,7 @@ describe("[d10.3] approval", () => {
     ]);
   });
 
-  test("without approval it is 400 with its path, and answered by the client it is denied and nothing runs", async () => {
+  test("a call without approval is answered with 400 and its path; a call that the client answered is denied, and nothing runs", async () => {
     expect(await failureOf(open([USER, turn(write)], "always"))).toBe("400 invalid_request messages[1].tool_calls[0]");
     expect(
       await failureOf(open([USER, turn(callOf("a", "mine"), write), result("a")], { never: { tool_names: ["read"] } })),
@@ -104,7 +104,7 @@ describe("[d10.3] approval", () => {
     expect((await open([USER, turn(write), result("call_w", "The user said no.")], "always")).approved).toEqual([]);
   });
 
-  test("of several calls those that the client answered stay, and the approved ones run behind their results", async () => {
+  test("of several calls those that the client answered keep their answers, and the approved ones run after them", async () => {
     const messages = [USER, turn(write, callOf("a", "mine"), callOf("r", "docs__read")), result("a")];
     const session = await open(messages, { never: { tool_names: ["write", "read"] } });
     expect(session.approved.map(({ id }) => id)).toEqual(["call_w", "r"]);
@@ -116,7 +116,7 @@ describe("[d10.3] approval", () => {
     ] as readonly Message[]);
   });
 
-  test("calls of earlier turns, and a function of the client's own, are not the gateway's matter", async () => {
+  test("calls of earlier turns, and of a function of the client's own, are not checked", async () => {
     expect((await open([USER, turn(write), USER], "always")).approved).toEqual([]);
     expect((await open([USER, turn(callOf("a", "mine"))], "never")).approved).toEqual([]);
   });
@@ -146,11 +146,11 @@ describe("[d10.3] approval", () => {
   });
 });
 
-describe("[d10.3] rounds that come back with their answer", () => {
+describe("[d10.3] rounds that the client sends back with their answer", () => {
   const first = turn(callOf("r1", "docs__read"));
   const again = { role: "user", content: "And then?" } as const;
 
-  test("stand before the answer, and the field goes to nobody", () => {
+  test("stand before the answer, and the field is sent to no provider", () => {
     const { messages, source } = parse([
       USER,
       said([{ ...first, content: "Let me look." }, result("r1")], { content: "Let me look.\n\nAll done." }),
@@ -166,7 +166,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
     expect(source.rewritten.has("messages")).toBe(true);
   });
 
-  test("are left out where the request names no tool server, and the field still goes to nobody", () => {
+  test("are left out where the request names no tool server, and the field is still sent to no provider", () => {
     const { messages, source } = parse([USER, said([first, result("r1")]), again], []);
     expect(messages).toEqual<unknown>([USER, { role: "assistant", content: "All done." }, again]);
     expect(source.rewritten.has("messages")).toBe(true);
@@ -176,7 +176,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
       ).toEqual<unknown>([USER, { role: "assistant", content: "a" }, again]);
   });
 
-  test("a turn with calls of both is one turn again, with the gateway's results first and the client's behind them", () => {
+  test("restore a turn with calls of both sides as one turn, with the gateway's results first and the client's after them", () => {
     const mixed = {
       ...turn(callOf("r2", "docs__read"), callOf("m", "mine")),
       reasoning_details: [{ type: "reasoning.text", text: "hm", signature: "s" }],
@@ -190,7 +190,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
     ).toEqual<unknown>([USER, first, result("r1"), mixed, result("r2"), result("m"), again] as readonly Message[]);
   });
 
-  test("images of results stand behind all results of their turn, the client's included", async () => {
+  test("put images of results after all results of their turn, the client's included", async () => {
     const images = {
       role: "user",
       content: [
@@ -224,7 +224,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
     expect([[...next.toolImages], replay]).toEqual([[5], [result("w", "write ran")]]);
   });
 
-  test("results of calls that were approved answer the message before", () => {
+  test("have the results of approved calls answer the message before", () => {
     const waiting = turn(callOf("w", "docs__write"));
     expect(parse([USER, waiting, said([result("w"), first, result("r1")]), again]).messages).toEqual<unknown>([
       USER,
@@ -237,7 +237,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
     ]);
   });
 
-  test("in the deprecated form the client's call is found by its name and arguments", () => {
+  test("find the client's call in the deprecated form by its name and arguments", () => {
     const body = {
       model: "sandbox:echo",
       tools: [DOCS],
@@ -259,7 +259,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
     ]);
   });
 
-  test("a call like one that has run already is another one", () => {
+  test("treat a call that equals an earlier one as another call", () => {
     const write = (id: string) => turn(callOf(id, "docs__write", { text: "a" }));
     const { messages } = parse([
       USER,
@@ -269,7 +269,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
     expect(messages).toEqual<unknown>([USER, write("w1"), result("w1"), write("w2"), result("w2")]);
   });
 
-  test("are checked as messages are: what is wrong is 400 with its path", async () => {
+  test("are checked as messages are: mistakes are answered with 400 and their path", async () => {
     const wrong: readonly (readonly [field: unknown, path: string])[] = [
       ["a", ""],
       [[], ""],
@@ -355,7 +355,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
     ).toBe("400 invalid_request messages[1].x_gateway_mcp.replay");
   });
 
-  test("many calls are refused or read at once, however they are put", async () => {
+  test("are refused or read at once with many calls, in whatever arrangement", async () => {
     const many = (count: number, name: string) =>
       Array.from({ length: count }, (_, index) => callOf(`${name}${index}`, "mine"));
     const timed = async (messages: readonly JsonObject[]): Promise<string> => {
@@ -384,7 +384,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
     ).toBe("no failure");
   });
 
-  test("a replay inside a replay is no replay", () => {
+  test("may not contain another replay", () => {
     const { messages } = parse([
       USER,
       said([{ ...first, x_gateway_mcp: { replay: [first, result("r1")] } }, result("r1")]),
@@ -393,7 +393,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
     expect(messages).toEqual<unknown>([USER, first, result("r1"), { role: "assistant", content: "All done." }, again]);
   });
 
-  test("whatever rounds there were, the conversation that comes back is the one that the model saw, and every call has its result before anybody speaks", () => {
+  test("restore the conversation that the model saw, whatever rounds there were, with a result for every call before the next message", () => {
     const plan = fc.array(
       fc.record({ ours: fc.integer({ min: 1, max: 3 }), text: fc.constantFrom(null, "Let me see.", "Hm.\n\nSo.") }),
       { minLength: 1, maxLength: 4 },
@@ -438,7 +438,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
     );
   });
 
-  test("whatever stands there, it is read or refused with its path, and what is read leaves no call without its result", () => {
+  test("are read or refused with their path, whatever they contain, and leave no call without its result", () => {
     const id = fc.constantFrom("a", "b", "m");
     const call = fc.oneof(
       { weight: 6, arbitrary: id.map((one) => callOf(one, "docs__read")) },
@@ -514,7 +514,7 @@ describe("[d10.3] rounds that come back with their answer", () => {
     expect(read).toBeGreaterThan(200);
   });
 
-  test("it is taken by every provider that has tools", () => {
+  test("are accepted by every provider that has tools", () => {
     const mixed = turn(callOf("r2", "docs__read"), callOf("m", "mine"));
     const request = parse(
       [

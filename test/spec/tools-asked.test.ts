@@ -20,7 +20,7 @@ const refusalOf = (entry: JsonObject): Promise<string> =>
   refusal({ tools: [{ type: "mcp", server_label: "docs", ...entry }] });
 
 describe("[d10.1] an entry of tools that is a tool server", () => {
-  test("stands among the options of the call and never among the tools that a provider gets", () => {
+  test("is an option of the call and never one of the tools that a provider gets", () => {
     const own = { type: "function", function: { name: "own" } };
     const { params, options, source } = parse({
       tools: [own, { type: "mcp", server_label: "docs", allowed_tools: { tool_names: ["search"] } }],
@@ -35,7 +35,7 @@ describe("[d10.1] an entry of tools that is a tool server", () => {
     expect("tools" in parse({ tools: [{ type: "mcp", server_label: "docs" }] }).params).toBe(false);
   });
 
-  test("null is not set, as everywhere", () => {
+  test("may be null, which means not set, as everywhere", () => {
     expect(
       parseServer({
         server_url: null,
@@ -48,7 +48,7 @@ describe("[d10.1] an entry of tools that is a tool server", () => {
     ).toEqual({ label: "docs", url: null, headers: {}, allowedTools: null, approval: null, path: "tools[0]" });
   });
 
-  test("require_approval is always, never, or lists of names, in the forms of OpenAI", () => {
+  test("has a require_approval of always, never, or lists of names, in OpenAI's forms", () => {
     expect(parseServer({ require_approval: "always" }).approval).toBe("always");
     expect(parseServer({ require_approval: "never" }).approval).toBe("never");
     expect(parseServer({ require_approval: { never: { tool_names: ["a", "b"] } } }).approval).toEqual({
@@ -62,7 +62,7 @@ describe("[d10.1] an entry of tools that is a tool server", () => {
     expect(parseServer({ require_approval: {} }).approval).toBe(null);
   });
 
-  test("what is wrong about it is 400 with the path", async () => {
+  test("is answered with 400 and the path of its mistakes", async () => {
     const wrong: readonly (readonly [entry: JsonObject, path: string])[] = [
       [{ server_label: "" }, ".server_label"],
       [{ server_label: "a b" }, ".server_label"],
@@ -98,7 +98,7 @@ describe("[d10.1] an entry of tools that is a tool server", () => {
       expect([entry, await refusalOf(entry)]).toEqual([entry, `400 invalid_request tools[0]${path}`]);
   });
 
-  test("[d2.10] headers cannot carry what a caller may not set, and nothing of the protocol's own", async () => {
+  test("[d2.10] has no headers that a caller may not set, nor those of the protocol", async () => {
     for (const name of [
       "Authorization",
       "api-key",
@@ -121,14 +121,14 @@ describe("[d10.1] an entry of tools that is a tool server", () => {
     expect(parseServer({ headers: { "X-Team": "a" } }).headers).toEqual({ "x-team": "a" });
   });
 
-  test("[d2.9] a credential goes with the address that stands beside it, and with no other", async () => {
+  test("[d2.9] has a credential that goes to the address beside it, and to no other", async () => {
     expect(parseServer({ server_url: "https://tools.test/mcp", authorization: "abc.def" }).headers).toEqual({
       authorization: "Bearer abc.def",
     });
     expect(await refusalOf({ authorization: "abc.def" })).toBe("400 invalid_request tools[0].authorization");
   });
 
-  test("each label stands once, and there are at most 32", async () => {
+  test("has a label of its own, and there are at most 32", async () => {
     const server = (label: string): JsonObject => ({ type: "mcp", server_label: label });
     expect(await refusal({ tools: [server("a"), server("b"), server("a")] })).toBe(
       "400 invalid_request tools[2].server_label",
@@ -138,7 +138,7 @@ describe("[d10.1] an entry of tools that is a tool server", () => {
     );
   });
 
-  test("max_tool_rounds is 1 to 50, and several choices are refused", async () => {
+  test("comes with max_tool_rounds of 1 to 50, and with one choice only", async () => {
     const tools = [{ type: "mcp", server_label: "docs" }];
     for (const max_tool_rounds of [0, 51, 1.5, "3", true])
       expect([max_tool_rounds, await refusal({ tools, max_tool_rounds })]).toEqual([
@@ -170,7 +170,7 @@ describe("[d10.1] permission and scope", () => {
     expect(await outcome({})).toBe("404 tool_server_not_found tools[0].server_label");
   });
 
-  test("a label is looked for among the servers of the project alone", async () => {
+  test("a label is looked up among the servers of the project alone", async () => {
     const world = sessionWorld({ docs: { tools: search } });
     expect(await failureOf(world.open({ tools: [{ type: "mcp", server_label: "wiki" }] }))).toBe(
       "404 tool_server_not_found tools[0].server_label",
@@ -182,7 +182,7 @@ describe("[d10.1] permission and scope", () => {
     expect(elsewhere.listed).toEqual([]);
   });
 
-  test("a server that is for higher roles is 403 to others, before it is asked", async () => {
+  test("a server for higher roles is answered with 403 to others, before it is called", async () => {
     const servers = { docs: { tools: search, settings: { role: "maintainer" } } } as const;
     const low = sessionWorld(servers);
     expect(await failureOf(low.open({ tools: [{ type: "mcp", server_label: "docs" }] }))).toBe(
@@ -217,7 +217,7 @@ describe("[d10.1] permission and scope", () => {
     ).toBe("400 invalid_request tools[0].headers");
   });
 
-  test("[d2.12] an address of the request's own is guarded, waits for approval, and shares its connection with no other caller and no other credential", async () => {
+  test("[d2.12] an address of the request's own is checked, waits for approval, and shares its connection with no other caller and no other credential", async () => {
     const entry = { type: "mcp", server_label: "own", server_url: "https://tools.test/mcp" };
     const keys = new Set<string>();
     for (const principal of [
@@ -248,7 +248,7 @@ describe("[d10.1] permission and scope", () => {
     expect([...keys].join(" ")).not.toContain("tools.test");
   });
 
-  test("[d2.12] an address that may not be called is 400 with the path and the guard's reason", async () => {
+  test("[d2.12] an address that may not be called is answered with 400, the path and the reason", async () => {
     const refused = await checkAddress("http://10.1.2.3/mcp", { allowPrivate: false, param: "url" }).catch(
       (thrown: unknown) => thrown as GatewayError,
     );
@@ -279,7 +279,7 @@ describe("[d10.1] permission and scope", () => {
     ]);
   });
 
-  test("[d3.4] entries of fallbacks and model_list cannot change the tools of a call with tool servers, nor bring any", async () => {
+  test("[d3.4] entries of fallbacks and model_list cannot change the tools of a call with tool servers, nor add any", async () => {
     const stub = stubGateway();
     const outcome = async (fields: JsonObject): Promise<string> => {
       const answer = await stub.chat({ model: "sandbox:echo", messages: [USER], ...fields });
@@ -311,7 +311,7 @@ describe("[d10.1] permission and scope", () => {
     expect(await outcome({ fallbacks: [{ model: "sandbox:tools", tools: [own] }] })).toBe("200");
   });
 
-  test("[d5.5] legacy functions stand beside tools that are tool servers alone, and beside no others", async () => {
+  test("[d5.5] legacy functions are accepted beside tools that are tool servers alone, and beside no others", async () => {
     const { params, options } = parse({
       functions: [{ name: "own" }],
       function_call: { name: "own" },

@@ -47,7 +47,7 @@ const answerOf = async (
 };
 
 describe("rules and entries", () => {
-  test("[d3.4] a rule that speaks of the request's model sees that of a fallback in a call with tool servers too", async () => {
+  test("[d3.4] a rule about the request's model sees that of a fallback in a call with tool servers too", async () => {
     const stub = stageOf([{ name: "no-second", message: "Not that one.", rule: 'request.model == "second:m"' }], {
       rounds: [{ status: 503 }],
     });
@@ -66,7 +66,7 @@ describe("guards and results of tools", () => {
   };
   const masks = { name: "no-mail", guard: { on: "input", classes: ["email"], action: "mask" } };
 
-  test("[d3.3] a guard that blocks ends the call with 403 before the next round, and nothing of the result leaves", async () => {
+  test("[d3.3] a guard that blocks ends the call with 403 before the next round, and nothing of the result is sent", async () => {
     for (const result of [`It is ${MAIL}'s.`, `${"a lot of text. ".repeat(20_000)}${MAIL}`]) {
       const stub = stageOf([blocks], { result });
       const { status, body, text } = await answerOf(stub);
@@ -81,7 +81,7 @@ describe("guards and results of tools", () => {
     }
   });
 
-  test("[d3.3] on a stream that has begun it is one error event", async () => {
+  test("[d3.3] in a stream that has begun, a block is one error event", async () => {
     const stub = stageOf([blocks], { rounds: [{ text: "Let me look.", calls: [{ name: "desk__find" }] }] });
     const { text } = await answerOf(stub, { stream: true });
     const { error, done } = readStream(text);
@@ -101,7 +101,7 @@ describe("guards and results of tools", () => {
     }
   });
 
-  test("[d3.3] a long result is looked at in turns with other calls, and in the next round as well", async () => {
+  test("[d3.3] a long result is searched in turns with other calls, and in the next round as well", async () => {
     const result = "12 34 567 8901 ".repeat(6_000);
     const guard = {
       name: "no-pii",
@@ -114,7 +114,7 @@ describe("guards and results of tools", () => {
     expect(longestMs).toBeLessThan(atOnceMs / 2);
   });
 
-  test("[d3.3] what comes back in a replay is looked at like any text of the request", async () => {
+  test("[d3.3] a replay is searched like any text of the request", async () => {
     const replay = [
       {
         role: "assistant",
@@ -148,7 +148,7 @@ describe("guards on answers and results of tools", () => {
   const results = [`It is ${MAIL}'s.`, `${"a lot of text. ".repeat(20_000)}It is ${MAIL}'s.`];
 
   test.each([false, true])(
-    "[d3.3, d10.3] what they mask does not leave in the replay, and the model has it (stream: %p)",
+    "[d3.3, d10.3] results that they mask are masked in the replay, and the model has them in full (stream: %p)",
     async (stream) => {
       for (const result of results) {
         const stub = stageOf([on("mask")], { result });
@@ -164,7 +164,7 @@ describe("guards on answers and results of tools", () => {
   );
 
   test.each([false, true])(
-    "[d3.3, d10.3] what they block is withheld from the replay, and an answer that says nothing of it goes out (stream: %p)",
+    "[d3.3, d10.3] results that they block are withheld from the replay, and an answer that reveals nothing of them is sent (stream: %p)",
     async (stream) => {
       for (const result of results) {
         const stub = stageOf([on("block")], { result });
@@ -181,7 +181,7 @@ describe("guards on answers and results of tools", () => {
   );
 });
 
-describe("a tool server that takes its time to list its tools", () => {
+describe("a tool server that is slow to list its tools", () => {
   /** Lists when it is allowed to, or fails then. */
   const slow = (allowed: Promise<void>, fails = false) => {
     const { toolServers, ...rest } = fakeToolServers({ desk: { find: { run: () => says("one") } } });
@@ -193,7 +193,7 @@ describe("a tool server that takes its time to list its tools", () => {
     return { ...rest, toolServers: { ...toolServers, list } };
   };
 
-  test("[d7.4] holds the head of a stream no longer than anything else; then come comments until there is content", async () => {
+  test("[d7.4] holds the head of a stream no longer than any other wait; then comments follow until there is content", async () => {
     const listed = Promise.withResolvers<void>();
     const stub = stageOf([], { tools: slow(listed.promise), limits: { headHoldMs: 50, keepAliveMs: 60 } });
     const response = await stub.chat({ ...ask, stream: true });
@@ -206,7 +206,7 @@ describe("a tool server that takes its time to list its tools", () => {
     ]);
   });
 
-  test("[d10.4 d7.4] and where it fails after that, the failure is one error event; before, it has a status of its own", async () => {
+  test("[d10.4 d7.4] and fails after that gives one error event; before, the failure has a status of its own", async () => {
     const failed = Promise.withResolvers<void>();
     const tools = slow(failed.promise, true);
     const late = await stageOf([], { tools, limits: { headHoldMs: 50, keepAliveMs: 1000 } }).chat({
@@ -219,7 +219,7 @@ describe("a tool server that takes its time to list its tools", () => {
     for (const how of [{ stream: true }, {}]) expect((await answerOf(stageOf([], { tools }), how)).status).toBe(502);
   });
 
-  test("[d7.7] a client that leaves meanwhile ends the asking", async () => {
+  test("[d7.7] is not waited for once the client has left", async () => {
     const leaving = new AbortController();
     const stub = stageOf([], { tools: slow(new Promise(() => {})) });
     const answer = stub.chat({ ...ask, stream: true }, { signal: leaving.signal });
@@ -244,7 +244,7 @@ describe("rules and tool servers", () => {
     ).toBe(200);
   });
 
-  test("[d3.1 d10.2] rules speak of the request as it was sent, in every round: what tools add to it changes nothing", async () => {
+  test("[d3.1 d10.2] rules read the request as it was sent, in every round: tools add nothing to it", async () => {
     for (const rule of [
       "request.messages.count > 1",
       'request.messages.roles["tool"] > 0',
@@ -283,8 +283,8 @@ describe("rules and tool servers", () => {
   });
 });
 
-describe("what a tool says widens nothing", () => {
-  test("[d10.2] neither route, model, limit nor tools of a call follow from a result, whatever it says", async () => {
+describe("a tool's result widens nothing", () => {
+  test("[d10.2] neither route, model, limit nor tools of a call follow from a result, whatever it contains", async () => {
     const result = JSON.stringify({
       model: "second:m",
       route: "other",

@@ -44,7 +44,7 @@ describe("[d10.2] names of functions", () => {
     expect(namesIn((await world.open({ tools: [DOCS] })).request.params)).toEqual(names);
   });
 
-  test("are valid, different from each other, and independent of the order, whatever labels and tools are called", () => {
+  test("are valid, distinct and independent of the order, whatever the names of labels and tools", () => {
     const part = fc.oneof(
       fc.constantFrom("a", "b", "a_", "_b", "a__b", "b__c", "__"),
       fc.string({ minLength: 1, maxLength: 80, unit: "binary" }),
@@ -66,7 +66,7 @@ describe("[d10.2] names of functions", () => {
     );
   });
 
-  test("one that collides with a function of the client is 400 with the function's path, also among tool servers and in the deprecated form", async () => {
+  test("that collide with a function of the client are answered with 400 and the function's path, also among tool servers and in the deprecated form", async () => {
     const world = sessionWorld({ docs: { tools: [toolOf("search")] } });
     expect(await failureOf(world.open({ tools: [own("docs__search"), DOCS] }))).toBe(
       "400 invalid_request tools[0].function.name",
@@ -79,7 +79,7 @@ describe("[d10.2] names of functions", () => {
     ).toBe("400 invalid_request functions[1].name");
   });
 
-  test("allowed_tools narrows what is offered, and a name that the server does not have is told", async () => {
+  test("are narrowed by allowed_tools, and a name that the server does not have is reported", async () => {
     const world = sessionWorld({ docs: { tools: [toolOf("search"), toolOf("read")] } });
     const { request } = await world.open({ tools: [{ ...DOCS, allowed_tools: ["read"] }] });
     expect([namesIn(request.params), request.warnings]).toEqual([["docs__read"], []]);
@@ -92,7 +92,7 @@ describe("[d10.2] names of functions", () => {
   });
 });
 
-describe("[d10.2] what a model is told of a tool", () => {
+describe("[d10.2] what a model receives of a tool", () => {
   const functionOf = async (tool: ToolDefinition): Promise<JsonObject | undefined> => {
     const { request } = await sessionWorld({ docs: { tools: [tool] } }).open({ tools: [DOCS] });
     return request.params.tools?.[0]?.["function"] as JsonObject | undefined;
@@ -126,7 +126,7 @@ describe("[d10.2] what a model is told of a tool", () => {
     });
   });
 
-  test("a tool whose schema lies, is too deep or too long is left out, which is told, and the others are offered", async () => {
+  test("a tool whose schema is contradictory, too deep or too long is left out with a report, and the others are offered", async () => {
     const deep = Array.from({ length: 10_000 }).reduce<JsonObject>((inner) => ({ items: inner }), {});
     for (const schema of [
       { type: "string" },
@@ -175,7 +175,7 @@ describe("[d10.2] tool_choice", () => {
   };
   const named = (name: string) => ({ type: "function", function: { name } });
 
-  test("what is forced counts in the first round alone, and the last round calls nothing", async () => {
+  test("forces a call in the first round alone, and the last round calls nothing", async () => {
     expect(await choiceOf(undefined)).toEqual([undefined, undefined, "none"]);
     expect(await choiceOf("auto")).toEqual(["auto", "auto", "none"]);
     expect(await choiceOf("none")).toEqual(["none", "none", "none"]);
@@ -186,7 +186,7 @@ describe("[d10.2] tool_choice", () => {
     expect(await choiceOf(allowed("required"))).toEqual([allowed("required"), allowed("auto"), "none"]);
   });
 
-  test("where there is one round alone, it is the last", async () => {
+  test("counts a single round as the last", async () => {
     const { request, maxRounds } = await sessionWorld(servers).open({
       tools: [DOCS],
       tool_choice: "required",
@@ -196,7 +196,7 @@ describe("[d10.2] tool_choice", () => {
     expect((await sessionWorld(servers).open({ tools: [DOCS] })).maxRounds).toBe(10);
   });
 
-  test("a tool is named as the function that it is offered as, or as OpenAI names tools of servers", async () => {
+  test("names a tool as the function as which it is offered, or as OpenAI names tools of servers", async () => {
     expect(await choiceOf(named("docs__search"))).toEqual([named("docs__search"), undefined, "none"]);
     expect(await choiceOf({ type: "mcp", server_label: "docs", name: "search" })).toEqual([
       named("docs__search"),
@@ -208,7 +208,7 @@ describe("[d10.2] tool_choice", () => {
     );
   });
 
-  test("a choice of what is not offered is 400 with the path", async () => {
+  test("for a tool that is not offered is answered with 400 and the path", async () => {
     const open = (tool_choice: JsonObject): Promise<unknown> =>
       Promise.resolve().then(() => sessionWorld(servers).open({ tools: [DOCS], tool_choice }));
     expect(await failureOf(open({ type: "mcp", server_label: "docs", name: "write" }))).toBe(
@@ -220,7 +220,7 @@ describe("[d10.2] tool_choice", () => {
     );
   });
 
-  test("the last round's choice is known to every provider that has a word for choices at all", () => {
+  test("of the last round is supported by every provider that has any choice of tools", () => {
     let known = 0;
     for (const { id, capabilities } of providers.values())
       for (const cell of [
@@ -234,7 +234,7 @@ describe("[d10.2] tool_choice", () => {
     expect(known).toBeGreaterThan(20);
   });
 
-  test("the last round's choice gives way where a provider has no word for it, and what the client asked never does", async () => {
+  test("of the last round gives way where a provider cannot express it, and the client's own choice never does", async () => {
     const session = await sessionWorld(servers).open({ tools: [DOCS] });
     const { request: last } = session.next(
       session.request,
@@ -267,7 +267,7 @@ const OUTCOME = {
 describe("[d10.4] a tool server that is down", () => {
   const down = new GatewayError("tool_server_failed", "It is down.");
 
-  test("is 502 when no tool can be listed, and names the label and nothing else of it", async () => {
+  test("is answered with 502 when no tool can be listed, and names the label and nothing else of it", async () => {
     const world = sessionWorld({ docs: { tools: down }, wiki: { tools: [] } });
     const failure = await world.open({ tools: [DOCS] }).catch((thrown: unknown) => thrown as GatewayError);
     expect(failure).toMatchObject({
@@ -278,7 +278,7 @@ describe("[d10.4] a tool server that is down", () => {
     expect(await failureOf(world.open({ tools: [WIKI, DOCS] }))).toBe("502 tool_server_failed tools[1].server_label");
   });
 
-  test("does not stop the others, and is told", async () => {
+  test("does not stop the others, and is reported", async () => {
     const session = await sessionWorld({ docs: { tools: down }, wiki: { tools: [toolOf("search")] } }).open({
       tools: [DOCS, WIKI],
     });
@@ -290,14 +290,14 @@ describe("[d10.4] a tool server that is down", () => {
     ]);
   });
 
-  test("a server without tools is no failure, and a fault of the gateway's own is none of a server's", async () => {
+  test("is not the same as a server without tools, and an internal error of the gateway is not reported as a server's", async () => {
     const session = await sessionWorld({ docs: { tools: [] } }).open({ tools: [DOCS] });
     expect(session.request.params.tools).toBeUndefined();
     const broken = sessionWorld({ docs: { tools: new GatewayError("internal_error", "a fault") } });
     expect(await failureOf(broken.open({ tools: [DOCS] }))).toBe("500 internal_error -");
   });
 
-  test("a call that ends while lists are waited for ends with its own reason", async () => {
+  test("is no longer waited for when the call ends, which keeps its own reason", async () => {
     const world = sessionWorld({ docs: { tools: down } });
     const opening = world.open({ tools: [DOCS] });
     world.cancellation.abort(new GatewayError("client_closed", "The client left."));
@@ -327,7 +327,7 @@ describe("[d10.4] one run of a tool", () => {
     return { ...outcome, text: outcome.message.content as string, told: world.told, called: world.called };
   };
 
-  test("its text answers the call, and the client is told of start and end", async () => {
+  test("its text answers the call, and the client is notified of start and end", async () => {
     const { message, told, called, isError, code, bytes, server, tool } = await ran((_tool, { q }) =>
       saysText(`found ${q as string}`),
     );
@@ -347,7 +347,7 @@ describe("[d10.4] one run of a tool", () => {
     ]);
   });
 
-  test("arguments that are no JSON, no object, or do not fit the schema are told to the model, and the server is not asked", async () => {
+  test("arguments that are not JSON, not an object, or do not fit the schema are reported to the model, and the server is not called", async () => {
     for (const [text, words] of [
       ['{"q":', "not JSON"],
       ["[]", "JSON object"],
@@ -404,7 +404,7 @@ describe("[d10.4] one run of a tool", () => {
       );
   });
 
-  test("what fails is text for the model, without a word of the server's own, and the call goes on", async () => {
+  test("a failure is text for the model, without any text of the server's, and the call goes on", async () => {
     const secret = new GatewayError("tool_server_failed", "http://10.0.0.5/mcp refused the key sk-123", {
       detail: "10.0.0.5",
     });
@@ -426,7 +426,7 @@ describe("[d10.4] one run of a tool", () => {
     ]);
   });
 
-  test("a function of a server that nobody offered is told to the model; any other is the client's", async () => {
+  test("a call of a server's function that was not offered is reported to the model; any other belongs to the client", async () => {
     const world = sessionWorld({ docs: { tools: [toolOf("search")] } });
     const session = await world.open({ tools: [DOCS, own("docs__mine"), own("mine")] });
     expect(
@@ -443,7 +443,7 @@ describe("[d10.4] one run of a tool", () => {
     ]);
   });
 
-  test("a fault of the gateway's own, and the end of the call, end the call", async () => {
+  test("an internal error of the gateway, and the end of the call, end the call", async () => {
     expect(await failureOf(ran(() => Promise.reject(new GatewayError("internal_error", "a fault"))))).toBe(
       "500 internal_error -",
     );
@@ -456,7 +456,7 @@ describe("[d10.4] one run of a tool", () => {
     expect(await failureOf(session.run(callOf("a", "docs__search"), 1, () => {}, null))).toBe("499 client_closed -");
   });
 
-  test("structured content is told as JSON where no text says it", async () => {
+  test("structured content is passed on as JSON where no text contains it", async () => {
     const result = (text: string | null, structured: JsonObject): ToolResult => ({
       parts: text === null ? [] : [{ kind: "text", text }],
       structured,
@@ -471,7 +471,7 @@ describe("[d10.4] one run of a tool", () => {
     );
   });
 
-  test("images follow all results in a message of the user, for models that take images; for others the line in the result has to do", async () => {
+  test("images follow all results in a message of the user, for models that take images; others get a line in the result", async () => {
     const image = {
       parts: [
         { kind: "text", text: "a chart" },

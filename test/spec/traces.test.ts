@@ -32,7 +32,7 @@ const told = ({ upstream }: Routed, name: string): readonly (string | undefined)
   upstream.served.map(({ request }) => request.headers[name]);
 
 describe("trace context", () => {
-  test("[d11.5] a caller's trace goes on: its id, its span as parent, its word whether it is kept; our own trace id stays another", async () => {
+  test("[d11.5] a caller's trace continues: its id, its span as parent, its sampling decision; the gateway's own trace id stays another", async () => {
     const routed = gateway([OK]);
     const record = await call(routed, {}, { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: "vendor=1" });
     expect(record.trace).toEqual({
@@ -53,7 +53,7 @@ describe("trace context", () => {
   });
 
   test.each([...HOW])(
-    "[d11.5] %s: each attempt has a span of its own, and its provider is told that one as the parent",
+    "[d11.5] %s: each attempt has a span of its own, which the provider receives as the parent",
     async (_, how) => {
       const routed = gateway([status(503)], { retries: 0 });
       const { attempts, trace } = await call(routed, how, {
@@ -67,7 +67,7 @@ describe("trace context", () => {
     },
   );
 
-  test("[d11.5] a provider is told nothing where that is off, or no integration wants traces; a caller's header is never passed on", async () => {
+  test("[d11.5] a provider receives no trace context where that is off, or no integration wants traces; a caller's header is never passed on", async () => {
     for (const tracing of [null, { sampleRatio: 1, propagate: false }]) {
       const routed = gateway([OK], {}, tracing);
       await call(routed, {}, { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: "vendor=1", baggage: "user=1" });
@@ -79,7 +79,7 @@ describe("trace context", () => {
     expect([told(routed, "baggage"), told(routed, "traceparent")[0]?.includes(SPAN)]).toEqual([[undefined], false]);
   });
 
-  test("[d11.5] what a broken traceparent says goes nowhere", async () => {
+  test("[d11.5] a broken traceparent is passed on nowhere", async () => {
     const routed = gateway([OK]);
     for (const traceparent of [
       "nonsense",
@@ -94,7 +94,7 @@ describe("trace context", () => {
     expect(told(routed, "tracestate")).toEqual([undefined, undefined, undefined, undefined]);
   });
 
-  test("[d11.5] a traceparent that the caller sets for the provider goes there as it is", async () => {
+  test("[d11.5] a traceparent that the caller sets for the provider is sent unchanged", async () => {
     const theirs = `00-${TRACE}-${SPAN}-01`;
     const stub = stubGateway({ tracing: ON, upstream: cannedUpstream({ status: 500, body: "" }) });
     await stub.chat({ model: "openai:m", messages: ASK.messages, extra_headers: { traceparent: theirs } });
@@ -125,8 +125,8 @@ const used = ({ attempts }: CallRecord): readonly unknown[] =>
     usageSource,
   ]);
 
-describe.each([...HOW])("what the record says of an attempt, %s", (_, how) => {
-  test("[d11.1] its begin, and what it used by the provider's figures; nothing where the provider told none and nothing is charged", async () => {
+describe.each([...HOW])("the record of an attempt, %s", (_, how) => {
+  test("[d11.1] has its begin, and its usage by the provider's figures; no usage where the provider reported none and nothing is charged", async () => {
     const record = await call(gateway([status(503)]), how);
     expect(used(record)).toEqual([
       ["upstream_overloaded", null, null],
@@ -137,14 +137,14 @@ describe.each([...HOW])("what the record says of an attempt, %s", (_, how) => {
     expect(second!.startMs).toBeGreaterThanOrEqual(first!.totalMs!);
   });
 
-  test("[d11.1] an attempt that is left behind, because nothing was generated, keeps its figures", async () => {
+  test("[d11.1] keeps the figures of an attempt that was abandoned because nothing was generated", async () => {
     expect(used(await call(gateway([{ kind: "empty" }], { retries: 0 }), how))).toEqual([
       ["upstream_incomplete", [5, 0], "provider"],
       [null, [5, 3], "provider"],
     ]);
   });
 
-  test("[d11.1] one that another was quicker than is charged its prompt, once the provider had begun to answer", async () => {
+  test("[d11.1] has the prompt charged for a superseded attempt, once the provider had begun to answer", async () => {
     const slow: Fault = { kind: "silence" };
     const [first, second] = used(await call(gateway([slow], { hedge: { after: 20, maxExtra: 1 } }), how)) as [
       unknown[],
@@ -155,7 +155,7 @@ describe.each([...HOW])("what the record says of an attempt, %s", (_, how) => {
     expect((first[1] as number[])[0]).toBeGreaterThan(0);
   });
 
-  test("[d11.1] without figures it is what the answer is estimated at", async () => {
+  test("[d11.1] has the estimate of the answer where there are no figures", async () => {
     const body =
       how === HOW[0][1]
         ? JSON.stringify({
@@ -176,7 +176,7 @@ describe.each([...HOW])("what the record says of an attempt, %s", (_, how) => {
     expect(usage!.completion_tokens).toBeGreaterThan(0);
   });
 
-  test("[d11.1] where several choices are as many requests, each has its own", async () => {
+  test("[d11.1] is separate for each upstream request where several choices need several", async () => {
     const line = (content: string, more: object): string =>
       `${JSON.stringify({ model: "qwen3:4b", created_at: "2026-01-01T00:00:00Z", message: { role: "assistant", content }, ...more })}\n`;
     let asked = 0;
@@ -194,7 +194,7 @@ describe.each([...HOW])("what the record says of an attempt, %s", (_, how) => {
   });
 });
 
-test("[d11.1] an attempt that fails behind its first figures keeps them", async () => {
+test("[d11.1] an attempt keeps the figures that arrived before it failed", async () => {
   const event = (name: string, data: object): string =>
     `event: ${name}\ndata: ${JSON.stringify({ type: name, ...data })}\n\n`;
   const body =

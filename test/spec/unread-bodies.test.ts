@@ -52,7 +52,7 @@ async function until(token: string, wanted: string): Promise<Response> {
 }
 
 describe("a body that never ends", () => {
-  test("[d5.8] of a caller who may not call at all is answered without it, and the connection is closed behind the answer", async () => {
+  test("[d5.8] from a caller without access is answered without being read, and the connection is closed after the answer", async () => {
     const body = ['{"model":'];
     const forged = `${viewer.slice(0, 12)}${viewer.slice(12).split("").toReversed().join("")}`;
     const sent = [
@@ -100,8 +100,8 @@ describe("a body that never ends", () => {
   });
 });
 
-describe("places", () => {
-  test("[d5.8] a caller who may not call holds none, however slow the body is", async () => {
+describe("places for calls", () => {
+  test("[d5.8] are not held by a caller without access, however slow the body is", async () => {
     const stalled = await Promise.all(Array.from({ length: 4 }, () => stalledCall(viewer)));
     try {
       for (let calls = 0; calls < 5; calls++) expect((await gateway.chat(ECHO)).status).toBe(200);
@@ -110,7 +110,7 @@ describe("places", () => {
     }
   });
 
-  test("[d5.8] a tenant holds no more of them than the configuration gives to one", async () => {
+  test("[d5.8] are held by one tenant in no greater number than the configuration gives it", async () => {
     const stalled = await stalledCall(gateway.firstToken!);
     try {
       const refused = await until(gateway.firstToken!, "503 gateway_overloaded");
@@ -122,7 +122,7 @@ describe("places", () => {
     await until(gateway.firstToken!, "200");
   });
 
-  test("[d5.8] where one tenant holds all of its own, another one is taken", () => {
+  test("[d5.8] remain for another tenant when one holds all of its own", () => {
     const traffic = openTraffic({ inc: () => {}, dec: () => {} }, () => null);
     const bounds = { maxConcurrentCalls: 3, maxConcurrentCallsPerTenant: 2 };
     const callOf = (tenantId: string) => ({ tenantId, abandon: () => {} });

@@ -55,7 +55,7 @@ afterAll(() => world.close());
 const get = (as: string, path: string): Promise<Told> => world.send(as, "GET", `/api/v1/admin${path}`);
 
 describe("GET .../usage", () => {
-  test("[d9.3] sums by day, with totals, by the groups and filters that are asked for", async () => {
+  test("[d9.3] sums by day, with totals, by the requested groups and filters", async () => {
     const { status, body } = await get("acme.viewer", "/tenants/acme/usage?group_by=day&from=2026-06-01");
     expect([status, body.next_cursor]).toEqual([200, null]);
     expect(body.data).toMatchObject([
@@ -90,7 +90,7 @@ describe("GET .../usage", () => {
     expect(await grouped("group_by=model&from=2026-04-01&to=2026-05-01")).toEqual([["old", 1]]);
   });
 
-  test("[d9.3] groups come in pages", async () => {
+  test("[d9.3] pages through groups", async () => {
     const page = await get("acme.viewer", "/tenants/acme/usage?group_by=model&limit=1&from=2026-06-01");
     expect([page.body.data.length, page.body.data[0].group.model]).toEqual([1, "=cmd"]);
     const next = await get(
@@ -100,7 +100,7 @@ describe("GET .../usage", () => {
     expect([next.body.data[0].group.model, next.body.next_cursor]).toEqual(["m1", null]);
   });
 
-  test("[d9.3] CSV comes in pages too, and holds nothing that a spreadsheet runs", async () => {
+  test("[d9.3] pages through CSV too, which holds nothing that a spreadsheet runs", async () => {
     const { headers, text } = await get(
       "acme.viewer",
       "/tenants/acme/usage?group_by=model,day&format=csv&limit=2&from=2026-06-01",
@@ -122,7 +122,7 @@ describe("GET .../usage", () => {
     ]);
   });
 
-  test("[d5.1] what cannot be answered exactly is 400 with the parameter", async () => {
+  test("[d5.1] answers with 400 and the parameter what cannot be answered exactly", async () => {
     for (const [query, param] of [
       ["from=2026-06-14T01:30:00Z", "from"],
       ["group_by=end_user&to=2026-06-14T01:00:00Z", "to"],
@@ -139,7 +139,7 @@ describe("GET .../usage", () => {
     }
   });
 
-  test("[d2.1 d9.3] a tenant and a project see their own calls alone, whatever they ask for; the operator sees all", async () => {
+  test("[d2.1 d9.3] shows a tenant and a project their own calls alone, whatever they ask for, and the operator all", async () => {
     const calls = async (as: string, path: string): Promise<unknown> => (await get(as, path)).body?.totals?.calls;
     expect([
       await calls("acme.viewer", "/tenants/acme/usage"),
@@ -161,7 +161,7 @@ describe("GET .../usage", () => {
 });
 
 describe("GET .../calls", () => {
-  test("[d9.3] the newest first, in pages, by filter; one with its record", async () => {
+  test("[d9.3] lists the newest first, in pages, by filter, and shows one with its record", async () => {
     const page = await get("acme.viewer", "/tenants/acme/calls?limit=2&from=2026-06-01");
     expect(page.body.data.map((one: any) => [one.trace_id, one.at, one.cost_usd, one.settled])).toEqual([
       [open, "2026-06-15T00:00:00.000Z", null, false],

@@ -49,7 +49,7 @@ describe("size", () => {
     ).toBe("200");
   });
 
-  test("[d5.6] one byte more is 413 with the error body, with Content-Length and chunked", async () => {
+  test("[d5.6] one byte more is answered with 413 and the error body, with Content-Length and chunked", async () => {
     const body = bodyOf(MAX_BODY_BYTES + 1);
     for (const answer of [
       await call({ pieces: [body] }),
@@ -63,7 +63,7 @@ describe("size", () => {
     }
   });
 
-  test("[d5.6] a Content-Length over the limit is refused before the body comes", async () => {
+  test("[d5.6] a Content-Length over the limit is refused before the body arrives", async () => {
     for (const length of ["4097", "1000000000"]) {
       const answer = await call({ headers: { "content-length": length } });
       // one that waited for the body would be 408
@@ -71,7 +71,7 @@ describe("size", () => {
     }
   });
 
-  test("[d5.6] megabytes more do not cost the client its answer: the connection is not dropped while it sends", async () => {
+  test("[d5.6] megabytes more do not cost the client its answer: the connection stays open while it sends", async () => {
     const piece = new Uint8Array(256 * 1024).fill(0x20);
     expect(outcome(await call({ pieces: Array.from({ length: 16 }, () => piece) }))).toBe("413 body_too_large");
     expect(
@@ -91,7 +91,7 @@ describe("size", () => {
 });
 
 describe("time", () => {
-  test("[d5.6] a body that stops coming is 408 with the error body, at the end of its clock", async () => {
+  test("[d5.6] a body that stops arriving is answered with 408 and the error body, at the end of its timeout", async () => {
     const body = bodyOf(1000);
     const requests = [
       { headers: { "content-length": "1000" }, pieces: [] },
@@ -104,13 +104,13 @@ describe("time", () => {
     }
   });
 
-  test("[d5.6] a body that drips is not kept alive by its drops", async () => {
+  test("[d5.6] a body that drips does not extend its timeout", async () => {
     const drops = Array.from(bodyOf(200)).flatMap((drop) => [{ pauseMs: 60 }, drop]);
     const answer = await call({ pieces: drops });
     expect(outcome(answer)).toBe("408 body_timeout");
   });
 
-  test("[d5.6] a body that comes in pieces within its clock is taken", async () => {
+  test("[d5.6] a body that arrives in pieces within its timeout is accepted", async () => {
     const body = bodyOf(300);
     expect(
       outcome(
@@ -179,7 +179,7 @@ describe("form", () => {
     });
   }
 
-  test("[d5.6] a chunked body of 10,000 levels is refused like any other and costs the process nothing", async () => {
+  test("[d5.6] a chunked body of 10,000 levels is refused like any other and does not harm the process", async () => {
     const large = await startGateway();
     try {
       for (const [open, close] of [
@@ -207,7 +207,7 @@ describe("form", () => {
     }
   });
 
-  test("[d5.6] what is wrong with the JSON is told with its place", async () => {
+  test("[d5.6] mistakes in the JSON are reported with their place", async () => {
     const { text } = await call({ pieces: ['{\n  "model": "sandbox:echo",\n  "messages": nope\n}'] });
     expect(text).toMatch(/line 3, column 15/);
   });
@@ -215,7 +215,7 @@ describe("form", () => {
 
 describe("content type", () => {
   const pieces = [bodyOf(200)];
-  test("[d5.6] JSON in every spelling is taken", async () => {
+  test("[d5.6] JSON in every spelling is accepted", async () => {
     for (const type of [
       "application/json",
       "application/json; charset=utf-8",
@@ -225,7 +225,7 @@ describe("content type", () => {
     ])
       expect([type, outcome(await call({ headers: { "content-type": type }, pieces }))]).toEqual([type, "200"]);
   });
-  test("[d5.6] any other content type, none, and a body that is encoded are 415", async () => {
+  test("[d5.6] any other content type, none, and an encoded body are answered with 415", async () => {
     for (const type of [
       "text/plain",
       "application/x-www-form-urlencoded",
@@ -249,7 +249,7 @@ describe("content type", () => {
 });
 
 describe("method and path", () => {
-  test("[d5.1] another method is 405 that names the right one, an unknown path 404, both in the one form", async () => {
+  test("[d5.1] another method is answered with 405 that names the right one, an unknown path with 404, both in the common form", async () => {
     for (const method of ["GET", "PUT", "DELETE", "PATCH"]) {
       const answer = await call({ method });
       expect([method, outcome(answer), answer.headers.get("allow")]).toEqual([
@@ -272,8 +272,8 @@ describe("method and path", () => {
   });
 });
 
-describe("what is no HTTP", () => {
-  test("[d5.6] gets the server's bare refusal, and the process goes on", async () => {
+describe("bytes that are not HTTP", () => {
+  test("[d5.6] get the server's bare refusal, and the process goes on", async () => {
     const bare: readonly (readonly [request: string, status: number])[] = [
       ["nonsense\r\n\r\n", 400],
       ["GET / HTTP/9.9\r\nhost: x\r\n\r\n", 505],

@@ -101,7 +101,7 @@ describe("name", () => {
     ]);
   });
 
-  test("[d5.4] that a function message's name matches its content is not checked", async () => {
+  test("[d5.4] is not checked on a function message against its content", async () => {
     expect(
       await outcomeOf([
         ...HELLO,
@@ -130,7 +130,7 @@ describe("content", () => {
     }
   });
 
-  test("[d5.4] that JSON mode is asked for in words is not checked", async () => {
+  test("[d5.4] is not checked for an instruction when JSON mode is requested", async () => {
     expect((await ask(gateway, { response_format: { type: "json_object" } })).outcome).toBe("200");
   });
 
@@ -198,7 +198,7 @@ describe("content", () => {
     ],
   ];
   for (const [type, good, bad] of BLOCKS) {
-    test(`[s:message.content] a ${type} block has its payload, and what is wrong in it is named by its path`, async () => {
+    test(`[s:message.content] has its payload in a ${type} block, and mistakes in it are named by their path`, async () => {
       const blocks = (block: Message): unknown => ({
         role: "user",
         content: [
@@ -214,7 +214,7 @@ describe("content", () => {
     });
   }
 
-  test("[s:block.image-url] [d5.2] the address of a picture or a video is http, https or data; a vendor's own place is for that vendor alone", async () => {
+  test("[s:block.image-url] [d5.2] may have the address of an image or a video with http, https or data; a vendor's own scheme is accepted for that vendor alone", async () => {
     const asked = (model: string, type: string, url: string): Promise<string> =>
       second({ role: "user", content: [{ type, [type]: { url } }] }, model);
     for (const type of ["image_url", "video_url"])
@@ -244,20 +244,20 @@ describe("content", () => {
     );
   });
 
-  test("[s:message.content] a list may combine several block types in one message", async () => {
+  test("[s:message.content] may combine several block types in one message", async () => {
     const content = BLOCKS.map(([type, good]) => ({ type, ...good }));
     const { outcome, wire } = await ask(gateway, { model: "custom:m", messages: [{ role: "user", content }] });
     expect([outcome, wire!["messages"]]).toEqual(["200", [{ role: "user", content }]]);
   });
 
-  test("[d5.2] a block without a type, or that is no object, is named by its path", async () => {
+  test("[d5.2] with a block without a type, or that is not an object, is named by its path", async () => {
     for (const block of [{}, { type: null }, { type: 5 }])
       expect(await second({ role: "user", content: [block] })).toBe(refusedAt(".content[0].type"));
     for (const block of ["x", null, 5, []])
       expect(await second({ role: "user", content: [block] })).toBe(refusedAt(".content[0]"));
   });
 
-  test("[d6.4] a block that the provider cannot take is 400 with the path, also with drop_params", async () => {
+  test("[d6.4] that the provider cannot take is answered with 400 and the path, also with drop_params", async () => {
     for (const drop_params of [false, true]) {
       const { outcome, error } = await ask(gateway, {
         model: MODELS.anthropic,
@@ -302,7 +302,7 @@ describe("calls and their results", () => {
     }
   });
 
-  test("[s:message.function-call] has name and arguments, and is 400 with the path otherwise", async () => {
+  test("[s:message.function-call] a call has name and arguments, and is answered with 400 and the path otherwise", async () => {
     expect(await second({ role: "assistant", content: null, function_call: { name: "f", arguments: "{}" } })).toBe(
       "200",
     );
@@ -318,7 +318,7 @@ describe("calls and their results", () => {
       ]).toEqual([args, refusedAt(".function_call.arguments")]);
   });
 
-  test("[d5.2] what is wrong in tool_calls is named by its path", async () => {
+  test("[d5.2] mistakes in tool_calls are named by their path", async () => {
     const wrong: readonly (readonly [calls: unknown, path: string])[] = [
       [{}, ".tool_calls"],
       [["x"], ".tool_calls[0]"],
@@ -339,7 +339,7 @@ describe("calls and their results", () => {
 });
 
 describe("reasoning of an earlier answer", () => {
-  test("[d5.2] reasoning_details is a list of objects, and what is wrong in it is named by its path", async () => {
+  test("[d5.2] is a list of objects in reasoning_details, and mistakes in it are named by their path", async () => {
     const block = { type: "reasoning.text", text: "x", signature: null };
     for (const details of [undefined, null, [], [block]])
       for (const model of FAMILIES)
@@ -360,7 +360,7 @@ describe("reasoning of an earlier answer", () => {
   });
 });
 
-describe("what one vendor alone understands", () => {
+describe("forms that one vendor alone understands", () => {
   const user = (block: Message): readonly unknown[] => [{ role: "user", content: [block] }];
   const CASES: readonly (readonly [
     what: string,
@@ -433,7 +433,7 @@ describe("what one vendor alone understands", () => {
     ],
   ];
   for (const [what, fields, takenBy, refusedBy, param] of CASES) {
-    test(`[d5.7] ${what} is taken by the provider whose row names it and is 400 with the path for every other`, async () => {
+    test(`[d5.7] ${what} is accepted for the provider whose row names it and answered with 400 and the path for every other`, async () => {
       for (const model of takenBy)
         expect([model, (await ask(gateway, { model, ...fields })).outcome]).toEqual([model, "200"]);
       for (const model of refusedBy)

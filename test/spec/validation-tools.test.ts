@@ -33,7 +33,7 @@ describe("synonyms", () => {
     }
   });
 
-  test("[d5.5] both set and different is 400", async () => {
+  test("[d5.5] both set to different values are answered with 400", async () => {
     for (const model of FAMILIES)
       expect(await outcomeOf({ model, max_tokens: 5, max_completion_tokens: 6 })).toBe(
         "400 invalid_request max_tokens",
@@ -72,7 +72,7 @@ describe("synonyms", () => {
         expect([value, await outcomeOf({ [name]: value })]).toEqual([value, `400 invalid_request ${name}`]);
   });
 
-  test("[d5.5] base_url and api_base are synonyms: either is called, both and different is 400", async () => {
+  test("[d5.5] base_url and api_base are synonyms: either is called, and different values are answered with 400", async () => {
     const own = { model: "custom:m", api_key: "sk-own" };
     for (const fields of [
       { base_url: "http://127.0.0.1:9/v1" },
@@ -87,12 +87,12 @@ describe("synonyms", () => {
 });
 
 describe("functions beside tools", () => {
-  test("[d5.5] functions beside tools, and what belongs to tools, is 400", async () => {
+  test("[d5.5] functions beside tools, or beside parameters of tools, are answered with 400", async () => {
     for (const beside of [{ tools: [TOOL] }, { tool_choice: "auto" }, { parallel_tool_calls: true }, { tools: [] }])
       expect(await outcomeOf({ functions: [WEATHER], ...beside })).toBe("400 invalid_request functions");
   });
 
-  test("[d5.5] function_call beside tool_choice is 400; beside tools alone it is the choice among them", async () => {
+  test("[d5.5] function_call beside tool_choice is answered with 400; beside tools alone it is the choice among them", async () => {
     expect(await outcomeOf({ tools: [TOOL], tool_choice: "auto", function_call: "none" })).toBe(
       "400 invalid_request function_call",
     );
@@ -114,7 +114,7 @@ describe("functions beside tools", () => {
 describe("tools", () => {
   const withFunction = (definition: unknown): unknown => ({ type: "function", function: definition });
 
-  test("[d5.5] a tool of type function needs function; what is wrong is named by its path", async () => {
+  test("[d5.5] a tool of type function needs function; mistakes are named by their path", async () => {
     const wrong: readonly (readonly [tool: unknown, path: string])[] = [
       ["x", ""],
       [null, ""],
@@ -191,7 +191,7 @@ describe("tools", () => {
       ]);
   });
 
-  test("[d5.7] a word or type of tool_choice that no vendor has is refused everywhere, also by servers that hand requests on", async () => {
+  test("[d5.7] a value or type of tool_choice that no vendor has is refused everywhere, also for servers that pass requests on", async () => {
     for (const model of ["custom:m", "litellm:m", "openrouter:m", "together:m", "openai:gpt-4o", MODELS.anthropic]) {
       for (const tool_choice of ["xxx", "", "AUTO", "weather"])
         expect([model, await outcomeOf({ model, tools: [TOOL], tool_choice })]).toEqual([
@@ -214,7 +214,7 @@ describe("tools", () => {
       ]);
   });
 
-  test("[d5.7] Hugging Face names a function without a type, and others refuse that with the path", async () => {
+  test("[d5.7] Hugging Face names a function without a type, which is refused with the path for others", async () => {
     const tool_choice = { function: { name: "weather" } };
     const { outcome, wire } = await ask(gateway, { model: "huggingface:m", tools: [TOOL], tool_choice });
     expect([outcome, wire!["tool_choice"]]).toEqual(["200", tool_choice]);
@@ -242,7 +242,7 @@ describe("tools", () => {
 });
 
 describe("tool servers", () => {
-  test("[d10.1 d6.1] a tool of type mcp is the gateway's own: a label that nobody registered is 404 with its path, alone and beside others, whatever the provider is", async () => {
+  test("[d10.1 d6.1] a tool of type mcp is handled by the gateway: an unregistered label is answered with 404 and its path, alone and beside others, whatever the provider", async () => {
     const mcp = { type: "mcp", server_label: "docs" };
     expect(await outcomeOf({ tools: [mcp] })).toBe("404 tool_server_not_found tools[0].server_label");
     for (const model of FAMILIES)

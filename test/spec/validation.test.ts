@@ -76,7 +76,7 @@ describe("the form of errors", () => {
     }
   });
 
-  test("[d5.1] a fault of the gateway itself is a 500 in the same form, and nothing of it leaves", async () => {
+  test("[d5.1] an internal error is a 500 in the same form, and reveals nothing", async () => {
     const broken = answeringGateway({
       upstream: { send: () => Promise.reject(new TypeError("secret words of a fault")) },
     });
@@ -86,7 +86,7 @@ describe("the form of errors", () => {
     expect(broken.records[0]!.errorDetail).toContain("secret words");
   });
 
-  test("[d5.1] the codes of the catalogue are words in snake case, each with meaning and cure", () => {
+  test("[d5.1] the codes of the catalogue are in snake case, each with meaning and cure", () => {
     for (const [code, { meaning, cure, status }] of Object.entries(CATALOGUE)) {
       expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
       expect(meaning.length > 0 && cure.length > 0 && status >= 400 && status < 600).toBe(true);
@@ -187,7 +187,7 @@ describe("param and message", () => {
     [{ temperature: "x".repeat(100_000) }, "temperature", /a number/, /got a string of 100000 characters/],
   ];
   for (const [fields, param, expected, got] of CASES) {
-    test(`[d5.2] param is the path ${param}, and the message says what was expected (${expected.source}) and what came (${got.source})`, async () => {
+    test(`[d5.2] param is the path ${param}, and the message says what was expected (${expected.source}) and what was sent (${got.source})`, async () => {
       const { outcome, error, wire } = await ask(gateway, fields);
       expect(outcome).toBe(`400 invalid_request ${param}`);
       expect(error!.message).toMatch(expected);
@@ -236,7 +236,7 @@ describe("param and message", () => {
     expect(await outcomeOf({ headers: { "x-a": null } })).toBe("200");
   });
 
-  test("[d5.2] null is no value where one is required: model and messages", async () => {
+  test("[d5.2] null does not count as a value where one is required: model and messages", async () => {
     expect(await outcomeOf({ model: null })).toBe("400 invalid_request model");
     expect(await outcomeOf({ messages: null })).toBe("400 invalid_request messages");
   });
@@ -256,7 +256,7 @@ describe("bounds", () => {
   test("[d5.3] [s:limits.top-logprobs-range] top_logprobs is an integer from 0 to 5", async () => {
     await provesBounds("top_logprobs", [0, 1, 5], [-1, 6, 20, 1.5, "5"], { logprobs: true });
   });
-  test("[d5.3] top_logprobs is taken only with logprobs true", async () => {
+  test("[d5.3] top_logprobs is accepted only with logprobs true", async () => {
     for (const beside of [{}, { logprobs: false }, { logprobs: null }])
       expect(await outcomeOf({ ...beside, top_logprobs: 2 })).toBe("400 invalid_request top_logprobs");
     expect(await outcomeOf({ logprobs: true, top_logprobs: null })).toBe("200");
@@ -270,7 +270,7 @@ describe("bounds", () => {
   test("[d5.3] timeout is a number of seconds above 0", async () => {
     await provesBounds("timeout", [0.5, 1, 600, 86_400, 1e9], [0, -1, "30", true]);
   });
-  test("[d5.3] stream_options is taken only with stream true", async () => {
+  test("[d5.3] stream_options is accepted only with stream true", async () => {
     for (const beside of [{}, { stream: false }, { stream: null }])
       expect(await outcomeOf({ ...beside, stream_options: { include_usage: true } })).toBe(
         "400 invalid_request stream_options",
@@ -279,7 +279,7 @@ describe("bounds", () => {
     expect(await outcomeOf({ stream: true, stream_options: {} })).toBe("200");
   });
 
-  test("[d5.3] nothing is clamped: what is taken reaches the provider as it came, also at the bounds", async () => {
+  test("[d5.3] nothing is clamped: an accepted value reaches the provider unchanged, also at the bounds", async () => {
     const { wire } = await ask(
       gateway,
       '{"model":"openai:gpt-4o","messages":[{"role":"user","content":"x"}],"temperature":2,"top_p":0,"n":128,"presence_penalty":-2,"max_tokens":9007199254740991,"seed":123456789012345678901234567890}',
@@ -329,7 +329,7 @@ describe("stop", () => {
     return answeringGateway({ snapshot: { settings: set(scope === "global" ? value : wider), ...scopes } });
   };
 
-  test("[d5.3] [s:behaviors.2] [s:limits.stop-sequences] more than 4 are cut to the first 4, which x-gateway-warnings tells", async () => {
+  test("[d5.3] [s:behaviors.2] [s:limits.stop-sequences] more than 4 are cut to the first 4, which x-gateway-warnings reports", async () => {
     for (const model of FAMILIES) {
       const five = await ask(gateway, { model, stop: FIVE });
       expect([five.status, stopOf(model, five.wire!), five.headers.get("x-gateway-warnings")]).toEqual([
@@ -365,7 +365,7 @@ describe("stop", () => {
 });
 
 describe("the timeout", () => {
-  test("[s:limits.default-request-timeout] without one a call has 600 seconds, and the field is told in seconds", async () => {
+  test("[s:limits.default-request-timeout] is 600 seconds for a call without one, and the field is in seconds", async () => {
     const waits = {
       send: (_: unknown, { signal }: UpstreamCall) =>
         new Promise<never>((_resolve, reject) =>

@@ -167,7 +167,7 @@ async function sentFor(
 
 for (const stream of [false, true])
   describe(`Anthropic's blocks that chat completions cannot say, ${stream ? "streamed" : "plain"}`, () => {
-    test("[d9.7] R4: travel in order and verbatim, and back untouched; what chat can say stands in the message too", async () => {
+    test("[d9.7] R4: travel in order and verbatim, and back unchanged; what chat can express stands in the message too", async () => {
       const message = await messageOf(whole(BLOCKS), stream);
       expect(message).toMatchObject({
         content: "I look. It is sunny.",
@@ -194,7 +194,7 @@ for (const stream of [false, true])
       expect(dropped).toBe("messages[].annotations");
     });
 
-    test("a turn that was paused goes back as it is, in the container that it ran in, and calls beside it keep their results", async () => {
+    test("go back as they are in a paused turn, in the container in which it ran, and calls beside it keep their results", async () => {
       const paused = BLOCKS.slice(3, 4);
       const message = await messageOf(whole(paused, { stop_reason: "pause_turn", container: CONTAINER }), stream);
       expect(message).toMatchObject({
@@ -232,7 +232,7 @@ for (const stream of [false, true])
       ]);
     });
 
-    test("are not carried where the message says all, nor sent where a client has changed what the message says", async () => {
+    test("are not carried where the message expresses everything, nor sent where a client has changed the message", async () => {
       const plain = [
         { type: "thinking", thinking: "Hm.", signature: "c2ln" },
         { type: "text", text: "Sunny." },
@@ -244,7 +244,7 @@ for (const stream of [false, true])
       expect(changed.body["messages"][1].content.at(-1)).toEqual({ type: "text", text: "Redacted." });
     });
 
-    test("[d6.10] are left out for every other provider, and told", async () => {
+    test("[d6.10] are left out for every other provider, with a report", async () => {
       const message = await messageOf(whole(BLOCKS, { container: CONTAINER }), stream);
       for (const model of [
         "openai:gpt-4.1",
@@ -263,7 +263,7 @@ for (const stream of [false, true])
     });
   });
 
-test("a client can send blocks of nonsense in that member without harm", async () => {
+test("nonsense blocks from a client in that member do no harm", async () => {
   for (const content of [
     null,
     7,
@@ -286,7 +286,7 @@ test("a client can send blocks of nonsense in that member without harm", async (
   }
 });
 
-describe("words of the system in mid-conversation", () => {
+describe("system messages in mid-conversation", () => {
   const SYSTEM = { role: "system", content: "Speak German." };
   const ANSWER = { role: "assistant", content: "Fine." };
   const LATER = { role: "user", content: "And now?" };
@@ -314,7 +314,7 @@ describe("words of the system in mid-conversation", () => {
       ],
     ]);
   });
-  test("stand behind the turn of the user that follows, because the vendor takes them nowhere else", async () => {
+  test("stand after the turn of the user that follows where the vendor accepts them nowhere else", async () => {
     expect(await sent("claude-opus-4-8", ANSWER, SYSTEM, LATER)).toEqual([
       "Be brief.",
       [USER, ANSWER, LATER, { role: "system", content: "Speak German." }],
@@ -385,7 +385,7 @@ describe("Converse's blocks that chat completions cannot say", () => {
   };
   const CONTEXT = { model: "amazon.nova-2-lite-v1:0", memo: null };
 
-  test("[d9.7] R4: travel in order and verbatim, and back untouched; others do not get them", async () => {
+  test("[d9.7] R4: travel in order and verbatim, and back unchanged; others do not get them", async () => {
     const message = await messageOf(answer, false, "bedrock:amazon.nova-2-lite-v1:0");
     expect(message).toMatchObject({ content: "I look. It is sunny.", extra_content: { bedrock: { content: blocks } } });
     const { body } = await sentFor("bedrock:amazon.nova-2-lite-v1:0", [USER, message, USER]);
@@ -395,7 +395,7 @@ describe("Converse's blocks that chat completions cannot say", () => {
     );
   });
 
-  test("say the same in a stream", () => {
+  test("are the same in a stream", () => {
     const decoder = bedrock.openStream(CONTEXT);
     const normalizer = new StreamNormalizer(frameOf(bedrock, 1), false);
     const events: readonly (readonly [name: string, event: JsonObject])[] = [

@@ -67,7 +67,7 @@ async function ask(request: object, as = token): Promise<Asked> {
   return { status: response.status, body, request: upstream.seen.length > before ? upstream.last() : null };
 }
 
-test("[s:service.1] one operation and one form of request in front of several providers, each of which is called in its own form", async () => {
+test("[s:service.1] one operation and one form of request serve several providers, each of which is called in its own form", async () => {
   const answers = [];
   for (const wire of WIRES) {
     const { status, body, request } = await ask({ model: MODELS[wire] });
@@ -108,7 +108,7 @@ describe("[s:service.2] a conversation goes in, and generated assistant messages
     expect(total).toBe(prompt + completion);
     expect(prompt).toBeGreaterThan(0);
   });
-  test("one message, or as many as were asked for", async () => {
+  test("one message is returned, or as many as were requested", async () => {
     const several = await ask({ model: "sandbox:echo", n: 3 });
     expect(
       several.body.choices.map(({ index, message }: any) => [index, message.role, typeof message.content]),
@@ -128,7 +128,7 @@ describe("[s:service.3] a route's name or a model's identifier selects the targe
       expect([body.route, body.model, request!.path.split("/")[1]]).toEqual(["direct", MODELS[wire], wire]);
     }
   });
-  test("neither, or one that is not there, and nobody is called", async () => {
+  test("neither, or an unknown one, calls no provider", async () => {
     for (const [request, status, code] of [
       [{}, 400, "invalid_request"],
       [{ route: "nowhere" }, 404, "route_not_found"],
@@ -179,7 +179,7 @@ test("[s:service.4] the common parameters mean the same everywhere: each provide
     for (const name of ["max_completion_tokens", "stop"]) expect(bodies[wire]).not.toHaveProperty(name);
 });
 
-test("[s:service.5] what is not in the common set goes into the body of the provider's request, as it came", async () => {
+test("[s:service.5] a parameter outside the common set goes into the body of the provider's request unchanged", async () => {
   const own = { vendor_switch: { deep: [1, "two", null, { three: 3.5 }] }, another_one: true };
   for (const wire of WIRES) {
     const { status, request } = await ask({ model: MODELS[wire], ...own });
@@ -189,7 +189,7 @@ test("[s:service.5] what is not in the common set goes into the body of the prov
 });
 
 describe("[s:service.6] a request belongs to a tenant, and in it to a project", () => {
-  test("the token says which; a field that says something else is refused, and one that repeats it is not", async () => {
+  test("the token determines it; a field that names another one is refused, and one that repeats it is accepted", async () => {
     const { body } = await ask({ model: MODELS.openai, tenant_id: "default", project_id: "default" });
     expect(body.choices).toHaveLength(1);
     const line = await logged(body.x_gateway_trace_id as string);
@@ -233,7 +233,7 @@ describe("[s:service.6] a request belongs to a tenant, and in it to a project", 
 });
 
 describe("[s:service.7] the base address ends in /api/v1", () => {
-  test("that is all that the official client needs to know", async () => {
+  test("is all that the official client needs to know", async () => {
     const client = new OpenAI({ baseURL: `${gateway.url}/api/v1`, apiKey: token, maxRetries: 0 });
     const answer = await client.chat.completions.create({
       model: MODELS.anthropic,
@@ -241,7 +241,7 @@ describe("[s:service.7] the base address ends in /api/v1", () => {
     });
     expect(answer.choices[0]!.message.content).toBe("Vienna");
   });
-  test("another version, or none of ours, is not there", async () => {
+  test("has no other version, and another base address does not exist", async () => {
     for (const path of ["/api/v2/chat/completions", "/api/chat", "/chat/completions"]) {
       const response = await gateway.chat({ model: MODELS.openai, messages: CONVERSATION }, { path });
       expect([path, response.status]).toEqual([path, 404]);

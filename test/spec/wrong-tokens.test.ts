@@ -25,7 +25,7 @@ function heldBack(): number {
 }
 
 describe("a flood of wrong tokens", () => {
-  test("[d2.5] [d2.7] is answered 401 with its code, one by one, while who has a token is served, and the log tells of few and counts the rest", async () => {
+  test("[d2.5] [d2.7] is answered with 401 and its code, each time, while a caller with a valid token is served, and the log shows a few and counts the rest", async () => {
     await issuer.addKey("stranger");
     const id = gateway.firstToken!.split("_")[2]!;
     const forged = await issuer.token({}, { kid: "nobody", sign: "stranger" });
@@ -88,7 +88,7 @@ describe("a flood of wrong tokens", () => {
     expect(issuer.asked.length).toBeLessThanOrEqual(2);
   });
 
-  test("[d2.5] one costs less than a fifth of a millisecond of this process", async () => {
+  test("[d2.5] costs less than a fifth of a millisecond of this process for each", async () => {
     const stub = answeringGateway();
     const texts = Array.from({ length: 2000 }, (_, index) =>
       index % 2 === 0 ? newAccessToken("project").text : "not a token",
