@@ -272,29 +272,32 @@ describe("what is settled", () => {
   test.each([
     ["plain", {}],
     ["streamed", { stream: true }],
-  ] as const)("[d4.2 d7.7] a client that leaves is charged what was received, and no reservation stays open (%s)", async (_, how) => {
-    const gateway = limitedGateway({ limits: { tokens: TOKENS, places: { metric: "concurrency", limit: 1 } } }, [], {
-      up0: [{ kind: "ok", words: 10, gapMs: 30 }, OK],
-    });
-    const leaving = new AbortController();
-    const response = gateway.chat(
-      { model: "up0:m", max_tokens: 100, messages: [{ role: "user", content: "Hello" }], ...how },
-      { signal: leaving.signal },
-    );
-    if ("stream" in how) {
-      const reader = (await response).body!.getReader();
-      await reader.read();
-      leaving.abort();
-      await reader.cancel();
-    } else {
-      setTimeout(() => leaving.abort(), 20);
-      await response;
-    }
-    expectNothingOpen(gateway);
-    // a plain answer that has begun is read to its end, which says what it used
-    expect(gateway.records.at(-1)!.limits[0]!.settled).toBe("stream" in how ? 8 : 15);
-    expect((await ask(gateway)).status).toBe(200);
-  });
+  ] as const)(
+    "[d4.2 d7.7] a client that leaves is charged what was received, and no reservation stays open (%s)",
+    async (_, how) => {
+      const gateway = limitedGateway({ limits: { tokens: TOKENS, places: { metric: "concurrency", limit: 1 } } }, [], {
+        up0: [{ kind: "ok", words: 10, gapMs: 30 }, OK],
+      });
+      const leaving = new AbortController();
+      const response = gateway.chat(
+        { model: "up0:m", max_tokens: 100, messages: [{ role: "user", content: "Hello" }], ...how },
+        { signal: leaving.signal },
+      );
+      if ("stream" in how) {
+        const reader = (await response).body!.getReader();
+        await reader.read();
+        leaving.abort();
+        await reader.cancel();
+      } else {
+        setTimeout(() => leaving.abort(), 20);
+        await response;
+      }
+      expectNothingOpen(gateway);
+      // a plain answer that has begun is read to its end, which says what it used
+      expect(gateway.records.at(-1)!.limits[0]!.settled).toBe("stream" in how ? 8 : 15);
+      expect((await ask(gateway)).status).toBe(200);
+    },
+  );
 
   test("[d4.2] usage beyond the reservation is charged, and counts against the next call", async () => {
     const gateway = limitedGateway({ limits: { tokens: { metric: "tokens", window: "hour", limit: 30 } } }, [], {
