@@ -13,7 +13,7 @@ import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import type { AttemptMeter } from "../metering/attempt-meter.ts";
-import type { ReadyTarget, RouteCandidate } from "../plan/stages.ts";
+import type { ReadyTarget, RouteCandidate } from "../plan/candidate.ts";
 import { resolveCredential } from "./resolve-credential.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { UnfitForTarget } from "../fit/unfit-for-target.ts";

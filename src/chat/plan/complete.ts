@@ -8,7 +8,8 @@ import type { Hedge, Route } from "../../core/route.ts";
 import { createPlan, type Failure, type Plan } from "../../routing/plan.ts";
 import { failureAfter, Failures } from "../../routing/verdict.ts";
 import type { Call } from "../call/call.ts";
-import type { Prepared, RouteCandidate } from "./stages.ts";
+import type { Prepared } from "./stages.ts";
+import type { RouteCandidate } from "./candidate.ts";
 import {
   type Answered,
   AttemptRun,

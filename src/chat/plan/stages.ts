@@ -2,12 +2,8 @@
 // fallbacks, then those of its route. Each candidate has the route that serves it, and everything that depends on a
 // route (limits, policies, settings, retries, timeouts, the record, the answer) is read from there.
 import type { BudgetRedirect } from "../../admission/call-limits.ts";
-import { requireEnabled } from "../../auth/enabled-models.ts";
-import { requireTarget } from "../../auth/token-restrictions.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { PolicyTarget, GuardPolicy } from "../../core/policy.ts";
-import type { PolicyOutcome } from "../../core/record.ts";
 import type { Principal } from "../../core/identity.ts";
 import {
   DEFAULT_RETRIES,
@@ -17,56 +13,19 @@ import {
   type RouteTarget,
   type Sticky,
 } from "../../core/route.ts";
-import { fingerprint } from "../../credentials/fingerprint.ts";
 import { compileFallback } from "../../routing/compile-routes.ts";
-import type { Candidate, Stage } from "../../routing/plan.ts";
 import { contextWindowFallback, resolveRoute, splitModel } from "../../routing/resolve-route.ts";
-import type { Call } from "../call/call.ts";
-import type { CallDeadline } from "../call/call-deadline.ts";
-import type { CallRecorder } from "../call/call-recorder.ts";
-import type { ChatContext } from "../call/context.ts";
-import { comparableCost } from "../metering/attempt-estimate.ts";
-import type { CallMeter } from "../metering/call-meter.ts";
-import type { CallPrices } from "../metering/call-prices.ts";
-import { atEntry, type Entry, requestForEntry, requestForTarget } from "../fit/entry-request.ts";
-import type { CallPolicies } from "../call/call-policies.ts";
-import { fitRequest, type FitSettings, type FittedRequest } from "../fit/fit.ts";
-import { settingsFor } from "../fit/fit-settings.ts";
-import { withheldLogprobs } from "../guards/guard-answer.ts";
+import { atEntry, type Entry, requestForEntry } from "../fit/entry-request.ts";
 import { openingOf } from "../long-bodies/held-conversation.ts";
 import { requireNoHeaders } from "../fit/narrowed-headers.ts";
-import { type Resolved, targetFor } from "./resolve-target.ts";
-
-/** What would be sent to a target. It is made when it is first needed, and only once. */
-export interface ReadyTarget {
-  /** The target without its credential. */
-  readonly resolved: Resolved;
-  readonly fitted: FittedRequest;
-  /** The guards that search the answer. */
-  readonly outputGuards: readonly GuardPolicy[];
-}
-
-export interface RouteCandidate extends Candidate {
-  /** The route that serves the candidate, whose rules apply. */
-  readonly route: Route;
-  readonly serving: Serving;
-  readonly target: RouteTarget;
-  /** `null` for a target that was requested. */
-  readonly redirect: BudgetRedirect | null;
-  /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
-  readonly deployed: string | null;
-  /** Throws GatewayError where this caller may not call this target (promise 3.4). */
-  permit(): void;
-  /** The outcomes of policies for this target so far. */
-  policyOutcomes(): readonly PolicyOutcome[];
-  /**
-   * Returns the client's own request in the form that this target accepts. Throws GatewayError where it cannot accept
-   * it.
-   */
-  ready(): ReadyTarget;
-}
-
-export type RouteStage = Stage<RouteCandidate>;
+import {
+  candidateOf,
+  type RouteCandidate,
+  type RouteStage,
+  type PlannedCall,
+  type Origin,
+  type Serving,
+} from "./candidate.ts";
 
 export interface Prepared {
   readonly stages: readonly RouteStage[];
@@ -75,14 +34,6 @@ export interface Prepared {
   /** The route of the first stage. */
   readonly route: Route;
 }
-
-/** The parts of a call that matter for its stages. */
-export type PlannedCall = Pick<Call, "snapshot" | "policies"> & {
-  readonly context: Pick<ChatContext, "providers">;
-  readonly meter: Pick<CallMeter, "prices">;
-  readonly deadline: Pick<CallDeadline, "boundByRoute">;
-  readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
-};
 
 /** What all stages of one call have in common. */
 interface Preparing {
@@ -95,32 +46,6 @@ interface Preparing {
    * of routes may be a loop.
    */
   readonly entered: Set<string>;
-}
-
-/** How a target became a candidate. */
-interface Origin {
-  /** Parameters of the entries that led here; empty when there are none. */
-  readonly variant: string;
-  /**
-   * Whether the configuration of a route names the target. The route then covers it for a token that is restricted to
-   * routes.
-   */
-  readonly covered: boolean;
-  readonly redirect: BudgetRedirect | null;
-}
-
-/**
- * A route that serves the call, from the beginning or after it took the call over. Its name and its rules apply to
- * everything that the call reaches through it (promise 1.5).
- */
-interface Serving {
-  readonly route: Route;
-  /** The request as it came to the route. */
-  readonly request: ChatRequest;
-  readonly origin: Origin;
-  contextWindowStage(target: RouteTarget): RouteStage | null;
-  /** Returns the same list each time. */
-  contentPolicyStages(): readonly RouteStage[];
 }
 
 /**
@@ -375,125 +300,6 @@ function stageOf(
     retries: request.options.numRetries ?? route.retries ?? DEFAULT_RETRIES,
     stickyKey: route.sticky === null ? null : stickyKey(route.sticky, sent, http),
   };
-}
-
-function candidateOf(
-  { principal, call }: Preparing,
-  serving: Serving,
-  { variant, covered, redirect }: Origin,
-  request: ChatRequest,
-  route: Route,
-  target: RouteTarget,
-): RouteCandidate {
-  let ready: ReadyTarget | null = null;
-  const { policies } = call;
-  const place: PolicyTarget = { provider: target.providerId, model: target.model, route: route.name };
-  let judged: ReturnType<CallPolicies["at"]> | null = null;
-  const deployment = deploymentOf(request, target);
-  const deployed = deployment === null ? null : `${target.providerId}:${deployment}`;
-  const permit = (): void => {
-    requireEnabled(call.snapshot, principal, target.name);
-    requireTarget(principal.restrictions, route, target, covered);
-    if (deployed !== null) {
-      requireEnabled(call.snapshot, principal, deployed);
-      requireTarget(principal.restrictions, route, { name: deployed }, false);
-    }
-    if (policies === null) return;
-    judged ??= judgedAt(policies, place, deployment, requestForTarget(request, target, route));
-    if (judged.refusal !== null) throw judged.refusal;
-  };
-  const prepared = (): ReadyTarget => {
-    if (ready !== null) return ready;
-    const unguarded = requestForTarget(request, target, route);
-    const own = policies === null ? unguarded : policies.input(unguarded, place);
-    const outputGuards = policies === null ? NO_GUARDS : policies.output(place);
-    const resolved = targetFor(target.providerId, target.model, own.options, call.snapshot, call.context.providers);
-    const fitted = fitRequest(
-      own,
-      resolved.provider,
-      resolved.target,
-      settingsAt(target, settingsFor(own.options, principal, call.snapshot, route)),
-      principal,
-    );
-    ready = { resolved, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
-    return ready;
-  };
-  return {
-    key: healthKey(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner),
-    // a target that was refused when it was requested may run when a budget redirects the call to it
-    variant: redirect === null ? variant : `${redirect.isSecondPass ? "again" : "instead"} ${variant}`,
-    upstream: target.providerId,
-    weight: target.weight,
-    order: target.order,
-    costNanoUsd: route.strategy === "least_cost" ? costOf(prepared, call.meter.prices) : null,
-    serving,
-    route,
-    target,
-    redirect,
-    deployed,
-    permit,
-    policyOutcomes: () => judged?.outcomes ?? NO_OUTCOMES,
-    ready: prepared,
-  };
-}
-
-function settingsAt({ drop }: RouteTarget, settings: FitSettings): FitSettings {
-  return drop === undefined ? settings : { ...settings, drop };
-}
-
-/**
- * Returns the deployment that the request calls instead of the model (promise 1.7). Both are checked, because a
- * provider without deployments calls the model.
- */
-function deploymentOf({ params }: ChatRequest, { brought, model }: RouteTarget): string | null {
-  const named = brought?.params["deployment_id"] ?? params.deployment_id;
-  return typeof named === "string" && named !== model ? named : null;
-}
-
-function judgedAt(
-  policies: CallPolicies,
-  place: PolicyTarget,
-  deployment: string | null,
-  request: ChatRequest,
-): ReturnType<CallPolicies["at"]> {
-  const judged = policies.at(place, request);
-  if (deployment === null || judged.refusal !== null) return judged;
-  const deployed = policies.at({ ...place, model: deployment }, request);
-  return deployed.refusal === null ? judged : deployed;
-}
-
-const NO_GUARDS: readonly GuardPolicy[] = [];
-const NO_OUTCOMES: readonly PolicyOutcome[] = [];
-
-/**
- * Credentials and addresses that a caller sends have their own health: a wrong key or an unreachable address of one
- * caller says nothing about the operator's.
- */
-function healthKey(
-  target: RouteTarget,
-  request: ChatRequest,
-  route: Route,
-  { tokenId }: Principal,
-  owner: string | undefined,
-): string {
-  const { baseUrl, credentials } = (target.brought === undefined ? request : requestForTarget(request, target, route))
-    .options;
-  if (target.brought === undefined && baseUrl === null && credentials.size === 0)
-    return owner === undefined ? target.name : `${target.name} of ${owner}`;
-  // two keys of one account are two targets, because one of them may have reached its limit
-  const keys = [...credentials.values()].map(({ stored }) => ` with ${fingerprint(stored).slice(0, 12)}`);
-  return `${target.name} of ${tokenId}${baseUrl === null ? "" : ` at ${baseUrl}`}${keys.join("")}`;
-}
-
-/** Returns null for a target that does not accept the request, because its cost is unknown. */
-function costOf(ready: () => ReadyTarget, prices: CallPrices): number | null {
-  try {
-    const { fitted, resolved } = ready();
-    return comparableCost(fitted.request, resolved, prices);
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return null;
-    throw thrown;
-  }
 }
 
 function stickyKey(sticky: Sticky, { params, messages, held }: ChatRequest, http: Headers): string | null {

@@ -2,7 +2,8 @@
 // rules. Keys are not needed: every provider counts as enabled and has a placeholder credential.
 import { CallPrices } from "../../chat/metering/call-prices.ts";
 import { withMembers } from "../../core/request-source.ts";
-import { everyStage, type PlannedCall, prepare, type Prepared } from "../../chat/plan/stages.ts";
+import { everyStage, prepare, type Prepared } from "../../chat/plan/stages.ts";
+import type { PlannedCall } from "../../chat/plan/candidate.ts";
 import { withCheckedEntries } from "../../chat/fit/entry-request.ts";
 import { parseChatRequest } from "../../chat/request/parse.ts";
 import type { Environment } from "../../config/environment.ts";
