@@ -34,7 +34,7 @@ async function coverageOf(
         process.execPath,
         "test",
         "--coverage",
-        "--timeout=120000",
+        "--timeout=600000",
         "--coverage-reporter=lcov",
         `--coverage-dir=${folder}`,
         "./test/architecture/traced-requests.ts",

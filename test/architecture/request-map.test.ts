@@ -51,7 +51,7 @@ describe.each([...KINDS])("the map of a request: %s", (kind) => {
   let run: readonly string[];
   beforeAll(async () => {
     run = await filesOfRequest(kind, PROJECT);
-  }, 120_000);
+  }, 600_000);
 
   test("names only files that the request runs through", () => {
     expect(namedIn(SECTIONS[kind]).filter((path) => !run.includes(path))).toEqual([]);
