@@ -1,7 +1,7 @@
 // `node bin/run.mjs bench/policies.ts`: the cost of three rules for a call, in CPU time, alone and beside 1,000
 // policies of other projects; the time to load those policies; and the cost of guards per KiB of text. It takes a few
 // seconds; the figures are meaningful only on an idle machine.
-import { PII_CLASSES } from "../src/guards/detector-classes.ts";
+import { DETECTOR_CLASSES } from "../src/guards/detector-classes.ts";
 import { GuardedText, guardText } from "../src/guards/guarded-text.ts";
 import { compilePolicies } from "../src/policies/compile-policies.ts";
 import { type PolicyDocument, policySchema } from "../src/policies/policy-settings.ts";
@@ -115,7 +115,7 @@ const guardsOf = (guard: object): readonly GuardPolicy[] =>
   compilePolicies([configured("guard", null, { guard: { ...guard, action: "mask" } })]).of("default", "default")!
     .all as readonly GuardPolicy[];
 const nothing = (): void => {};
-for (const classes of [...PII_CLASSES.map((name) => [name]), [...PII_CLASSES]]) {
+for (const classes of [...DETECTOR_CLASSES.map((name) => [name]), [...DETECTOR_CLASSES]]) {
   const guards = guardsOf({ classes });
   const name = classes.length === 1 ? classes[0]! : "all classes";
   for (const [kind, text] of [
@@ -129,7 +129,7 @@ say(
   cpuUs(100, () => void guardText(prose, guardsOf({ patterns: ["(?i)project\\s+falcon"] }), nothing)) / 10,
   "µs",
 );
-const all = guardsOf({ classes: [...PII_CLASSES] });
+const all = guardsOf({ classes: [...DETECTOR_CLASSES] });
 const pieces = Array.from({ length: prose.length / 5 }, (_, index) => prose.slice(index * 5, index * 5 + 5));
 say(
   "all classes, a chunk of five characters of a stream",

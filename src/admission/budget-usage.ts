@@ -6,7 +6,7 @@ import type { LimitRule } from "../core/limit.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { isPending, type MaybePromise } from "../core/maybe-promise.ts";
 import type { Observer } from "../observe/observer.ts";
-import type { BudgetStatus } from "../observe/metrics/rule-meters.ts";
+import type { BudgetStatus } from "../observe/metrics/refusal-meters.ts";
 import type { LimitStore, AccountStatus } from "./limit-store.ts";
 
 const MAX_BUDGETS = 500;

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { ContentLogs, ContentRules } from "../core/content.ts";
 import type { Project } from "../core/identity.ts";
 import type { ContentLogSettings, ScopeSettings } from "../core/snapshot.ts";
-import { detectorsOf, PII_CLASSES } from "../guards/detector-classes.ts";
+import { detectorsOf, DETECTOR_CLASSES } from "../guards/detector-classes.ts";
 import { NATIONAL_ID_NAMES, type NationalId } from "../guards/detector-national-ids.ts";
 import { PatternError } from "../guards/pattern-program.ts";
 import { guardPattern } from "../guards/compile-guard.ts";
@@ -17,7 +17,7 @@ const MAX_PATTERNS = 50;
 
 const redact = z
   .strictObject({
-    classes: z.array(z.enum(PII_CLASSES)).max(PII_CLASSES.length).optional().meta({
+    classes: z.array(z.enum(DETECTOR_CLASSES)).max(DETECTOR_CLASSES.length).optional().meta({
       title: "Classes",
       description:
         "Kinds of personal data and secrets that are replaced. The default is all of them; an empty list means none.",
@@ -178,9 +178,9 @@ function detectorsIn(
   { redact: { classes, nationalIds = [], patterns = [] } = {} }: ContentLogSettings,
   isTenant: boolean,
 ): ContentRules["detectors"] {
-  const chosen = classes ?? (isTenant ? PII_CLASSES : []);
+  const chosen = classes ?? (isTenant ? DETECTOR_CLASSES : []);
   return [
-    ...PII_CLASSES.filter((name) => chosen.includes(name)).flatMap((name) =>
+    ...DETECTOR_CLASSES.filter((name) => chosen.includes(name)).flatMap((name) =>
       detectorsOf(name, nationalIds as readonly NationalId[]),
     ),
     ...patterns.map(guardPattern),

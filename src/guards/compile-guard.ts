@@ -1,7 +1,7 @@
 // Compiles the guard in the document of a policy: its classes and patterns become detectors.
 import { memoizeBounded } from "../core/memoization.ts";
 import type { Detector, Guard } from "../core/policy.ts";
-import { classDetectorOf, detectorsOf, type PiiClass } from "./detector-classes.ts";
+import { classDetectorOf, detectorsOf, type DetectorClass } from "./detector-classes.ts";
 import type { NationalId } from "./detector-national-ids.ts";
 import { matchesNothing, patternDetector } from "./pattern-machine.ts";
 import { compilePattern, PatternError } from "./pattern-program.ts";
@@ -11,7 +11,7 @@ const MAX_MATCH = 1024;
 
 export interface GuardDocument {
   readonly on: "input" | "output" | "both";
-  readonly classes: readonly PiiClass[];
+  readonly classes: readonly DetectorClass[];
   readonly national_ids: readonly NationalId[];
   readonly patterns: readonly string[];
   readonly action: "block" | "mask";

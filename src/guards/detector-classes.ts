@@ -14,8 +14,8 @@ import {
 import { HintSearch, type PatternDetector, patternDetector } from "./pattern-machine.ts";
 import { compilePattern } from "./pattern-program.ts";
 
-export const PII_CLASSES = ["email", "phone", "card", "iban", "national_id", "secret"] as const;
-export type PiiClass = (typeof PII_CLASSES)[number];
+export const DETECTOR_CLASSES = ["email", "phone", "card", "iban", "national_id", "secret"] as const;
+export type DetectorClass = (typeof DETECTOR_CLASSES)[number];
 
 const MAX_LENGTH = 128;
 
@@ -23,7 +23,7 @@ const MAX_LENGTH = 128;
  * `countries` selects national ids. When it is empty, all known ones are selected, and digits count only near a word
  * that says what they are.
  */
-export function detectorsOf(name: PiiClass, countries: readonly NationalId[]): readonly Detector[] {
+export function detectorsOf(name: DetectorClass, countries: readonly NationalId[]): readonly Detector[] {
   if (name === "email") return [emailDetector];
   if (name !== "national_id") return [DETECTORS[name]()];
   const chosen = countries.length > 0;
@@ -49,8 +49,8 @@ export function classDetectorOf(source: string): Detector | null {
   const [kind, name, chosen] = source.split(" ");
   if (kind === "national_id" && Object.hasOwn(NATIONAL_IDS, name!))
     return nationalId({ country: name as NationalId, chosen: chosen === "named" });
-  return kind === "class" && PII_CLASSES.some((known) => known === name && known !== "national_id")
-    ? detectorsOf(name as PiiClass, [])[0]!
+  return kind === "class" && DETECTOR_CLASSES.some((known) => known === name && known !== "national_id")
+    ? detectorsOf(name as DetectorClass, [])[0]!
     : null;
 }
 

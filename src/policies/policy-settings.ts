@@ -1,7 +1,7 @@
 // The document of a policy: the admin API accepts it, the store keeps it, and the section `policies` of the
 // configuration file holds it (promises of chapter 3). A document whose rule or pattern cannot be used is invalid.
 import { z } from "zod";
-import { PII_CLASSES } from "../guards/detector-classes.ts";
+import { DETECTOR_CLASSES } from "../guards/detector-classes.ts";
 import { NATIONAL_ID_NAMES, type NationalId } from "../guards/detector-national-ids.ts";
 import { guardPattern } from "../guards/compile-guard.ts";
 import { PatternError } from "../guards/pattern-program.ts";
@@ -43,8 +43,8 @@ const guard = z
       description: "Whether the guard checks the text sent to the provider, the text received from it, or both.",
     }),
     classes: z
-      .array(z.enum(PII_CLASSES))
-      .max(PII_CLASSES.length)
+      .array(z.enum(DETECTOR_CLASSES))
+      .max(DETECTOR_CLASSES.length)
       .default([])
       .meta({ title: "Classes", description: "Kinds of personal data and secrets that are looked for." }),
     national_ids: z

@@ -1,7 +1,7 @@
 // docs/policies.md: every piece of configuration on it loads, its sample is as it says, and its tables name what there is.
 import { expect, test } from "bun:test";
 import { NATIONAL_ID_NAMES } from "../../src/guards/detector-national-ids.ts";
-import { PII_CLASSES } from "../../src/guards/detector-classes.ts";
+import { DETECTOR_CLASSES } from "../../src/guards/detector-classes.ts";
 import { compilePolicies } from "../../src/policies/compile-policies.ts";
 import { policyTest } from "../../src/cli/policy-test.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
@@ -50,7 +50,7 @@ test("every variable of a rule, every class and every national id", () => {
     .join(" ");
   for (const variable of RULE_VARIABLES) expect(names).toContain(`\`${variable}`);
   const classes = tableBelow(page, "## Guards");
-  expect(classes.map(([name]) => name!.replaceAll("`", ""))).toEqual([...PII_CLASSES, "patterns"]);
+  expect(classes.map(([name]) => name!.replaceAll("`", ""))).toEqual([...DETECTOR_CLASSES, "patterns"]);
   for (const name of NATIONAL_ID_NAMES)
     expect(classes.find(([one]) => one === "`national_id`")![1]).toContain(`\`${name}\``);
 });

@@ -1,13 +1,13 @@
 // What each class finds and what it leaves alone: numbers, ids and code of everyday texts are no personal data.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { PII_CLASSES } from "../../src/guards/detector-classes.ts";
+import { DETECTOR_CLASSES } from "../../src/guards/detector-classes.ts";
 import { GuardedText, guardText } from "../../src/guards/guarded-text.ts";
 import { guardsFor } from "../policies/policy-documents.ts";
 
 const masked = (text: string, guard: object, isJson = false): string =>
   guardText(text, guardsFor({ action: "mask", mask: "#", ...guard }), () => {}, { isJson });
-const everything = { classes: [...PII_CLASSES] };
+const everything = { classes: [...DETECTOR_CLASSES] };
 
 const FOUND: Readonly<Record<string, readonly string[]>> = {
   card: [

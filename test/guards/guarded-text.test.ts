@@ -4,7 +4,7 @@ import type { GuardPolicy } from "../../src/core/policy.ts";
 import fc from "fast-check";
 import { RE2JS } from "re2js";
 import { BlockedText, GuardedText, guardText } from "../../src/guards/guarded-text.ts";
-import { PII_CLASSES } from "../../src/guards/detector-classes.ts";
+import { DETECTOR_CLASSES } from "../../src/guards/detector-classes.ts";
 import { guardsFor } from "../policies/policy-documents.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";
 
@@ -50,7 +50,7 @@ const textOf = fc.array(fc.oneof(noise, planted), { maxLength: 12 }).map((parts)
 
 describe("any text, in any pieces", () => {
   const everything = guardsFor({
-    classes: [...PII_CLASSES],
+    classes: [...DETECTOR_CLASSES],
     patterns: ["(?i)secret[a-z]*", "ab+c?", "\\bkey=\\S+", "a{2,5}$", "(?m)^x.*$", "[^\\x00-\\x7f]+"],
     action: "mask",
     mask: "#",

@@ -1,7 +1,7 @@
 // Every recorded exchange in reach, through the whole gateway: what the client gets, what the provider was sent, how errors are classed, and that
 // nothing that was cut looks complete. Solves the kind, never the case: what cannot pass stands in EXCEPTIONS with its reason.
 import { describe, expect, test } from "bun:test";
-import { PII_CLASSES } from "../../src/guards/detector-classes.ts";
+import { DETECTOR_CLASSES } from "../../src/guards/detector-classes.ts";
 import type { PolicySet } from "../../src/core/policy.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
@@ -131,7 +131,7 @@ const deploymentIn = (path: string): string | undefined => /\/openai\/deployment
 /** A guard that holds back nearly everything for a while, and finds nothing. */
 const PATIENT = policiesFor({
   name: "patient",
-  guard: { classes: [...PII_CLASSES], patterns: ["(?s)[^ ].{0,60}\\x{e000}never"], action: "mask", on: "output" },
+  guard: { classes: [...DETECTOR_CLASSES], patterns: ["(?s)[^ ].{0,60}\\x{e000}never"], action: "mask", on: "output" },
 });
 
 interface Got {

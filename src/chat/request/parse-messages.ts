@@ -200,7 +200,7 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
     else {
       const image = needObject(block, "image_url", path);
       needText(image, "url", `${path}.image_url`);
-      checkAddress(image["url"] as string, `${path}.image_url.url`, found);
+      checkAddressForm(image["url"] as string, `${path}.image_url.url`, found);
     }
   },
   input_audio: (block, path, found) => {
@@ -214,7 +214,7 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
   video_url: (block, path, found) => {
     const video = needObject(block, "video_url", path);
     needText(video, "url", `${path}.video_url`);
-    checkAddress(video["url"] as string, `${path}.video_url.url`, found);
+    checkAddressForm(video["url"] as string, `${path}.video_url.url`, found);
   },
   file: (block, path, found) => {
     if (block["file"] === undefined && typeof block["file_id"] === "string")
@@ -245,7 +245,7 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
 const VENDOR_ADDRESS = /^(gs|s3|ms|files)(?::\/\/|\/)./i;
 
 /** Throws `invalid_request` for an address that no provider could read. */
-function checkAddress(address: string, path: string, found: Findings): void {
+function checkAddressForm(address: string, path: string, found: Findings): void {
   const head = address.slice(0, 16);
   if (/^data:/i.test(head)) return checkDataUri(address, path);
   if (/^https?:\/\/./i.test(head)) return;

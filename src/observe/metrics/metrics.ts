@@ -17,7 +17,7 @@ import { type MetricListing, listingOf } from "./metric-listing.ts";
 import type { Observer } from "../observer.ts";
 import { processGauges } from "./process-gauges.ts";
 import { type ReplicaFigures, replicaGauges } from "./replica-gauges.ts";
-import { type BudgetStatus, openRuleMeters } from "./rule-meters.ts";
+import { type BudgetStatus, openRefusalMeters } from "./refusal-meters.ts";
 import { type TargetStatus, targetGauges } from "./target-gauges.ts";
 import { type IsRegisteredServer, openToolMeters } from "./tool-meters.ts";
 import { type ToolServerFigures, toolServerGauges } from "./tool-server-gauges.ts";
@@ -65,7 +65,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
     registry,
     sources.modelLabel ?? (({ model }) => (model === null ? null : { name: model, isConfigured: true })),
   );
-  const rules = openRuleMeters(registry, sources.budgets ?? (async () => []));
+  const rules = openRefusalMeters(registry, sources.budgets ?? (async () => []));
   const countTools = openToolMeters(registry, sources.isRegisteredServer ?? (() => true));
   const inFlight = new Gauge({
     name: "dragoman_calls_in_flight",

@@ -11,13 +11,13 @@ export interface BudgetStatus {
   readonly used: number;
 }
 
-export interface RuleMeters {
+export interface RefusalMeters {
   count(record: CallRecord): void;
   thresholdReached(budgetId: string): void;
 }
 
 /** `budgets` is called when metrics are scraped. */
-export function openRuleMeters(registry: Registry, budgets: () => Promise<readonly BudgetStatus[]>): RuleMeters {
+export function openRefusalMeters(registry: Registry, budgets: () => Promise<readonly BudgetStatus[]>): RefusalMeters {
   const registers = [registry];
   const nameOf = bounded(MOST.rule);
   const wouldRefuse = new Counter({
