@@ -1,6 +1,6 @@
 // Determines what is missing at a start once the database has answered: whether the journal or the database is older
 // than it was when the two were last in contact. If both are from one copy, there is no difference to detect;
-// open-ledger.ts detects that the folder is a copy.
+// open-journal.ts detects that the folder is a copy.
 import { readFileSync } from "node:fs";
 import { readEntry, nextEntry } from "./journal-entry.ts";
 import { type JournalPlace, segmentPath } from "./journal-folder.ts";
