@@ -48,6 +48,14 @@ export function openMemoryLimits(options: MemoryLimitsOptions): MemoryLimitStore
   return new MemoryLimits(options);
 }
 
+/** How this process counts while another one keeps the counts. */
+interface CountingBeside {
+  /** What was kept when this process began. */
+  readonly before: ReadonlyMap<string, KeptCount>;
+  /** The name under which the file has the counts of this process; `undefined` when the file did not take it. */
+  readonly run: string | undefined;
+}
+
 class MemoryLimits implements MemoryLimitStore {
   readonly #clock: Clock;
   readonly #countStore: CountStore | null;
@@ -60,10 +68,8 @@ class MemoryLimits implements MemoryLimitStore {
   /** How many entries were queued and how many were written since the start. The queue is first in, first out. */
   #due = 0;
   #written = 0;
-  /** What was kept when this process began beside another one that keeps the counts; `null` when this one keeps them. */
-  #beside: ReadonlyMap<string, KeptCount> | null = null;
-  /** The name under which this process counts beside another one, unless the file did not take it. */
-  #run: string | undefined;
+  /** `null` when this process keeps the counts. */
+  #beside: CountingBeside | null = null;
   /** Processes whose counts beside are included in memory, while the file still has them apart. */
   readonly #added = new Set<string>();
   #writes = 0;
@@ -126,7 +132,7 @@ class MemoryLimits implements MemoryLimitStore {
     }
     if (needs.length > 0) this.#open += 1;
     return this.#reservation(
-      { needs, before, after, overdrawn, stamp: this.#isOrdered ? stamp : undefined, run: this.#run },
+      { needs, before, after, overdrawn, stamp: this.#isOrdered ? stamp : undefined, run: this.#beside?.run },
       entries,
       buckets,
     );
@@ -153,7 +159,7 @@ class MemoryLimits implements MemoryLimitStore {
     const countStore = this.#countStore;
     if (countStore === null) return () => true;
     if (!this.#isClosed) this.#gather(countStore);
-    else if (this.#beside !== null && this.#run === undefined) return () => false;
+    else if (this.#beside !== null && this.#beside.run === undefined) return () => false;
     const due = this.#due;
     return () => this.#written >= due;
   }
@@ -196,7 +202,7 @@ class MemoryLimits implements MemoryLimitStore {
         this.#keepLater(entry);
       }
       if (left === 0) this.#open -= 1;
-      return { stamp: this.#isOrdered ? stamp : undefined, run: this.#run, after };
+      return { stamp: this.#isOrdered ? stamp : undefined, run: this.#beside?.run, after };
     };
     return { ...granted, settle: (used) => end((index) => used[index] ?? null), release: () => void end(() => 0) };
   }
@@ -241,7 +247,7 @@ class MemoryLimits implements MemoryLimitStore {
 
   /** Whether a later process can continue from what an operation states: the file has this process's counts apart, or none apart. */
   get #isOrdered(): boolean {
-    return this.#beside === null ? this.#added.size === 0 : this.#run !== undefined;
+    return this.#beside === null ? this.#added.size === 0 : this.#beside.run !== undefined;
   }
 
   #restore(countStore: CountStore, journalled: readonly JournalledCount[]): void {
@@ -263,14 +269,15 @@ class MemoryLimits implements MemoryLimitStore {
 
   #beginBeside(countStore: CountStore): readonly KeptCount[] {
     let rows: readonly KeptCount[];
+    let run: string | undefined;
     try {
       rows = countStore.beginBeside(this.#clock.now());
-      this.#run = countStore.run;
+      run = countStore.run;
     } catch (fault) {
       this.#onFault(fault);
       rows = countStore.read();
     }
-    this.#beside = new Map(rows.map((row) => [nameOf(row), row]));
+    this.#beside = { before: new Map(rows.map((row) => [nameOf(row), row])), run };
     return rows;
   }
 
@@ -289,15 +296,14 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   /** The process that kept the counts has ended: what it counted while both ran is counted here as well. */
-  #takeOver(countStore: CountStore, before: ReadonlyMap<string, KeptCount>): void {
+  #takeOver(countStore: CountStore, { before, run }: CountingBeside): void {
     const times = this.#times();
     const kept = countStore.read();
     const there = new Set(kept.map(nameOf));
     // What is no longer kept counts nothing now.
     const gone = [...before.values()].filter((row) => !there.has(nameOf(row))).map((row) => ({ ...row, state: null }));
-    const journalled = this.#laterJournalled().filter(({ run }) => run === undefined);
-    if (this.#run !== undefined) this.#added.add(this.#run);
-    this.#run = undefined;
+    const journalled = this.#laterJournalled().filter((one) => one.run === undefined);
+    if (run !== undefined) this.#added.add(run);
     this.#beside = null;
     // The joint count is newer than the last row of the other process, even where that process counted nothing more.
     for (const later of laterStates([...kept, ...gone], journalled, times)) this.#add(later, before, times);
@@ -374,7 +380,7 @@ class MemoryLimits implements MemoryLimitStore {
     });
     try {
       if (this.#beside === null) countStore.write(rows, added);
-      else if (this.#run !== undefined) countStore.writeBeside(rows);
+      else if (this.#beside.run !== undefined) countStore.writeBeside(rows);
       this.#added.clear();
       for (const entry of entries) entry.isKept = false;
       this.#written += entries.length;

@@ -1,34 +1,27 @@
 // `x-gateway-explain: true` (promise 9.4): what the gateway would do with this call, and why. Nothing is sent, fetched,
 // looked up or exchanged, except for the lists of tools that tool servers keep.
 // docs/api.md describes the answer, field by field.
-import { usd, usdPerToken } from "../../accounting/price.ts";
 import { explainedAccount } from "../../admission/limit-errors.ts";
-import { effectiveCapability, SYNONYMS } from "../../core/capability.ts";
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
-import type { StoredCredential } from "../../core/credential.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Policy, Guard } from "../../core/policy.ts";
-import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
-import { DIRECT_ROUTE, type Route } from "../../core/route.ts";
+import { DIRECT_ROUTE } from "../../core/route.ts";
 import { targetName } from "../../core/target.ts";
-import type { EncodedRequest } from "../../providers/provider.ts";
 import { answerHeaders } from "../answer/answer-frame.ts";
 import type { Call } from "../call/call.ts";
 import { withClientHeaders } from "../fit/caller-headers.ts";
-import { costEstimate, estimateReservation } from "../metering/attempt-estimate.ts";
-import { type Fetch, withStandIns } from "./explained-content.ts";
-import { explainedRequest } from "./explained-request.ts";
-import { DEPRECATED_NAMES, type FittedRequest } from "../fit/fit.ts";
+import { estimateReservation } from "../metering/attempt-estimate.ts";
+import { withStandIns } from "./explained-content.ts";
 import { isOn } from "../call/header-switch.ts";
 import type { Prepared } from "../plan/stages.ts";
 import type { RouteCandidate, RouteStage } from "../plan/candidate.ts";
 import { settingOrigins, settingsFor } from "../fit/fit-settings.ts";
-import { masked, maskedCredential, type Masker, namedSecrets, openMasker, secretsOf } from "./masking.ts";
-import type { Resolved } from "../plan/resolve-target.ts";
+import { type Masker, namedSecrets, openMasker, secretsOf } from "./masking.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { SessionServer, ToolSession } from "../tools/tool-session.ts";
+import { explainedTarget, type PlannedTarget } from "./explained-target.ts";
 
 export const EXPLAIN_HEADER = "x-gateway-explain";
 /** The most secrets to hide, because each is searched for in everything that is shown, in every spelling. */
@@ -71,19 +64,6 @@ interface Passed {
   readonly why: string;
 }
 
-/** What is known of the call at one of its targets. */
-interface Planned {
-  readonly refusal: null;
-  readonly why: string;
-  readonly fitted: FittedRequest;
-  readonly resolved: Resolved;
-  readonly route: Route;
-  readonly principal: Principal;
-  readonly deployed: string | null;
-  readonly encoded: EncodedRequest;
-  readonly fetches: readonly Fetch[];
-}
-
 /**
  * Returns the explanation as the answer, even when a stream was requested. Throws the last refusal when no target
  * accepts the request.
@@ -102,7 +82,7 @@ export async function replyExplained(
       .map((candidate) => ({ candidate, stage, place })),
   );
   requireFewTargets(candidates.length, sent);
-  const planned: (Planned | Passed)[] = [];
+  const planned: (PlannedTarget | Passed)[] = [];
   for (const { candidate, stage, place } of candidates) {
     await yieldToLoop();
     planned.push(plannedAt(candidate, stage, place, principal, call));
@@ -126,7 +106,7 @@ export async function replyExplained(
 }
 
 function knownSecrets(
-  { fitted: { request }, resolved }: Planned,
+  { fitted: { request }, resolved }: PlannedTarget,
   http: Headers,
   { snapshot }: Call,
 ): readonly string[] {
@@ -156,7 +136,7 @@ function plannedAt(
   place: number,
   principal: Principal,
   call: Call,
-): Planned | Passed {
+): PlannedTarget | Passed {
   const why = reasonFor(candidate, stage, place);
   try {
     candidate.permit();
@@ -193,8 +173,8 @@ function reasonFor(
 }
 
 async function explanation(
-  planned: Planned,
-  all: readonly (Planned | Passed)[],
+  planned: PlannedTarget,
+  all: readonly (PlannedTarget | Passed)[],
   masker: Masker,
   call: Call,
   session: ToolSession | null,
@@ -234,7 +214,7 @@ async function explanation(
 
 /** Explains one target after another: together they would be one long piece of work that delays other calls. */
 async function explainedTargets(
-  all: readonly (Planned | Passed)[],
+  all: readonly (PlannedTarget | Passed)[],
   masker: Masker,
   call: Call,
 ): Promise<readonly JsonObject[]> {
@@ -262,7 +242,7 @@ function explainedToolServer({ label, isRegistered, failure, tools }: SessionSer
 
 /** Returns the limits that apply at the first target, and what a call would reserve. */
 async function explainedLimits(
-  { fitted, resolved, route, deployed }: Planned,
+  { fitted, resolved, route, deployed }: PlannedTarget,
   call: Call,
 ): Promise<readonly JsonObject[]> {
   const { meter, context } = call;
@@ -299,140 +279,4 @@ function searchedBy({ onInput, onOutput }: Guard): "both" | "input" | "output" {
 
 function passedOver({ refusal, target, why }: Passed, order: number): JsonObject {
   return { order, target, why, passed_over: { code: refusal.code, message: refusal.message, param: refusal.param } };
-}
-
-async function explainedTarget(planned: Planned, order: number, masker: Masker, call: Call): Promise<JsonObject> {
-  const {
-    encoded,
-    fetches,
-    fitted,
-    resolved: { provider, target, credentials },
-  } = planned;
-  const { request } = fitted;
-  const [first] = credentials;
-  const signing = { ...target, credential: first === undefined ? null : maskedCredential(first) };
-  return {
-    order,
-    target: targetName(target),
-    why: planned.why,
-    provider: { id: target.providerId, family: target.family, label: provider.label },
-    model: target.model,
-    facts: { context_tokens: target.facts.contextTokens, max_output_tokens: target.facts.maxOutputTokens },
-    credentials: credentials.map(explainedCredential),
-    parameters: explainedParameters(planned, encoded.mapped ?? []),
-    content: [...request.blocks].map(([type, path]) => {
-      const { support, note } = effectiveCapability(provider.capabilities, type, target.model);
-      return { type, first_at: path, support, note: note ?? null };
-    }),
-    dropped: fitted.dropped,
-    warnings: fitted.request.warnings,
-    request: await explainedRequest({
-      provider,
-      target: signing,
-      unsigned: encoded.request,
-      masker,
-      nowMs: call.context.clock.now(),
-    }),
-    estimate: estimate(planned, call),
-    address_check:
-      target.guardedField === null
-        ? null
-        : {
-            field: target.guardedField,
-            host: masker.text(new URL(target.baseUrl).host),
-            private_addresses: call.snapshot.allowPrivateAddresses ? "allowed" : "refused",
-            metadata_addresses: "refused",
-          },
-    fetches: fetches.map((one) => ({ ...one, url: masker.url(one.url) })),
-  };
-}
-
-function explainedCredential(stored: StoredCredential): JsonObject {
-  const shown =
-    stored.kind === "key" || stored.kind === "token"
-      ? stored.secret
-      : stored.kind === "aws_keys"
-        ? stored.accessKeyId
-        : null;
-  return {
-    kind: stored.kind,
-    shown: shown === null ? null : masked(shown),
-    from: stored.fromCaller ? "request" : "configuration",
-    weight: stored.weight,
-  };
-}
-
-const SENT_AS: Readonly<Record<string, CommonParameter>> = Object.fromEntries(
-  Object.entries(DEPRECATED_NAMES).map(([name, deprecated]) => [deprecated, name as CommonParameter]),
-);
-
-/** Returns each parameter that was sent, in the caller's order, with its disposition. */
-function explainedParameters(
-  { fitted: { request, dispositions }, resolved: { provider, target } }: Planned,
-  mapped: readonly string[],
-): readonly JsonObject[] {
-  const names = new Set([...request.source.members.keys(), ...Object.keys(dispositions)]);
-  return [...names].flatMap((name) => {
-    // a pass-through field may be called `constructor`
-    const common =
-      (Object.hasOwn(SENT_AS, name) ? SENT_AS[name] : undefined) ??
-      (Object.hasOwn(COMMON, name) ? (name as CommonParameter) : null);
-    const disposition =
-      (Object.hasOwn(dispositions, name) ? dispositions[name] : undefined) ??
-      (common === null || isNull(request, name) ? null : NEVER_UNSUPPORTED.has(common) ? "served" : "neutral");
-    if (disposition === null) return [];
-    const note = common === null ? undefined : effectiveCapability(provider.capabilities, common, target.model).note;
-    return [
-      {
-        name,
-        fate: disposition,
-        note: note ?? null,
-        wire: disposition === "mapped" || disposition === "emulated" ? placesOf(common, mapped) : [],
-      },
-    ];
-  });
-}
-
-/**
- * Returns where the encoder put the parameter, under either name where it has two; empty when only the note describes
- * it.
- */
-function placesOf(common: CommonParameter | null, mapped: readonly string[]): readonly string[] {
-  const placesUnder = (name: string | null | undefined): readonly string[] =>
-    mapped
-      .filter((mapping) => mapping.startsWith(`${name} -> `))
-      .map((mapping) => mapping.slice(mapping.indexOf(" -> ") + 4));
-  const own = placesUnder(common);
-  return own.length > 0 || common === null ? own : placesUnder(SYNONYMS[common]);
-}
-
-/** Whether the field is null, which means "not set". */
-function isNull({ source }: ChatRequest, name: string): boolean {
-  const span = source.members.get(name);
-  return span !== undefined && source.text.slice(span.valueStart, span.valueEnd) === "null";
-}
-
-/** Estimates the prompt and the bound of the answer, at the current price. */
-function estimate({ fitted: { request }, resolved }: Planned, call: Call): JsonObject {
-  const { promptTokens, bound, boundFrom, choices, price, prompt, completion, promptCost, completionCost } =
-    costEstimate(request, resolved, call.meter.prices);
-  return {
-    prompt_tokens: promptTokens,
-    completion_tokens_bound: bound,
-    completion_tokens_bound_from: boundFrom,
-    choices,
-    price:
-      price === null
-        ? null
-        : {
-            id: price.id,
-            prompt: prompt === null ? null : usdPerToken(prompt),
-            completion: completion === null ? null : usdPerToken(completion),
-          },
-    cost_usd: {
-      prompt: promptCost === null ? null : usd(promptCost),
-      completion_bound: completionCost === null ? null : usd(completionCost),
-      total_bound: promptCost === null || completionCost === null ? null : usd(promptCost + completionCost),
-    },
-  };
 }
