@@ -65,7 +65,7 @@ function openCall() {
 }
 
 describe("one call", () => {
-  test("attempts one after the other: the call is one request and one place, each attempt one of its provider's", () => {
+  test("attempts one after the other: the call is one request and one unit of concurrency, each attempt one of its provider's", () => {
     const { store, call, begin, used } = openCall();
     for (const tokens of [30, 0, 20]) {
       const attempt = begin([...CALL, ...AT_UP0], 100);
@@ -80,7 +80,7 @@ describe("one call", () => {
     expect([...CALL, ...AT_UP0].map(used)).toEqual([1, 0, 50, 3, 0]);
     expect(store.open()).toBe(0);
   });
-  test("attempts side by side need both of what they may use", () => {
+  test("attempts side by side need the sum of what they may use", () => {
     const { store, call, begin, used } = openCall();
     const [one, two] = [begin(CALL, 100), begin(CALL, 100)];
     expect(used(CALL[2]!)).toBe(200);
@@ -91,7 +91,7 @@ describe("one call", () => {
     call.settle();
     expect([CALL.map(used), store.open()]).toEqual([[1, 0, 47], 0]);
   });
-  test("what was used beyond all that was reserved is charged", () => {
+  test("usage beyond the whole reservation is charged", () => {
     const { call, begin, outcomes, used } = openCall();
     for (const tokens of [120, 300]) {
       const attempt = begin(CALL, 100);
@@ -104,7 +104,7 @@ describe("one call", () => {
       { reserved: 220, settled: 420, after: 420 },
     ]);
   });
-  test("an attempt that was admitted and never called used nothing, and no call is counted", () => {
+  test("an attempt that was admitted and never sent used nothing, and no call is counted", () => {
     const { store, call, begin, used } = openCall();
     begin([...CALL, ...AT_UP0], 100).settle();
     call.settle();
@@ -147,7 +147,7 @@ function late(store: LimitStore, at: (ms: number, run: () => void) => void, dela
   };
 }
 
-test("[d4.2] attempts at random, side by side, with a store that answers late: the call is one request, nothing stays open, what was seen is charged", async () => {
+test("[d4.2] random attempts, side by side, with a slow store: the call is one request, nothing stays open, usage is charged", async () => {
   const act = fc.record({
     bound: fc.integer({ min: 0, max: 50 }),
     tokens: fc.integer({ min: 0, max: 80 }),

@@ -78,7 +78,7 @@ interface Taken {
 
 describe("windows that slide", () => {
   test.each(Object.keys(W) as (keyof typeof W)[])(
-    "[d4.1 d4.2] no window of a %s holds more than the limit, wherever it is laid, whatever the clocks do; and who is told when, has room then",
+    "[d4.1 d4.2] no window of a %s holds more than the limit, wherever it starts, whatever the clocks do; and a caller that waits as long as it was asked to has room then",
     (window) => {
       const windowMs = W[window];
       const account = accountOf({ unit: "tokens", window, limit: 20 });
@@ -127,7 +127,7 @@ describe("windows that slide", () => {
     },
   );
 
-  test("[d4.2] nothing is short: what is refused would not fit into the window and its oldest part", () => {
+  test("[d4.2] admission is tight: a refused reservation would not fit into the window and its oldest part", () => {
     const account = accountOf({ unit: "tokens", window: "minute", limit: 20 });
     fc.assert(
       fc.property(steps(60_000), (all) => {
@@ -161,7 +161,7 @@ describe("windows that slide", () => {
     expect(take(store, account)).not.toBeNull();
   });
 
-  test("a surplus goes back to where it was taken from, and is not spent under a later date", () => {
+  test("a surplus is released to where it was reserved, and is not spent under a later date", () => {
     const clock = turnedClock();
     const store = openMemoryLimits({ clock });
     const account = accountOf({ unit: "tokens", limit: 10 });
@@ -204,7 +204,7 @@ describe("periods of the calendar", () => {
     expect([take(store, account), fitsIn(store, clock, account)]).toEqual([null, null]);
   });
 
-  test("a call that began in the old period is charged there, and what it used beyond in the new one", () => {
+  test("a call that began in the old period is charged there, and its usage beyond the reservation in the new one", () => {
     const clock = turnedClock(at("2026-03-10T23:59:59"));
     const store = openMemoryLimits({ clock });
     const account = accountOf({ kind: "budget", unit: "tokens", window: "day", limit: 10 });
@@ -215,7 +215,7 @@ describe("periods of the calendar", () => {
     expect(used(store, account)).toBe(3);
   });
 
-  test("a clock that is set back opens no period again, and one that ran ahead none twice", () => {
+  test("a clock that is set back opens no period again, and a clock that ran ahead opens none twice", () => {
     const clock = turnedClock(at("2026-03-10T12:00:00"));
     const store = openMemoryLimits({ clock });
     const account = accountOf({ kind: "budget", unit: "tokens", window: "day", limit: 10 });
@@ -231,9 +231,9 @@ describe("periods of the calendar", () => {
   });
 });
 
-describe("values without number", () => {
+describe("unlimited numbers of values", () => {
   const userOf = (value: string): Account => accountOf({ limit: 1, scope: { user: "*" } }, value);
-  test("a flood of new values falls to one shared count; nobody's own count is lost to it", () => {
+  test("a flood of new values shares one count; established values keep their own", () => {
     const store = openMemoryLimits({ clock: turnedClock(), maxValues: 100 });
     for (let index = 0; index < 100; index++) expect(take(store, userOf(`u${index}`))).not.toBeNull();
     expect(take(store, userOf("first beyond"))).not.toBeNull();
@@ -249,7 +249,7 @@ describe("values without number", () => {
   });
 });
 
-test("values that come and go do not pile up", () => {
+test("values that come and go do not accumulate", () => {
   const clock = turnedClock();
   const store = openMemoryLimits({ clock, maxValues: 1_000 });
   // ten new ones a second are six hundred in a window, and never a thousand
@@ -304,7 +304,7 @@ describe("a restart", () => {
     ["an hour's tokens", { unit: "tokens", window: "hour" }],
     ["a minute's requests", { unit: "requests", window: "minute" }],
     ["a user's day", { unit: "requests", window: "day", scope: { user: "*" } }],
-  ] as const)("[d4.1] %s are not forgotten", (_, rule) => {
+  ] as const)("[d4.1] %s are not lost", (_, rule) => {
     expect(
       restarted(rule as Partial<LimitRule>, {
         between: (clock) => clock.pass(1_000),
@@ -312,12 +312,12 @@ describe("a restart", () => {
       })[0],
     ).toBe(7);
   });
-  test("what has left its window meanwhile is gone; what has not, leaves when it would have", () => {
+  test("usage that has left its window meanwhile is gone; the rest leaves when it would have", () => {
     expect(restarted({ window: "minute" }, { between: (clock) => clock.pass(62_000) })).toEqual([0, null]);
     const [left, waits] = restarted({ window: "minute" }, { between: (clock) => clock.pass(20_000) });
     expect([left, waits! >= 40_000, waits! <= 42_000]).toEqual([7, true, true]);
   });
-  test("a machine that slept, and a clock that was set back, let nothing leave early", () => {
+  test("suspending the machine, and setting the clock back, let nothing leave early", () => {
     const slept = restarted({ window: "hour" }, { between: (clock) => clock.sleep(20_000) });
     expect([slept[0], slept[1]! >= W.hour - 20_000]).toEqual([7, true]);
     const setBack = restarted({ window: "hour" }, { between: (clock) => clock.set(clock.now() - 5 * W.day) });
@@ -335,7 +335,7 @@ describe("a restart", () => {
       )[0],
     ).toBe(7);
   });
-  test("what could not be written is told once, and written when it can be", async () => {
+  test("a failed write is reported once, and repeated when it is possible", async () => {
     const clock = turnedClock();
     const account = accountOf({ kind: "budget", unit: "nano_usd", window: "month" });
     const written: string[] = [];
@@ -356,7 +356,7 @@ describe("a restart", () => {
     expect(written.length).toBe(1);
     expect(JSON.parse(written[0]!)).toMatchObject({ parts: [[Date.UTC(2026, 0, 1), 3]] });
   });
-  test("an account of which no more is known than was kept is left as it is, and one of another time is none", () => {
+  test("an account of which no more is known than was stored is left unchanged, and one of another time is empty", () => {
     const [clock, month] = [turnedClock(), accountOf({ kind: "budget", unit: "nano_usd", window: "month" })];
     const { tenantId, id, unit, kind, window } = month.rule;
     const restored = (journalled: Partial<JournalledCount>): number => {
@@ -396,7 +396,7 @@ describe("a restart", () => {
     ["budget", "month"],
     ["budget", "total"],
   ] as const)(
-    "[d4.2 d11.2] killed at any moment: what its rows say beyond what was kept is counted (a %s of a %s)",
+    "[d4.2 d11.2] killed at any moment: what its rows contain beyond what was stored is counted (a %s of a %s)",
     (kind, window) => {
       const act = fc.record({
         waitMs: fc.integer({ min: 0, max: 5_000 }),
@@ -445,7 +445,7 @@ describe("a restart", () => {
       );
     },
   );
-  test("[d4.2] a second process on one file overwrites nothing, begins with what was kept, and takes over when the first has ended", async () => {
+  test("[d4.2] a second process on one file overwrites nothing, begins with what was stored, and takes over when the first has ended", async () => {
     const file = join(folder, `${++files}.sqlite`);
     const clock = turnedClock();
     const [month, hour, user] = [
@@ -478,7 +478,7 @@ describe("a restart", () => {
     void last.close();
   });
   test.each(["first", "second"] as const)(
-    "[d4.2] what a process has counted beside another one outlives it, also when the %s ends first",
+    "[d4.2] the counts of a process beside another one survive it, also when the %s ends first",
     (endsFirst) => {
       const file = join(folder, `${++files}.sqlite`);
       const clock = turnedClock();
@@ -507,7 +507,7 @@ describe("a restart", () => {
       void last.close();
     },
   );
-  describe("a process beside another one, which has the counts", () => {
+  describe("a process beside another one that has the counts", () => {
     const clock = turnedClock();
     const account = accountOf({ window: "day", unit: "tokens", limit: 1_000 });
     const kept = new Map<string, KeptCount>();
@@ -538,7 +538,7 @@ describe("a restart", () => {
       clock.pass(W.day * 2);
     });
 
-    test("[d4.2] counts together what both have counted, which is newer than the last row of the other, also where that one counted nothing more", () => {
+    test("[d4.2] adds what both have counted, which is newer than the last row of the other, also where that one counted nothing more", () => {
       const first = open("first");
       const stream = take(first, account, 1)!;
       void first.close();
@@ -568,7 +568,7 @@ describe("a restart", () => {
       expect(used(afterKill, account)).toBe(2);
       for (const store of [second, afterKill]) void store.close();
     });
-    test("[d4.2] gives back what the other had set aside and did not use, also where nothing of that account is kept any more", () => {
+    test("[d4.2] releases what the other had reserved and did not use, also where nothing of that account is stored any more", () => {
       const first = open("first");
       const stream = take(first, account, 61)!;
       void first.close();
@@ -583,14 +583,14 @@ describe("a restart", () => {
       void second.close();
     });
   });
-  test("a file that is none of ours is an error that says so", () => {
+  test("a file of another program is an error that says so", () => {
     const file = join(folder, `${++files}.sqlite`);
     writeFileSync(file, "no database, and long enough to be looked at as one".repeat(100));
     expect(() => openLimitCounts(file)).toThrow(
       /The counts of limits cannot be read from .*: .* Move .* and start again/,
     );
   });
-  test("an event that was told is not told again", async () => {
+  test("an event that was reported is not reported again", async () => {
     const file = join(folder, `${++files}.sqlite`);
     const clock = turnedClock();
     const account = accountOf({ kind: "budget", unit: "nano_usd", window: "month" });

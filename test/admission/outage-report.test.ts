@@ -12,7 +12,7 @@ function watched() {
   return { reach, told, at: (ms: number) => (nowMs = ms) };
 }
 
-test("what is lost for one tenant is told once, though another goes on to reach its node, and again every minute", () => {
+test("a failure for one tenant is reported once, even if another tenant still reaches its node, and again every minute", () => {
   const { reach, told, at } = watched();
   for (let ms = 0; ms < 130_000; ms += 500) {
     at(ms);
@@ -27,7 +27,7 @@ test("what is lost for one tenant is told once, though another goes on to reach 
   expect(reach.outage()).toBeNull();
 });
 
-test("a store that comes and goes ten times a second fills no log", () => {
+test("a store that comes and goes ten times a second does not flood the log", () => {
   const { reach, told, at } = watched();
   for (let ms = 0; ms < 60_000; ms += 100) {
     at(ms);

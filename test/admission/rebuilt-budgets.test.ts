@@ -22,14 +22,14 @@ async function rebuilt(rules: Rules): Promise<{ readonly queries: readonly Spent
   return { queries, counts: counts.map(({ id, value, total }) => ({ id, value, total })) };
 }
 
-test("a start without budgets asks nothing of the calls", async () => {
+test("a start without budgets queries no calls", async () => {
   expect(await rebuilt({ limits: { one: { metric: "tokens", limit: 1, window: "day" } } })).toEqual({
     queries: [],
     counts: [],
   });
 });
 
-test("[d4.2] each window is asked for once, apart for budgets of end users", async () => {
+test("[d4.2] each window is queried once, separately for budgets of end users", async () => {
   const { queries, counts } = await rebuilt({
     budgets: {
       all: { tokens: 100, window: "day" },

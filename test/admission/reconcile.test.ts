@@ -111,7 +111,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     return used;
   };
 
-  test("[d4.2] writes off what a killed gateway had borrowed of a budget without end, once it has been silent for a minute", async () => {
+  test("[d4.2] writes off what a killed gateway had leased of a total budget, once it has been silent for a minute", async () => {
     const { child, used } = await start(redis.url, null, "killed");
     child.kill("SIGKILL");
     await child.exited;
@@ -148,7 +148,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     expect((await run()).written_off).toEqual([]);
   });
 
-  test("a gateway that comes back all the same states what it used: nothing is given back twice", async () => {
+  test("a gateway that comes back all the same reports what it used: nothing is released twice", async () => {
     const { child, used, line } = await start(redis.url, null, "stopped");
     child.kill("SIGSTOP");
     await Bun.sleep(5300);
@@ -175,7 +175,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
 
   const usedOfBoth = async (id: string): Promise<readonly number[]> => [await usedOf(id), await usedOf(`${id}-lent`)];
 
-  test("[d4.2] lists and writes off what a killed gateway had reserved for calls that were under way, asked for one by one or out of leases", async () => {
+  test("[d4.2] lists and writes off what a killed gateway had reserved for calls in flight, one by one or out of leases", async () => {
     const { child } = await start(redis.url, null, "reserved", reserver(redis.url, "reserved"));
     // a call under way is no sign of death, however long it takes
     const replica = await replicaOf(redis.url, "reserved");
@@ -196,7 +196,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: true })).toEqual([]);
   });
 
-  test("[d4.2] a gateway whose reservations were written off, and that comes back, is charged with what its calls used", async () => {
+  test("[d4.2] a gateway that comes back after its reservations were written off is charged with what its calls used", async () => {
     const { child, line } = await start(redis.url, null, "away", reserver(redis.url, "away"));
     child.kill("SIGSTOP");
     for (const id of ["away", "away-lent"]) await age(redis.url, id, 61_000);
@@ -210,7 +210,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: true })).toEqual([]);
   });
 
-  test("[d4.2] of a real gateway that is killed with calls under way, and whose data folder is lost, nothing stays charged but what was used", async () => {
+  test("[d4.2] after a real gateway is killed with calls in flight and loses its data folder, only what was used stays charged", async () => {
     const config = "budgets: { whole: { tokens: 60000, window: total, on_store_failure: closed } }\n";
     const environment = { DRAGOMAN_LIMIT_STORE_URL: redis.url };
     const first = await startGateway({ config, environment });
@@ -251,7 +251,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     await next.stop();
   });
 
-  test("without a store of limits, and with one that is away, it says so", async () => {
+  test("reports a missing limit store, and one that is unreachable", async () => {
     const nothing = await runCli(["limit", "reconcile"]);
     expect([nothing.code, nothing.stderr]).toEqual([
       2,

@@ -51,7 +51,7 @@ function openWorld() {
 }
 
 describe("a replica", () => {
-  test("forgets the accounts of users that have gone, when their window has ended: memory does not grow with every user who ever came", () => {
+  test("forgets the accounts of users that have gone, when their window has ended: memory does not grow with every user", () => {
     const { replica, pass, reserve } = openWorld();
     for (let user = 0; user < 300; user++)
       reserve({
@@ -68,7 +68,7 @@ describe("a replica", () => {
   });
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, 1e300, -5, 0.5])(
-    "a figure of %p is no poison: what the store is told is whole and exact",
+    "a figure of %p does no damage: the store receives whole and exact numbers",
     (units) => {
       const { sent, reserve } = openWorld();
       const account = accountOf({ id: "odd", unit: "tokens", limit: 100 });
@@ -102,7 +102,7 @@ describe("a replica", () => {
     ["without CPU", 2500, false, false],
     ["without CPU", 4000, false, true],
   ] as const)(
-    "[d4.2] %s for %p ms: its calls go on unless the store says that their places were free meanwhile",
+    "[d4.2] %s for %p ms: its calls go on unless the store says that their slots were free meanwhile",
     (_, ms, isAsleep, isLost) => {
       const { pass, reserve, stand } = openWorld();
       const slot = reserve({
@@ -121,7 +121,7 @@ describe("a replica", () => {
     },
   );
 
-  test("[d4.2] places stay its own under one limit while it talks with the store of nothing but another", () => {
+  test("[d4.2] slots stay its own under one limit while it talks with the store about nothing but another", () => {
     const { pass, reserve } = openWorld();
     const slot = reserve({
       account: accountOf({ id: "places", unit: "concurrency", window: null, onStoreFailure: "closed" }),

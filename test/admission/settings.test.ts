@@ -11,7 +11,7 @@ const problems = (schema: typeof limitSchema | typeof budgetSchema, document: un
 };
 
 describe("limits", () => {
-  test("what is left out has a default", () => {
+  test("omitted settings have a default", () => {
     expect(limitSchema.parse({ metric: "requests", window: "minute", limit: 10 })).toEqual({
       metric: "requests",
       window: "minute",
@@ -109,7 +109,7 @@ function accountsFound(
 }
 
 describe("what applies to a call", () => {
-  test("[d4.1] limits of the file, of the tenant and of the project; nothing of others", () => {
+  test("[d4.1] limits of the file, of the tenant and of the project apply; none of others", () => {
     const all = [
       at(null, null, "file", {}),
       at("t", null, "tenant", {}),
@@ -137,10 +137,10 @@ describe("what applies to a call", () => {
     [{ user: "v" }, false],
     [{ user: "u1", model: "up:big" }, true],
     [{ user: "u1", model: "up:small" }, false],
-  ] as const)("[d4.1] the scope %p holds: %p", (scope, holds) => {
+  ] as const)("[d4.1] the scope %p applies: %p", (scope, holds) => {
     expect(accountsFound([at("t", "p", "one", { scope })], { user: "u1" }).length).toBe(holds ? 1 : 0);
   });
-  test("`*` gives each value a count of its own; a glob is one count for all that it matches", () => {
+  test("`*` gives each value a count of its own; a glob is one count for all values that it matches", () => {
     expect(
       accountsFound(
         [
@@ -152,10 +152,10 @@ describe("what applies to a call", () => {
       ),
     ).toEqual(["t/a=u1", "t/b=k\nu1", "t/c="]);
   });
-  test("who names no end user is not bounded by limits of end users", () => {
+  test("a call without an end user is not bounded by limits of end users", () => {
     expect(accountsFound([at("t", "p", "a", { scope: { user: "*" } })])).toEqual([]);
   });
-  test("a thousand limits of other projects are not looked at", () => {
+  test("a thousand limits of other projects are not examined", () => {
     const others = Array.from({ length: 1_000 }, (_, index) => at("t", `p${index}`, `l${index}`, {}));
     expect(accountsFound([...others, at("t", "p", "own", {})])).toEqual(["t/own="]);
     expect(compileLimits({ limits: others, budgets: [] }).forCaller("t", "p", "k")).toBeNull();

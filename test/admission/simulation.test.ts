@@ -21,8 +21,8 @@ const PLANTED: readonly PlantedFault[] = [
   "asked for by the dead",
 ];
 
-describe("replicas that borrow parts of limits", () => {
-  test("[d4.2] never admit more than a limit, leave nothing charged that nobody used and forget nothing that was, whatever dies, sleeps, is cut off or comes back", () => {
+describe("replicas that lease parts of limits", () => {
+  test("[d4.2] never admit more than a limit, leave nothing charged that was not used and lose nothing that was, whatever dies, is suspended, is cut off or comes back", () => {
     const sums = { admitted: 0, refused: 0, atOnce: 0 };
     for (const seed of seedsFrom(1, WORLDS)) {
       const { fault, admitted, refused, leased } = simulate(seed);
@@ -50,7 +50,7 @@ describe("replicas that borrow parts of limits", () => {
 
 const CUT_WORLDS = drawCount(150, 300);
 describe("replicas that are cut off or lack CPU, under `local_share`", () => {
-  test("[d4.2] decide nothing alone while the store is there, however late they hear it; cut off, they admit alone at most their share of what they knew to be left, and of the limit in any window: at the worst as much again as the limit over all", () => {
+  test("[d4.2] decide nothing alone while the store is available, however slow its answers; cut off, they admit alone at most their share of what they knew to be left, and of the limit in any window: at the worst as much again as the limit over all", () => {
     const sums = { alone: 0, excess: 0 };
     for (const seed of seedsFrom(1, CUT_WORLDS)) {
       const { fault, alone, excess } = simulateLocalShare(seed);

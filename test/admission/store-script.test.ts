@@ -187,7 +187,7 @@ describe.skipIf(binary === null)("the script of the limit store", () => {
     }
   });
 
-  test("knows months, weeks and windows as the replica does", () => {
+  test("computes months, weeks and windows as the replica does", () => {
     for (const [from, to] of [
       ["2024-02-29", "2024-03-01"],
       ["2023-12-31", "2024-01-01"],

@@ -60,7 +60,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
   });
   beforeEach(() => expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]));
 
-  test("[d4.2] what a killed process had borrowed and not used comes back with the next start of its data folder, to the unit", async () => {
+  test("[d4.2] units that a killed process had leased and not used are released by the next start of its data folder, to the unit", async () => {
     const child = Bun.spawn([process.execPath, "-e", borrower(redis.url, folder)], {
       stdout: "pipe",
       stderr: "inherit",
@@ -80,7 +80,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     for (const store of [other, next, fresh]) await store.close();
   });
 
-  test("[d4.3] a clock that is wrong here changes nothing of how long a refused call is told to wait", async () => {
+  test("[d4.3] a wrong clock of a replica does not change the wait that a refused call is given", async () => {
     const waits: number[] = [];
     const calendar = accountOf({ id: "calendar", kind: "budget", window: "day", limit: 1, unit: "tokens" });
     const sliding = accountOf({ id: "sliding", window: "minute", limit: 1, unit: "requests" });
@@ -105,7 +105,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
       expect(Math.abs(ms - (index % 2 === 0 ? dayMs! : minuteMs!))).toBeLessThan(5000);
   });
 
-  test("a process that ends in order leaves nothing behind: what it borrowed is back, and so is its file", async () => {
+  test("a process that ends in order leaves nothing behind: its leases are released, and its file is removed", async () => {
     const store = await open();
     const account = accountOf({ id: "orderly", window: "day", limit: 100_000 });
     for (let n = 0; n < 50; n++) (await reserved(store, needOf(account))).settle([1]);
@@ -156,7 +156,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     await store.close();
   });
 
-  test("a server that was demoted is left: the address may lead to its successor by now", async () => {
+  test("a server that was demoted is disconnected: the address may lead to its successor by now", async () => {
     const store = await open();
     const account = accountOf({ id: "demoted" });
     (await reserved(store, needOf(account))).settle([1]);
@@ -181,7 +181,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     await store.close();
   });
 
-  test("a server without memory left: each limit does what its on_store_failure says, and nothing is counted by half", async () => {
+  test("a server without memory left: each limit does what its on_store_failure says, and nothing is counted partially", async () => {
     const store = await open();
     const account = accountOf({ id: "full", limit: 100 });
     const shared = accountOf({ id: "full-shared", limit: 100, onStoreFailure: "local_share" });
@@ -202,7 +202,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     await store.close();
   });
 
-  test("every count goes by itself when its window has passed, but for budgets without end", async () => {
+  test("every count expires by itself when its window has passed, except for total budgets", async () => {
     const store = await open();
     for (let user = 0; user < 20; user++) {
       const accounts = [
@@ -229,7 +229,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     redisClient.disconnect();
   });
 
-  test("[d9.5] metrics tell how many reservations asked the store and how long it took, what is borrowed, and whether the store is away", async () => {
+  test("[d9.5] metrics show how many reservations asked the store and how long it took, what is leased, and whether the store is unavailable", async () => {
     let store: Awaited<ReturnType<typeof openValkeyLimits>> | null = null;
     const metrics = openMetrics({ limitStore: () => store?.figures() ?? null });
     expect(await metrics.text()).not.toContain("way=");
@@ -273,7 +273,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     await store.close();
   });
 
-  test("[d4.2] a store that answers late is waited for: nothing is decided alone while it may still answer", async () => {
+  test("[d4.2] a slow store is waited for: nothing is decided alone while it may still answer", async () => {
     const store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
     const account = accountOf({
       id: "late",
@@ -294,7 +294,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     await store.close();
   });
 
-  test("[d4.2] a wall clock that is set forward or back ends no call while the store is heard", async () => {
+  test("[d4.2] a wall clock that is set forward or back ends no call while the store answers", async () => {
     let aheadMs = 0;
     const clock = { now: () => systemClock.now() + aheadMs, monotonic: () => systemClock.monotonic() };
     const store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock, folder: null });

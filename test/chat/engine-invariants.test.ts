@@ -188,7 +188,7 @@ describe("every call", () => {
     });
   }, 240_000);
 
-  test("[d7.2] by the real clock too: its timeout ends it", async () => {
+  test("[d7.2] by the real clock too ends in its timeout", async () => {
     for (let repeat = 0; repeat < 10; repeat++) {
       const gateway = routedGateway(
         [

@@ -167,7 +167,7 @@ test.each([
   ["at once", [null]],
   ["over a network", [1, 20, 90]],
 ] as const)(
-  "[d4.2] whatever upstreams and clients do, nothing is over, nothing stays reserved, and the records say what is counted (the store answers %s)",
+  "[d4.2] whatever upstreams and clients do, no limit is exceeded, nothing stays reserved, and the records agree with the counts (the store answers %s)",
   async (_, waits) => {
     let refusals = 0;
     await fc.assert(

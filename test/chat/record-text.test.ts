@@ -8,7 +8,7 @@ import { recordOf } from "../contract/call-records.ts";
 import { type Fault, OK, status } from "../harness/faults.ts";
 import { routedGateway, routeOf } from "../harness/routed.ts";
 
-test("it is the row of the journal, which is cut where the record is too long for it, and the text is not", () => {
+test("the text equals the row of the journal, which is cut where the record is too long for it, and the text is not", () => {
   const record = recordOf();
   expect(closingText(record)).toBe(recordText(record));
   expect(JSON.parse(recordText(record))).toEqual(JSON.parse(JSON.stringify(record)));
@@ -30,7 +30,7 @@ test.each(
     [what, up0, up1, false] as const,
     [`${what}, streamed`, up0, up1, true] as const,
   ]),
-)("[d11.1] nothing of a record changes when it has ended: %s", async (_, up0, up1, stream) => {
+)("[d11.1] a record does not change after its end: %s", async (_, up0, up1, stream) => {
   const closed: (readonly [CallRecord, string])[] = [];
   const close = (_entry: unknown, record: CallRecord): null => {
     closed.push([record, recordText(record)]);

@@ -22,7 +22,7 @@ const route = (name: string, spec: ActualState["spec"], more: Partial<ActualStat
 });
 
 describe("documents", () => {
-  test("are YAML with a kind, a place, a name and a spec, several in a file, also as JSON", () => {
+  test("are YAML with a kind, a scope, a name and a spec, several in a file, also as JSON", () => {
     const [tenant, fast, settings] = wanted(
       'kind: tenant\nname: acme\n---\nkind: route\nproject: red\nname: fast\nspec: { targets: ["sandbox:echo"] }\n---\n{"kind": "settings", "spec": {"drop_params": true}}\n',
     );
@@ -47,7 +47,7 @@ describe("documents", () => {
     expect(wanted("---\n# nothing\n---\n")).toEqual([]);
   });
 
-  test("take variables of the environment, and name one that is missing with its place", () => {
+  test("take variables of the environment, and a missing one is named with its place", () => {
     expect(wanted("kind: provider\nname: p\nspec: { api_key: '${KEY}' }")[0]!.spec).toEqual({ api_key: "sk-secret" });
     expect(() => wanted("kind: provider\nname: p\nspec: { api_key: '${OTHER}' }")).toThrow(
       "f.yaml:1: the environment variable OTHER is not set",
@@ -70,7 +70,7 @@ describe("documents", () => {
 });
 
 describe("a plan", () => {
-  test("makes what others refer to first, whatever the order of the documents", () => {
+  test("creates objects before those that refer to them, whatever the order of the documents", () => {
     const kinds = [
       "settings",
       "webhook",
@@ -94,14 +94,14 @@ describe("a plan", () => {
     expect(plan(routes).steps.map(({ what }) => what.name)).toEqual(["c", "b", "a"]);
   });
 
-  test("leaves alone what is as it is wanted, whatever the order of its fields; null is not set", () => {
+  test("leaves an object that is already as desired, whatever the order of its fields; null means not set", () => {
     const there = [route("fast", { targets: ["a"], retries: 2 })];
     expect(
       plan("kind: route\nproject: red\nname: fast\nspec: {retries: 2, targets: [a], sticky: null}", there),
     ).toMatchObject({ steps: [], unchanged: 1 });
   });
 
-  test("says each difference by its path, and what is set no more", () => {
+  test("lists each difference by its path, and settings that are removed", () => {
     const { steps } = plan(
       "kind: route\nproject: red\nname: fast\nspec: {targets: [{model: a, weight: 2}], strategy: weighted}",
       [route("fast", { targets: [{ model: "a", weight: 1 }], retries: 2 })],
@@ -118,7 +118,7 @@ describe("a plan", () => {
     ]);
   });
 
-  test("compares of tenants, projects and users only what the document says", () => {
+  test("compares of tenants, projects and users only what the document contains", () => {
     const there: ActualState = {
       kind: "user",
       tenant: "default",
@@ -135,7 +135,7 @@ describe("a plan", () => {
     ]);
   });
 
-  test("finds by its id what has no name", () => {
+  test("finds by its id an object without a name", () => {
     const there = route("", { limit: 1 }, { kind: "limit", name: "lim_1", id: "lim_1" });
     expect(plan("kind: limit\nproject: red\nname: lim_1\nspec: {limit: 1}", [there])).toMatchObject({
       steps: [],
@@ -143,7 +143,7 @@ describe("a plan", () => {
     });
   });
 
-  test("takes a secret for the one that is kept, unless it is to be sent again", () => {
+  test("treats a secret as the stored one, unless it is to be sent again", () => {
     const there: ActualState = {
       kind: "provider",
       tenant: "default",
@@ -166,7 +166,7 @@ describe("a plan", () => {
     });
   });
 
-  test("changes nothing of the configuration file, and says so where something else is wanted", () => {
+  test("changes nothing of the configuration file, and reports where it differs from the desired state", () => {
     const there = [route("fast", { targets: ["a"] }, { origin: "file" })];
     expect(plan("kind: route\nproject: red\nname: fast\nspec: {targets: [a]}", there)).toMatchObject({
       steps: [],
@@ -179,7 +179,7 @@ describe("a plan", () => {
     });
   });
 
-  test("removes only when asked: of the same kinds and places, nothing of the file, no people, and what depends on others first", () => {
+  test("removes only on request: of the same kinds and scopes, nothing of the file, no users, and dependent objects first", () => {
     const other = (kind: ActualState["kind"], name: string, more: Partial<ActualState> = {}): ActualState =>
       route(name, {}, { kind, ...more });
     const there = [

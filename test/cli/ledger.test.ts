@@ -13,7 +13,7 @@ const run = async (command: string, data: string) => {
   return { code, told: stdout === "" ? null : (JSON.parse(stdout) as Record<string, unknown>[]), stderr };
 };
 
-test("[d11.2] status counts ended and open calls and what has not been shipped; verify names what is damaged", async () => {
+test("[d11.2] status counts ended and open calls and unshipped entries; verify names damaged ones", async () => {
   const data = newFolder();
   const folder = join(data, "ledger", "0");
   mkdirSync(folder, { recursive: true });
@@ -56,7 +56,7 @@ test("[d11.2] status counts ended and open calls and what has not been shipped; 
   await journal.end();
 });
 
-test("[d11.2] verify finds a segment that is missing, between others, before and behind them, and what was set aside", async () => {
+test("[d11.2] verify finds a missing segment, between others, before and after them, and what was set aside", async () => {
   const data = newFolder();
   const folder = join(data, "ledger");
   const sink = testSink();
@@ -107,7 +107,7 @@ test("[d11.2] verify finds a segment that is missing, between others, before and
   expect(await run("verify", data)).toMatchObject({ code: 1, told: [{ missing: [], set_aside: [join(own, aside)] }] });
 });
 
-test("a folder without a ledger is told with its cure", async () => {
+test("a folder without a ledger is reported with its cure", async () => {
   const { code, stderr } = await run("status", newFolder());
   expect([code, stderr]).toEqual([2, expect.stringContaining("--data") as unknown as string]);
 });

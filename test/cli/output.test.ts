@@ -20,7 +20,7 @@ function printed(print: () => void): string {
   return text;
 }
 
-test("no text steers the terminal, in lines, tables, JSON and errors", () => {
+test("no text controls the terminal, in lines, tables, JSON and errors", () => {
   for (const print of [
     () => printLine(HOSTILE),
     () => printTable([HOSTILE], [[HOSTILE, "b"]]),
@@ -33,7 +33,7 @@ test("no text steers the terminal, in lines, tables, JSON and errors", () => {
   }
 });
 
-test("JSON stays the same JSON, and what is no control stays as it is", () => {
+test("JSON stays the same JSON, and ordinary characters stay unchanged", () => {
   const value = { text: HOSTILE, words: "Grüße 你好 👋\ttab\nline" };
   expect(JSON.parse(printed(() => printJson(value)))).toEqual(value);
   expect(printed(() => printLine("Grüße 你好 👋\ttab\nline"))).toBe("Grüße 你好 👋\ttab\nline\n");

@@ -37,7 +37,7 @@ async function tested(
 }
 
 describe("a sample", () => {
-  test("[d3.1] is allowed, denied or masked; each policy that speaks is told with the place and the reason", async () => {
+  test("[d3.1] is allowed, denied or masked; each policy that applies is reported with the place and the reason", async () => {
     const { samples, code } = await tested([
       { request: request() },
       { request: request({ metadata: { team: "red" } }) },
@@ -72,7 +72,7 @@ describe("a sample", () => {
     expect(samples[6].spoke[0]).toMatchObject({ policy: "mail", effect: "masked", at: "answer" });
   });
 
-  test("[d3.1] that is not as expected ends the command with 1, and says so", async () => {
+  test("[d3.1] with an unexpected result ends the command with 1, and is reported", async () => {
     const file = writtenFile(
       JSON.stringify({ name: "first", request: request(), expect: { outcome: "deny", policy: "team" } }),
       "samples/a.json",
@@ -85,8 +85,8 @@ describe("a sample", () => {
   });
 });
 
-describe("what is wrong", () => {
-  test("[d3.1] a rule: with the policy's name, line and caret, here and by `dragoman check`", async () => {
+describe("mistakes are reported", () => {
+  test("[d3.1] in a rule: with the policy's name, line and caret, here and by `dragoman check`", async () => {
     const broken = "policies:\n  mine:\n    rule: |\n      request.stream &&\n        request.tols.size() > 1\n";
     const { code, stderr } = await tested([{ request: request() }], broken);
     expect([code, stderr]).toEqual([
@@ -102,7 +102,7 @@ describe("what is wrong", () => {
     ]);
   });
 
-  test("a sample: which, and what was expected there", async () => {
+  test("in a sample: with its name and the expected member", async () => {
     for (const [sample, words] of [
       [{ request: { model: 1 } }, "model"],
       [{ request: request(), outcom: 1 }, "outcom"],

@@ -73,18 +73,18 @@ describe("chance", () => {
     latencies: { [A]: { jitter: 0.5 } },
     faults: [{ target: B, kind: "dead", from_ms: 1_000, to_ms: 3_000 }],
   };
-  test("the same seed gives the same report to the last digit, another seed another", () => {
+  test("the same seed gives the same report to the last digit, and another seed another", () => {
     const first = simulated(route, { ...traffic, seed: 5 });
     expect(simulated(route, { ...traffic, seed: 5 })).toEqual(first);
     expect(simulated(route, { ...traffic, seed: 6 }).calls).not.toEqual(first.calls);
   });
-  test("the command's seed goes before the file's, and 1 is the seed of a file that names none", () => {
+  test("the command's seed overrides the file's, and 1 is the seed of a file that names none", () => {
     expect(simulated(route, { ...traffic, seed: 5 }, { seed: 9 })).toEqual(simulated(route, { ...traffic, seed: 9 }));
     expect(simulated(route, traffic).seed).toBe(1);
   });
 });
 
-describe("strategies: their shares, and how they come back from a slow target", () => {
+describe("strategies: their shares, and how they recover from a slow target", () => {
   test("priority: all to the first; while its first content is later than the route allows, all to the second", () => {
     const report = simulated(
       { targets: [A, B], retries: 0, timeouts: { first_token_ms: 2_000 } },
@@ -105,7 +105,7 @@ describe("strategies: their shares, and how they come back from a slow target", 
     expect(rowOf(report, A).share!).toBeLessThan(0.78);
     expect(rowOf(report, C)).toMatchObject({ calls: 0, attempts: 0, share: 0 });
   });
-  test("least_latency: the faster one; away from it within seconds of its growing slow, and back once it is fast again", () => {
+  test("least_latency: the faster one; away from it within seconds after it becomes slow, and back once it is fast again", () => {
     const report = simulated(
       { strategy: "least_latency", targets: [A, B] },
       {
@@ -118,7 +118,7 @@ describe("strategies: their shares, and how they come back from a slow target", 
     expect(shareOf(report, A, 65_000, 120_000)).toBeLessThan(0.05);
     expect(shareOf(report, A, 240_000, 300_000)).toBeGreaterThan(0.85);
   });
-  test("least_busy: evenly among equals; less to the one whose calls last longer", () => {
+  test("least_busy: evenly among equals; less to the one whose calls take longer", () => {
     const report = simulated({ strategy: "least_busy", targets: [A, B] }, { calls: STEADY, faults: SLOW });
     expect(Math.abs(shareOf(report, A, 0, 60_000) - 0.5)).toBeLessThan(0.1);
     // 5 s against 2 s under way: 2 of 7 calls
@@ -200,7 +200,7 @@ describe("breakers", () => {
     expect(healthOf(report)).toEqual([]);
     expect(report.totals).toMatchObject({ failed: 50, failures: { upstream_invalid_request: 50 }, attempts: 50 });
   });
-  test("a 429 with a reset time: left alone until then, and back at once", () => {
+  test("a 429 with a reset time: not called until then, and back at once", () => {
     const report = simulated(
       { targets: [A, B] },
       {
@@ -212,7 +212,7 @@ describe("breakers", () => {
     expect([shareOf(report, B, 0, 20_020), shareOf(report, A, 20_100, 30_000)]).toEqual([1, 1]);
     expect(rowOf(report, A).failures).toEqual({ rate_limit_exceeded: 1 });
   });
-  test("on_exhausted: error gives up where nobody is healthy", () => {
+  test("on_exhausted: error gives up where no target is healthy", () => {
     const report = simulated(
       { targets: [A], retries: 0, breaker, on_exhausted: "error" },
       { calls: [{ route: "r", count: 20, every_ms: 100 }], faults: [{ target: A, kind: "dead" }] },
@@ -221,7 +221,7 @@ describe("breakers", () => {
   });
 });
 
-describe("what becomes of one call", () => {
+describe("the outcome of one call", () => {
   const one = (
     route: Readonly<Record<string, unknown>>,
     call: Readonly<Record<string, unknown>>,
@@ -236,12 +236,12 @@ describe("what becomes of one call", () => {
     [{ kind: "status", status: 503 }, "upstream_overloaded", 20],
     [{ kind: "status", status: 401 }, "upstream_authentication", 20],
     [{ kind: "status", status: 302 }, "upstream_invalid_response", 20],
-  ])("%p of a plain call: the next target answers", (fault, code, afterMs) => {
+  ])("%p of a non-streaming call: the next target answers", (fault, code, afterMs) => {
     const call = one(route, {}, [{ target: A, ...fault }]);
     expect(stepsOf(call)).toEqual([`${A} ${code}`, `${B} success`]);
     expect(call).toMatchObject({ ok: true, target: B, added_ms: afterMs, total_ms: afterMs + 2_000 });
   });
-  test("a stream that is cut after its first content fails; one that dies on the way before it goes on elsewhere", () => {
+  test("a stream that is cut after its first content fails; one that breaks before that goes on at another target", () => {
     expect(one(route, { stream: true }, [{ target: A, kind: "cut" }])).toMatchObject({
       ok: false,
       code: "upstream_incomplete",
@@ -260,7 +260,7 @@ describe("what becomes of one call", () => {
       added_ms: 300,
     });
   });
-  test("one that stalls is ended by the clock of the route, or by the call's own time, which is not the target's fault", () => {
+  test("a stalled one is ended by the timeout of the route, or by the call's own, which is not the target's fault", () => {
     expect(
       one({ ...route, timeouts: { first_token_ms: 700 } }, { stream: true }, [{ target: A, kind: "stall" }]),
     ).toMatchObject({ ok: true, target: B, added_ms: 700 });
@@ -270,7 +270,7 @@ describe("what becomes of one call", () => {
       total_ms: 900,
     });
   });
-  test("repeats wait and are bounded, in the request and in the route", () => {
+  test("retries wait and are bounded, in the request and in the route", () => {
     const call = one({ targets: [A], retries: 0 }, { num_retries: 2 }, [{ target: A, kind: "status", status: 500 }]);
     expect(stepsOf(call)).toEqual([`${A} upstream_error`, `${A} upstream_error`, `${A} upstream_error`]);
     expect(call.attempts[1]!.at_ms).toBeGreaterThan(20);
@@ -282,15 +282,15 @@ describe("what becomes of one call", () => {
     expect(stepsOf(call)).toEqual([`${A} upstream_connection`, `${B} success`]);
     expect(call).toMatchObject({ asked: A, ok: true });
   });
-  test("what a target cannot take is not sent there", () => {
+  test("a request that a target cannot take is not sent there", () => {
     expect(
       stepsOf(one({ targets: [{ model: "anthropic:b", params: { logit_bias: { "1": 1 } } }, C] }, {}, [])),
     ).toEqual([`${B} unsupported_parameter`, `${C} success`]);
   });
 });
 
-describe("second attempts and places", () => {
-  test("hedge: the second attempt goes out when the first is late, the first content wins, and the share bounds how many", () => {
+describe("hedges and concurrency", () => {
+  test("hedge: the second attempt is sent when the first is late, the first content wins, and the share bounds their number", () => {
     const calls = [{ route: "r", count: 100, every_ms: 1_000, stream: true }];
     const faults = [{ target: A, kind: "slow", added_ms: 3_000 }];
     const all = simulated({ targets: [A, B], hedge: { after: 300, max_extra: 1 } }, { calls, faults });
@@ -307,7 +307,7 @@ describe("second attempts and places", () => {
     ).toMatchObject({ succeeded: 100, hedges: 10 });
     expect(healthOf(all)).toEqual([]);
   });
-  test("max_concurrency: one inside, one waits for its turn, the third goes elsewhere", () => {
+  test("max_concurrency: one is in flight, one waits for its turn, the third goes to another target", () => {
     const report = simulated(
       { targets: [{ model: A, max_concurrency: 1 }, B], queue: { max: 1, timeout_ms: 5_000 } },
       { calls: [{ route: "r", count: 3, stream: true }] },
@@ -319,7 +319,7 @@ describe("second attempts and places", () => {
     ]);
     expect(rowOf(report, A)).toMatchObject({ attempts: 2, shed: 1 });
   });
-  test("a call that failed at one target and had no place at the next tells of the failure", () => {
+  test("a call that failed at one target and had no place at the next reports the failure", () => {
     const report = simulated(
       { targets: [A, { model: B, max_concurrency: 1 }], retries: 0, queue: { max: 0 } },
       { calls: [{ model: B, route: "r" }, { route: "r" }], faults: [{ target: A, kind: "status", status: 500 }] },
@@ -327,7 +327,7 @@ describe("second attempts and places", () => {
     expect(report.calls!.map(({ code }) => code)).toEqual([null, "upstream_error"]);
     expect(stepsOf(report.calls![1]!)).toEqual([`${A} upstream_error`, `${B} gateway_overloaded`]);
   });
-  test("one waits no longer than the queue allows", () => {
+  test("a call waits no longer than the queue allows", () => {
     const report = simulated(
       { targets: [{ model: A, max_concurrency: 1 }], queue: { max: 1, timeout_ms: 1_500 } },
       { calls: [{ route: "r", count: 2 }] },
@@ -387,7 +387,7 @@ describe("files with mistakes", () => {
     expect(found.length).toBe(1);
     expect(found[0]).toStartWith(expected);
   });
-  test("a file that is not there, and the exit codes", async () => {
+  test("a missing file, and the exit codes", async () => {
     const config = written(JSON.stringify({ routes: { r: { targets: [A] } } }));
     const missing = await runCli(["simulate", config, "--traffic", join(folder, "none.yaml")]);
     expect([missing.code, missing.stdout, missing.stderr]).toEqual([

@@ -196,8 +196,8 @@ function judgeCall({ call, attempts, winner, code, endedMs }: CallTrace): void {
   });
 }
 
-describe("whatever happens", () => {
-  test("calls end in time, at one answer at most, with bounded attempts, each settled", () => {
+describe("whatever happens in a simulation", () => {
+  test("calls end in time, with one answer at most and bounded attempts, each settled", () => {
     let calls = 0;
     check(
       anything,

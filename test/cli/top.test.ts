@@ -24,8 +24,8 @@ const reading = (atMs: number, lines: readonly string[], standing: JsonObject = 
 const calls = (model: string, status: number, count: number): string =>
   `dragoman_calls_total{provider="p",model="${model}",status="${status}",stream="true"} ${count}`;
 
-describe("the text that a gateway tells", () => {
-  test("samples by name and labels, with what is escaped in them", () => {
+describe("the metrics text of a gateway", () => {
+  test("is read as samples by name and labels, with their escapes", () => {
     const read = parseExposition(
       '# HELP a b\n# TYPE a counter\na{x="1",y="say \\"hi\\" \\\\ \\n{}"} 5\na 2.5e3\n\nb_bucket{le="+Inf"} +Inf\nnonsense\n',
     );
@@ -39,7 +39,7 @@ describe("the text that a gateway tells", () => {
 });
 
 describe("figures between two readings", () => {
-  test("are what has grown, by the time between: a series that was not there began at nothing", () => {
+  test("are the increase, by the time between: a new series began at zero", () => {
     const of = figuresOf(
       reading(5000, [calls("a", 200, 100), calls("a", 500, 10)]),
       reading(7000, [calls("a", 200, 140), calls("a", 500, 14), calls("b", 429, 6)]),
@@ -51,7 +51,7 @@ describe("figures between two readings", () => {
     ]);
     expect(of.interval_s).toBe(2);
   });
-  test("of a process that began anew are what it has counted since, never less than nothing", () => {
+  test("of a restarted process are what it has counted since, never less than zero", () => {
     const of = figuresOf(
       reading(0, [calls("a", 200, 5000), calls("gone", 200, 70)]),
       reading(10_000, [calls("a", 200, 30)]),
@@ -59,12 +59,12 @@ describe("figures between two readings", () => {
     expect(of.calls.per_second).toBe(3);
     expect(of.targets.map(({ target }) => target)).toEqual(["p:a"]);
   });
-  test("of the same moment divide by no zero", () => {
+  test("of the same moment do not divide by zero", () => {
     expect(
       Number.isFinite(figuresOf(reading(1, [calls("a", 200, 1)]), reading(1, [calls("a", 200, 2)])).calls.per_second),
     ).toBe(true);
   });
-  test("quantiles are of the calls in between alone", () => {
+  test("have quantiles of the calls in between alone", () => {
     const bucket = (le: string, count: number): string =>
       `dragoman_first_token_seconds_bucket{provider="p",model="a",le="${le}"} ${count}`;
     const of = figuresOf(
@@ -75,7 +75,7 @@ describe("figures between two readings", () => {
     expect(of.first_token_ms!.p95).toBeCloseTo(480, 6);
     expect(figuresOf(reading(0, [bucket("+Inf", 5)]), reading(1000, [bucket("+Inf", 5)])).first_token_ms).toBeNull();
   });
-  test("a quantile above the last bound is that bound, and an empty bucket holds none", () => {
+  test("have the last bound for a quantile above it, and an empty bucket holds none", () => {
     expect(
       quantile(
         0.5,
@@ -108,7 +108,7 @@ describe("figures between two readings", () => {
     ).toBe(0.5);
     expect(quantile(0.9, new Map())).toBeNull();
   });
-  test("targets that are left alone stand first, and those without calls are there", () => {
+  test("list targets with an open breaker first, and include those without calls", () => {
     const standing = {
       ...READY,
       targets: [
@@ -129,7 +129,7 @@ describe("figures between two readings", () => {
       ["p:a", "closed", 3, 2],
     ]);
   });
-  test("readings are kept for as long as the window is, and one beyond it", () => {
+  test("are taken from readings that are kept for the window, and one beyond it", () => {
     const all = [0, 1, 2, 8, 9].map((second) => reading(second * 1000, []));
     expect(recent(all, reading(9500, [])).map(({ atMs }) => atMs)).toEqual([0, 1000, 2000, 8000, 9000]);
     expect(recent(all, reading(12_500, [])).map(({ atMs }) => atMs)).toEqual([2000, 8000, 9000]);
@@ -137,7 +137,7 @@ describe("figures between two readings", () => {
   });
 });
 
-test("budgets go by their names, and by their ids as well where two have the same", () => {
+test("budgets are shown by their names, and by their ids as well where two have the same name", () => {
   const metrics = [
     '{budget="bud_1",name="monthly"} 0.5',
     '{budget="bud_2",name="monthly"} 0.25',
@@ -152,7 +152,7 @@ test("budgets go by their names, and by their ids as well where two have the sam
   ]);
 });
 
-describe("the picture", () => {
+describe("the screen", () => {
   const many = Array.from({ length: 40 }, (_, index) =>
     calls(`a-model-with-quite-a-long-name-${index}`, 200, 40 - index),
   );
@@ -186,7 +186,7 @@ describe("the picture", () => {
     expect(lines.length).toBeLessThanOrEqual(rows);
     expect(widest(lines)).toBeLessThanOrEqual(columns);
   });
-  test("of 80 by 24 shows a part of everything, and says how much", () => {
+  test("of 80 by 24 shows a part of everything, and how much", () => {
     const text = plainText(screenOf(view, { columns: 80, rows: 24 }));
     for (const words of [
       "ready, up 25 h",
@@ -203,7 +203,7 @@ describe("the picture", () => {
     ])
       expect(text).toContain(words);
   });
-  test("says that the gateway is away, and shows what was known", () => {
+  test("shows that the gateway is unreachable, with the last known state", () => {
     const text = plainText(
       screenOf({ ...view, offline: { message: "cannot be reached", forMs: 65_000 } }, { columns: 80, rows: 24 }),
     );
@@ -213,7 +213,7 @@ describe("the picture", () => {
       "reading",
     );
   });
-  test("names what calls lean on where it is not well", () => {
+  test("names unhealthy dependencies of calls", () => {
     const figures = figuresOf(
       reading(0, []),
       reading(1000, [], {
@@ -227,7 +227,7 @@ describe("the picture", () => {
       "database unreachable for 60 s, limit store unreachable for 3 s, LEDGER NOT WRITABLE, 2 rows lost, 5 MiB unshipped",
     );
   });
-  test("prints nothing that steers a terminal, and counts wide letters as they are", () => {
+  test("prints nothing that controls a terminal, and counts wide letters as wide", () => {
     const figures = figuresOf(
       reading(0, []),
       reading(1000, [calls("\u001b[2J\u009b31m\u202eevil", 200, 1), calls("模型".repeat(40), 200, 1)]),
@@ -284,7 +284,7 @@ describe("against a running gateway", () => {
       expect(stdout).toContain(words);
     expect(stdout).not.toContain("\u001b");
   });
-  test("says in words that there is no gateway, or that it does not let itself be read", async () => {
+  test("reports that there is no gateway, or that reading is not permitted", async () => {
     const nobody = await runCli(["top", "--url", "http://127.0.0.1:1", "--once"]);
     expect([nobody.code, nobody.stdout]).toEqual([1, ""]);
     expect(nobody.stderr).toContain("The gateway at http://127.0.0.1:1 cannot be reached");
@@ -321,7 +321,7 @@ describe("against a running gateway", () => {
   const hasScript = Bun.which("script") !== null;
   if (!hasScript) console.log("skipped: top in a terminal, because script cannot be found");
   test.skipIf(!hasScript)(
-    "in a terminal it draws in place, outlives a gateway that goes away, and q puts everything back",
+    "in a terminal it draws in place, survives a gateway that disappears, and q restores everything",
     async () => {
       const own = await startGateway({});
       const port = new URL(own.url).port;

@@ -52,8 +52,8 @@ const totals = (calls: CallStore, query: Parameters<CallStore["usageTotals"]>[0]
 const ids = (list: readonly CallSummary[]): readonly string[] => list.map(({ traceId }) => traceId);
 
 function onceSuite(newStore: NewStore): void {
-  describe("rows come in exactly once", () => {
-    test("[d11.2] a batch that comes again, whole, in part or doubled in itself, changes nothing", async () => {
+  describe("rows are stored exactly once", () => {
+    test("[d11.2] a batch that is sent again, whole, in part or with rows twice, changes nothing", async () => {
       const rows = Array.from({ length: 250 }, (_, index) =>
         rowOf({ startedAtMs: DAY_ONE + index * 60_000, endUser: index % 2 === 0 ? "eve" : null }),
       );
@@ -69,7 +69,7 @@ function onceSuite(newStore: NewStore): void {
       await calls.ingest([]);
     });
 
-    test("[d11.2] how far a journal was taken is kept with the rows, for each run, and does not go back with a batch that is late", async () => {
+    test("[d11.2] the shipped position of a journal is stored with the rows, for each run, and is not set back by a late batch", async () => {
       const calls = await newStore();
       const at = (run: string, segment: number, offset: number, rows: number): ShippedPlace => ({
         journal: "j",
@@ -112,7 +112,7 @@ function onceSuite(newStore: NewStore): void {
       expect(await calls.places(["j"], [])).toEqual([at("two", 5, 10, 4)]);
     });
 
-    test("[d11.2] places that a journal has left behind go when they are old; the last one of each journal stays, however old it is", async () => {
+    test("[d11.2] positions that a journal has passed are removed when they are old; the last one of each journal stays, however old it is", async () => {
       const calls = await newStore();
       const at = (journal: string, run: string, rows: number): ShippedPlace => ({
         journal,
@@ -137,7 +137,7 @@ function onceSuite(newStore: NewStore): void {
       expect(await calls.places(["j"], [])).toEqual([places[3]!]);
     });
 
-    test("[d11.2] a settled row takes the place of one that was charged with its reservation, and the sums are corrected", async () => {
+    test("[d11.2] a settled row replaces one that was charged with its reservation, and the sums are corrected", async () => {
       const traceId = newTraceId();
       const other = rowOf({ endUser: "eve" });
       const calls = await newStore([
@@ -191,7 +191,7 @@ function onceSuite(newStore: NewStore): void {
       });
     });
 
-    test("[d11.2] an unsettled row never takes the place of a settled one, nor does a second settled one", async () => {
+    test("[d11.2] an unsettled row never replaces a settled one, nor does a second settled one", async () => {
       const traceId = newTraceId();
       const calls = await newStore([rowOf({ traceId, tokens: [7, 1] })]);
       await calls.ingest([rowOf({ traceId, tokens: [100, 100] }, false), rowOf({ traceId, tokens: [50, 50] })]);
@@ -220,7 +220,7 @@ function onceSuite(newStore: NewStore): void {
       expect((await calls.searchCalls({ limit: 5 }, { order: "newest" })).data).toHaveLength(1);
     });
 
-    test("what callers and providers may say does no harm: quotes, zeros, halves of pairs, figures without bound, records of earlier versions", async () => {
+    test("hostile values of callers and providers do no harm: quotes, zeros, halves of surrogate pairs, unbounded figures, records of earlier versions", async () => {
       const ugly = `'; drop table call; -- \0 \ud800 "${"x".repeat(2000)}`;
       const record = {
         ...recordOf({ endUser: ugly, model: ugly, route: ugly, metadata: { a: ugly } }),
@@ -250,7 +250,7 @@ function onceSuite(newStore: NewStore): void {
       expect((found!.record!.metadata!["a"] as string).length).toBe(ugly.length);
     });
 
-    test("[d11.1] a call keeps the numbers of its metadata that no double holds, and is found by them", async () => {
+    test("[d11.1] a call keeps numbers beyond the precision of a double in its metadata, and is found by them", async () => {
       const record = recordOf({
         metadata: parseJson('{"order":12345678901234567890,"deep":[1e400],"metadata":null}') as JsonObject,
       });
@@ -268,7 +268,7 @@ function onceSuite(newStore: NewStore): void {
 }
 
 function replicaSuite(newStore: NewStore): void {
-  test("gateways write themselves down beside the calls, and a row goes only as it was read", async () => {
+  test("gateways register beside the calls, and a registration is removed only if it has not changed since it was read", async () => {
     const calls = await newStore();
     const replica = (id: string, beat: number, fingerprint = "aa"): Replica => ({
       id,
@@ -364,7 +364,7 @@ function listSuite(newStore: NewStore): void {
         for (const limit of [7, 13, 1000]) expect(await all(filter, limit)).toEqual([...expected]);
       });
 
-    test("calls that come meanwhile move nothing: the next page goes on where the last one ended", async () => {
+    test("calls that arrive meanwhile shift nothing: the next page continues where the last one ended", async () => {
       const own = await newStore(rows.slice(0, 40));
       const first = await own.searchCalls({ limit: 10 }, { order: "newest" });
       await own.ingest([rowOf({ startedAtMs: DAY_ONE + DAY_MS }), rowOf({ startedAtMs: DAY_ONE - DAY_MS })]);
@@ -372,7 +372,7 @@ function listSuite(newStore: NewStore): void {
       expect(new Set([...ids(first.data), ...ids(second.data)]).size).toBe(41);
     });
 
-    test("a row in short, and with its record; of another tenant it is not there", async () => {
+    test("a row is shown in summary, and with its record; a row of another tenant is not found", async () => {
       const record = recordOf({
         startedAtMs: DAY_ONE + 5,
         tokens: [10, 5, 4, 3],
@@ -418,7 +418,7 @@ function listSuite(newStore: NewStore): void {
       expect([await own.findCall(record.traceId, "other"), await own.findCall("0".repeat(32))]).toEqual([null, null]);
     });
 
-    test("a cursor or a size that is none is refused", async () => {
+    test("an invalid cursor or size is refused", async () => {
       for (const page of [
         { limit: 0 },
         { limit: 1001 },
@@ -445,7 +445,7 @@ function usageSuite(newStore: NewStore): void {
         ({ group, sums }) => [...group, sums.calls] as const,
       );
 
-    test("[d9.3] is told by tenant, project, token, user, end user, route, provider, model, day, and by several at once", async () => {
+    test("[d9.3] is summed by tenant, project, token, user, end user, route, provider, model, day, and by several at once", async () => {
       const calls = await newStore([
         rowOf({
           tenantId: "a",
@@ -537,7 +537,7 @@ function usageSuite(newStore: NewStore): void {
       expect(await report(calls, { by: ["tenant"], projectId: "p", tenantId: "b" })).toEqual([]);
     });
 
-    test("a time is full hours, of end users full days; what lies across is refused and not rounded", async () => {
+    test("periods are full hours, or full days for end users; other periods are refused and not rounded", async () => {
       const calls = await newStore(
         [0, 59, 60, 119, 120].map((minute) => rowOf({ startedAtMs: DAY_ONE + minute * 60_000, endUser: "e" })),
       );
@@ -558,7 +558,7 @@ function usageSuite(newStore: NewStore): void {
       ).toMatchObject({ kind: "invalid" });
     });
 
-    test("times of calls are counted in buckets, and what was used without a price is counted", async () => {
+    test("durations of calls are counted in buckets, and usage without a price is counted", async () => {
       const calls = await newStore([
         ...[50, 100, 101, 999, 120_000, 120_001].map((totalMs) => rowOf({ totalMs })),
         rowOf({ costNanoUsd: null, totalMs: 1 }),
@@ -594,7 +594,7 @@ function usageSuite(newStore: NewStore): void {
       ).toBe(9_000_000_000_000_000_000n);
     });
 
-    test("groups come in pages, in their own order; the largest first is one page", async () => {
+    test("groups are paged in their own order; the largest first is one page", async () => {
       const calls = await newStore(
         Array.from({ length: 60 }, (_, index) =>
           rowOf({
@@ -637,7 +637,7 @@ function usageSuite(newStore: NewStore): void {
 }
 
 function randomSuite(newStore: NewStore): void {
-  test("[d11.2] whatever comes in whatever order, the sums are those of the calls that are there", async () => {
+  test("[d11.2] whatever arrives in whatever order, the sums are those of the stored calls", async () => {
     const word = fc.constantFrom("a", "b", null);
     const call = fc.record({
       id: fc.integer({ min: 0, max: 11 }),
@@ -720,8 +720,8 @@ function randomSuite(newStore: NewStore): void {
 }
 
 function spentSuite(newStore: NewStore): void {
-  describe("what an account has used since a moment", () => {
-    test("[d4.1 d4.2] is told for any moment, by what the account is of, from sums and single calls together", async () => {
+  describe("the usage of an account since a moment", () => {
+    test("[d4.1 d4.2] is summed for any moment, by the account's scope, from sums and single calls together", async () => {
       const rows = Array.from({ length: 72 }, (_, index) =>
         rowOf({
           startedAtMs: DAY_ONE + index * 20 * 60_000 + 7,
@@ -772,7 +772,7 @@ function spentSuite(newStore: NewStore): void {
 }
 
 function lastsSuite(newStore: NewStore): void {
-  test("[d11.3] what is older than it is kept goes, some thousand at a time, details before calls; sums stay", async () => {
+  test("[d11.3] records past their retention are removed, some thousand at a time, details before calls; sums stay", async () => {
     const rows = Array.from({ length: 2500 }, (_, index) => rowOf({ startedAtMs: DAY_ONE + index }));
     const calls = await newStore();
     for (let at = 0; at < rows.length; at += 500) await calls.ingest(rows.slice(at, at + 500));

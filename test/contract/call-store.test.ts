@@ -86,7 +86,7 @@ if (postgres !== null) {
       expect(await stores[0]!.usageTotals({ endUser: "e3" })).toMatchObject({ calls: 240n });
       await Promise.all(stores.map((calls) => calls.close()));
     });
-    test("a report that takes too long is ended; what it could have held up goes on", async () => {
+    test("a report that takes too long is ended; the writes that it could have blocked go on", async () => {
       const url = await newDatabase();
       const calls = openPostgresCalls({ url, reportTimeoutMs: 1 });
       await calls.ingest(Array.from({ length: 500 }, (_, index) => rowOf({ projectId: `p${index}` })));
@@ -102,7 +102,7 @@ if (postgres !== null) {
       await store.close();
       await calls.close();
     });
-    test("an address that is none, and a server that is away, are told", async () => {
+    test("an invalid address and an unreachable server are reported", async () => {
       expect(() => openPostgresCalls({ url: "mysql://x" })).toThrow("DATABASE_URL");
       const calls = openPostgresCalls({ url: "postgresql://x@127.0.0.1:1/x", connectTimeoutMs: 500 });
       expect(await calls.ingest([rowOf()]).catch((error: unknown) => error)).toMatchObject({
@@ -127,7 +127,7 @@ describe("a SQLite file", () => {
     await calls.close();
   });
 
-  test("that is not migrated, or gone, is an error and no end of the process; what is asked after close() is refused", async () => {
+  test("that is not migrated, or gone, is an error and does not end the process; queries after close() are refused", async () => {
     const calls = openSqliteCalls({ file: join(folder, "missing", "calls.db") });
     expect(await calls.ingest([rowOf()]).catch((error: unknown) => error)).toMatchObject({
       name: "StoreError",

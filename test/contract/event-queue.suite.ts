@@ -76,7 +76,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       );
     };
 
-    test("[d4.6] what several gateways see happen is written down once", async () => {
+    test("[d4.6] an event that several gateways see is stored once", async () => {
       const event = someEvent({ id: eventIdOf("budget x 80 2026-11") });
       const three = [queue, another(), another()];
       const added = await Promise.all(three.map((one) => one.append([event, someEvent()])));
@@ -100,7 +100,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       expect((await place.store.listDeliveries({ limit: 100 })).data).toHaveLength(40);
     });
 
-    test("[d11.4] a storm to very many webhooks holds up nobody else who writes", async () => {
+    test("[d11.4] a storm to very many webhooks blocks no other writer", async () => {
       const events = Array.from({ length: 60 }, () => someEvent());
       await queue.append(events);
       const recipients = Array.from({ length: 500 }, (_, index) => hook(`many${index}`));
@@ -119,7 +119,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       expect([written, isDone]).toEqual([5, false]);
       expect(await spreading).toEqual({ deliveries: 30_000, shed: 0 });
     });
-    test("[d11.4] a delivery is in one gateway's hands at a time, and free again when its lease has ended", async () => {
+    test("[d11.4] a delivery is leased to one gateway at a time, and free again when its lease has ended", async () => {
       await put(
         Array.from({ length: 30 }, () => someEvent()),
         "a",
@@ -142,7 +142,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       expect(await queue.settle(again[0]!, delivered())).toBe(false);
     });
 
-    test("[d11.4] a failed attempt is tried again at its time, with all that is known of it, until it is given up", async () => {
+    test("[d11.4] a failed attempt is retried when due, with all that is known of it, until it is given up", async () => {
       const event = someEvent({ projectId: "site", data: { nested: { a: [1, null, "x"] } } });
       await put([event], "a");
       const [first] = (await queue.claim("a", 1, NOW, 1000)) as [ClaimedDelivery];
@@ -171,7 +171,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       expect(await queue.status()).toEqual({ pending: 0, dead: 1, oldestPendingMs: null });
     });
 
-    test("[d11.4] a dead letter goes into the queue again by hand, and is tried from the beginning", async () => {
+    test("[d11.4] a dead letter is queued again by hand, and delivered from the first attempt", async () => {
       await put([someEvent()], "a");
       const [claimed] = (await queue.claim("a", 1, NOW, 1000)) as [ClaimedDelivery];
       await queue.settle(claimed, { state: "dead", nextAtMs: NOW, attempt: attempt() });
@@ -187,7 +187,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       });
     });
 
-    test("[d11.4] a webhook's full queue sheds its oldest and nobody else's, and counts them", async () => {
+    test("[d11.4] a webhook's full queue drops its own oldest deliveries, and counts them", async () => {
       const small = another({ mostWaiting: 5 });
       const events = Array.from({ length: 8 }, (_, index) => someEvent({ data: { index } }));
       await small.append(events);
@@ -201,7 +201,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       expect(await small.claim("other", 100, NOW + HOUR, 1000)).toHaveLength(1);
     });
 
-    test("what waits for a webhook that is gone is given up with the reason", async () => {
+    test("deliveries to a removed webhook are given up with the reason", async () => {
       await put([someEvent(), someEvent()], "a", "b");
       expect(await queue.abandon("a", "it is gone", NOW)).toBe(2);
       expect(
@@ -216,7 +216,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       expect(await queue.status()).toEqual({ pending: 2, dead: 2, oldestPendingMs: NOW });
     });
 
-    test("old events go with their deliveries, and none that one still waits for", async () => {
+    test("old events are removed with their deliveries, except those with a waiting delivery", async () => {
       const [done, waiting, young] = [someEvent({ atMs: NOW - HOUR }), someEvent({ atMs: NOW - HOUR }), someEvent()];
       await queue.append([done, waiting, young]);
       await queue.fanOut(
@@ -235,7 +235,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       expect(await queue.prune(NOW - 1)).toBe(0);
     });
 
-    test("deliveries come in pages, the newest first, and by every filter", async () => {
+    test("deliveries are listed in pages, the newest first, and by every filter", async () => {
       const event = someEvent({ type: "call.refused" });
       await put([event], "a", "b");
       await queue.append([someEvent()]);
@@ -271,7 +271,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       ]).toEqual([1, 1, 2, 2, 2, 3, 0, 1, 2]);
     });
 
-    test("[d11.4] what a change does to tokens is an event of the very transaction: none where it is taken back, and none with a secret", async () => {
+    test("[d11.4] a change of tokens writes its event in the same transaction: none where it is rolled back, and none with a secret", async () => {
       const token = (id: string) => ({
         id,
         kind: "project" as const,
@@ -334,7 +334,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       expect(/0707|0808|sha256|secret/.test(JSON.stringify(told))).toBe(false);
     });
 
-    test("with a tenant go the deliveries of its webhooks, so that whoever takes the name sees none of them", async () => {
+    test("the deliveries of a tenant's webhooks are removed with the tenant, so that a later tenant of the same name sees none of them", async () => {
       await place.store.change(LOCAL_ACTOR, async (writer) => {
         await writer.createTenant({ id: "default", name: "Default" });
         await writer.createTenant({ id: "acme", name: "Acme" });

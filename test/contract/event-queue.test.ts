@@ -23,7 +23,7 @@ eventQueueSuite("a SQLite file", async (): Promise<QueuePlace> => {
 });
 
 describe("a SQLite file that was removed", () => {
-  test("takes no event, so that it waits in memory and is not lost with the file", async () => {
+  test("accepts no event, so that it waits in memory and is not lost with the file", async () => {
     const file = join(folder, `events-${++files}.db`);
     const store = await openSqliteStore({ file });
     await store.migrate();

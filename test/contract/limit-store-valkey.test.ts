@@ -54,7 +54,7 @@ for (const name of ["redis-server", "valkey-server"] as const) {
       return await open(server.url);
     });
 
-    test("[d4.2] two hundred at once over three replicas against room for ten: ten are admitted", async () => {
+    test("[d4.2] of two hundred at once over three replicas against room for ten, ten are admitted", async () => {
       await forget([server.url]);
       const stores = await Promise.all([open(server.url), open(server.url), open(server.url)]);
       for (const [unit, window] of [
@@ -73,7 +73,7 @@ for (const name of ["redis-server", "valkey-server"] as const) {
       for (const store of stores) await store.close();
     });
 
-    test("[d4.2] three replicas that borrow parts of a limit admit all of it, and no more; the most of it without asking", async () => {
+    test("[d4.2] three replicas that lease parts of a limit admit all of it, and no more; most of it without a request to the store", async () => {
       await forget([server.url]);
       const stores = await Promise.all([open(server.url), open(server.url), open(server.url)]);
       // in a window that no slow machine can outlast

@@ -63,7 +63,7 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       ["requests", "day"],
       ["tokens", "hour"],
       ["concurrency", null],
-    ] as const)("[d4.2] two hundred at once against room for ten %s: ten are admitted", async (unit, window) => {
+    ] as const)("[d4.2] of two hundred at once against room for ten %s, ten are admitted", async (unit, window) => {
       const account = accountOf({ id: `at-once-${unit}-${window}`, unit, window });
       const results = await Promise.all(Array.from({ length: 200 }, async () => store.reserve([needOf(account)])));
       const admitted = results.filter((result): result is Reservation => !isShortage(result));
@@ -80,7 +80,7 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       first.settle([1, 1]);
     });
 
-    test("[d4.2] what was not used comes back, and what was used beyond is charged", async () => {
+    test("[d4.2] unused units are released, and usage beyond the reservation is charged", async () => {
       const account = accountOf({ id: "tokens", unit: "tokens", limit: 100 });
       const one = await reserved(store, needOf(account, 80));
       await refused(store, needOf(account, 21));
@@ -93,7 +93,7 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       await refused(store, needOf(account, 1));
     });
 
-    test("whoever ends a need again changes nothing", async () => {
+    test("ending a reservation again changes nothing", async () => {
       const account = accountOf({ id: "twice", unit: "tokens", limit: 100 });
       const one = await reserved(store, needOf(account, 50));
       one.settle([20]);
@@ -105,7 +105,7 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       expect([await used(account), store.open()]).toEqual([20, 0]);
     });
 
-    test("needs are ended one by one; the reservation is open until the last", async () => {
+    test("the parts of a reservation end one by one; it is open until the last", async () => {
       const [call, attempt] = [
         accountOf({ id: "call", unit: "tokens", limit: 100 }),
         accountOf({ id: "attempt", unit: "tokens", limit: 100 }),
@@ -117,7 +117,7 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       expect([await used(call), await used(attempt), store.open()]).toEqual([40, 10, 0]);
     });
 
-    test("[d4.2] a place of a concurrency limit is free as soon as it is given back, whatever is settled", async () => {
+    test("[d4.2] concurrency is free as soon as it is released, whatever is settled", async () => {
       const account = accountOf({ id: "places", unit: "concurrency", window: null, limit: 2 });
       const [one, two] = [await reserved(store, needOf(account)), await reserved(store, needOf(account))];
       const shortage = await refused(store, needOf(account));
@@ -129,7 +129,7 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       expect(await used(account)).toBe(0);
     });
 
-    test("[d4.6] a forced need is charged and never refused; it says that it would have been", async () => {
+    test("[d4.6] a forced reservation is charged and never refused; it reports that it would have been refused", async () => {
       const [audit, enforced] = [
         accountOf({ id: "audit", limit: 1, mode: "audit" }),
         accountOf({ id: "enforced", limit: 5 }),
@@ -141,7 +141,7 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       second.settle([1, 1]);
     });
 
-    test("[d4.3] a need above the whole limit never fits, and one of a budget without end neither", async () => {
+    test("[d4.3] a reservation above the whole limit never fits, and one above the rest of a total budget fits at no known time", async () => {
       const limit = accountOf({ id: "small", limit: 5 });
       expect(await refused(store, needOf(limit, 6))).toMatchObject({
         exceedsLimit: true,
@@ -154,14 +154,14 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       all.settle([5]);
     });
 
-    test("what needs nothing has room", async () => {
+    test("a reservation of nothing always has room", async () => {
       const full = accountOf({ id: "full", kind: "budget", unit: "nano_usd", window: "month", limit: 5 });
       (await reserved(store, needOf(full, 5))).settle([9]);
       (await reserved(store, needOf(full, 0))).settle([0]);
       expect(await used(full)).toBe(9);
     });
 
-    test("[d4.3] of several accounts that are short the one is told whose need fits last", async () => {
+    test("[d4.3] of several short accounts the one where the reservation fits last is reported", async () => {
       const [minute, day] = [
         accountOf({ id: "minute", window: "minute", limit: 1 }),
         accountOf({ id: "day", window: "day", limit: 1 }),
@@ -182,7 +182,7 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       for (const account of [ann, bob, other]) await refused(store, needOf(account));
     });
 
-    test("standings before and after are those of the reservation", async () => {
+    test("statuses before and after are those of the reservation", async () => {
       const account = accountOf({ id: "standing", limit: 10 });
       const one = await reserved(store, needOf(account, 3));
       expect([one.before[0]!.used, one.after[0]!.used, one.after[0]!.remaining, one.after[0]!.limit]).toEqual([
@@ -192,7 +192,7 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       one.settle([3]);
     });
 
-    test("[d4.6] an event is told to the first who asks in a window", async () => {
+    test("[d4.6] an event is reported to the first who asks in a window", async () => {
       const account = accountOf({ id: "marked", kind: "budget", unit: "nano_usd", window: "day" });
       const asked = [
         await store.first(account, "80"),

@@ -246,7 +246,7 @@ export function logSuite(newStore: NewStore): void {
       ]);
     });
 
-    test("[d9.3] a cursor goes on within the bounds of the time, also one that was made up or is of another order", async () => {
+    test("[d9.3] a cursor continues within the bounds of the time, also one that was invented or belongs to another order", async () => {
       const window = { fromMs: DAY_ONE + 2000, toMs: DAY_ONE + 5000 } as const;
       const later = Buffer.from(JSON.stringify(["logs newest", String(DAY_ONE + 900_000), "f"])).toString("base64url");
       const page = await calls.searchCalls({ limit: 1000, cursor: later }, { order: "newest", ...window });
@@ -265,7 +265,7 @@ export function logSuite(newStore: NewStore): void {
         ).toMatchObject({ name: "StoreError", kind: "invalid" });
     });
 
-    test("what callers choose does no harm in a filter: quotes, wildcards, zeros, halves of pairs", async () => {
+    test("hostile values of callers do no harm in a filter: quotes, wildcards, zeros, halves of surrogate pairs", async () => {
       for (const ugly of [
         "' or '1'='1",
         "%",
@@ -288,7 +288,7 @@ export function logSuite(newStore: NewStore): void {
       expect((await calls.searchCalls({ limit: 1 }, { order: "newest" })).data).toHaveLength(1);
     });
 
-    test("a settled row in the place of one that was not is found by what it says itself; what goes leaves nothing behind", async () => {
+    test("a settled row that replaces an unsettled one is found by its own values; a removed row leaves nothing behind", async () => {
       const traceId = newTraceId();
       const own = await newStore([
         rowOf({ traceId, startedAtMs: DAY_ONE, metadata: { a: 1, b: 1 } }, false),
@@ -305,7 +305,7 @@ export function logSuite(newStore: NewStore): void {
 
   describe("contents", () => {
     const body = (word: string): Uint8Array => new TextEncoder().encode(word);
-    test("[d11.3] are kept once for each call, found by its trace id, and removed by their end and by their place", async () => {
+    test("[d11.3] are stored once for each call, found by its trace id, and removed by their end and by their scope", async () => {
       const calls = await newStore();
       const one = (traceId: string, projectId: string, expiresMs: number, word = traceId) => ({
         traceId,
@@ -340,7 +340,7 @@ export function logSuite(newStore: NewStore): void {
       expect((await calls.findContent("c"))?.tenantId).toBe("other");
     });
 
-    test("[d11.3] the key of a tenant is the first that was made, whoever asks", async () => {
+    test("[d11.3] the key of a tenant is the first that was created, whoever asks", async () => {
       const calls = await newStore();
       const keys = await Promise.all(["one", "two", "three"].map((sealed) => calls.contentKey("acme", sealed)));
       expect(new Set(keys).size).toBe(1);

@@ -126,14 +126,14 @@ describe("otlp", () => {
     });
     expect(spans[0]!.scope.name).toBe("dragoman");
   });
-  test("[d11.4] addresses of their own are taken as they are, and compression can be left out", async () => {
+  test("[d11.4] addresses of their own are used as they are, and compression can be left out", async () => {
     const { path, headers } = await received(
       (url) => otlp("http://127.0.0.1:9", { traces_endpoint: `${url}/otlp/v1/traces`, compression: "none" }),
       [tracedCall()],
     );
     expect([path, headers.get("content-encoding")]).toEqual(["/otlp/v1/traces", null]);
   });
-  test("[d11.5] keeps its part of the traces that begin here, and all that a caller wants kept", async () => {
+  test("[d11.5] keeps its share of the traces that begin here, and all that a caller wants kept", async () => {
     const own = recordedCalls(200).map(({ record }) =>
       tracedCall({
         trace: {
@@ -157,7 +157,7 @@ describe("otlp", () => {
     expect(receiver.spans().filter(({ kind }) => kind === "server")).toHaveLength(200);
     await receiver.close();
   });
-  test("[d11.4] what a receiver says that it did not take is counted, and not sent again", async () => {
+  test("[d11.4] spans that a receiver reports as rejected are counted, and not sent again", async () => {
     const receiver = otlpReceiver(() => new Response(PARTIAL));
     // two spans a call
     expect(await otlp(receiver.url).deliver([tracedCall(), tracedCall(), tracedCall()], SOON())).toEqual({
@@ -176,14 +176,14 @@ describe("otlp", () => {
       ["CHAIN", "LLM"],
     ]);
   });
-  test("[d11.4] a record of which no spans can be made is a refusal, and is not tried again", async () => {
+  test("[d11.4] a record that cannot be made into spans is a permanent failure, and is not retried", async () => {
     const broken = { record: { ...tracedCall().record, attempts: null as never }, content: null };
     expect(otlp("http://127.0.0.1:9").deliver([broken], SOON())).rejects.toMatchObject({
       isRetryable: false,
       message: expect.stringContaining("spans could not be made"),
     });
   });
-  test("[d11.4] settings that make no sense are refused", () => {
+  test("[d11.4] inconsistent settings are refused", () => {
     for (const more of [
       { traces: false, metrics: false },
       { endpoint: "localhost:4318" },
@@ -218,7 +218,7 @@ describe("langfuse", () => {
       "4",
     ]);
   });
-  test("[d11.4] each span says whose trace it is; a call is a span, an attempt a generation, a tool a tool", async () => {
+  test("[d11.4] each span names its trace's user and session; a call is a span, an attempt a generation, a tool a tool", async () => {
     const { spans } = await received((url) => langfuse(url, { environment: "staging" }), [CALL]);
     for (const { attributes, resource } of spans) {
       expect(attributes).toMatchObject({
@@ -246,7 +246,7 @@ describe("langfuse", () => {
     ]).toEqual(["ERROR", "tool_timeout"]);
     expect("langfuse.observation.level" in call.attributes).toBe(false);
   });
-  test("[d11.4] fields of the metadata that are no text are no session, and other names can be given", async () => {
+  test("[d11.4] metadata fields that are not text do not become a session, and other names can be configured", async () => {
     const odd = await received(langfuse, [tracedCall({ metadata: { session_id: 7, tags: ["a", 1], trace_name: "" } })]);
     for (const name of ["langfuse.session.id", "langfuse.trace.tags", "langfuse.trace.name"])
       expect([name, name in odd.spans[0]!.attributes]).toEqual([name, false]);

@@ -23,7 +23,7 @@ function answerSuite(provider: Provider): void {
   const { answers, errors } = examplesOf(provider);
   const model = modelNames(provider)[0]!;
   test.each(answers.map((example) => [example.name, example] as const))(
-    "whole and streamed say the same: %s",
+    "streamed and non-streaming answers agree: %s",
     (_, { asked = {}, whole, events, choices }) => {
       const { memo } = encoded(provider, asked, { model, dropParams: true });
       expect(choicesOfWhole(provider, whole, memo, model)).toEqual([...choices]);
@@ -55,7 +55,7 @@ function answerSuite(provider: Provider): void {
       expect((whole as StreamError).failure.message).toContain(message);
     },
   );
-  test("what is no answer is a malformed one, and no text of it is repeated", () => {
+  test("an invalid answer is malformed, and no text of it is repeated", () => {
     for (const body of [
       "",
       "<html><title>It works: secret-word</title></html>",
@@ -102,7 +102,7 @@ const isOwnFault = (thrown: unknown): boolean =>
 function strangeBytesSuite(provider: Provider): void {
   const examples = examplesOf(provider);
   const model = modelNames(provider)[0]!;
-  test("whole answers of any bytes give an answer, a failure of the provider or a malformed answer, and nothing else", () => {
+  test("non-streaming answers of any bytes give an answer, a failure of the provider or a malformed answer, and nothing else", () => {
     fc.assert(
       fc.property(bodies(examples), (body) => {
         const thrown = thrownBy(() => {
@@ -132,7 +132,7 @@ function strangeBytesSuite(provider: Provider): void {
       { numRuns: RUNS },
     );
   });
-  test("takes no longer than its size deserves, whatever the body is made of", async () => {
+  test("takes time in proportion to its size, whatever the body contains", async () => {
     const slow: string[] = [];
     const ways: readonly (readonly [string, (body: string) => unknown])[] = [
       ["classifyError", (body) => provider.classifyError({ status: 400, body })],
@@ -203,7 +203,7 @@ const SILENT: readonly (readonly [form: string, body: string])[] = [
 const STATUSES = [400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529];
 
 function errorSuite(provider: Provider): void {
-  test("tells the words of an error, in whatever form they come", () => {
+  test("keeps the message of an error, in whatever form it is sent", () => {
     const faults: string[] = [];
     for (const [form, body] of TELLING)
       for (const status of STATUSES) {
@@ -215,7 +215,7 @@ function errorSuite(provider: Provider): void {
       }
     expect(faults).toEqual([]);
   });
-  test("tells the status of an error that has no words", () => {
+  test("reports the status of an error without a message", () => {
     const faults = SILENT.flatMap(([form, body]) =>
       STATUSES.map((status) => [form, status, provider.classifyError({ status, body }).message] as const).filter(
         ([, status, message]) => !message.includes(String(status)),
@@ -242,7 +242,7 @@ function errorSuite(provider: Provider): void {
       504: "timeout",
     });
   });
-  test("any bytes get a class and words", () => {
+  test("any bytes get a class and a message", () => {
     fc.assert(
       fc.property(bodies(examplesOf(provider)), fc.constantFrom(...STATUSES, 200), (body, status) => {
         const { class: failureClass, message, param, nativeCode } = provider.classifyError({ status, body });

@@ -47,7 +47,7 @@ function dataSuite(provider: Provider): void {
     for (const name of keyVariables) expect(name).toMatch(/^[A-Z][A-Z0-9_]*$/);
     expect(new Set(keyVariables).size).toBe(keyVariables.length);
   });
-  test("its address is absolute and has no slash at the end", () => {
+  test("its address is absolute and has no trailing slash", () => {
     if (baseUrl === null) return;
     const filled = targetOf(provider).baseUrl;
     expect(URL.canParse(filled)).toBe(true);
@@ -57,7 +57,7 @@ function dataSuite(provider: Provider): void {
     // a key goes over an open wire to nobody but this machine
     if (protocol === "http:") expect(hostname).toBe("localhost");
   });
-  test("[d1.8] its address names settings that it has, and whatever they hold the host ends in the vendor's own domain", () => {
+  test("[d1.8] its address names only settings that it has, and whatever their values the host ends in the vendor's own domain", () => {
     const names = [...(baseUrl ?? "").matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
     expect(names.filter((name) => !settings.some((setting) => setting.name === name))).toEqual([]);
     const host = baseUrl?.split("/")[2] ?? "";
@@ -87,7 +87,7 @@ function dataSuite(provider: Provider): void {
     expect(verified.source).toMatch(/^https:\/\/\S+$/);
     expect(verified.date).toMatch(/^20\d\d-(0\d|1[0-2])-([0-2]\d|3[01])$/);
   });
-  test("its dialect repeats nothing that everybody has", () => {
+  test("its dialect repeats nothing that all dialects have", () => {
     expect(dialect.blocks.filter((type) => (BLOCK_TYPES as readonly string[]).includes(type))).toEqual([]);
     expect(dialect.tools.filter((type) => type === "function" || type === "mcp")).toEqual([]);
     expect(dialect.toolChoices.filter((word) => ["none", "auto", "required", "function"].includes(word))).toEqual([]);
@@ -162,7 +162,7 @@ function capabilitySuite(provider: Provider): void {
       false,
     ]);
   });
-  test("[d6.2] each parameter that it takes changes what is sent, for every model that the table tells apart", () => {
+  test("[d6.2] each parameter that it supports changes the upstream request, for every model that the table distinguishes", () => {
     judgeCells(provider, (name, model, beside) => {
       const cell = cellOf(provider, name, model);
       const value = sampleFor(name, cell);
@@ -177,7 +177,7 @@ function capabilitySuite(provider: Provider): void {
         : null;
     });
   });
-  test("[d9.4] what the encoder tells of places for explain has one form: a common parameter, an arrow, where it went", () => {
+  test("[d9.4] the places that the encoder reports for explain have one form: a common parameter, an arrow, its place in the upstream request", () => {
     judgeCells(provider, (name, model, beside) => {
       const cell = cellOf(provider, name, model);
       const value = cell.support === "unsupported" ? undefined : sampleFor(name, cell);
@@ -191,7 +191,7 @@ function capabilitySuite(provider: Provider): void {
       return wrong.length === 0 ? null : JSON.stringify(wrong);
     });
   });
-  test("[d6.2] each parameter that it does not take never reaches the wire", () => {
+  test("[d6.2] each parameter that it does not support never reaches the wire", () => {
     judgeCells(provider, (name, model, beside) => {
       const cell = cellOf(provider, name, model);
       if (cell.support !== "unsupported") return null;
@@ -210,7 +210,7 @@ function capabilitySuite(provider: Provider): void {
       return null;
     });
   });
-  test("[d6.2] a value that a cell leaves out is refused before it is encoded", () => {
+  test("[d6.2] a value that a cell excludes is refused before it is encoded", () => {
     judgeCells(provider, (name, model, beside) => {
       const cell = cellOf(provider, name, model);
       const value = cell.support === "unsupported" ? undefined : foreignSampleFor(name, cell);
@@ -251,7 +251,7 @@ function blockSuite(provider: Provider): void {
   const conversation = (block: JsonObject): JsonObject => ({
     messages: [{ role: "user", content: [{ type: "text", text: "Look:" }, block] }],
   });
-  test("[d6.2] the content of each block type that it takes reaches the wire, and one that it does not take is refused with its path", () => {
+  test("[d6.2] the content of each supported block type reaches the wire, and an unsupported one is refused with its path", () => {
     const faults: string[] = [];
     for (const model of modelNames(provider))
       for (const type of BLOCK_TYPES) {
@@ -287,7 +287,7 @@ function fullRequest(provider: Provider, model: string): JsonObject {
 }
 
 function encodeSuite(provider: Provider): void {
-  test("changes nothing of the request, and says the same each time", () => {
+  test("changes nothing of the request, and gives the same result each time", () => {
     for (const model of modelNames(provider)) {
       const request = fitted(provider, fullRequest(provider, model), { model });
       const before = structuredClone({
@@ -304,7 +304,7 @@ function encodeSuite(provider: Provider): void {
       expect(provider.encodeRequest(fitted(provider, fullRequest(provider, model), { model }), target)).toEqual(first);
     }
   });
-  test("the body is a JSON object that names the model, and the head says that it is JSON and keeps the caller's headers", () => {
+  test("the body is a JSON object that names the model, and the headers say that it is JSON and include the caller's headers", () => {
     for (const model of modelNames(provider)) {
       const { request } = encoded(provider, fullRequest(provider, model), { model });
       expect(isObject(JSON.parse(request.body))).toBe(true);
@@ -314,7 +314,7 @@ function encodeSuite(provider: Provider): void {
       expect(Object.keys(request.headers).filter((name) => name !== name.toLowerCase())).toEqual([]);
     }
   });
-  test("stays on the target's address, whatever the model is called", () => {
+  test("stays on the target's address, whatever the name of the model", () => {
     const rules = (model: string): boolean => model !== "" && !model.includes("..") && !/[?#]/.test(model);
     const printable = fc.string({
       unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
@@ -397,7 +397,7 @@ const GUARDED: readonly (readonly [what: string, given: JsonObject])[] = [
 
 function reservedSuite(provider: Provider): void {
   const model = modelNames(provider)[0]!;
-  test("[d6.5] what it writes for model, conversation, system, output bound, number of answers, tools and streaming cannot be passed through", () => {
+  test("[d6.5] its wire names for model, conversation, system, output bound, number of answers, tools and streaming cannot be passed through", () => {
     const faults: string[] = [];
     const bare = wireBody(encoded(provider, {}, { model }));
     const guarded: (readonly [string, readonly Path[]])[] = GUARDED.flatMap(([what, given]) => {
@@ -415,7 +415,7 @@ function reservedSuite(provider: Provider): void {
     expect(guarded.flatMap(([, paths]) => paths).length).toBeGreaterThan(2);
     expect(faults).toEqual([]);
   });
-  test("[d6.5] a pass-through never takes the place of what the gateway encoded", () => {
+  test("[d6.5] a pass-through never replaces what the gateway encoded", () => {
     for (const each of modelNames(provider)) {
       const request = fullRequest(provider, each);
       const before = wireBody(encoded(provider, request, { model: each }));
@@ -435,7 +435,7 @@ function reservedSuite(provider: Provider): void {
       expect(faults).toEqual([]);
     }
   });
-  test("[d6.5] what is no name of the gateway's or of its own reaches the body untouched", () => {
+  test("[d6.5] a name of neither the gateway nor the provider reaches the body unchanged", () => {
     const value = { deep: [1, "a", null, { b: true }], digits: 12345678901234567890n.toString() };
     const place = PLACE_OF_FOREIGN_FIELDS[provider.id];
     for (const asked of [{ some_vendor_field: value }, { extra_body: { some_vendor_field: value } }]) {
@@ -498,7 +498,7 @@ function signSuite(provider: Provider): void {
     // a caller who could set that header could say who the gateway is
     expect(refusalOf(() => parseCallerHeaders({ [added[0]!]: "x" }, undefined))?.code).toBe("header_not_allowed");
   });
-  test("without a credential changes nothing, and says the same each time", async () => {
+  test("without a credential changes nothing, and gives the same result each time", async () => {
     expect(await provider.sign(unsigned, null, SIGN_CONTEXT)).toEqual(unsigned);
     const once = await provider.sign(unsigned, keyCredential(apiKey, true), SIGN_CONTEXT);
     expect(await provider.sign(unsigned, keyCredential(apiKey, true), SIGN_CONTEXT)).toEqual(once);

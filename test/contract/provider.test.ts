@@ -12,7 +12,7 @@ describe("the registry", () => {
     expect(new Set(all.map(({ label }) => label.toLowerCase())).size).toBe(all.length);
     for (const [id, provider] of providers) expect(provider.id).toBe(id);
   });
-  test("no variable is the key of two providers, but for two operations of one", () => {
+  test("no variable is the key of two providers, except of two operations of one provider", () => {
     // one key of one vendor for two of its services
     const shared = new Set(["AWS_BEARER_TOKEN_BEDROCK"]);
     const apart = all.filter(
@@ -21,7 +21,7 @@ describe("the registry", () => {
     const variables = apart.flatMap(({ keyVariables }) => keyVariables).filter((name) => !shared.has(name));
     expect(variables.filter((name, index) => variables.indexOf(name) !== index)).toEqual([]);
   });
-  test("the suite reaches every exception of every table", () => {
+  test("the suite covers every exception of every table", () => {
     const unreached = all.flatMap((provider) =>
       provider.capabilities.exceptions
         .filter(({ models }) => !modelNames(provider).some((name) => models.test(name)))

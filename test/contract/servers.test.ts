@@ -28,7 +28,7 @@ async function isGone({ pid, folder }: { readonly pid: number; readonly folder: 
 }
 
 test.skipIf(postgresPrograms() === null || !existsSync("/proc/self"))(
-  "a PostgreSQL ends with a test that is killed, and its folder goes",
+  "a PostgreSQL ends with a test that is killed, and its folder is removed",
   async () => {
     const left = await orphaned(`
     const { startPostgres, statement } = await import(${JSON.stringify(join(HARNESS, "postgres-server.ts"))});
@@ -41,7 +41,7 @@ test.skipIf(postgresPrograms() === null || !existsSync("/proc/self"))(
 );
 
 test.skipIf(findServer("redis-server") === null || !existsSync("/proc/self"))(
-  "a Redis ends with a test that is killed, and its folder goes",
+  "a Redis ends with a test that is killed, and its folder is removed",
   async () => {
     const left = await orphaned(`
     const { startRedis } = await import(${JSON.stringify(join(HARNESS, "redis-server.ts"))});

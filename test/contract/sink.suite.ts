@@ -53,7 +53,7 @@ export function sinkSuite(name: string, open: () => Promise<Receiving>): void {
     }
   };
   describe(`${name}, as every sink`, () => {
-    test("[d11.4] hands over all of a batch, and of the next one", () =>
+    test("[d11.4] delivers all of a batch, and of the next one", () =>
       opened(async ({ sink, calls }) => {
         const first = recordedCalls(7);
         const second = recordedCalls(1);
@@ -63,7 +63,7 @@ export function sinkSuite(name: string, open: () => Promise<Receiving>): void {
           [...first, ...second].map(({ record }) => record.traceId).toSorted(),
         );
       }));
-    test("[d11.1] the client's metadata arrives untouched, with names of prototypes and 32 levels, and is mixed with nothing", () =>
+    test("[d11.1] the client's metadata arrives unchanged, with names of prototypes and 32 levels, and is mixed with nothing", () =>
       opened(async ({ sink, calls }) => {
         const metadata = awkwardMetadata();
         const sent = recordedCalls(1, { metadata });
@@ -73,7 +73,7 @@ export function sinkSuite(name: string, open: () => Promise<Receiving>): void {
         expect(received!.traceId).toBe(sent[0]!.record.traceId);
         expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
       }));
-    test("[d11.3] text of prompts and answers goes along where it is handed in, and nowhere else", async () => {
+    test("[d11.3] text of prompts and answers is delivered where it is passed in, and nowhere else", async () => {
       await opened(async ({ sink, text }) => {
         await sink.deliver(recordedCalls(3), AbortSignal.timeout(5000));
         expect(await text()).not.toContain(SAID);
@@ -84,7 +84,7 @@ export function sinkSuite(name: string, open: () => Promise<Receiving>): void {
         expect(await text()).toContain("its answer");
       });
     });
-    test("calls of every kind: refused before anything, cut, cancelled, without usage", () =>
+    test("accepts calls of every kind: refused at once, cut, cancelled, without usage", () =>
       opened(async ({ sink, calls }) => {
         const kinds: readonly RecordedCall[] = [
           {
@@ -176,11 +176,11 @@ export function httpSinkSuite(
     (socket: { write(text: string): unknown }) =>
       void socket.write(`HTTP/1.1 ${status}\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 
-  describe(`${name}, against receivers that are dead, slow or lying`, () => {
-    test.each(statuses.transient)("[d11.4] %s may be tried again", (status) =>
+  describe(`${name}, against receivers that are dead, slow or faulty`, () => {
+    test.each(statuses.transient)("[d11.4] %s may be retried", (status) =>
       against(answering(status, "", "words"), async (sink) => expect(isRetryable(await faultOf(sink))).toBe(true)),
     );
-    test("[d11.4] what a receiver says to wait is passed on", () =>
+    test("[d11.4] the wait that a receiver asks for is passed on", () =>
       against(answering("503 Later", "retry-after: 7\r\n"), async (sink) =>
         expect(await faultOf(sink)).toMatchObject({ isRetryable: true, retryAfterMs: 7000 }),
       ));
@@ -200,7 +200,7 @@ export function httpSinkSuite(
           expect(server.requests).toHaveLength(1);
         },
       ));
-    test("[d11.4] nobody listens: it may be tried again", async () => {
+    test("[d11.4] a refused connection may be retried", async () => {
       const gone = await rawServer(() => {});
       const url = `${gone.url}/in`;
       await gone[Symbol.asyncDispose]();
@@ -213,22 +213,22 @@ export function httpSinkSuite(
     };
     const again = (fault: unknown): void => expect(isRetryable(fault)).toBe(true);
     const noRefusal = (fault: unknown): void => expect(fault === null || isRetryable(fault)).toBe(true);
-    test("[d11.4] one that never answers is left when the time is over", () =>
+    test("[d11.4] a receiver that never answers is abandoned when the time is over", () =>
       against(
         () => {},
         (sink) => within(sink, again),
       ));
-    test("[d11.4] one that never ends its head is left when the time is over", () =>
+    test("[d11.4] a receiver that never ends its head is abandoned when the time is over", () =>
       against(
         (socket) => void socket.write("HTTP/1.1 200 OK\r\nx-a: "),
         (sink) => within(sink, again),
       ));
-    test("[d11.4] one that closes without an answer may be tried again", () =>
+    test("[d11.4] a receiver that closes without an answer may be retried", () =>
       against(
         (socket) => void socket.destroy(),
         (sink) => within(sink, again),
       ));
-    test("[d11.4] one that closes in the middle of its answer is no refusal", () =>
+    test("[d11.4] a connection that closes in the middle of an answer is not a permanent failure", () =>
       against(
         (socket) => {
           socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf");
@@ -236,7 +236,7 @@ export function httpSinkSuite(
         },
         (sink) => within(sink, noRefusal),
       ));
-    test("[d11.4] one that talks without end is not listened to for ever, and does not fill memory", () =>
+    test("[d11.4] an endless answer is not read for ever, and does not fill memory", () =>
       against(
         (socket) => {
           socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -249,11 +249,11 @@ export function httpSinkSuite(
         (sink) => within(sink, noRefusal),
       ));
     test.each(["no JSON at all \u0000\u0001", '{"half":', "[1,2,3]", "x".repeat(200_000)])(
-      "[d11.4] 200 with rubbish is no refusal",
+      "[d11.4] 200 with an unreadable body is not a permanent failure",
       (body) =>
         against(answering("200 OK", "content-type: application/json\r\n", body), (sink) => within(sink, noRefusal)),
     );
-    test("[d11.4] no HTTP at all may be tried again", () =>
+    test("[d11.4] an answer that is not HTTP may be retried", () =>
       against(
         (socket) => void socket.end("SSH-2.0-OpenSSH_9.6\r\n"),
         (sink) => within(sink, again),

@@ -84,7 +84,7 @@ sinkSuite("webhook", async () => {
 httpSinkSuite("webhook", async (url) => openRecordsWebhookSink({ url, secrets: [SECRET], headers: {} }));
 
 describe("webhook", () => {
-  test("[d11.4] is signed with each secret, now, as the library of receivers checks it, and a changed body is seen", async () => {
+  test("[d11.4] is signed with each secret at sending time, as the receivers' library verifies it, and a changed body is detected", async () => {
     const { posts, url, end } = webhookReceiver();
     await openRecordsWebhookSink({ url, secrets: [SECRET, OTHER], headers: { authorization: "Bearer mine" } }).deliver(
       recordedCalls(2),
@@ -107,7 +107,7 @@ describe("webhook", () => {
     });
     await end();
   });
-  test("the same calls have the same id when they come again, and others have another", async () => {
+  test("repeated calls have the same id, and other calls have another", async () => {
     const { posts, url, end } = webhookReceiver();
     const sink = openRecordsWebhookSink({ url, secrets: [SECRET], headers: {} });
     const calls = recordedCalls(2);
@@ -117,7 +117,7 @@ describe("webhook", () => {
     expect(new Set(ids).size).toBe(3);
     await end();
   });
-  test("[d11.4] a batch is taken with the status: what comes behind it is not waited for, and nothing is sent again for it", async () => {
+  test("[d11.4] a batch is accepted with the status: the body after it is not waited for, and does not cause another delivery", async () => {
     const server = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -148,7 +148,7 @@ describe("json_lines", () => {
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as Line);
 
-  test("a full file is put aside, compressed, and the oldest are removed; every line is in one of them, and no other user can read any", () =>
+  test("a full file is rotated and compressed, and the oldest are removed; every line is in one of them, and no other user can read any", () =>
     inFolder(async (folder, path) => {
       let nowMs = Date.UTC(2026, 0, 1);
       const sink = await openJsonLinesSink(
@@ -169,7 +169,7 @@ describe("json_lines", () => {
       expect(kept).toEqual(told.slice(-kept.length));
       expect(kept.length).toBeGreaterThan(10);
     }));
-  test("an old file is put aside, also when it is small", () =>
+  test("an old file is rotated, also when it is small", () =>
     inFolder(async (folder, path) => {
       let nowMs = Date.now();
       const sink = await openJsonLinesSink(
@@ -189,7 +189,7 @@ describe("json_lines", () => {
           .map((name) => linesOf(join(folder, name)).length),
       ).toEqual([1, 2]);
     }));
-  test("a line that was left half written is cut, and what was put aside and not compressed is compressed at the next start", () =>
+  test("a half-written line is cut, and a rotated file that is not compressed is compressed at the next start", () =>
     inFolder(async (folder, path) => {
       writeFileSync(path, '{"trace_id":"a"}\n{"trace_id":"b"}\n{"trace_');
       writeFileSync(`${path}.2026-01-01T00-00-00.000Z`, '{"trace_id":"old"}\n');
@@ -202,7 +202,7 @@ describe("json_lines", () => {
       expect(readdirSync(folder).toSorted()).toEqual(["calls.jsonl", "calls.jsonl.2026-01-01T00-00-00.000Z.gz"]);
       expect(linesOf(`${path}.2026-01-01T00-00-00.000Z.gz`)).toEqual([{ trace_id: "old" }]);
     }));
-  test("a file without any line break is cut to nothing, and files of others stay", () =>
+  test("a file without any line break is cut to nothing, and files of other programs stay", () =>
     inFolder(async (folder, path) => {
       writeFileSync(path, "x".repeat(200_000));
       for (const other of ["calls.jsonl.bak", "calls.jsonl.2026", "other.jsonl"])
@@ -213,7 +213,7 @@ describe("json_lines", () => {
       expect(linesOf(path)).toHaveLength(1);
       expect(readdirSync(folder)).toHaveLength(4);
     }));
-  test("a file that something else moved away or removed is begun anew", () =>
+  test("a file that another program moved or removed is created again", () =>
     inFolder(async (_, path) => {
       const sink = await openJsonLinesSink({ ...FILE, path });
       await sink.deliver(recordedCalls(1), SOON());
@@ -224,7 +224,7 @@ describe("json_lines", () => {
       await sink.close();
       expect([linesOf(`${path}.1`).length, linesOf(path).length]).toEqual([1, 3]);
     }));
-  test("a folder that something else removed is made anew", () =>
+  test("a folder that another program removed is created again", () =>
     inFolder(async (folder) => {
       const path = join(folder, "logs", "calls.jsonl");
       const sink = await openJsonLinesSink({ ...FILE, path });
@@ -234,7 +234,7 @@ describe("json_lines", () => {
       await sink.close();
       expect([linesOf(path).length, statSync(join(folder, "logs")).mode & 0o777]).toEqual([2, 0o700]);
     }));
-  test("what another has appended meanwhile is not written over", () =>
+  test("lines that another process has appended meanwhile are not overwritten", () =>
     inFolder(async (_, path) => {
       const sink = await openJsonLinesSink({ ...FILE, path });
       await sink.deliver(recordedCalls(1), SOON());
@@ -243,7 +243,7 @@ describe("json_lines", () => {
       await sink.close();
       expect(linesOf(path)).toHaveLength(3);
     }));
-  test("a disk that is full fails the batch, which is then tried again", async () => {
+  test("a full disk fails the batch, which is then retried", async () => {
     const sink = await openJsonLinesSink({ ...FILE, path: "/dev/full" });
     expect(sink.deliver(recordedCalls(1), SOON())).rejects.toThrow("ENOSPC");
     await sink.close();

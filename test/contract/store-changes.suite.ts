@@ -56,7 +56,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       });
 
     describe("an expected version", () => {
-      test("that does not hold refuses the change of each noun, and nothing has happened", async () => {
+      test("that does not match refuses the change of each noun, and nothing has happened", async () => {
         const { id } = await limit(1);
         await writes(store).createToken(token("BBBBBBBBBBBB"));
         await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" });
@@ -98,7 +98,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       });
     });
 
-    test("a dry run says what would be, and leaves no trace", async () => {
+    test("a dry run returns what would result, and leaves no trace", async () => {
       const revision = await store.revision();
       const dry = await store.change(
         ANN,
@@ -184,7 +184,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         ).toEqual([1002, 1002, 1001, 1001, 1000, 1000, 1000]);
       });
 
-      test("rows that come and go meanwhile move no other", async () => {
+      test("rows that are added and removed meanwhile shift no other", async () => {
         for (const id of ["b", "d", "f", "h"]) await writes(store).createTenant({ id, name: id });
         const first = await store.listTenants({ limit: 3 });
         await writes(store).removeTenant("b");
@@ -212,7 +212,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
           expect(await failure(store.listUsers({ limit: size }))).toMatchObject({ kind: "invalid" });
       });
 
-      test("filters narrow, and a search takes signs as they are", async () => {
+      test("filters narrow, and a search takes wildcards literally", async () => {
         await writes(store).createTenant({ id: "odd", name: "100%_Sure\\" });
         expect((await store.listTenants({ limit: 5 }, { search: "%_sure\\" })).data.map(({ id }) => id)).toEqual([
           "odd",
@@ -232,7 +232,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       });
     });
 
-    test("a login is one user's in a tenant, and another tenant may know it as a user of its own", async () => {
+    test("a login belongs to one user in a tenant, and another tenant may have it for a user of its own", async () => {
       const login = { issuer: "https://login.test", subject: "a-1" };
       await writes(store).createTenant({ id: "delta", name: "Delta" });
       await writes(store).createUser({ id: "ann-of-delta", tenantId: "delta", name: "Ann", login });
@@ -247,7 +247,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
     });
 
     describe("the audit log", () => {
-      test("has one row for each change, with who, what, before and after, and no secret", async () => {
+      test("has one row for each change, with actor, change, before and after, and no secret", async () => {
         const sha256 = new Uint8Array(32).fill(0xab);
         await store.change(ANN, async (writer) => {
           await writer.createToken({ ...token("BBBBBBBBBBBB"), secrets: [{ sha256, retiresAtMs: null }] });
@@ -284,7 +284,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         expect(await store.findAudit(data[0]!.id)).toEqual(data[0]!);
       });
 
-      test("keeps what was refused, beside no change and by itself, and is filtered by time and outcome", async () => {
+      test("keeps refused attempts, beside no change and by themselves, and is filtered by time and outcome", async () => {
         const revision = await store.revision();
         await store.note(ANN, {
           action: "create",
@@ -307,7 +307,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
     });
 
     describe("versions", () => {
-      test("are made by each transaction that changes resources, are listed, read and compared", async () => {
+      test("are created by each transaction that changes resources, are listed, read and compared", async () => {
         const { id } = await limit(1);
         await writes(store).changeResource("limit", id, (one) => ({ ...one, document: { ...one.document, limit: 2 } }));
         await writes(store).createProject({ id: "other", tenantId: "acme", name: "no version" });
@@ -331,7 +331,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         expect(await store.diffVersions(1, 1)).toEqual([]);
       });
 
-      test("going back restores the resources of a scope alone, also where names were exchanged, and is a version itself", async () => {
+      test("are restored for the resources of one scope alone, also where names were exchanged, and the restoration is a version itself", async () => {
         const one = await limit(1, "site", "one");
         const two = await limit(2, "site", "two");
         const elsewhere = await limit(7, "app", "one");
@@ -378,7 +378,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         });
       });
 
-      test("of a tenant that is removed go with it, and nothing of a tenant reaches another's scope", async () => {
+      test("of a removed tenant are removed with it, and nothing of a tenant reaches another's scope", async () => {
         await limit(1);
         expect((await store.listVersions({ limit: 5 }, { tenantId: "beta", projectId: null })).data).toEqual([]);
         await writes(store).removeTenant("acme");
@@ -395,7 +395,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       });
     });
 
-    test("rows of the audit log that are too old go, some at a time, and a reading after that misses nothing", async () => {
+    test("rows of the audit log that are too old are removed, some at a time, and a later read misses nothing", async () => {
       await store.note(LOCAL_ACTOR, {
         action: "create",
         outcome: "refused",
@@ -432,7 +432,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       const provider = (document = { api_key: SECRET, base_url: "https://a.test" }) =>
         writes(store).createResource({ kind: "provider", tenantId: "acme", projectId: null, name: "mine", document });
 
-      test("are sealed in every table, masked in every answer, and open only where they were sealed", async () => {
+      test("are encrypted in every table, masked in every answer, and decrypt only in the place for which they were encrypted", async () => {
         const { id, document } = await provider();
         await writes(store).keepAnswer({ tokenId: "t", key: "k", requestHash: "h", status: 201, body: SECRET });
         expect(document["api_key"]).toMatch(/^\*\*\* [0-9a-f]{12}$/);
@@ -463,7 +463,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         expect(moved?.document["api_key"]).toBe("");
       });
 
-      test("[d2.9] a masked one stands for what is kept, but not where its address changes, and not under another's name", async () => {
+      test("[d2.9] a masked one stands for the stored secret, but not where its address changes, and not under another's name", async () => {
         const { id } = await provider();
         const change = (changes: object) =>
           writes(store).changeResource("provider", id, (one) => ({
@@ -482,7 +482,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         ]);
       });
 
-      test("under another key are named and stay; after a rotation the new key alone opens everything, earlier versions too", async () => {
+      test("under another key are named and stay; after a rotation the new key alone decrypts everything, earlier versions too", async () => {
         const { id } = await provider();
         await writes(store).changeResource("provider", id, (one) => ({
           ...one,
@@ -528,7 +528,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       await writes(store).keepAnswer(answer);
     });
 
-    test("a project takes along tokens, resources and memberships, and a last membership its personal tokens", async () => {
+    test("removing a project removes its tokens, resources and memberships, and removing a last membership the user's personal tokens", async () => {
       const { id } = await limit(1);
       await writes(store).createToken(token("BBBBBBBBBBBB"));
       await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "developer" });
@@ -551,7 +551,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       expect((await store.findToken("CCCCCCCCCCCC"))?.revokedAtMs).toBe(nowMs);
     });
 
-    test("names are unique among a kind in one scope, and free in every other", async () => {
+    test("names are unique for a kind in one scope, and free in every other", async () => {
       await limit(1, "site", "same");
       await limit(1, "app", "same");
       await limit(1, null, "same");
@@ -575,7 +575,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       ).toMatchObject({ kind: "unknown" });
     });
 
-    test("texts that are SQL elsewhere are texts here, in every field and filter", async () => {
+    test("text that looks like SQL is plain text, in every field and filter", async () => {
       const evil = `'); drop table tenants; -- " \\ % _ \u2028 \u{1F600} $1 ? :x`;
       await store.change({ ...ANN, tokenId: evil, userId: evil, address: evil }, async (writer) => {
         await writer.createTenant({ id: evil, name: evil });
@@ -634,7 +634,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
     });
 
     describe("contents", () => {
-      test("read again from an earlier state are what they are when read afresh, with the same objects for what has not changed", async () => {
+      test("reread from an earlier state equal those of a fresh read, with the same objects for unchanged parts", async () => {
         const { id } = await limit(1);
         await writes(store).createToken(token("BBBBBBBBBBBB"));
         let known: Contents = await store.readContents();
@@ -663,7 +663,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         expect(await store.readContents(known)).toBe(known);
       });
 
-      test("are read whole where the log does not tell everything: rows from outside, and a revision that went back", async () => {
+      test("are reread completely where the log does not explain everything: rows from outside, and a revision that went back", async () => {
         const known = await store.readContents();
         await place.run("update revisions set counter = counter + 1");
         await place.run("update projects set name = 'from outside' where id = 'site'");

@@ -84,7 +84,7 @@ async function holdsEverything(store: Store): Promise<void> {
   expect((await store.readIdentities()).tokens.map(({ id }) => id)).toEqual(["AAAAAAAAAAAA"]);
 }
 
-describe("a database of an earlier version is brought forward with what it holds", () => {
+describe("a database of an earlier version is migrated with its contents", () => {
   for (const [version, text] of Object.entries(EARLIER)) {
     test(`SQLite after ${version}`, async () => {
       const file = join(folder, `${version}.db`);

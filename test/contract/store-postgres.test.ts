@@ -25,7 +25,7 @@ describe.skipIf(server === null)("with a server", () => {
   storeChangesSuite("PostgreSQL", async () => placeAt(await newUrl!()));
 });
 
-describe.skipIf(server === null)("a server that is away, frozen or cut off", () => {
+describe.skipIf(server === null)("a server that is unreachable, frozen or cut off", () => {
   const newUrl = server === null ? null : migratedDatabases(server);
   const opened = async () => {
     const url = await newUrl!();
@@ -60,7 +60,7 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     await store.close();
   });
 
-  test("a change is told by notification, also after every connection was cut, and lost notifications lose no change", async () => {
+  test("a change is announced by notification, also after every connection was cut, and lost notifications lose no change", async () => {
     const { url, store } = await opened();
     const other = openPostgresDatabase({ url }).store;
     let told = 0;
@@ -86,7 +86,7 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     await other.close();
   });
 
-  test("one that is frozen is an error in time, and works on when it thaws", async () => {
+  test("a frozen one is an error in time, and works again afterwards", async () => {
     const { store } = await opened();
     server!.freeze();
     const startedMs = performance.now();
@@ -98,7 +98,7 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     await store.close();
   });
 
-  test("a connection on which an answer did not come in time is never used again: what was asked there may still begin, and its transaction would be the next one's", async () => {
+  test("a connection on which an answer was late is never used again: its statement may still begin, and its transaction would be the next one's", async () => {
     const { url, store } = await opened();
     server!.freeze();
     // a change, whose `begin` is not answered, and a read
@@ -121,7 +121,7 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     await store.close();
   });
 
-  test("one that is stopped is `unusable` with the cure and without the password, and works on when it is back", async () => {
+  test("a stopped one is `unusable` with the cure and without the password, and works on when it is back", async () => {
     const url = new URL(await server!.newDatabase());
     url.password = "not-to-be-told";
     const { store } = openPostgresDatabase({ url: url.href });
@@ -149,7 +149,7 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     await store.close();
   });
 
-  test("whoever waits too long for a connection that others have hears that it is busy, and not that it cannot be reached", async () => {
+  test("a wait that is too long for a connection in use is reported as busy, and not as unreachable", async () => {
     const url = await server!.newDatabase();
     const { store } = openPostgresDatabase({ url, poolSize: 1, connectTimeoutMs: 300, statementTimeoutMs: 5000 });
     await store.migrate();
@@ -187,7 +187,7 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     for (const store of stores) await store.close();
   });
 
-  test("an address that is none is refused without being repeated", () => {
+  test("an invalid address is refused without being repeated", () => {
     for (const url of ["mysql://user:hidden@host/db", "hidden", "postgresql://"]) {
       const attempt = (): unknown => openPostgresDatabase({ url });
       expect(attempt).toThrow("expected postgresql://user:password@host:port/database");

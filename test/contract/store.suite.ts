@@ -119,7 +119,7 @@ function schemaTests(fresh: () => Promise<StorePlace>, open: Open): void {
     expect(await store.revision()).toBe("9007199254740994");
   });
 
-  test("a stored time that no number holds is an error and is not rounded", async () => {
+  test("a stored time beyond exact numbers is an error and is not rounded", async () => {
     const place = await fresh();
     const store = await open(place);
     await firstTenant(store);
@@ -130,7 +130,7 @@ function schemaTests(fresh: () => Promise<StorePlace>, open: Open): void {
 }
 
 function identityTests(opened: Opened): void {
-  test("what was put in comes out again, ordered by id", async () => {
+  test("stored objects come back unchanged, ordered by id", async () => {
     const store = await opened();
     await writes(store).createTenant({ id: "beta", name: "Beta", tokenCaps: { personalDays: 30, projectDays: null } });
     await writes(store).createTenant({ id: "acme", name: "Acme 'Δ' \"corp\"" });
@@ -151,7 +151,7 @@ function identityTests(opened: Opened): void {
     expect(memberships).toEqual([{ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" }]);
   });
 
-  test("caps on lifetimes are set and taken away", async () => {
+  test("caps on lifetimes are set and removed", async () => {
     const store = await opened();
     await firstTenant(store);
     await writes(store).setTokenCaps("acme", { personalDays: 7.5, projectDays: 30 });
@@ -163,7 +163,7 @@ function identityTests(opened: Opened): void {
     });
   });
 
-  test("an id that is taken and a tenant that is not there are errors that name them", async () => {
+  test("an id that is in use and an unknown tenant are errors that name them", async () => {
     const store = await opened();
     await firstTenant(store);
     for (const [kind, named, attempt] of [
@@ -256,7 +256,7 @@ function membershipTests(opened: Opened): void {
     expect(await revokedAt()).toEqual([2000, 7, null]);
   });
 
-  test("a removed user takes memberships and personal tokens along", async () => {
+  test("removing a user removes memberships and personal tokens", async () => {
     const store = await opened();
     await firstTenant(store);
     await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" });
@@ -270,7 +270,7 @@ function membershipTests(opened: Opened): void {
 }
 
 function tokenTests(opened: Opened): void {
-  test("a token comes back as it was, its secrets byte by byte", async () => {
+  test("a token comes back unchanged, its secrets byte by byte", async () => {
     const store = await opened();
     await firstTenant(store);
     const secrets = [
@@ -324,7 +324,7 @@ function tokenTests(opened: Opened): void {
 }
 
 function sharingTests(fresh: () => Promise<StorePlace>, open: Open): void {
-  test("what one handle commits the other sees, and its revision moves with every change", async () => {
+  test("the commits of one handle are visible to the other, and its revision moves with every change", async () => {
     const place = await fresh();
     const [writer, reader] = [await open(place), await open(place)];
     const seen = [await reader.revision()];

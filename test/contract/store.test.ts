@@ -142,7 +142,7 @@ describe("one SQLite file and several processes", () => {
     await store.close();
   });
 
-  test("a lock of another process is waited for while this one goes on working", async () => {
+  test("a lock of another process is waited for while this process goes on working", async () => {
     const file = newFile();
     const store = await openSqliteStore({ file });
     await store.migrate();
@@ -165,7 +165,7 @@ describe("one SQLite file and several processes", () => {
     await store.close();
   });
 
-  test("a change that waits for a lock of another process holds up no read, and nothing of it is seen before it is made", async () => {
+  test("a change that waits for a lock of another process blocks no read, and nothing of it is visible before it is made", async () => {
     const file = newFile();
     const store = await openSqliteStore({ file, busyTimeoutMs: 60_000 });
     await store.migrate();
@@ -211,7 +211,7 @@ describe("one SQLite file and several processes", () => {
 });
 
 describe("SQLite in memory", () => {
-  test("is a whole store that ends with the handle", async () => {
+  test("is a complete store that ends with the handle", async () => {
     const store = await openSqliteStore({ file: ":memory:" });
     await store.migrate();
     await writes(store).createTenant({ id: "acme", name: "Acme" });
@@ -236,7 +236,7 @@ function memoryDb(): Kysely<Numbers> {
   });
 }
 
-describe("[d2.6] a SQLite file that goes while it is in use is told, because revocations would not be seen any more", () => {
+describe("[d2.6] a SQLite file that disappears while it is in use is reported, because revocations would not be seen any more", () => {
   const ends: Readonly<Record<string, (file: string) => void>> = {
     removed: (file) => rmSync(file),
     replaced: (file) => {
@@ -301,7 +301,7 @@ describe("Kysely over bun:sqlite", () => {
     await db.destroy();
   });
 
-  test("fifty transactions at once on one row lose no step, and one that fails takes nothing along", async () => {
+  test("fifty transactions at once on one row lose no step, and one that fails affects no other", async () => {
     const db = memoryDb();
     await db.insertInto("numbers").values({ id: 1n, amount: 5n }).execute();
     const step = (fails: boolean): Promise<void> =>
@@ -342,7 +342,7 @@ describe("Kysely over bun:sqlite", () => {
     await db.destroy();
   });
 
-  test("a write tells how many rows it changed, returning gives them, and a stream comes in pieces", async () => {
+  test("a write reports how many rows it changed, returning gives them, and a stream comes in pieces", async () => {
     const db = memoryDb();
     const rows = Array.from({ length: 5 }, (_, index) => ({ id: BigInt(index), amount: 1n }));
     expect((await db.insertInto("numbers").values(rows).executeTakeFirst()).numInsertedOrUpdatedRows).toBe(5n);

@@ -61,7 +61,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
       await reference.stop();
     });
 
-    test("tells how it is reached, and which version was agreed", async () => {
+    test("reports its transport, and the agreed version", async () => {
       const standing = await servers.test(server, new Cancellation());
       expect(standing).toMatchObject({
         transport: reference.reached,
@@ -71,7 +71,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
       });
     });
 
-    test("lists its tools with their schemas, and none that would ask something of the gateway", async () => {
+    test("lists its tools with their schemas, except those that would ask the gateway for something", async () => {
       const tools = await servers.list(server, new Cancellation());
       expect(tools.find((tool) => tool.name === "get-sum")).toMatchObject({
         name: "get-sum",
@@ -85,7 +85,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
       expect(tools.map((tool) => tool.name).filter((tool) => /elicitation|sampling|roots/.test(tool))).toEqual([]);
     });
 
-    test("[d10.2] gives text, structured content, images, resources and links of a result as what a model can be told", async () => {
+    test("[d10.2] gives text, structured content, images, resources and links of a result in a form for the model", async () => {
       expect(await call("get-sum", { a: 2, b: 3 })).toEqual({
         parts: [{ kind: "text", text: "The sum of 2 and 3 is 5." }],
         structured: undefined,
@@ -106,7 +106,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
       ).toBeGreaterThan(1);
     });
 
-    test("[d10.4] what the server refuses, an unknown tool or wrong arguments, is a result that says so", async () => {
+    test("[d10.4] returns a refusal by the server, an unknown tool or wrong arguments as a result that says so", async () => {
       for (const [tool, args] of [
         ["nobody", {}],
         ["get-sum", { a: "two" }],
@@ -116,7 +116,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
       }
     });
 
-    test("gives each of many calls at once its own answer", async () => {
+    test("gives each of many concurrent calls its own answer", async () => {
       const answers = await Promise.all(
         Array.from({ length: 40 }, (_, index) => call("echo", { message: `number ${index}` })),
       );
@@ -125,7 +125,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
       );
     });
 
-    test("ends a call when its caller goes, and serves the next", async () => {
+    test("ends a call when its caller leaves, and serves the next", async () => {
       const signal = new Cancellation();
       const gone = new Error("the client left");
       setTimeout(() => signal.abort(gone), 100);
@@ -151,7 +151,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
       expect(servers.figures()).toMatchObject({ connections: 1, connected: 1, refused: 0 });
     });
 
-    test("is reached again when another process has taken its place", async () => {
+    test("is reached again when another process has replaced it", async () => {
       if (reference.restart === undefined) return;
       await reference.restart();
       // over Server-Sent Events the stream has told that it ended; over Streamable HTTP the first message finds out

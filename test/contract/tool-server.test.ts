@@ -46,7 +46,7 @@ describe("a tool server of the newer protocol, without sessions", () => {
     await end.stop();
   });
 
-  test("is spoken to in its own version", async () => {
+  test("is called in its own version", async () => {
     expect(await servers.test(server, new Cancellation())).toMatchObject({
       transport: "streamable_http",
       protocolVersion: "2026-07-28",
@@ -63,7 +63,7 @@ describe("a tool server of the newer protocol, without sessions", () => {
     expect(end.methods.includes("initialize")).toBe(false);
   });
 
-  test("that wants to be answered first is told no, and nobody is asked", async () => {
+  test("that asks for input first is refused, and the client is not asked", async () => {
     const { isError, parts } = await servers.call(server, "asks", {}, new Cancellation(), null);
     expect([isError, parts[0]]).toEqual([
       true,
@@ -71,7 +71,7 @@ describe("a tool server of the newer protocol, without sessions", () => {
     ]);
   });
 
-  test("learns by the end of the stream that a caller has gone", async () => {
+  test("notices by the end of the stream that a caller has left", async () => {
     const signal = new Cancellation();
     const gone = new Error("the client left");
     const cancelled = servers.call(server, "slow", {}, signal, null).catch((thrown: unknown) => thrown);
@@ -81,7 +81,7 @@ describe("a tool server of the newer protocol, without sessions", () => {
     await eventually(() => end.cancelled === 1);
   });
 
-  test("is asked for its list again when it says that it has changed", async () => {
+  test("is asked for its list again when it announces a change", async () => {
     const names = async (): Promise<readonly string[]> =>
       (await servers.list(server, new Cancellation())).map(({ name }) => name);
     expect(await names()).not.toContain("grown");

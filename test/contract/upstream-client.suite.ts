@@ -35,7 +35,7 @@ export function upstreamClientSuite(
     clocksSuite(all);
     upstreamConnectionSuite(all);
     upstreamTlsSuite(makeClient);
-    test("three hundred calls that hang hold up no other", () => checkHangingCalls(all));
+    test("three hundred hanging calls delay no other", () => checkHangingCalls(all));
   });
 }
 
@@ -53,7 +53,7 @@ const answersSuite = ({ client, answering, rawServer }: ClientAndServers): void 
       expect(server.requests.length).toBe(1);
     });
 
-    test("a long body of bytes goes out whole, several times at once from the same memory, to a peer that reads slowly", async () => {
+    test("a long body of bytes is sent completely, several times at once from the same memory, to a peer that reads slowly", async () => {
       const bytes = new Uint8Array(8 * MEGABYTE).map((_, index) => (index * 31 + (index >> 8)) % 251);
       const digest = (data: Uint8Array): string => createHash("sha256").update(data).digest("hex");
       const server = createServer((request, response) => {
@@ -80,7 +80,7 @@ const answersSuite = ({ client, answering, rawServer }: ClientAndServers): void 
       server.close();
     });
 
-    test("status and headers, whatever the status", async () => {
+    test("status and headers are returned, whatever the status", async () => {
       for (const status of [200, 201, 400, 401, 404, 429, 500, 503, 529, 599]) {
         await using server = await answering(
           `HTTP/1.1 ${status} Words\r\nRetry-After: 7\r\nX-Two: a\r\nX-Two: b\r\nContent-Length: 2\r\n\r\n{}`,
@@ -96,7 +96,7 @@ const answersSuite = ({ client, answering, rawServer }: ClientAndServers): void 
       }
     });
 
-    test("[d2.12] redirects are answers and are not followed, so no credential goes elsewhere", async () => {
+    test("[d2.12] redirects are answers and are not followed, so that no credential is sent elsewhere", async () => {
       await using other = await answering(plain("stolen"));
       for (const status of [301, 302, 303, 307, 308]) {
         await using server = await answering(
@@ -112,7 +112,7 @@ const answersSuite = ({ client, answering, rawServer }: ClientAndServers): void 
       expect(other.requests).toEqual([]);
     });
 
-    test("204 and 304 have no body, and informational answers are passed over", async () => {
+    test("204 and 304 have no body, and informational answers are skipped", async () => {
       for (const status of [204, 304]) {
         await using server = await answering(`HTTP/1.1 ${status} Words\r\n\r\n`);
         const response = await send(client, server.url);
@@ -147,7 +147,7 @@ const answersSuite = ({ client, answering, rawServer }: ClientAndServers): void 
       }
     });
 
-    test("text goes on where reading stopped, and after the end there is no more", async () => {
+    test("text continues where reading stopped, and after the end there is no more", async () => {
       await using server = await rawServer((socket) => {
         socket.write(CHUNKED_HEAD + chunk("one "));
         setTimeout(() => socket.write(chunk("two ") + chunk("three") + LAST_CHUNK), 30);
@@ -160,7 +160,7 @@ const answersSuite = ({ client, answering, rawServer }: ClientAndServers): void 
   });
 
 const headSuite = ({ client, answering, rawServer }: ClientAndServers): void =>
-  describe("heads that are no HTTP", () => {
+  describe("heads that are not HTTP", () => {
     const malformed: Readonly<Record<string, string>> = {
       HTML: "<html><body>It works!</body></html>\r\n\r\n",
       words: "SSH-2.0-OpenSSH_9.9\r\n\r\n",
@@ -186,7 +186,7 @@ const headSuite = ({ client, answering, rawServer }: ClientAndServers): void =>
       expect(["malformed", "connection"]).toContain(await faultKind(send(client, server.url)));
     });
 
-    test("an endless line is given up", async () => {
+    test("an endless line is abandoned", async () => {
       for (const start of ["HTTP/1.1 200 OK\r\nX: ", ""]) {
         let sent = (): number => 0;
         await using server = await rawServer((socket) => {
@@ -199,7 +199,7 @@ const headSuite = ({ client, answering, rawServer }: ClientAndServers): void =>
       }
     });
 
-    test("a head just under 64 KiB is taken", async () => {
+    test("a head just under 64 KiB is accepted", async () => {
       await using server = await answering(plain("ok", `X: ${"a".repeat(63 * 1024)}\r\n`));
       expect(await post(client, server.url)).toBe("ok");
     });
@@ -230,7 +230,7 @@ const bodySuite = ({ client, answering }: ClientAndServers): void =>
         ["gzip that is none", inGzip("Content-Length: 20\r\n", Buffer.alloc(20, "x")), ["malformed"]],
       ];
     for (const [title, bytes, kinds] of cut) {
-      test(`${title}: never a whole answer, read or as text`, async () => {
+      test(`${title}: never a complete answer, read or as text`, async () => {
         for (const then of ["end", "reset"] as const) {
           await using server = await answering(bytes, then);
           expect(kinds).toContain(await faultKind(post(client, server.url)));
@@ -239,17 +239,17 @@ const bodySuite = ({ client, answering }: ClientAndServers): void =>
       });
     }
 
-    test("gzip that ends with its connection and is cut: never a whole answer", async () => {
+    test("gzip that ends with its connection and is cut: never a complete answer", async () => {
       await using server = await answering(inGzip("", gzipped.subarray(0, -10)), "end");
       expect(await faultKind(post(client, server.url))).toBe("cut");
     });
 
-    test("a chunk size in words is malformed", async () => {
+    test("a chunk size that is not a number is malformed", async () => {
       await using server = await answering(`${CHUNKED_HEAD}${chunk("hello")}words\r\nhello\r\n`);
       expect(await faultKind(post(client, server.url))).toBe("malformed");
     });
 
-    test("what came before the cut is read, then every read throws the same fault", async () => {
+    test("the bytes before the cut are read, then every read throws the same fault", async () => {
       await using server = await answering(CHUNKED_HEAD + chunk("hello"), "reset");
       const { body } = await send(client, server.url);
       expect(Buffer.from((await body.read()) ?? []).toString()).toBe("hello");
@@ -274,7 +274,7 @@ const bodySuite = ({ client, answering }: ClientAndServers): void =>
       }
     });
 
-    test("a length beside chunks does not get around the bound", async () => {
+    test("a length beside chunks does not evade the bound", async () => {
       await using server = await answering(
         `HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n${chunk("x".repeat(5_000))}${LAST_CHUNK}`,
       );
@@ -286,7 +286,7 @@ const bodySuite = ({ client, answering }: ClientAndServers): void =>
   });
 
 const clocksSuite = ({ client, answering, rawServer }: ClientAndServers): void =>
-  describe("clocks", () => {
+  describe("timeouts", () => {
     const timedOut = async (promise: Promise<unknown>, earliestMs: number): Promise<string> => {
       const startedMs = performance.now();
       const fault = await faultOf(promise);
@@ -295,7 +295,7 @@ const clocksSuite = ({ client, answering, rawServer }: ClientAndServers): void =
       return fault.message;
     };
 
-    test("no head, and half a head that drips, end in a timeout that names its clock", async () => {
+    test("no head, and half a head that drips, end in a timeout that is named", async () => {
       await using silent = await rawServer(() => undefined);
       expect(
         await timedOut(send(client, silent.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 150 }), 150),
@@ -311,7 +311,7 @@ const clocksSuite = ({ client, answering, rawServer }: ClientAndServers): void =
       ).toContain("first byte");
     });
 
-    test("a body that pauses ends in a timeout that names its clock, read or as text, whatever its framing", async () => {
+    test("a body that pauses ends in a timeout that is named, read or as text, whatever its framing", async () => {
       for (const answer of [
         CHUNKED_HEAD + chunk("hello"),
         "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello",
@@ -331,7 +331,7 @@ const clocksSuite = ({ client, answering, rawServer }: ClientAndServers): void =
       }
     });
 
-    test("a slow body is whole as long as no single pause is too long", async () => {
+    test("a slow body is complete as long as no single pause is too long", async () => {
       await using server = await rawServer((socket) => {
         socket.write(CHUNKED_HEAD);
         let left = 8;

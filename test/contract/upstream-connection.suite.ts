@@ -27,7 +27,7 @@ export function upstreamConnectionSuite(all: ClientAndServers): void {
 
 const connectionSuite = ({ client, answering }: ClientAndServers): void =>
   describe("connecting", () => {
-    test("refused, unknown names and addresses that are no http are connection faults", async () => {
+    test("refused connections, unknown names and addresses other than http are connection faults", async () => {
       const server = await answering(plain("{}"));
       await server[Symbol.asyncDispose]();
       expect(await faultKind(send(client, server.url))).toBe("connection");
@@ -41,7 +41,7 @@ const connectionSuite = ({ client, answering }: ClientAndServers): void =>
         expect((await faultOf(send(client, url))).message).not.toMatch(/no-such-host|127\.0\.0\.1/);
     });
 
-    test("a listener that takes no connection ends in a timeout within the clocks", async () => {
+    test("a listener that accepts no connection ends in a timeout", async () => {
       await using hole = await fullBacklog();
       if (hole.url === null) return console.log("skipped: the backlog of a listener could not be filled here");
       const fault = await faultOf(send(client, hole.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 200 }));
@@ -67,7 +67,7 @@ const connectionSuite = ({ client, answering }: ClientAndServers): void =>
 /** What a call is told of its request: whether it is with the provider. */
 const sendingSuite = ({ client, isProxied, answering, rawServer }: ClientAndServers): void =>
   describe("sending", () => {
-    test("[d4.2] what has been handed over is told before the head comes, and is not taken back by a call that ends", async () => {
+    test("[d4.2] the request counts as handed over before the head comes, also for a call that ends", async () => {
       const told: boolean[] = [];
       const leaving = new AbortController();
       await using server = await rawServer(() => {
@@ -78,7 +78,7 @@ const sendingSuite = ({ client, isProxied, answering, rawServer }: ClientAndServ
       expect(told).toEqual([true]);
     });
 
-    test("[d4.2] where there was no connection, nothing has been handed over in the end", async () => {
+    test("[d4.2] without a connection, nothing counts as handed over in the end", async () => {
       const server = await answering(plain("{}"));
       await server[Symbol.asyncDispose]();
       for (const url of [server.url, "http://no-such-host.invalid/v1"]) {
@@ -123,7 +123,7 @@ const cancellationSuite = ({ client, answering, rawServer }: ClientAndServers): 
       await server.allClosed(CLOSE_MS);
     });
 
-    test("[d7.7] the signal ends a body, while it is read and while nobody reads", async () => {
+    test("[d7.7] the signal ends a body, while it is read and while it is not", async () => {
       for (const reading of [true, false]) {
         await using server = await answering(CHUNKED_HEAD + chunk("hello"));
         const leave = new AbortController();
@@ -138,7 +138,7 @@ const cancellationSuite = ({ client, answering, rawServer }: ClientAndServers): 
       }
     });
 
-    test("[d7.7] the signal ends a text that is waited for", async () => {
+    test("[d7.7] the signal ends a text that is awaited", async () => {
       for (const answer of [CHUNKED_HEAD + chunk("hello"), "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello"]) {
         await using server = await answering(answer);
         const leave = new AbortController();
@@ -244,13 +244,13 @@ const reuseSuite = ({ client, rawServer }: ClientAndServers): void =>
       }
     });
 
-    test("a request that was taken and worked on is not sent again when the connection breaks", async () => {
+    test("a request that was received and processed is not sent again when the connection breaks", async () => {
       await using server = await rawServer((socket) => void setTimeout(() => socket.resetAndDestroy(), 1_300));
       expect(await faultKind(send(client, server.url, { firstByteTimeoutMs: 5_000 }))).toBe("connection");
       expect(server.requests.length).toBe(1);
     });
 
-    test("what follows a whole answer on the same connection is nobody's answer", async () => {
+    test("bytes after a complete answer on the same connection become no call's answer", async () => {
       await using server = await rawServer(
         (socket, request) =>
           void socket.write(
@@ -273,7 +273,7 @@ const MISFRAMED: Readonly<Record<string, string>> = {
 };
 
 const partitionSuite = ({ client, rawServer }: ClientAndServers): void =>
-  describe("connections that are lent again", () => {
+  describe("connections that are reused", () => {
     test("[d2.9] stay within one partition: neither another tenant nor another credential gets them", async () => {
       await using server = await rawServer((socket, { connection }) => void socket.write(whichConnection(connection)));
       const on = new Map<string, Set<string>>();
@@ -295,7 +295,7 @@ const partitionSuite = ({ client, rawServer }: ClientAndServers): void =>
         expect(await post(client, server.url)).toBe("2");
       });
 
-    test("are closed when bytes come on them that nothing has asked for", async () => {
+    test("are closed when unrequested bytes arrive on them", async () => {
       await using server = await rawServer((socket, { number, connection }) => {
         socket.write(whichConnection(connection));
         if (number === 1) setTimeout(() => socket.write(plain("of another")), 20);
@@ -313,7 +313,7 @@ const memorySuite = ({ client, rawServer }: ClientAndServers): void =>
       return process.memoryUsage.rss();
     };
 
-    test("[d8.5] a reader that stops holds an endless body, and memory stays flat", async () => {
+    test("[d8.5] a reader that stops also stops an endless body, and memory stays flat", async () => {
       let sent = (): number => 0;
       await using server = await rawServer(
         (socket) =>
@@ -349,7 +349,7 @@ const memorySuite = ({ client, rawServer }: ClientAndServers): void =>
       await server.allClosed(CLOSE_MS);
     });
 
-    test("a thousand calls of every end leave no connection behind", async () => {
+    test("a thousand calls with every kind of end leave no connection behind", async () => {
       await using server = await rawServer(
         (socket, request) => void socket.write(request.number % 2 === 0 ? plain("{}") : CHUNKED_HEAD + chunk("hello")),
       );

@@ -67,7 +67,7 @@ describe("a proxy that opens no tunnel", () => {
       await until(() => proxy.open() === 0);
     });
 
-  test("refuses the credentials that it got, and no message or cause contains them", async () => {
+  test("refuses its credentials, and no message or cause contains them", async () => {
     await using proxy = await answeringProxy("HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\n\r\n");
     const fault = await faultOf(send(through(proxy.url.replace("//", "//mallory:s3cr%40t@")), PROVIDER));
     expect(proxy.heads[0]).toContain(`\r\nProxy-Authorization: Basic ${btoa("mallory:s3cr@t")}`);
@@ -88,7 +88,7 @@ describe("a proxy that opens no tunnel", () => {
     expect((await faultOf(send(through(proxy.url), PROVIDER))).message).toContain("status 403");
   });
 
-  test("says nothing, or drips its answer: a timeout of connecting, and the connection is closed", async () => {
+  test("is silent, or drips its answer: a connect timeout, and the connection is closed", async () => {
     const dripping = (socket: Socket): void => {
       socket.write("HTTP/1.1 200 OK\r\nX: ");
       const drip = setInterval(() => socket.write("a"), 10);
@@ -105,7 +105,7 @@ describe("a proxy that opens no tunnel", () => {
     }
   });
 
-  test("is not there, or is no https proxy: a connection fault of the proxy", async () => {
+  test("is unreachable, or is no https proxy: a connection fault of the proxy", async () => {
     const gone = await answeringProxy("");
     await gone[Symbol.asyncDispose]();
     for (const url of [PROVIDER, "http://provider.example/v1"])
@@ -140,7 +140,7 @@ describe("a tunnel", () => {
     }
   });
 
-  test("is left at once when the caller leaves, in each step of connecting", async () => {
+  test("is closed at once when the caller leaves, in each step of connecting", async () => {
     for (const step of ["before the answer", "in the handshake"] as const) {
       const leave = new AbortController();
       const reason = new Error("the client left");
@@ -286,7 +286,7 @@ describe("hosts that are called directly", () => {
   });
 });
 
-test("thousands of tunnels that are refused, cut and left leave nothing open", async () => {
+test("thousands of refused, cut and abandoned tunnels leave nothing open", async () => {
   let count = 0;
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

@@ -33,7 +33,7 @@ const SOCKET_UPSTREAM = new URL("../../src/wire/upstream-socket.ts", import.meta
 const CALL = { connectTimeoutMs: 2_000, firstByteTimeoutMs: 3_000, betweenBytesTimeoutMs: 3_000 };
 
 describe("requests", () => {
-  test("say who asks and that the answer is wanted as it is, unless the caller says so", async () => {
+  test("name the gateway and ask for an unencoded answer, unless the caller says otherwise", async () => {
     await using server = await answering(plain("{}"));
     const client = createSocketUpstream();
     await post(client, server.url);
@@ -87,7 +87,7 @@ describe("requests", () => {
     );
   });
 
-  test("with a header that cannot be sent are an error of ours, which does not say its value, and go nowhere", async () => {
+  test("with a header that cannot be sent are an internal error, which does not contain its value, and are not sent", async () => {
     await using server = await answering(plain("{}"));
     const client = createSocketUpstream();
     const broken: Readonly<Record<string, string>>[] = [
@@ -133,7 +133,7 @@ describe("requests", () => {
     expect(bytes.subarray(-5).toString("utf8")).toBe("ä世");
   });
 
-  test("of any size arrive whole at a peer that reads slowly", async () => {
+  test("of any size arrive completely at a peer that reads slowly", async () => {
     const body = "ä世x".repeat(1_500_000);
     await using server = await rawServer((socket, request) => void socket.write(plain(String(request.body === body))));
     const client = createSocketUpstream();
@@ -182,7 +182,7 @@ describe("requests", () => {
     server.close();
   });
 
-  test("to what is no address are faults, also with a user name, which would be left out", async () => {
+  test("to an invalid address are faults, also with a user name, which would be left out", async () => {
     const client = createSocketUpstream();
     for (const url of [
       "",
@@ -210,13 +210,13 @@ describe("requests", () => {
     expect(server.requests[0]?.head).toContain(`\r\nHost: [::1]:${server.port}`);
   });
 
-  test("go to the address of a name that something answers at", async () => {
+  test("go to the address of a name that accepts a connection", async () => {
     await using server = await answering(plain("{}"));
     expect(await post(createSocketUpstream(), `http://localhost:${server.port}/`)).toBe("{}");
     expect(server.requests[0]?.head).toContain(`\r\nHost: localhost:${server.port}`);
   });
 
-  test("[d4.2] say that a request has been handed over when the system has taken its last byte, and not before", async () => {
+  test("[d4.2] count as handed over when the system has taken their last byte, and not before", async () => {
     const told: boolean[] = [];
     let isReading = false;
     const server = createServer((socket) => {
@@ -254,7 +254,7 @@ describe("requests", () => {
     server.close();
   });
 
-  test("[d4.2] take that back where a connection that had served before turns out to be stale, until the repetition has been handed over", async () => {
+  test("[d4.2] no longer count as handed over where a reused connection turns out to be stale, until the repetition has been handed over", async () => {
     const told: boolean[] = [];
     await using server = await rawServer((socket, { connection, number }) => {
       if (connection === 1 && number > 1) socket.resetAndDestroy();
@@ -285,7 +285,7 @@ describe("connections", () => {
     }
   });
 
-  test("serve again the last one first, one request at a time each", async () => {
+  test("are reused last in, first out, one request at a time each", async () => {
     let under = 0;
     const busy = new Map<number, number>();
     let most = 0;
@@ -310,7 +310,7 @@ describe("connections", () => {
     expect(new Set(server.requests.slice(before).map(({ connection }) => connection)).size).toBe(1);
   });
 
-  test("that idle are bounded in number and in time, and closed in order", async () => {
+  test("that are idle are bounded in number and in time, and closed in order", async () => {
     let ends = 0;
     await using server = await rawServer((socket, { number }) => {
       socket.on("end", () => ends++);
@@ -325,7 +325,7 @@ describe("connections", () => {
     expect(await post(client, server.url)).toBe("{}");
   });
 
-  test("that idle are bounded over all origins and partitions together: the one that has waited longest makes room", async () => {
+  test("that are idle are bounded over all origins and partitions together: the longest idle makes room", async () => {
     await using one = await answering(plain("{}"));
     await using other = await answering(plain("{}"));
     const client = createSocketUpstream({ pool: { maxIdle: 1 } });
@@ -343,7 +343,7 @@ describe("connections", () => {
     expect(one.connections()).toBe(before + 1);
   });
 
-  test("are given up a little before the peer says that it does", async () => {
+  test("are closed a little before the peer says that it does", async () => {
     await using server = await answering(plain("{}", "Keep-Alive: timeout=1\r\n"));
     const client = createSocketUpstream();
     await post(client, server.url);
@@ -357,7 +357,7 @@ describe("connections", () => {
     expect(longer.connections()).toBe(2);
   });
 
-  test("that the peer closes while they idle are not tried", async () => {
+  test("that the peer closes while they are idle are not used", async () => {
     for (const close of ["end", "reset", "talk"] as const) {
       const sockets: Socket[] = [];
       await using server = await rawServer((socket) => void (sockets.push(socket), socket.write(plain("{}"))));
@@ -374,7 +374,7 @@ describe("connections", () => {
     }
   });
 
-  test("do not keep the process alive while they idle", async () => {
+  test("do not keep the process alive while they are idle", async () => {
     await using server = await answering(plain("{}"));
     const program = `const { createSocketUpstream } = await import(${JSON.stringify(SOCKET_UPSTREAM)});
       const signal = new AbortController().signal;
@@ -386,7 +386,7 @@ describe("connections", () => {
     expect(performance.now() - startedMs).toBeLessThan(10_000);
   });
 
-  test("that hang are not tried without end: after some, a probe that can be ended goes first", async () => {
+  test("that hang are not attempted without end: after some, a probe that can be ended goes first", async () => {
     if (!existsSync(TCP_TABLE)) return console.log(`skipped: there is no ${TCP_TABLE} here to count connections in`);
     await using hole = await fullBacklog();
     if (hole.url === null) return console.log("skipped: the backlog of a listener could not be filled here");
@@ -441,7 +441,7 @@ describe("TLS", () => {
     expect([[...protocols], server.connections()]).toEqual([["http/1.1"], 1]);
   });
 
-  test("carries large requests and answers, and holds those that nobody reads", async () => {
+  test("carries large requests and answers, and holds back those that are not read", async () => {
     const body = "abcdefgh".repeat(MEGABYTE);
     await using server = await tlsServer((socket, request) => void socket.write(plain(request.body)));
     const client = createSocketUpstream({ ca });
@@ -466,7 +466,7 @@ describe("TLS", () => {
     }
   });
 
-  test("whose other side never answers belongs to connecting, and ends with its clock or with the caller's signal", async () => {
+  test("whose other side never answers counts as connecting, and ends with the connect timeout or the caller's signal", async () => {
     await using server = await rawServer(() => undefined);
     const client = createSocketUpstream({ ca });
     const fault = await faultOf(send(client, at(server.port), { ...pinned, connectTimeoutMs: 100 }));
@@ -483,7 +483,7 @@ describe("TLS", () => {
     await server.allClosed(CLOSE_MS);
   });
 
-  test("says why it failed, by code", async () => {
+  test("reports why it failed, by code", async () => {
     await using server = await tlsServer((socket) => void socket.write(plain("{}")));
     const message = async (client: UpstreamClient, name: string): Promise<string> =>
       (await faultOf(send(client, `https://${name}:${server.port}/`, pinned))).message;
@@ -494,7 +494,7 @@ describe("TLS", () => {
     expect(server.requests).toEqual([]);
   });
 
-  test("is checked although the environment says that it need not be", async () => {
+  test("is checked even though the environment says that it need not be", async () => {
     await using server = await tlsServer((socket) => void socket.write(plain("secret")));
     const program = `const { createSocketUpstream } = await import(${JSON.stringify(SOCKET_UPSTREAM)});
       const signal = new AbortController().signal;
@@ -525,7 +525,7 @@ describe("the one repetition", () => {
     });
   };
 
-  test("happens on a connection of its own when one that served before dies without a byte", async () => {
+  test("happens on a new connection when a reused one dies without a byte", async () => {
     await using server = await closingOnReuse(10);
     const client = createSocketUpstream();
     for (let index = 0; index < 6; index++) {
@@ -554,7 +554,7 @@ describe("the one repetition", () => {
     }
   });
 
-  test("a call that follows in the same turn of the loop sees a close that stands behind the answer, and sends nothing there", async () => {
+  test("a call that follows in the same turn of the loop sees a close that came with the answer, and sends nothing there", async () => {
     // The peer takes no second request: whoever sends one gets a reset.
     await using server = await rawServer((socket) => void socket.end(plain("{}")));
     const client = createSocketUpstream();
@@ -566,7 +566,7 @@ describe("the one repetition", () => {
 describe("bodies", () => {
   const text = "hello, world. ".repeat(5_000);
 
-  test("that end with their connection are whole after an end and cut after a reset", async () => {
+  test("that end with their connection are complete after an end and cut after a reset", async () => {
     await using ended = await answering("HTTP/1.1 200 OK\r\n\r\nhello", "end");
     await using reset = await answering("HTTP/1.1 200 OK\r\n\r\nhello", "reset");
     for (const reading of [
@@ -601,7 +601,7 @@ describe("bodies", () => {
       server.close();
     }
   });
-  test("in every encoding, in chunks of any size, whole, and cut anywhere", async () => {
+  test("in every encoding, in chunks of any size, complete, and cut anywhere", async () => {
     const encodings: readonly (readonly [string, Buffer])[] = [
       ["gzip", gzipSync(text)],
       ["X-GZip", gzipSync(text)],
@@ -649,7 +649,7 @@ describe("bodies", () => {
     }
   });
 
-  test("in an encoding that is not understood are malformed, and empty ones are empty", async () => {
+  test("in an unknown encoding are malformed, and empty ones are empty", async () => {
     const client = createSocketUpstream();
     for (const encoding of ["compress", "gzip, br", "zstd", "rot13"]) {
       await using server = await answering(plain("hello", `Content-Encoding: ${encoding}\r\n`));
@@ -659,7 +659,7 @@ describe("bodies", () => {
     expect([await post(client, empty.url), await (await send(client, empty.url)).body.read()]).toEqual(["", null]);
   });
 
-  test("that go on after the end of what was compressed are never whole, and do not go on for ever", async () => {
+  test("that go on after the end of the compressed data are never complete, and do not go on for ever", async () => {
     const client = createSocketUpstream();
     for (const [encoding, bytes] of [
       ["gzip", gzipSync(text)],
@@ -688,7 +688,7 @@ describe("bodies", () => {
     }
   });
 
-  test("compressed, and left by their reader or by the caller's signal, end as others do", async () => {
+  test("that are compressed, and left by their reader or by the caller's signal, end like others", async () => {
     const answer = Buffer.concat([
       Buffer.from(`${CHUNKED_HEAD.replace("\r\n\r\n", "\r\nContent-Encoding: gzip\r\n\r\n")}400\r\n`),
       gzipSync(Buffer.from(Array.from({ length: 200_000 }, (_, index) => index % 251))).subarray(0, 0x400),
@@ -717,7 +717,7 @@ describe("bodies", () => {
     await server.allClosed(CLOSE_MS);
   });
 
-  test("[d8.5] that nobody reads stop the connection, and go on whole when they are read", async () => {
+  test("[d8.5] that are not read stop the connection, and arrive completely when they are read", async () => {
     const total = 24 * MEGABYTE;
     const block = Buffer.alloc(64 * 1024, "abcdefgh");
     let sent = (): number => 0;
@@ -742,7 +742,7 @@ describe("bodies", () => {
     expect(server.connections()).toBe(1);
   });
 
-  test("that wait for their reader are whole although the peer has closed", async () => {
+  test("that wait for their reader are complete although the peer has closed", async () => {
     for (const size of [1_000, 3 * MEGABYTE]) {
       await using server = await answering(`HTTP/1.1 200 OK\r\n\r\n${"x".repeat(size)}`, "end");
       const { body } = await send(createSocketUpstream(), server.url);

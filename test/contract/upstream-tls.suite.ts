@@ -30,7 +30,7 @@ export function upstreamTlsSuite(makeClient: MakeUpstreamClient): void {
       );
     });
 
-    test("[d2.12] what is no IP address is never called, nor the name in its stead", async () => {
+    test("[d2.12] anything but an IP address is never called, nor the name in its stead", async () => {
       await using server = await answering(plain("{}"));
       for (const pinnedAddress of ["", "localhost", "no address", "127.0.0.1/x", "127.0.0.1:1", "fe80::1%lo"])
         expect(await faultKind(send(makeClient(), server.url, { pinnedAddress }))).toBe("connection");

@@ -45,7 +45,7 @@ async function json(...args: readonly string[]): Promise<any> {
 }
 
 describe("the nouns", () => {
-  test("[d9.3] tenants, projects, users, roles, and what is configured are made, shown, changed and removed", async () => {
+  test("[d9.3] tenants, projects, users, roles and configured objects are created, shown, changed and removed", async () => {
     expect(await json("tenant", "create", "acme", "--set", "name=Acme")).toMatchObject({ id: "acme", name: "Acme" });
     expect((await json("tenant", "list")).map((one: any) => one.id)).toEqual(["acme", "default"]);
     expect(await json("project", "create", "site", "--tenant", "acme")).toMatchObject({
@@ -117,7 +117,7 @@ describe("the nouns", () => {
     expect((await cli("tenant", "delete", "acme", "--yes")).code).toBe(0);
   });
 
-  test("[d9.3] every token that the caller sees is listed, and what is missing is named", async () => {
+  test("[d9.3] every token that the caller may see is listed, and a token or project that does not exist is named", async () => {
     await json("project", "create", "second");
     const made = [
       await json("token", "create", "--name", "one", "--url", gateway.url),
@@ -143,7 +143,7 @@ describe("the nouns", () => {
     expect((await cli("project", "delete", "second", "--yes")).code).toBe(0);
   });
 
-  test("[d9.3] usage and calls are told, as tables, JSON and CSV", async () => {
+  test("[d9.3] usage and calls are printed as tables, JSON and CSV", async () => {
     for (let times = 0; times < 3; times++)
       expect(
         (await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] })).status,
@@ -173,7 +173,7 @@ describe("the nouns", () => {
     expect((await cli("usage", "--by", "model")).stdout).toMatch(/^model=echo +3 +0 /m);
   });
 
-  test("tables have a head and a row for each thing", async () => {
+  test("tables have a head and a row for each object", async () => {
     const { stdout } = await cli("project", "list");
     expect(stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
       ["ID", "TENANT", "NAME"],
@@ -191,7 +191,7 @@ describe("the nouns", () => {
     expect((await cli("route", "delete", "file")).code).toBe(0);
   });
 
-  test("what is wrong is told in words, with the code and the trace id, and nothing of the token", async () => {
+  test("errors are printed as messages, with the code and the trace id, and nothing of the token", async () => {
     const cases: readonly (readonly [args: readonly string[], words: string])[] = [
       [["route", "get", "nothing"], "404 not_found, trace id "],
       [["route", "create", "bad", "--set", "targets=[]"], "targets"],
@@ -214,7 +214,7 @@ describe("the nouns", () => {
     expect([without.code, without.stderr.includes("DRAGOMAN_TOKEN")]).toEqual([1, true]);
   });
 
-  test("tokens are made, listed, rotated and revoked over the API too", async () => {
+  test("tokens are created, listed, rotated and revoked over the API too", async () => {
     const made = await json("token", "create", "--name", "over http", "--model", "sandbox:*", "--role", "viewer");
     expect(made).toMatchObject({
       kind: "project",
@@ -247,7 +247,7 @@ describe("apply and export", () => {
     return path;
   };
 
-  test("a plan first, then all of it in the order in which it can be made; a second run changes nothing", async () => {
+  test("a plan is shown first, then applied in dependency order; a second run changes nothing", async () => {
     const path = folder();
     const dry = await cli("apply", "-f", path, "--dry-run");
     expect([dry.code, dry.stderr]).toEqual([0, ""]);
@@ -288,7 +288,7 @@ describe("apply and export", () => {
     });
   });
 
-  test("what is exported is what is applied: doing so changes nothing", async () => {
+  test("applying an export changes nothing", async () => {
     const out = join(gateway.folder, "exported");
     expect((await cli("export", "-o", out)).code).toBe(0);
     const texts = readdirSync(out)
@@ -305,7 +305,7 @@ describe("apply and export", () => {
     expect((await cli("apply", "-f", "all.yaml")).stdout).toBe(again.stdout);
   });
 
-  test("[d9.3] the whole configuration of one gateway is made on another that is empty: secrets are asked for by name, all at once and before anything is made", async () => {
+  test("[d9.3] the whole configuration of one gateway is created on another that is empty: secrets are asked for by name, all at once and before anything is created", async () => {
     const documents =
       "kind: tenant\nname: moved\n---\nkind: project\ntenant: moved\nname: here\n---\nkind: provider\ntenant: moved\nname: theirs\nspec: {type: custom, base_url: 'https://93.184.215.14/v1', api_key: '${PROVIDER_KEY}'}\n---\nkind: route\nproject: here\nname: fast\nspec: {targets: ['theirs:small']}\n";
     writeFileSync(join(gateway.folder, "moved.yaml"), documents);
@@ -350,7 +350,7 @@ describe("apply and export", () => {
     expect((await cli("tenant", "delete", "moved", "--yes")).code).toBe(0);
   });
 
-  test("secrets come from variables, are kept and never shown; an export has placeholders for them, which stand for what is kept", async () => {
+  test("secrets come from variables, are stored and never shown; an export has placeholders for them, which stand for the stored values", async () => {
     const file = join(gateway.folder, "sealed.yaml");
     writeFileSync(
       file,
@@ -392,7 +392,7 @@ describe("apply and export", () => {
     ).toEqual(["fast", "slow"]);
   });
 
-  test("it stops at the first refusal and says what was done; what the file holds is not touched", async () => {
+  test("apply stops at the first refusal and reports what was done; objects of the file are not changed", async () => {
     writeFileSync(
       join(gateway.folder, "wrong.yaml"),
       'kind: route\nname: good\nspec: { targets: ["sandbox:echo"] }\n---\nkind: limit\nname: wrong\nspec: { metric: requests, window: minute, limit: -5 }\n---\nkind: budget\nname: never\nspec: { usd: "1.00", window: day }\n',
@@ -409,8 +409,8 @@ describe("apply and export", () => {
   });
 });
 
-describe("a master key that is not the one that sealed", () => {
-  test("[d9.3] is told as what it is, to who administers, and calls go on", async () => {
+describe("a master key other than the one that encrypted the secrets", () => {
+  test("[d9.3] is reported as such to administrators, and calls go on", async () => {
     const folder = join(gateway.folder, "sealed");
     const before = await startGateway({ dataFolder: folder, environment: { DRAGOMAN_MASTER_KEY: MASTER_KEY } });
     const owner = await before.createToken("--personal", "--role", "owner");

@@ -97,7 +97,7 @@ describe.each([...PLAYED])("$played", ({ model, piecesOfCalls }) => {
   ] as const;
 
   test.concurrent.each(plainAndStreamed)(
-    "[s:errors.5xx, d9.7] %s: each refusal keeps its class and words, and the wait is passed on",
+    "[s:errors.5xx, d9.7] %s: each refusal keeps its class and message, and the wait is passed on",
     async (_, how) => {
       const waiting = await refusal(await stage.ask(model, "told to wait", how));
       expect(waiting).toMatchObject({
@@ -127,7 +127,7 @@ describe.each([...PLAYED])("$played", ({ model, piecesOfCalls }) => {
   );
 
   test.concurrent.each(plainAndStreamed)(
-    "[s:errors.5xx, d8.3] %s: what fails before any content is a 502 of its own, never an empty answer",
+    "[s:errors.5xx, d8.3] %s: a failure before any content is a 502 of its own, never an empty answer",
     async (_, how) => {
       for (const [fault, code] of [
         ["drop", "upstream_error"],
@@ -152,7 +152,7 @@ describe.each([...PLAYED])("$played", ({ model, piecesOfCalls }) => {
     } else expect(await refusal(response)).toMatchObject({ status: 502, code: "upstream_incomplete" });
   });
 
-  test.concurrent("the faults of streams leave a plain answer whole", async () => {
+  test.concurrent("the faults of streams do not affect a plain answer", async () => {
     const body = (await (await stage.ask(model, "cut-after-ms")).json()) as Record<string, any>;
     expect([body["choices"][0].message.content, body["choices"][0].finish_reason]).toEqual([LONG, "stop"]);
   });
@@ -181,7 +181,7 @@ describe.each([...PLAYED])("$played", ({ model, piecesOfCalls }) => {
     },
   );
 
-  test("after all that the provider is used as before: no connection that broke", async () => {
+  test("after all these faults the provider is used as before: no connection is broken", async () => {
     for (let call = 0; call < 5; call++) {
       const body = (await (await stage.ask(model, "healthy")).json()) as Record<string, any>;
       expect(body["choices"][0].message.content).toBe("All is well.");
@@ -191,13 +191,16 @@ describe.each([...PLAYED])("$played", ({ model, piecesOfCalls }) => {
 
 describe("a stream that is too slow for the timeout of the call", () => {
   // All of them side by side, because each takes the whole three seconds.
-  test.concurrent.each([...PLAYED])("[d8.3] $played: ends with an error, after what was said", async ({ model }) => {
-    const response = await stage.ask(model, "dripping", { stream: true, timeout: 3 });
-    expect(response.status).toBe(200);
-    const read = readStream(await response.text());
-    expectBroken(read, "upstream_timeout");
-    expect(read.content).toStartWith("word0");
-  });
+  test.concurrent.each([...PLAYED])(
+    "[d8.3] $played: ends with an error, after the content that was sent",
+    async ({ model }) => {
+      const response = await stage.ask(model, "dripping", { stream: true, timeout: 3 });
+      expect(response.status).toBe(200);
+      const read = readStream(await response.text());
+      expectBroken(read, "upstream_timeout");
+      expect(read.content).toStartWith("word0");
+    },
+  );
 });
 
 describe("with a second target beside it", () => {
@@ -210,7 +213,7 @@ describe("with a second target beside it", () => {
       [played, "streamed", model, { stream: true }] as const,
     ]),
   )(
-    "[d7.1] [d7.3] %s, %s: what fails before its first content is answered by the second",
+    "[d7.1] [d7.3] %s, %s: a failure before the first content is answered by the second target",
     async (_, __, model, how) => {
       for (const fault of CHAOS) {
         const response = await stage.ask(model, fault, { ...how, ...second });
@@ -229,7 +232,7 @@ describe("with a second target beside it", () => {
   );
 
   test.concurrent.each([...PLAYED])(
-    "[d7.4] [d8.3] $played: a stream that is cut is told where it has begun, and the second's where it has not",
+    "[d7.4] [d8.3] $played: a stream that is cut is reported once it has begun, and answered by the second target before that",
     async ({ model }) => {
       for (const fault of ["truncated-now", "truncated-slowly", "cut-after-ms"]) {
         const response = await stage.ask(model, fault, { stream: true, ...second });
@@ -247,7 +250,7 @@ describe("with a second target beside it", () => {
 });
 
 describe("one fault among healthy calls", () => {
-  test("an error of one moment concerns one call", async () => {
+  test("a momentary fault affects one call", async () => {
     for (const { model } of PLAYED) {
       stage.mock.nextRequestError(500, { message: "Just once.", type: "server_error" });
       expect((await refusal(await stage.ask(model, "healthy"))).code).toBe("upstream_error");
@@ -255,7 +258,7 @@ describe("one fault among healthy calls", () => {
     }
   });
 
-  test("[d8.3] cut streams and whole ones side by side do not mix", async () => {
+  test("[d8.3] cut streams and complete ones side by side do not mix", async () => {
     const asked = Array.from({ length: 6 * PLAYED.length }, (_, index) => ({
       model: PLAYED[index % PLAYED.length]!.model,
       fault: (["healthy", "truncated-slowly", "vanish"] as const)[Math.floor(index / PLAYED.length) % 3]!,

@@ -183,7 +183,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     ]).toMatchObject(["Ringing.", "tool-calls", [call]]);
   });
 
-  test("[d9.7] R4: a conversation with reasoning and calls in it goes on", async () => {
+  test("[d9.7] R4: a conversation with reasoning and calls in it continues", async () => {
     const got = await generateText({
       model: provider(family.model),
       ...once,
@@ -257,7 +257,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     expect(stage.upstream.last().text).not.toContain("degrees");
   });
 
-  test("an answer that was cut off or withheld says so", async () => {
+  test("an answer that was cut off or withheld is marked as such", async () => {
     expect((await generateText({ model: provider(family.model), prompt: "#length", ...once })).finishReason).toBe(
       "length",
     );
@@ -305,7 +305,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     },
   );
 
-  test("[d9.7] H8: the wait that the provider names is what the library waits", async () => {
+  test("[d9.7] H8: the library waits as long as the provider asks", async () => {
     const before = stage.upstream.seen.length;
     using timers = spyOn(globalThis, "setTimeout");
     const error = await generateText({

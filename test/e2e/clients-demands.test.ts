@@ -55,7 +55,7 @@ describe.each([...FAMILIES])(
       return !refuses.includes(part);
     };
 
-    test("R1: either bound is the provider's bound, and -1 is none", async () => {
+    test("R1: either bound is the provider's bound, and -1 means none", async () => {
       const bound = (): unknown =>
         inWords({
           openai: arrived()["max_tokens"] ?? arrived()["max_completion_tokens"],
@@ -102,7 +102,7 @@ describe.each([...FAMILIES])(
       if (form !== "openai") expect(text).not.toContain("developer");
     });
 
-    test("R3: pictures, files and sound in the forms that the libraries send", async () => {
+    test("R3: images, files and audio in the forms that the libraries send", async () => {
       const parts = [
         ["image_url", { url: `data:image/png;base64,${PIXEL}`, detail: "low" }, PIXEL],
         ["file", { filename: "a.pdf", file_data: `data:application/pdf;base64,${PDF}` }, PDF],
@@ -123,7 +123,7 @@ describe.each([...FAMILIES])(
       }
     });
 
-    test("R3: what a picture is goes along", async () => {
+    test("R3: an image is passed on with its attributes", async () => {
       if (refuses.includes("image_url")) return;
       expect(
         await say({
@@ -149,7 +149,7 @@ describe.each([...FAMILIES])(
       );
     });
 
-    test("R4: what an earlier answer held beside its text may come back", async () => {
+    test("R4: the content of an earlier answer beside its text may come back", async () => {
       const earlier = {
         role: "assistant",
         content: "42",
@@ -177,7 +177,7 @@ describe.each([...FAMILIES])(
       else if (form !== "openai") expect(stage.upstream.last().text).not.toContain("c2ln");
     });
 
-    test("R6: marks for the cache on a part reach the vendor that knows them, and trouble no other", async () => {
+    test("R6: cache marks on a part reach the vendor that knows them, and do not disturb others", async () => {
       expect(
         await say({ model, messages: [user([{ type: "text", text: "#text", cache_control: { type: "ephemeral" } }])] }),
       ).toBe(TEXT);
@@ -213,7 +213,7 @@ describe.each([...FAMILIES])(
       expect(typeof sent === "string" ? (JSON.parse(sent) as object) : sent).toMatchObject(FORECAST_SCHEMA);
     });
 
-    test("R8: a tool that is required, or named, and a strict one with a key of its own", async () => {
+    test("R8: a required or named tool, and a strict one with a key of its own", async () => {
       const tools = [
         {
           type: "function",
@@ -285,7 +285,7 @@ describe.each([...FAMILIES])(
       ]);
     });
 
-    test("R9: null is not set, for every optional field", async () => {
+    test("R9: null means not set, for every optional field", async () => {
       const optional = [
         "temperature",
         "top_p",
@@ -330,7 +330,7 @@ describe.each([...FAMILIES])(
       ).toBe(TEXT);
     });
 
-    test("R10: a user and a large map of metadata; the map stays here", async () => {
+    test("R10: a user and a large map of metadata; the map is not sent on", async () => {
       const metadata = Object.fromEntries(
         Array.from({ length: 40 }, (_, index) => [`key-of-mine-${index}`, "x".repeat(600)]),
       );
@@ -359,13 +359,13 @@ describe("[d9.7] the same for every provider", () => {
     expect(arrived()).toMatchObject(fields);
   });
 
-  test("[d9.6] R11: the responses operation is not there, and the answer says what to do", async () => {
+  test("[d9.6] R11: the responses operation does not exist, and the answer says what to do", async () => {
     const error = await errorOf(client.responses.create({ model: "sandbox:echo", input: "hello" }));
     expect(error).toMatchObject({ status: 404, code: "operation_not_served" });
     expect(error.message).toMatch(/turn.*off/i);
   });
 
-  test("H14: heads that clients send about themselves change nothing", async () => {
+  test("H14: headers that clients send about themselves change nothing", async () => {
     const talkative = new OpenAI({
       baseURL: stage.baseUrl,
       apiKey: stage.token,
@@ -381,7 +381,7 @@ describe("[d9.7] the same for every provider", () => {
     expect(choices[0]!.message.content).toBe("hello");
   });
 
-  test("H16: a body over the limit is a 413 with the error body, not a broken connection", async () => {
+  test("H16: a body over the limit is answered with 413 and the error body, not with a broken connection", async () => {
     const picture = { type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(33 * 1024 * 1024)}` } };
     const error = await errorOf(say({ model: "sandbox:echo", messages: [user([picture])] }));
     expect({ status: error.status, code: error.code, type: error.type }).toEqual({

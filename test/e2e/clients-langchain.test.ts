@@ -159,7 +159,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     }
   });
 
-  test("[d9.7] H10: a rate limit is one that passes", async () => {
+  test("[d9.7] H10: a rate limit counts as temporary", async () => {
     const error = await errorOf(chat(model).invoke("#fail-rate-limit"));
     expect(error).toMatchObject({ status: 429, code: "rate_limit_exceeded", lc_error_code: "MODEL_RATE_LIMIT" });
   });
@@ -178,7 +178,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     },
   );
 
-  test("[d8.3, d9.7] S19: an error in the middle of a stream is raised, after what was said", async () => {
+  test("[d8.3, d9.7] S19: an error in the middle of a stream is raised, after the content that was sent", async () => {
     const said: unknown[] = [];
     const error = await errorOf(
       (async () => {
@@ -222,7 +222,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
   });
 });
 
-test("[d9.7] H8, H9: a rate limit is waited for and tried again, whoever tells it", async () => {
+test("[d9.7] H8, H9: a rate limit is waited for and retried, whether it comes from the gateway or the provider", async () => {
   const from = stage.upstream.seen.length;
   // all at once: the library waits for a second or two before it tries again
   await Promise.all(FAMILIES.map(({ model }) => errorOf(chat(model, { maxRetries: 1 }).invoke("#fail-rate-limit"))));

@@ -127,7 +127,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", ({ mode
     },
   );
 
-  test("[d9.7] H8: the wait that the provider names reaches the client, and is what it waits", async () => {
+  test("[d9.7] H8: the wait that the provider names reaches the client, which waits that long", async () => {
     const { client, statuses } = clientOf({ maxRetries: 2 });
     using timers = spyOn(globalThis, "setTimeout");
     const error = await errorOf(client.chat.completions.create(ask(model, "#fail-rate-limit")));
@@ -139,7 +139,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", ({ mode
     expect(waitsMs.filter((waitMs) => waitMs >= 375 && waitMs <= 8000)).toEqual([]);
   });
 
-  test("[d9.7] H6: the client does not retry what cannot help", async () => {
+  test("[d9.7] H6: the client does not retry where it cannot help", async () => {
     for (const failure of ["refused-key", "context", "invalid", "not-found"]) {
       const { client, statuses } = clientOf({ maxRetries: 2 });
       await errorOf(client.chat.completions.create(ask(model, `#fail-${failure}`)));
@@ -147,7 +147,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", ({ mode
     }
   });
 
-  test("[d8.3, d9.7] S19: an error in the middle of a stream is raised, after what was said", async () => {
+  test("[d8.3, d9.7] S19: an error in the middle of a stream is raised, after the content that was sent", async () => {
     const { client } = clientOf();
     const said: (string | null | undefined)[] = [];
     const stream = await client.chat.completions.create({ ...ask(model, "#broken"), stream: true });
@@ -211,7 +211,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", ({ mode
     });
   });
 
-  test("[d7.7] aborting a plain call ends the upstream call at once, and the record says who left", async () => {
+  test("[d7.7] aborting a plain call ends the upstream call at once, and the record says that the client left", async () => {
     const { client } = clientOf();
     const before = stage.upstream.seen.length;
     const ended = stage.nextEnded();
@@ -240,7 +240,7 @@ async function callLine(fits: (line: Record<string, unknown>) => boolean): Promi
 }
 
 describe("the gateway's own refusals", () => {
-  test("[s:errors.401-unauthorized, d9.7] a token that is no token is an AuthenticationError, and is not retried", async () => {
+  test("[s:errors.401-unauthorized, d9.7] an invalid token is an AuthenticationError, and is not retried", async () => {
     const { client, statuses } = clientOf({ apiKey: "sk-of-another-house", maxRetries: 2 });
     const error = await errorOf(client.chat.completions.create(ask("sandbox:echo", "hello")));
     expect(error).toBeInstanceOf(OpenAI.AuthenticationError);
@@ -255,7 +255,7 @@ describe("the gateway's own refusals", () => {
     expect(statuses).toEqual([401]);
   });
 
-  test("what the token may not do is a PermissionDeniedError", async () => {
+  test("a call that the token may not make is a PermissionDeniedError", async () => {
     const { client, statuses } = clientOf({ maxRetries: 2 });
     const other = await errorOf(
       client.chat.completions.create({
@@ -289,7 +289,7 @@ describe("the gateway's own refusals", () => {
     expect(statuses).toEqual([404]);
   });
 
-  test("[d5.1, d5.2] what is wrong in the body is a BadRequestError that names the place", async () => {
+  test("[d5.1, d5.2] a mistake in the body is a BadRequestError that names the place", async () => {
     const { client } = clientOf();
     const wrong = [
       [{ temperature: 3 }, "temperature"],
@@ -323,7 +323,7 @@ describe("the gateway's own refusals", () => {
     }
   });
 
-  test("[s:behaviors.4, d6.3, d6.4] a parameter that the provider lacks is refused by name, and dropped on request", async () => {
+  test("[s:behaviors.4, d6.3, d6.4] an unsupported parameter is refused by name, and dropped on request", async () => {
     const { client } = clientOf();
     const body = { ...ask("anthropic:claude-sonnet-4-5", "#text"), seed: 7, presence_penalty: 1 };
     const error = await errorOf(client.chat.completions.create(body));
@@ -347,7 +347,7 @@ describe("the gateway's own refusals", () => {
     expect(Object.keys(stage.upstream.last().body)).not.toContain("seed");
   });
 
-  test("[d9.7] H15: a client that tells its time limit sees the gateway's error, not its own cut", async () => {
+  test("[d9.7] H15: a client that announces its time limit receives the gateway's error, not its own timeout", async () => {
     const { client } = clientOf();
     const error = await errorOf(client.chat.completions.create(ask("sandbox:stall", "hello"), { timeout: 2000 }));
     expect(error).toBeInstanceOf(OpenAI.InternalServerError);

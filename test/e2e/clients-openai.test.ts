@@ -137,7 +137,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
       expect(new Set(chunks.map((one) => (one as unknown as Record<string, unknown>)[name])).size).toBe(1);
   });
 
-  test("[s:behaviors.1, d8.2] without include_usage no chunk speaks of usage, and every chunk has a choice", async () => {
+  test("[s:behaviors.1, d8.2] without include_usage no chunk has usage, and every chunk has a choice", async () => {
     for (const more of [{}, { stream_options: null }, { stream_options: { include_usage: false } }]) {
       const chunks = await chunksOf(client.chat.completions.create({ ...ask(model, "#text"), stream: true, ...more }));
       for (const chunk of chunks) {
@@ -148,7 +148,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     }
   });
 
-  test("[d9.7] H2, H3: a stream has the head that the client expects, with the request id", async () => {
+  test("[d9.7] H2, H3: a stream has the headers that the client expects, with the request id", async () => {
     const {
       data,
       response,
@@ -181,7 +181,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     expect(pieces.join("")).toBe(TEXT);
   });
 
-  test("calls of functions, plain and streamed, are the same", async () => {
+  test("function calls, plain and streamed, are the same", async () => {
     const calls = [
       expectedCall(family, "call_paris", "weather", { city: "Paris" }),
       expectedCall(family, "call_oslo", "weather", { city: "Oslo" }),
@@ -292,7 +292,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     expect(stage.upstream.last().body["functions"]).toBeUndefined();
   });
 
-  test("[d6.6] a conversation in the deprecated form goes on", async () => {
+  test("[d6.6] a conversation in the deprecated form continues", async () => {
     const { messages } = ask(model, "#tools");
     const call = JSON.parse(
       '{"role":"assistant","content":null,"function_call":{"name":"weather","arguments":"{}"}}',
@@ -366,7 +366,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     );
   });
 
-  test("[s:behaviors.3] an answer that was cut off or withheld says so, and does not parse", async () => {
+  test("[s:behaviors.3] an answer that was cut off or withheld is marked as such, and does not parse", async () => {
     const cut = await client.chat.completions.create(ask(model, "#length"));
     expect(cut as object).toEqual(
       whole({ content: "Cut off by the" }, expectedEnd(family, "length"), expectedUsage(family, 11, 3)),
@@ -458,7 +458,7 @@ describe("the sandbox", () => {
     ]);
   });
 
-  test("a long stream arrives whole, and is cut by the bound", async () => {
+  test("a long stream arrives whole, and is cut by the output bound", async () => {
     const { choices, usage } = await client.chat.completions
       .stream({ ...ask("sandbox:words-5000", "go"), stream_options: { include_usage: true } })
       .finalChatCompletion();
@@ -473,7 +473,7 @@ describe("the sandbox", () => {
 });
 
 describe("models", () => {
-  test("[d9.7] M1, M3, M5: the client lists models, each with what it demands and callable as it stands", async () => {
+  test("[d9.7] M1, M3, M5: the client lists models, each with the required members and callable as it stands", async () => {
     const ids: string[] = [];
     for await (const model of client.models.list()) {
       ids.push(model.id);

@@ -23,7 +23,7 @@ async function ask(model: string, content = "#text", more: object = {}): Promise
 }
 
 describe("Vertex AI", () => {
-  test("one token is asked for, used by every call, and asked for anew when it is refused", async () => {
+  test("one token is requested, used by every call, and requested again when it is refused", async () => {
     const first = await ask(VERTEX);
     expect(first.headers["authorization"]).toBe("Bearer token-of-vertex-1");
     const grant = new URLSearchParams(stage.tokens.last().text);
@@ -40,7 +40,7 @@ describe("Vertex AI", () => {
     expect(JSON.stringify(first.headers)).not.toContain("key-of");
   });
 
-  test("a key is a header of its own, and no token is asked for", async () => {
+  test("a key has a header of its own, and no token is requested", async () => {
     const before = stage.tokens.seen.length;
     const { headers } = await ask("vertex-by-key:gemini-2.5-flash");
     expect([headers["x-goog-api-key"], headers["authorization"]]).toEqual(["key-of-vertex", undefined]);
@@ -56,7 +56,7 @@ describe("AWS", () => {
     [SAGEMAKER, "sagemaker", { stream: true }],
   ] as const;
   test.each([...called])(
-    "%s: the signature is the one that the bytes and the pair of keys make",
+    "%s: the signature is the one computed from the bytes and the key pair",
     async (model, service, how) => {
       const request = await ask(model, "#text", how);
       const { authorization } = request.headers;
@@ -67,7 +67,7 @@ describe("AWS", () => {
     },
   );
 
-  test("a key of Bedrock's is a bearer token", async () => {
+  test("a Bedrock key is a bearer token", async () => {
     expect((await ask("bedrock-by-key:us.anthropic.claude-sonnet-4-5-20250929-v1:0")).headers["authorization"]).toBe(
       "Bearer key-of-bedrock",
     );

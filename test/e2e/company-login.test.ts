@@ -39,7 +39,7 @@ const call = async (token: string, headers: Record<string, string> = {}): Promis
   return response.status;
 };
 
-describe("a company's login", () => {
+describe("a company login", () => {
   test("calls models and lists them, by the role that its claims give", async () => {
     const developer = await issuer.token({ groups: ["ai-users"] });
     expect([await call(developer), await call(developer), (await get("/models", developer)).status]).toEqual([
@@ -59,7 +59,7 @@ describe("a company's login", () => {
     ).toBe(true);
   });
 
-  test("[d2.11] administers what its role allows, and stands in the audit log by name", async () => {
+  test("[d2.11] administers what its role allows, and appears in the audit log by name", async () => {
     const developer = await issuer.token({ groups: ["ai-users"] });
     expect((await get("/admin/tenants/default/users", developer)).status).toBe(403);
     const owner = await issuer.token({ sub: "root", groups: ["ai-owners"] });

@@ -32,12 +32,12 @@ async function results(...args: readonly string[]): Promise<ReadonlyMap<string, 
 }
 
 describe("a conformance run", () => {
-  test("is thirty calls or more, each with an id of its own", () => {
+  test("makes at least thirty calls, each with an id of its own", () => {
     expect(CHECKS.length).toBeGreaterThanOrEqual(30);
     expect(new Set(CHECKS.map(({ id }) => id)).size).toBe(CHECKS.length);
   });
 
-  test("against the sandbox's assistant keeps everything that is offered, and says so in a table", async () => {
+  test("against the sandbox's assistant passes every check, and prints a table", async () => {
     const { code, out } = await dragoman("test", "sandbox:assistant");
     expect(code).toBe(0);
     const lines = out.trimEnd().split("\n");
@@ -47,7 +47,7 @@ describe("a conformance run", () => {
     expect(out).toMatch(/^logprobs +.* not offered +- +no logprobs$/m);
   });
 
-  test("against models that break the contract names what is lost", async () => {
+  test("against models that break the contract names what fails", async () => {
     const echo = await results("sandbox:echo");
     expect(echo.code).toBe(1);
     expect([
@@ -69,7 +69,7 @@ describe("a conformance run", () => {
     });
   });
 
-  test("that cannot be asked says why, and calls nothing", async () => {
+  test("that cannot run says why, and calls nothing", async () => {
     for (const [args, words] of [
       [["nobody:m"], /"nobody:m" is not a model/],
       [["sandbox"], /<provider>:<model_name>/],
@@ -109,7 +109,7 @@ describe("a conformance run against a fake provider", () => {
     ["ollama:qwen3:8b", ""],
   ] as const;
   // nine processes side by side
-  test.concurrent.each([...MODELS])("tells what %s of it keeps", async (model, path) => {
+  test.concurrent.each([...MODELS])("reports which checks %s of it passes", async (model, path) => {
     const run = await results(model, "--base-url", `${mock.url}${path}`, "--api-key", "k", "--only", ...KEPT, "length");
     expect(KEPT.map((id) => [id, run.get(id)!.outcome])).toEqual(KEPT.map((id) => [id, "kept"]));
     // it always says the same, whatever the bound

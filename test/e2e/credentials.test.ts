@@ -63,7 +63,7 @@ const ask = async (): Promise<number> => {
   return response.status;
 };
 
-test("one token serves calls at the same time, and calls after a change of the configuration", async () => {
+test("one token serves concurrent calls, and calls after a change of the configuration", async () => {
   expect(await Promise.all(Array.from({ length: 50 }, ask))).toEqual(Array<number>(50).fill(200));
   expect(tokens).toBe(1);
   expect(new Set(provider.seen.map(({ headers }) => headers["authorization"]))).toEqual(

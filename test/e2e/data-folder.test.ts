@@ -40,7 +40,7 @@ function rightsOfOthers(path: string): readonly (readonly [path: string, rights:
 }
 
 describe("rights", () => {
-  test("everything in the data folder is its owner's alone, while the process runs and afterwards; what was restored with wider rights gets them, and the log says so before the gateway says that it listens", async () => {
+  test("the data folder is readable by its owner alone, while the process runs and afterwards; restored files with wider rights are corrected, and logged before the gateway listens", async () => {
     const dataFolder = join(folder, "rights");
     const umask = process.umask(0o022);
     try {
@@ -77,7 +77,7 @@ describe("a database that was lost", () => {
     ["missing", (file: string) => rmSync(file)],
     ["empty", (file: string) => truncateSync(file, 0)],
   ] as const) {
-    test(`[d11.2] one that is ${what} beside what a gateway has left is not begun anew without a word, and the refusal says how to go on`, async () => {
+    test(`[d11.2] one that is ${what} beside files of an earlier gateway is not silently created anew, and the refusal says how to go on`, async () => {
       const dataFolder = join(folder, what);
       await (await worked(dataFolder)).stop("SIGTERM");
       const file = join(dataFolder, "dragoman.sqlite");
@@ -121,7 +121,7 @@ describe("a database that was lost", () => {
   }
 
   test.skipIf(postgres === null)(
-    "[d11.2] a PostgreSQL database in which nothing is, beside what a gateway has left, is not begun either",
+    "[d11.2] an empty PostgreSQL database beside files of an earlier gateway is not initialized either",
     async () => {
       const dataFolder = join(folder, "postgres");
       const environment = async (): Promise<Record<string, string>> => ({
@@ -170,7 +170,7 @@ describe("a database that was lost", () => {
     },
   );
 
-  test("a first start that ended before it had made its database begins again, also with a master key that was put there", async () => {
+  test("a first start that ended before it had made its database starts again, also with a master key that was put there", async () => {
     const dataFolder = join(folder, "first");
     await (await worked(dataFolder)).stop("SIGTERM");
     for (const name of readdirSync(dataFolder).filter((each) => each !== "master.key"))

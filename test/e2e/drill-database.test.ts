@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { isolation, packageFolder } from "../../bin/runtime.mjs";
 
-test("[d11.2] while the database is stopped, killed or frozen no call fails, and in the end every row is there once", async () => {
+test("[d11.2] while the database is stopped, killed or frozen no call fails, and in the end every row is stored once", async () => {
   const child = Bun.spawn(
     [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/drill-database.ts"), "--short"],
     { cwd: packageFolder, stdout: "pipe", stderr: "pipe" },

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { isolation, packageFolder } from "../../bin/runtime.mjs";
 
-test("[d11.2] kill -9 at random moments loses no usage that a client saw, and leaves every call that was under way as unsettled", async () => {
+test("[d11.2] kill -9 at random moments loses no usage that a client saw, and leaves every call that was in flight as unsettled", async () => {
   const child = Bun.spawn(
     [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/drill-ledger.ts"), "--short"],
     { cwd: packageFolder, stdout: "pipe", stderr: "pipe" },

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { isolation, packageFolder } from "../../bin/runtime.mjs";
 
-test("[d2.6 d4.2 d11.2] three gateways under faults: two hundred calls at once against ten admit ten, no limit is ever passed, no call fails but as its settings say, every answer seen is in the database once", async () => {
+test("[d2.6 d4.2 d11.2] three gateways under faults: of two hundred simultaneous calls against ten, ten are admitted, no limit is ever exceeded, calls fail only as configured, and every answer is in the database once", async () => {
   const child = Bun.spawn(
     [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/drill-replicas.ts"), "--short"],
     { cwd: packageFolder, stdout: "pipe", stderr: "pipe" },

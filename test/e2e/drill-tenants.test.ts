@@ -19,7 +19,7 @@ async function drill(...more: readonly string[]): Promise<{
 }
 
 for (const [how, ...more] of [["over connections of our own"], ["through the operator's proxy", "--proxy"]] as const)
-  test(`[d2.9] [d7.8] of a hundred and more misbehaviours of an upstream none shows one tenant a byte of another, or the operator's key: ${how}`, async () => {
+  test(`[d2.9] [d7.8] more than a hundred misbehaviours of an upstream never show a tenant a byte of another, or the operator's key: ${how}`, async () => {
     const { code, last, leaking, faults } = await drill(...more);
     expect({ code, leaking, faults: code === 0 ? "" : faults }).toEqual({ code: 0, leaking: [], faults: "" });
     const [, misbehaviours] =

@@ -26,7 +26,7 @@ function fill(): void {
 }
 
 test.skipIf(!mounted)(
-  "[d11.2] a full disk stops new calls with 503 ledger_unavailable, lets those under way end with their rows, and calls run again when there is room",
+  "[d11.2] a full disk stops new calls with 503 ledger_unavailable, lets calls in flight end with their rows, and calls are served again when there is room",
   async () => {
     gateway = await startGateway({ config: `ledger: { folder: "${folder}" }\n` });
     const token = gateway.firstToken!;
@@ -72,7 +72,7 @@ afterAll(() => {
 });
 
 test.skipIf(!hasSmall)(
-  "[d11.2] a disk of 16 MB serves, also beyond what it holds, and one that is nearly full says what has to be free for what",
+  "[d11.2] a disk of 16 MB serves more calls than it can hold at once, and on a nearly full disk the message says how much space has to be free, and for what",
   async () => {
     const place = {
       config: `ledger: { folder: "${small}" }\n`,

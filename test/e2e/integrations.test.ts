@@ -14,7 +14,7 @@ const linesOf = (file: string): readonly Record<string, any>[] =>
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, any>);
 
-test("[d11.4] [d11.1] file, webhook and module are told of each call once, with the client's metadata; what waits goes at the end of the process", async () => {
+test("[d11.4] [d11.1] file, webhook and module receive each call once, with the client's metadata; waiting records are delivered at the end of the process", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-integrations-"));
   const posted: { trace_id: string; metadata: unknown }[] = [];
   const receiver = Bun.serve({

@@ -12,7 +12,7 @@ const dataFolder = mkdtempSync(join(tmpdir(), "dragoman-rotation-"));
 afterAll(() => rmSync(dataFolder, { recursive: true }));
 const options: DatabaseOptions = { dataFolder, databaseUrl: null, environment: readEnvironment({}) };
 
-test("a rotated key opens everything, for a database that was open meanwhile too, and the old one is needed no more", async () => {
+test("a rotated key opens everything, also for a database that was open meanwhile, and the old one is needed no more", async () => {
   const running = await openDatabase(options);
   await writes(running.store).createTenant({ id: "acme", name: "Acme" });
   await writes(running.store).createResource({

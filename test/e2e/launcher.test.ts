@@ -109,7 +109,7 @@ const ends = (pid: number) =>
   );
 
 describe("the launcher", () => {
-  test("by kill -9 takes the gateway along, which stops as on SIGTERM: a call under way is answered in full", async () => {
+  test("ended by kill -9 also stops the gateway, as SIGTERM does: a call in flight is answered in full", async () => {
     const gateway = await launched();
     expect(gateway.pid).not.toBe(gateway.process.pid);
     const call = gateway.chat("sandbox:slow-1500");
@@ -125,7 +125,7 @@ describe("the launcher", () => {
     expect(gateway.chat("sandbox:echo")).rejects.toThrow();
   });
 
-  test("that is killed while the gateway drains hurries nothing", async () => {
+  test("killed while the gateway drains does not shorten the drain", async () => {
     const gateway = await launched();
     const call = gateway.chat("sandbox:slow-4000");
     await until(
@@ -142,7 +142,7 @@ describe("the launcher", () => {
     expect(gateway.errors()).toBe("");
   });
 
-  test("takes any other command along as well, and keeps none from ending", async () => {
+  test("stops any other command as well, and prevents none from ending", async () => {
     const version = Bun.spawnSync(["node", launcher, "version"], { env: cleanEnvironment() });
     expect([version.exitCode, version.stdout.toString()]).toEqual([0, (await runCli(["version"])).stdout]);
 
@@ -176,7 +176,7 @@ describe("the launcher", () => {
   });
 });
 
-describe("a gateway that no launcher started", () => {
+describe("a gateway that was started without the launcher", () => {
   const direct = [bunProgram(projectFolder)!, ...sourceCommand.slice(1)];
   const quoted = direct.map((word) => `'${word}'`).join(" ");
 
@@ -200,7 +200,7 @@ describe("a gateway that no launcher started", () => {
     await goesOn(gateway);
   });
 
-  test("goes on when a supervisor closes the channel that it started it with", async () => {
+  test("goes on when a supervisor closes the channel over which it was started", async () => {
     const supervisor = join(scratch, "supervisor.mjs");
     const file = join(scratch, "supervised");
     writeFileSync(

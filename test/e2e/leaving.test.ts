@@ -43,7 +43,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await Bun.sleep(2);
 }
 
-test("[d4.2] [d7.7] calls that always leave before their answer use up a limit all the same", async () => {
+test("[d4.2] [d7.7] calls whose clients always leave before the answer use up a limit all the same", async () => {
   let refused = 0;
   for (let call = 0; call < 15; call++) {
     const leaving = new AbortController();

@@ -18,7 +18,7 @@ interface Row {
   readonly cost_nano_usd: number;
 }
 
-test("[d11.2] a call that was under way at kill -9 is charged with its reservation, in the calls and in its limits, once", async () => {
+test("[d11.2] a call that was in flight at kill -9 is charged with its reservation, in the calls and in its limits, once", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-reservation-"));
   const dataFolder = join(folder, "data");
   try {

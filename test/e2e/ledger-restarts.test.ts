@@ -112,7 +112,7 @@ test.each([
   ["is killed before the other one ends", false],
   ["is killed together with the other one", true],
 ] as const)(
-  "[d4.2 d11.2] a budget knows the calls of a process beside another one, also when it %s",
+  "[d4.2 d11.2] a budget counts the calls of a process beside another one, also when it %s",
   async (_, together) => {
     const place: Place = { dataFolder: join(folder, String(together)), url: null, token: "" };
     const [first, beside] = [await started(place), await started(place)];
@@ -210,7 +210,7 @@ describe.each([
 ] as const)("random lives of the real process with %s", (name, isPostgres) => {
   const seed = printedSeed(`lives with ${name}`);
   test.skipIf(isPostgres && postgres === null)(
-    "[d11.2 d4.2] each call that a client saw has one row in the end, and a budget counts what the rows say",
+    "[d11.2 d4.2] each call that a client saw has one row in the end, and a budget counts what the rows contain",
     async () => {
       let state = seed;
       const random = (below: number): number => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 1) % below;

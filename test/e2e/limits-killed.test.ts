@@ -67,10 +67,10 @@ function tokensOfRows(dataFolder: string): { readonly ended: number; readonly al
 }
 
 describe.each(WORLDS)(
-  "budgets without end that are counted $name",
+  "total budgets that are counted $name",
   ({ name, isShared, limit, maxTokens, callers, kills }) => {
     test.skipIf(isShared && binary === null)(
-      "[d4.2 d11.2] kill -9 with calls under way leaks no reservation and forgets no use: the budget has what the rows say",
+      "[d4.2 d11.2] kill -9 with calls in flight leaks no reservation and loses no usage: the budget has what the rows contain",
       async () => {
         const redis = isShared ? await startRedis() : null;
         let answers = 0;

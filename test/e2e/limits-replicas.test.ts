@@ -65,7 +65,7 @@ describe.skipIf(binary === null)("three gateways and one Redis", () => {
   const statuses = (answers: readonly { readonly status: number }[]): Readonly<Record<number, number>> =>
     Object.fromEntries([...Map.groupBy(answers, ({ status }) => status)].map(([status, of]) => [status, of.length]));
 
-  test("[d4.2] two hundred calls at once against room for ten: exactly ten are served", async () => {
+  test("[d4.2] of two hundred simultaneous calls against room for ten, exactly ten are served", async () => {
     served = 0;
     const answers = await calls(200, "first");
     expect(statuses(answers)).toEqual({ 200: 10, 429: 190 });
@@ -90,7 +90,7 @@ describe.skipIf(binary === null)("three gateways and one Redis", () => {
     pauseMs = 20;
   });
 
-  test("[d4.1] a store that stands still holds no call up for long; `closed` is 503, `local_share` goes on, and all is well when it is back", async () => {
+  test("[d4.1] a frozen store does not delay a call for long; `closed` answers 503, `local_share` goes on, and both recover with the store", async () => {
     expect((await call(gateways[1]!, "shared")).status).toBe(200);
     redis.freeze();
     const closed = await calls(30, "frozen");
@@ -107,7 +107,7 @@ describe.skipIf(binary === null)("three gateways and one Redis", () => {
     expect(statuses(await calls(30, "frozen"))).toEqual({ 200: 10, 429: 20 });
   });
 
-  test("[d4.1] a store that is gone refuses at once; back with its data it knows what was used", async () => {
+  test("[d4.1] a stopped store refuses at once; back with its data it has the earlier counts", async () => {
     expect(statuses(await calls(9, "gone"))).toEqual({ 200: 9 });
     await redis.kill();
     await call(gateways[0]!, "gone");
@@ -126,7 +126,7 @@ describe.skipIf(binary === null)("three gateways and one Redis", () => {
     expect(statuses(await calls(30, "gone"))).toEqual({ 200: 1, 429: 29 });
   });
 
-  test("[d4.1] back without its data it hears from the living what they admitted, before anything is admitted", async () => {
+  test("[d4.1] a store that is back without its data receives the admitted counts from the live replicas, before anything is admitted", async () => {
     expect(statuses(await calls(6, "empty"))).toEqual({ 200: 6 });
     await redis.restart(false);
     const soon = await calls(30, "empty");

@@ -23,7 +23,7 @@ limits:
 `;
 
 test.skipIf(binary === null)(
-  "[d4.2] gateways that lack CPU never serve more at once than the limit, while the store is there",
+  "[d4.2] gateways that lack CPU never serve more at once than the limit, while the store is available",
   async () => {
     const redis = await startRedis();
     let atOnce = 0;

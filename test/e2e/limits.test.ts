@@ -42,7 +42,7 @@ const left = async (gateway: GatewayProcess, token: string): Promise<readonly nu
   return ["requests", "tokens"].map((unit) => Number(response.headers.get(`x-ratelimit-remaining-${unit}`)));
 };
 
-test("[d4.2 d11.2] killed again and again right behind an answer: no unit that a client saw is forgotten", async () => {
+test("[d4.2 d11.2] killed again and again right after an answer: no unit that a client saw is lost", async () => {
   let token = "";
   let answers = 0;
   let tokens = 0;
@@ -62,7 +62,7 @@ test("[d4.2 d11.2] killed again and again right behind an answer: no unit that a
   }
 });
 
-test("[d4.2 d11.2] calls that were under way when the process was killed stay charged with their reservation, and hold no place", async () => {
+test("[d4.2 d11.2] calls that were in flight when the process was killed stay charged with their reservation, and hold no concurrency", async () => {
   const options = { config: COUNTED, dataFolder: join(folder, "under-way") };
   const first = await startGateway(options);
   const token = first.firstToken!;
@@ -84,7 +84,7 @@ test("[d4.2 d11.2] calls that were under way when the process was killed stay ch
   }
 });
 
-test("[d4.2] a second process on the folder, without a limit store: says so, overwrites nothing, and goes on with the counts of the first", async () => {
+test("[d4.2] a second process on the folder, without a limit store, reports the conflict, overwrites nothing, and goes on with the counts of the first", async () => {
   const options = { config: COUNTED, dataFolder: join(folder, "two") };
   const first = await startGateway(options);
   const token = first.firstToken!;
@@ -115,7 +115,7 @@ describe.each([
   ["in order", "SIGTERM"],
   ["by SIGKILL", "SIGKILL"],
 ] as const)("a process that ends %s", (_, signal) => {
-  test("[d4.1 d4.2] two hundred calls at once against room for ten admit ten, and no more after a restart; a budget goes on where it stood", async () => {
+  test("[d4.1 d4.2] of two hundred simultaneous calls against room for ten, ten are admitted, and no more after a restart; a budget continues where it was", async () => {
     const dataFolder = join(folder, signal);
     const config = `
 limits:
@@ -174,7 +174,7 @@ projects:
     ["in order", "SIGTERM"],
     ["by SIGKILL", "SIGKILL"],
   ] as const)(
-    "[d4.2 d11.2] is removed after an end %s: budgets go on from the rows of calls, and not from nothing",
+    "[d4.2 d11.2] is removed after an end %s: budgets continue from the rows of calls, and not from zero",
     async (_, signal) => {
       const options = { config: BUDGETS, dataFolder: join(folder, `removed-${signal}`) };
       const first = await startGateway(options);
@@ -195,7 +195,7 @@ projects:
     },
   );
 
-  test("[d4.2] is damaged: the start is refused, names the file and says how to go on", async () => {
+  test("[d4.2] is damaged: the start is refused, with the file's name and how to go on", async () => {
     const dataFolder = join(folder, "damaged");
     const first = await startGateway({ config: BUDGETS, dataFolder });
     await left(first, first.firstToken!);

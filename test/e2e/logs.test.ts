@@ -73,7 +73,7 @@ describe("refused requests", () => {
       return response.status === 200 && ((await response.json()) as any);
     });
 
-  test("[d11.1] are recorded under the project of a good token, whatever they were refused for", async () => {
+  test("[d11.1] are recorded under the project of a valid token, whatever they were refused for", async () => {
     const cases = [
       ["/api/v1/chat/completions", "{", developer, 400, "invalid_json"],
       ["/api/v1/chat/completions", '{"model": "sandbox:echo", "messages": 7}', developer, 400, "invalid_request"],
@@ -106,7 +106,7 @@ describe("refused requests", () => {
     expect(metrics).toMatch(/code="operation_not_served"[^\n]* 3\n/);
   });
 
-  test("[d11.1] [d9.6] an operation that is not served is recorded for the operator where no good token came with it", async () => {
+  test("[d11.1] [d9.6] an operation that is not served is recorded for the operator where no valid token came with it", async () => {
     for (const token of [null, "dgm_pt_wrong"]) {
       const answer = await refused("/v1/responses", "{}", token);
       expect([answer.status, answer.code]).toEqual([404, "operation_not_served"]);
@@ -121,8 +121,8 @@ describe("refused requests", () => {
   });
 });
 
-describe("what is said", () => {
-  test("[d11.3] is kept once the tenant turns it on, and read by maintainers with a row of the audit log; viewers, developers, the log and the disk tell nothing of it", async () => {
+describe("content of calls", () => {
+  test("[d11.3] is kept once the tenant turns it on, and read by maintainers with a row of the audit log; viewers, developers, the log and the disk reveal nothing of it", async () => {
     const before = await chat(`${WORD} before`);
     expect(
       (await cli(developer, "settings", "update", "--project", "default", "--set", "content_log.enabled=true")).stderr,
@@ -187,7 +187,7 @@ describe("what is said", () => {
       expect([file, readFileSync(file).includes(WORD)]).toEqual([file, false]);
   });
 
-  test("[d11.3] is removed for good by one command, after a dry run that says of how many calls", async () => {
+  test("[d11.3] is removed for good by one command, after a dry run that shows the number of calls", async () => {
     expect((await cli(developer, "logs", "--purge-content", "--project", "default")).stderr).toContain("403");
     expect((await cli(owner, "logs", "--purge-content", "--dry-run")).stdout).toContain("of 1 calls would be deleted");
     expect((await cli(owner, "logs", "--purge-content")).stdout).toContain("of 1 calls was deleted");
@@ -231,7 +231,7 @@ describe("dragoman logs", () => {
     }
   });
 
-  test("[d9.3] --follow prints calls as they end, each once, long ones too, and only those that are asked for", async () => {
+  test("[d9.3] --follow prints calls as they end, each once, long ones too, and only those that match", async () => {
     const child = Bun.spawn([...gatewayCommand, "logs", "--follow", "--json", "--filter", "metadata=follow=yes"], {
       env: environment(owner),
       cwd: gateway.folder,

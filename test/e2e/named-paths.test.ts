@@ -136,22 +136,22 @@ const CASES: readonly (readonly [what: string, start: () => Start, words: readon
   ],
 ];
 
-describe("a start ends with one line that names the path, what is wrong with it and the setting, where", () => {
+describe("a failed start ends with one line that names the path, what is wrong with it and the setting", () => {
   test.each(CASES)("%s", async (_what, start, words) => {
     const line = await refusal(start());
     for (const word of words) expect(line).toContain(word);
   });
 
-  test("but for an integration that is switched off, whose path may be anything", async () => {
+  test("but not for an integration that is switched off, whose path may be anything", async () => {
     const config = `integrations: { calls: { type: json_lines, enabled: false, path: "${directory}" } }\n`;
     const gateway = await startGateway({ config });
     expect(await gateway.stop()).toBe(0);
   });
 });
 
-describe("what a command works on", () => {
+describe("commands on a wrong path", () => {
   test.each(["token list", "token create", "key rotate", "database create"])(
-    "dragoman %s says so of a data folder that is a file",
+    "dragoman %s reports a data folder that is a file",
     async (command) => {
       const { code, stdout, stderr } = await runCli(
         [...command.split(" "), "--data", file],
@@ -163,7 +163,7 @@ describe("what a command works on", () => {
     },
   );
 
-  test("the line of a file that an option names has no code of the system either", async () => {
+  test("the line about a file that an option names contains no system error code either", async () => {
     const { code, stderr } = await runCli(["check", join(file, "x.yaml")], cleanEnvironment(), folder);
     expect([code, stderr]).toEqual([1, `dragoman: ${join(file, "x.yaml")}: cannot be read: ${IS_FILE}\n`]);
   });
@@ -181,7 +181,7 @@ const canRun =
 if (!canRun)
   console.log("skipped: no other user than root can run the command line here (setpriv, a readable checkout)");
 
-describe.skipIf(!canRun)("a user that may not write", () => {
+describe.skipIf(!canRun)("a user without write permission", () => {
   const closed = join(folder, "closed");
   mkdirSync(closed);
   const unreadable = join(folder, "unreadable.yaml");
@@ -211,14 +211,14 @@ describe.skipIf(!canRun)("a user that may not write", () => {
   test.each([
     ["a data folder that exists", closed],
     ["a data folder that would have to be made", join(closed, "below")],
-  ])("is told so of %s, and not of the port", async (_what, data) => {
+  ])("sees %s named, and not the port", async (_what, data) => {
     const line = await refused(["--data", data]);
     expect(line).toContain(`The data folder ${data} cannot be used`);
     expect(line).toContain("--data (DRAGOMAN_DATA, server.data)");
     expect(readdirSync(closed)).toEqual([]);
   });
 
-  test("is told so of the folder of the ledger, before a database is made", async () => {
+  test("sees the folder of the ledger named, before a database is created", async () => {
     const data = join(open, "data");
     const line = await refused(["--data", data], `ledger: { folder: "${closed}" }\n`);
     expect(line).toContain(`The folder of the ledger ${closed} cannot be used`);
@@ -226,7 +226,7 @@ describe.skipIf(!canRun)("a user that may not write", () => {
     expect(existsSync(data)).toBe(false);
   });
 
-  test("is told so of the file of an integration and of a configuration that it may not read", async () => {
+  test("sees the file of an integration or a configuration named, where it is not writable or readable", async () => {
     const config = `integrations: { calls: { type: json_lines, path: "${closed}/calls.jsonl" } }\n`;
     expect(await refused(["--data", join(open, "a")], config)).toContain("integrations.calls.path");
     const line = await refused(["--data", join(open, "b"), "--config", unreadable]);

@@ -9,7 +9,7 @@ const ASK = {
   metadata: { team: "blue" },
 };
 
-describe("a trace from the caller through the gateway to whom it calls", () => {
+describe("a trace from the caller through the gateway to the services that it calls", () => {
   let services: TracedServices;
   beforeAll(async () => {
     services = await startTracedServices();
@@ -20,7 +20,7 @@ describe("a trace from the caller through the gateway to whom it calls", () => {
     ["plain", {}],
     ["streamed", { stream: true }],
   ] as const)(
-    "[d11.1, d11.4, d11.5] %s: one trace, attempts and tools under the call, and everybody's spans under the span that called them",
+    "[d11.1, d11.4, d11.5] %s: one trace, attempts and tools under the call, and every service's spans under the span that called it",
     async (_, how) => {
       const before = services.receiver.spans().length;
       const { traceId, spanId, text } = await services.call({ ...ASK, ...how });
@@ -62,7 +62,7 @@ describe("a trace from the caller through the gateway to whom it calls", () => {
     },
   );
 
-  test("[d11.4] metrics of the same calls come, by the conventions' names, and the last ones before the process ends", async () => {
+  test("[d11.4] metrics of the same calls arrive, under the conventions' names, the last ones before the process ends", async () => {
     const name = "gen_ai.client.operation.duration";
     for (let tries = 0; tries < 600 && !services.receiver.metrics().some((metric) => metric.name === name); tries++)
       await Bun.sleep(50);

@@ -21,7 +21,7 @@ async function until(isThere: () => boolean): Promise<void> {
 }
 
 describe("an OpenTelemetry collector", () => {
-  test.skipIf(program === undefined)("[d11.4] takes traces and metrics of calls without a complaint", async () => {
+  test.skipIf(program === undefined)("[d11.4] accepts traces and metrics of calls without an error", async () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-collector-"));
     const port = freePort();
     const file = join(folder, "collector.yaml");

@@ -66,13 +66,13 @@ const cli = (...args: readonly string[]) =>
   runCli([...args, "--data", one.dataFolder, "--json"], cleanEnvironment(environment));
 
 describe.skipIf(server === null)("two gateways on one PostgreSQL", () => {
-  test("[d2.8] only the first start makes identities and shows a token, which both know", async () => {
+  test("[d2.8] only the first start creates identities and shows a token, which both accept", async () => {
     expect(one.firstToken).not.toBeNull();
     expect(two.firstToken).toBeNull();
     await untilAll(one.firstToken!, 200);
   });
 
-  test("[d2.8] a start that finds the tokens of others says how to make another, with what leads to this database and not to the new data folder, and that command works as it is pasted", async () => {
+  test("[d2.8] a start that finds another gateway's tokens says how to create another, with the settings that lead to this database and not to the new data folder, and that command works as it is pasted", async () => {
     const [, variables, command] = hintOf(two);
     expect(variables).toBe("DATABASE_URL, DRAGOMAN_MASTER_KEY");
     expect(command).toMatch(/^node \S+bin\/dragoman\.mjs token create --name <name>$/);
@@ -148,13 +148,13 @@ describe.skipIf(server === null)("two gateways on one PostgreSQL", () => {
     expect(statuses.get(200)).toBeGreaterThan(20);
   });
 
-  test("the database's password and the master key stand in no line of the log, and in no message", async () => {
+  test("the database's password and the master key appear in no line of the log, and in no message", async () => {
     const said = one.output() + two.output() + (await cli("token", "list")).stdout;
     expect(said).not.toContain(PASSWORD);
     expect(said).not.toContain(environment["DRAGOMAN_MASTER_KEY"]!);
   });
 
-  test("a database that hangs does not hold the end of a gateway: what goes elsewhere is told, and nothing waits for its statements' time", async () => {
+  test("a database that hangs does not delay the end of a gateway: records for other destinations are delivered, and its statements are not waited for", async () => {
     const gateway = await startGateway({ environment, dataFolder: `${one.dataFolder}-third`, config: END_CONFIG });
     const path = join(gateway.folder, "calls.jsonl");
     try {
@@ -173,7 +173,7 @@ describe.skipIf(server === null)("two gateways on one PostgreSQL", () => {
     }
   });
 
-  test("without a master key it does not start, and says which", async () => {
+  test("without a master key it does not start, and names the setting", async () => {
     const { DATABASE_URL } = environment;
     const { code, stderr } = await runCli(
       ["token", "list", "--data", one.dataFolder],

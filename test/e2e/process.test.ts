@@ -40,8 +40,8 @@ async function bash(
   return { code, stdout };
 }
 
-describe("the first words", () => {
-  test("[d2.8] of the first start hold a token, once, and a curl that works as it is pasted, plain and streamed; a second start has neither and says how to make another", async () => {
+describe("the first output", () => {
+  test("[d2.8] of the first start contains a token, once, and a curl command that works as it is pasted, plain and streamed; a second start has neither and says how to create another", async () => {
     const dataFolder = join(mkdtempSync(join(tmpdir(), "dragoman-process-")), "data");
     const first = await startGateway({ dataFolder });
     const words = first.output();
@@ -77,14 +77,14 @@ describe("the first words", () => {
     rmSync(dirname(dataFolder), { recursive: true, force: true });
   });
 
-  test("of the help say where settings come from and what a first start does", async () => {
+  test("of the help says where settings come from and what a first start does", async () => {
     const [all, serve] = await Promise.all([runCli(["--help"]), runCli(["serve", "--help"])]);
     expect(all.stdout).toContain("Run dragoman <command> --help for its options");
     for (const words of ["prints an access token", "A flag overrides the environment", "dragoman check <config>"])
       expect(serve.stdout).toContain(words);
   });
 
-  test("about a port in use are one line that names the cure, with exit code 1, and the token that is shown once is not used up", async () => {
+  test("about a port in use is one line with the cure, with exit code 1, and the token that is shown once is not used up", async () => {
     const running = await startGateway();
     const { port } = new URL(running.url);
     const folder = mkdtempSync(join(tmpdir(), "dragoman-process-"));
@@ -166,7 +166,7 @@ describe("the end", () => {
     expect(calls.filter((line) => line["status"] === 200)).toHaveLength(60);
   });
 
-  test("[d8.3] [d11.1] cuts calls that do not end in time: they hear why before the connection goes, standard error says how many, and the ledger that they were cut", async () => {
+  test("[d8.3] [d11.1] cuts calls that do not end in time: they receive the reason before the connection closes, standard error shows their number, and the ledger that they were cut", async () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-cut-"));
     const upstream = startUpstream(async ({ body }) => {
       if (body["stream"] !== true || body["model"] === "silent") await Bun.sleep(60_000);
@@ -279,7 +279,7 @@ describe("the end", () => {
     expect(performance.now() - startedMs).toBeLessThan(20_000);
   });
 
-  test("[d8.3] [d11.1] by a second signal some time after the first cuts what is left, as the end of the time does; one right after the first is the same one", async () => {
+  test("[d8.3] [d11.1] by a second signal some time after the first cuts the remaining calls, as the end of the drain does; one right after the first counts as the same", async () => {
     const upstream = startUpstream(async ({ body }) => {
       if (body["stream"] !== true) await Bun.sleep(60_000);
       return new Response(
@@ -347,7 +347,7 @@ describe("tokens", () => {
     statusOf(fetch(`${gateway.url}/api/v1/models`, { headers: { authorization: `Bearer ${text}` } }));
   const PROMISED_MS = 1000;
 
-  test("[d2.6] that are made, rotated and revoked while it runs are known and refused within a second; the list never has their text", async () => {
+  test("[d2.6] that are created, rotated and revoked while it runs are accepted and refused within a second; the list never has their text", async () => {
     const { id, token: text } = await token("create", "--name", "deploy");
     const known = await until(
       () => knownAs(text),
@@ -396,7 +396,7 @@ describe("tokens", () => {
     expect([read.content, read.done, read.error]).toEqual(["hello", true, null]);
   });
 
-  test("the command line says in one line what is wrong, and with exit codes", async () => {
+  test("wrong commands give a one-line message and an exit code", async () => {
     for (const [args, words] of [
       [["token", "revoke", "nobody"], "nobody"],
       [["token", "create", "--name", "x", "--role", "king"], "king"],
@@ -410,7 +410,7 @@ describe("tokens", () => {
     }
   });
 
-  test("[d2.8] an administrator's token may be made before the first start, which still makes and shows the project token, and works at once beside a server", async () => {
+  test("[d2.8] an administrator's token may be created before the first start, which still creates and shows the project token, and works at once beside a server", async () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-process-"));
     const make = async (): Promise<{ readonly token: string; readonly stderr: string }> => {
       const { code, stdout, stderr } = await runCli(
@@ -441,7 +441,7 @@ describe("tokens", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test("a folder without a database is an error that makes none, and so is one that cannot be made", async () => {
+  test("a folder without a database is an error and gets none, and so is one that cannot be created", async () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-process-"));
     for (const args of [
       ["token", "list"],
@@ -461,7 +461,7 @@ describe("tokens", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test("need no configuration where the folder is named, so that no variable of it has to be set", async () => {
+  test("token commands need no configuration where the folder is named, so that no variable of it has to be set", async () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-process-"));
     writeFileSync(join(folder, "dragoman.yaml"), 'providers: {openai: {api_key: "${A_KEY_THAT_IS_NOT_SET}"}}\n');
     const named = await runCli(["token", "list", "--data", gateway.dataFolder], cleanEnvironment(), folder);
@@ -471,7 +471,7 @@ describe("tokens", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test("a listing whose reader has seen enough ends quietly", async () => {
+  test("a listing whose reader stops early ends quietly", async () => {
     // the reader is gone before the first line is written
     const { code, stdout } = await bash(
       `set -o pipefail; { node ${join(projectFolder, "bin/dragoman.mjs")} params sandbox:echo 2>&3 | (exec 0<&-); } 3>&1`,
@@ -483,7 +483,7 @@ describe("tokens", () => {
 describe("configuration", () => {
   const LISTED = 'providers:\n  mine: {type: custom, base_url: "http://127.0.0.1:9/v1", models: [MODEL]}\n';
 
-  test("that changes takes effect by itself and by SIGHUP; a bad file changes nothing and says why, with its place", async () => {
+  test("that changes takes effect by itself and by SIGHUP; a bad file changes nothing and is reported, with the place", async () => {
     const gateway = await startGateway({ config: LISTED.replace("MODEL", "first") });
     const file = join(dirname(gateway.dataFolder), "dragoman.yaml");
     const models = async (): Promise<readonly string[]> => {
@@ -520,7 +520,7 @@ describe("configuration", () => {
     expect(await gateway.stop()).toBe(0);
   });
 
-  test("that changes in the middle of a stream leaves the stream what it began with", async () => {
+  test("that changes in the middle of a stream does not change that stream", async () => {
     const gateway = await startGateway({ config: "server: {default_timeout_s: 60}\n" });
     const file = join(dirname(gateway.dataFolder), "dragoman.yaml");
     const slow = gateway.chat({ ...ECHO, model: "sandbox:slow-1500", stream: true });

@@ -34,7 +34,7 @@ describe("the way to a provider", () => {
     const server = `server: { upstream_proxy: "${proxy.url}" }\n`;
     expect(await ask(server, { NO_PROXY: "example.test, 127.0.0.0/8" })).toBe("directly");
   });
-  test("goes through none that only the environment names", async () => {
+  test("goes through no proxy that only the environment names", async () => {
     expect(await ask("", { HTTP_PROXY: proxy.url, http_proxy: proxy.url, ALL_PROXY: proxy.url })).toBe("directly");
   });
 });

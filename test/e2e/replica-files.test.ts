@@ -71,7 +71,7 @@ for (const [name, starting, isMissing] of [
   ["one data folder", onOneFolder, false],
 ] as const)
   describe.skipIf(isMissing)(`two gateways on ${name}`, () => {
-    test("say once that their configuration files differ, naming each other and the fingerprints, and when they agree again", async () => {
+    test("report once that their configuration files differ, naming each other and the fingerprints, and again when they agree", async () => {
       const start = await starting();
       const one = await start(FILE);
       const two = await start(OTHER_FILE);
@@ -122,7 +122,7 @@ for (const [name, starting, isMissing] of [
   });
 
 describe("a gateway that is killed", () => {
-  test("leaves the others after a while, as one that ends in order does at once", async () => {
+  test("disappears from the others after a while, and one that ends in order at once", async () => {
     const start = await onOneFolder();
     const one = await start(FILE);
     const two = await start(OTHER_FILE);

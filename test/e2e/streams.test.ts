@@ -95,7 +95,7 @@ describe("a client that leaves", () => {
 });
 
 describe("a client that does not read", () => {
-  test("[d8.5] holds the gateway's memory flat while the provider would go on for ever", async () => {
+  test("[d8.5] holds the gateway's memory flat while the provider sends without end", async () => {
     let sentBytes = 0;
     const event = piece(data(openaiChunk({ content: "x".repeat(16_000) })));
     const pour = (socket: Socket): void => {
@@ -274,7 +274,7 @@ const FAULTS: Readonly<
 };
 const STATUSES: Readonly<Record<string, number>> = { upstream_timeout: 504 };
 
-describe("a provider at fault", () => {
+describe("a faulty provider", () => {
   let upstream: RawUpstream;
   let gateway: GatewayProcess;
   beforeAll(async () => {
@@ -293,7 +293,7 @@ describe("a provider at fault", () => {
 
   for (const stream of [false, true])
     test.concurrent.each(Object.entries(FAULTS))(
-      `[s:errors.5xx, d8.3] that %s fails a ${stream ? "streamed" : "plain"} call in its own time`,
+      `[s:errors.5xx, d8.3] that %s fails a ${stream ? "streamed" : "plain"} call within its timeout`,
       async (model, fault) => {
         // a call that does not end by itself ends this test at its timeout
         const response = await gateway.chat({ model: `mine:${model}`, messages: MESSAGES, stream });
@@ -312,7 +312,7 @@ describe("a provider at fault", () => {
       },
     );
 
-  test("[s:errors.5xx] that is not there at all is a 502", async () => {
+  test("[s:errors.5xx] that is unreachable is a 502", async () => {
     const closed = await startGateway({ config: config("http://127.0.0.1:1") });
     const response = await closed.chat({ model: "mine:m", messages: MESSAGES });
     expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([
@@ -322,7 +322,7 @@ describe("a provider at fault", () => {
     expect(await closed.stop()).toBe(0);
   });
 
-  test("[s:errors.5xx] never ends the process, though its clients leave in the middle of its faults", async () => {
+  test("[s:errors.5xx] never ends the process, even if its clients leave in the middle of its faults", async () => {
     const names = Object.keys(FAULTS);
     const leave = async (index: number): Promise<void> => {
       const client = rawCall({
@@ -344,7 +344,7 @@ describe("a provider at fault", () => {
 describe("waiting", () => {
   const HEAD_HOLD_MS = 1500;
 
-  test("[d8.4] a provider that is silent: the head goes first, without the headers that say who answers, and comments follow", async () => {
+  test("[d8.4] for a silent provider: the head is sent first, without the headers that name the target, and comments follow", async () => {
     const goesOn = Promise.withResolvers<void>();
     const later = (act: () => unknown): void => void goesOn.promise.then(act);
     const upstream = await startRawUpstream((socket, request) => {
@@ -408,7 +408,7 @@ describe("many streams", () => {
   const STREAMS = 1000;
   /** Twice what open streams take; how soon the runtime collects garbage differs with the load of the machine. */
   const MOST_KB_PER_STREAM = 120;
-  test(`${STREAMS} of them are open at once, and each gets its own to the end`, async () => {
+  test(`${STREAMS} of them are open at once, and each gets its own content to the end`, async () => {
     let waiting = 0;
     let open = (): void => {};
     const gate = new Promise<void>((resolve) => (open = resolve));

@@ -85,7 +85,7 @@ describe("models of every wire form", () => {
   );
 
   test.each(FAMILIES.filter(({ form }) => form === "anthropic" || form === "bedrock"))(
-    "[d10.4] $wire: the model's signed thinking goes back to it in the next round",
+    "[d10.4] $wire: the model's signed thinking is sent back to it in the next round",
     async (family: Family) => {
       await (
         await stage.gateway.chat({
@@ -99,7 +99,7 @@ describe("models of every wire form", () => {
     },
   );
 
-  test("[d10.4] the stream helper of openai puts the rounds together as the plain answer has them", async () => {
+  test("[d10.4] the stream helper of openai joins the rounds like the plain answer", async () => {
     const body = withTools({
       model: "scripted:scripted-model",
       messages: [{ role: "user", content: "#sky" }],
@@ -178,7 +178,7 @@ describe("the sandbox's model with server-everything", () => {
     expect(activity.toSorted()).toEqual(["echo", "get-sum", "get-tiny-image"]);
   });
 
-  test("[d10.3] openai sends the message back as it came, and the conversation goes on", async () => {
+  test("[d10.3] openai sends the message back as it came, and the conversation continues", async () => {
     const first = await openai().chat.completions.create(body());
     const messages: ChatCompletionMessageParam[] = [
       { role: "user", content: WORDS },
@@ -219,7 +219,7 @@ describe("the sandbox's model with server-everything", () => {
     expect(whole!.tool_calls ?? []).toEqual([]);
   });
 
-  test("[d10.4] raw: the plain answer and the stream say the same", async () => {
+  test("[d10.4] raw: the plain answer and the stream agree", async () => {
     const plain = await heardWhole(await gateway.chat(body()));
     const streamed = heardStream(
       await (await gateway.chat({ ...body(), stream: true, stream_options: { include_usage: true } })).text(),
@@ -228,7 +228,7 @@ describe("the sandbox's model with server-everything", () => {
   });
 });
 
-test("[d10.2] npm run demo:tools sees all of it", async () => {
+test("[d10.2] npm run demo:tools runs all of it", async () => {
   const demo = Bun.spawn(
     [
       process.execPath,

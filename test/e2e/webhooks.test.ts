@@ -109,7 +109,7 @@ tenants:
     for (const response of await Promise.all(responses)) await response.text();
   };
 
-  test("[d4.6] [d11.4] tokens, refusals, breakers and budgets are told, signed; a storm of refusals is one event, and nothing of a prompt or a secret goes out", async () => {
+  test("[d4.6] [d11.4] tokens, refusals, breakers and budgets are reported, signed; a storm of refusals is one event, and nothing of a prompt or a secret is sent", async () => {
     const text = `${config()}\n`.replace("routes:\n", 'routes:\n  budgeted: {targets: ["sandbox:echo"]}\n');
     const gateway = await start(text);
     const token = await gateway.createToken();
@@ -149,7 +149,7 @@ tenants:
     expect(metrics).toMatch(/dragoman_webhook_attempts_total\{outcome="delivered"\} [4-9]/);
   });
 
-  test("[d11.4] a receiver that answers 500 for ever gets its attempts, and a dead letter that people see and send again, over the command line too", async () => {
+  test("[d11.4] a receiver that always answers 500 gets its attempts, and a dead letter that can be shown and sent again, over the command line too", async () => {
     answer = () => new Response("a bad day", { status: 500 });
     const gateway = await start(config());
     const { cli, get } = await adminOf(gateway);
@@ -179,7 +179,7 @@ tenants:
     expect(told().at(-1)).toMatchObject({ type: "webhook.test", data: { webhook: "all" } });
   });
 
-  test("[d11.4] a receiver that is down, hangs or redirects slows no call, and what it missed comes when it is back", async () => {
+  test("[d11.4] a receiver that is down, hangs or redirects slows no call, and gets what it missed when it is back", async () => {
     const port = new URL(receiver.url).port;
     await receiver.stop();
     const gateway = await start(config(", events: ['token.*']").replace("max_attempts: 2", "max_attempts: 5"));
@@ -210,7 +210,7 @@ tenants:
     receiver = startUpstream(() => answer());
   });
 
-  test("[d11.4] kill -9 between what happened and its delivery: it is delivered after the next start", async () => {
+  test("[d11.4] kill -9 between an event and its delivery: it is delivered after the next start", async () => {
     const dataFolder = join(newFolder(), "data");
     let isHanging = true;
     answer = async () => {
@@ -233,7 +233,7 @@ tenants:
     expect(tokens.size).toBe(2);
   });
 
-  test("[d11.4] webhooks that are kept in the database come and go while it runs: made over the command line, gone after 410", async () => {
+  test("[d11.4] webhooks of the database come and go while it runs: created over the command line, removed after 410", async () => {
     const gateway = await start("providers: {allow_private_addresses: true}\n");
     const { cli, get } = await adminOf(gateway);
     const made = await cli("create", "mine", "--set", `url=${receiver.url}/mine`, "--set", 'events=["token.*"]');

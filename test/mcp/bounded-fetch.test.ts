@@ -90,14 +90,14 @@ describe("the fetch below the client", () => {
     expect(sent.length).toBe(0);
   });
 
-  test("reads a stream that stays open no faster than a bound, over all that are opened anew, comments included", async () => {
+  test("reads a stream that stays open within a bounded rate, over all that are opened again, comments included", async () => {
     const { fetch, clock } = world();
     expect(await bytesRead(await fetch(`${ORIGIN}/mcp`))).toBeLessThanOrEqual(4 * MIB);
     clock.nowMs += 1000;
     expect(await bytesRead(await fetch(`${ORIGIN}/mcp`))).toBeLessThanOrEqual(256 * 1024 + COMMENTS.length);
   });
 
-  test("reads on such a stream what was asked for, however large, and no more credit than the calls that run at once", async () => {
+  test("reads on such a stream the requested answers, however large, for no more calls than run at once", async () => {
     const { fetch } = world();
     const credit = 2 * (5 * MIB + 4096);
     for (let count = 0; count < 10; count++) await (await fetch(`${ORIGIN}/mcp`, post("tools/call"))).body!.cancel();
@@ -105,7 +105,7 @@ describe("the fetch below the client", () => {
     expect([bytes > credit, bytes <= credit + 4 * MIB]).toEqual([true, true]);
   });
 
-  test("lets an answer go that takes too long, however steadily it is written, and no stream that stays open", async () => {
+  test("abandons an answer that takes too long, however steadily it is written, but no stream that stays open", async () => {
     const { fetch, clock } = world();
     const [answer, stream] = [
       (await fetch(`${ORIGIN}/mcp`, post("tools/list"))).body!.getReader(),
@@ -117,7 +117,7 @@ describe("the fetch below the client", () => {
     expect((await stream.read()).done).toBe(false);
   });
 
-  test("lets the newer protocol's stream of changes be silent as long as the older one's, and no call that says the same word", async () => {
+  test("lets the newer protocol's stream of changes be silent as long as the older one's, but no call that uses the same word", async () => {
     const { fetch, sent } = world();
     await fetch(`${ORIGIN}/mcp`);
     await fetch(`${ORIGIN}/mcp`, post("subscriptions/listen", { "mcp-method": "subscriptions/listen" }));

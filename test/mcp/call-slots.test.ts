@@ -6,7 +6,7 @@ import { openCallSlots } from "../../src/mcp/call-slots.ts";
 type Step = "take" | "free" | "leave";
 
 describe("places", () => {
-  test("one that was given to a waiter who has left is given to the next waiter", async () => {
+  test("a place that is given to a waiter who has left goes to the next waiter", async () => {
     const places = openCallSlots();
     expect(places.take(1)).toBeUndefined();
     const first = places.take(1)!;
@@ -34,7 +34,7 @@ describe("places", () => {
     expect([places.inUse, places.take(1)]).toEqual([0, undefined]);
   });
 
-  test("in any order of taking, freeing and leaving, no more are taken than there are, none is lost, and waiters are served in turn", async () => {
+  test("in any order of taking, freeing and leaving, no more are taken than exist, none is lost, and waiters are served in turn", async () => {
     const step = fc.tuple(fc.constantFrom<Step>("take", "take", "free", "leave"), fc.nat(30));
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 60 }), async (max, steps) => {

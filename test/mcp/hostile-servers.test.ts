@@ -23,7 +23,7 @@ const refusal =
 
 describe("a tool runs once, and others go on, when its server", () => {
   for (const words of ["the backend said no (HTTP 404)", "Error POSTing to endpoint (HTTP 404): gone"])
-    test(`refuses it with the words ${words}`, async () => {
+    test(`refuses it with the message ${words}`, async () => {
       let runs = 0;
       const { call } = openFaultyTools({
         tools: [
@@ -73,7 +73,7 @@ describe("a tool runs once, and others go on, when its server", () => {
   });
 });
 
-test("[d2.9] a tool that repeats what its server was called with shows neither model nor client a key, in whatever spelling", async () => {
+test("[d2.9] a tool that repeats what its server was called with shows neither model nor client a key, in any spelling", async () => {
   const key = "tok-0123456789-abcdefghij";
   const headersOf = ({ server: { sent } }: ServedCall): string =>
     JSON.stringify(Object.fromEntries(sent.at(-1)!.headers));
@@ -99,8 +99,8 @@ test("[d2.9] a tool that repeats what its server was called with shows neither m
   expect(await call("plain")).toBe("nothing of the kind");
 });
 
-describe("time and memory are not a server's to take: it is not read on when it", () => {
-  test("goes on writing to a call whose time is up", async () => {
+describe("a server cannot take unlimited time and memory: it is cut off when it", () => {
+  test("goes on writing to a call whose time is over", async () => {
     let [open, began] = [0, 0];
     const { call, connect } = openFaultyTools(
       {
@@ -146,7 +146,7 @@ describe("time and memory are not a server's to take: it is not read on when it"
   });
 
   for (const retry of ["0", "99999999999"])
-    test(`ends each stream at once, and says that it be opened again after ${retry} ms`, async () => {
+    test(`ends each stream at once, and asks to open it again after ${retry} ms`, async () => {
       let opened = 0;
       const { call } = openFaultyTools({
         respond: ({ method }) => {
@@ -161,7 +161,7 @@ describe("time and memory are not a server's to take: it is not read on when it"
       expect(opened).toBeLessThanOrEqual(2 + (performance.now() - beganMs) / 1000);
     });
 
-  test("writes what is no message without end: the connection is closed, and it is told so once at most", async () => {
+  test("writes endlessly what is not a message: the connection is closed, and it is notified at most once", async () => {
     let farewells = 0;
     const { call, servers } = openFaultyTools({
       respond: ({ method }) => {
@@ -174,7 +174,7 @@ describe("time and memory are not a server's to take: it is not read on when it"
     expect([servers.figures().lost, farewells]).toEqual([1, 0]);
   });
 
-  test("says without end that its list has changed: it hears of the end once at most", async () => {
+  test("announces endlessly that its list has changed: it is notified of the end at most once", async () => {
     let farewells = 0;
     const { names, end, servers } = openFaultyTools({
       respond: ({ method }) => {
@@ -214,7 +214,7 @@ describe("time and memory are not a server's to take: it is not read on when it"
   });
 });
 
-describe("a server that quotes what it was sent", () => {
+describe("a server that repeats what it was sent", () => {
   test("[d2.9] brings no header, key of an address or token into errors, results and the log", async () => {
     const { call, told, server, servers, end } = openFaultyTools({
       secret: "s3cret-of-client",
@@ -255,7 +255,7 @@ describe("a server that quotes what it was sent", () => {
   });
 });
 
-test("a server that refuses every token does not have one asked for with every call", async () => {
+test("a server that refuses every token does not cause a token request with every call", async () => {
   const { server, servers, end } = openFaultyTools({
     secret: "s3cret-of-client",
     respond: (request) =>
@@ -284,7 +284,7 @@ test("a server that refuses every token does not have one asked for with every c
 describe("servers that requests name", () => {
   const another = (server: ToolServer, key: string): ToolServer => ({ ...server, key });
 
-  test("take no connection of configured ones, however many they are", async () => {
+  test("use no connection of configured ones, however many they are", async () => {
     const { servers, server } = openFaultyTools({}, {}, {}, { maxLinks: 3 });
     servers.configured(new Set([server.key]));
     await servers.list(server, new Cancellation());
@@ -298,7 +298,7 @@ describe("servers that requests name", () => {
     expect(servers.figures()).toMatchObject({ connected: 7 });
   });
 
-  test("have all their lists kept up to a bound together, and the one that was idle longest goes first", async () => {
+  test("have their lists kept up to a common bound, and the one that was idle longest is dropped first", async () => {
     const { servers, server } = openFaultyTools(
       { tools: [{ name: "wide", description: "x".repeat(40_000) }] },
       {},

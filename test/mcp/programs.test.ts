@@ -96,7 +96,7 @@ describe("a program", () => {
     expect(await call(program(), "where")).toBe(folder);
   });
 
-  test("that ends in the middle of a call is told at once, and started again for the next", async () => {
+  test("that ends in the middle of a call is reported at once, and started again for the next", async () => {
     const server = program({ timeoutMs: 30_000 });
     const first = await call(server, "pid");
     const beganMs = performance.now();
@@ -110,7 +110,7 @@ describe("a program", () => {
     expect(told.join()).toContain("the program has ended");
   });
 
-  test("that ends whenever it is started is left alone for a while", async () => {
+  test("that ends whenever it is started is not started for a while", async () => {
     const server = program({ flags: ["--dies-at-start"] });
     for (let count = 0; count < 20; count++)
       expect((await failure(call(server, "echo"))).code).toBe("tool_server_failed");
@@ -119,7 +119,7 @@ describe("a program", () => {
     expect((await failure(call(server, "echo"))).detail).toContain("not started again");
   });
 
-  test("that is not there fails with words that do not name it", async () => {
+  test("that does not exist fails with a message that does not name it", async () => {
     const server = {
       ...program(),
       transport: {
@@ -142,7 +142,7 @@ describe("a program", () => {
     expect(told.length).toBeLessThanOrEqual(60);
   });
 
-  test("that answers without end is stopped once it has said more than is read, and started again", async () => {
+  test("that answers without end is stopped once it has sent more than is read, and started again", async () => {
     const server = program();
     const before = process.memoryUsage.rss();
     expect((await failure(call(server, "giant"))).code).toBe("tool_server_failed");
@@ -157,7 +157,7 @@ describe("a program", () => {
     expect(await call(server, "echo", {})).toBe("{}");
   });
 
-  test("that never answers has its time, and ends with the gateway", async () => {
+  test("that never answers runs into its timeout, and ends with the gateway", async () => {
     const server = program({ timeoutMs: 2000 });
     const pid = Number(await call({ ...server, timeoutMs: 20_000 }, "pid"));
     expect((await failure(call(server, "forever"))).code).toBe("tool_timeout");
@@ -165,7 +165,7 @@ describe("a program", () => {
     await eventually(() => !isAlive(pid));
   });
 
-  test("that reads no more of what it is asked is stopped, and started again", async () => {
+  test("that stops reading its requests is stopped, and started again", async () => {
     const server = program({ timeoutMs: 300, maxConcurrent: 2 });
     const pid = await call({ ...server, timeoutMs: 20_000 }, "pid");
     const big = { big: "x".repeat(1024 * 1024) };
@@ -177,7 +177,7 @@ describe("a program", () => {
     expect(await call({ ...server, timeoutMs: 20_000 }, "pid")).not.toBe(pid);
   });
 
-  test("that nobody uses for a while is stopped, and started for the next call", async () => {
+  test("that is not used for a while is stopped, and started for the next call", async () => {
     const idle = openToolServers(
       { clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, log: () => {} },
       { idleMs: 200 },

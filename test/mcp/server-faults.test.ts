@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 describe("a tool that", () => {
-  test("[d10.4] is slower than its time fails with tool_timeout, and its server is told to stop", async () => {
+  test("[d10.4] is slower than its time fails with tool_timeout, and its server is asked to stop", async () => {
     let stopped = false;
     const { call, end, connect } = world(
       {
@@ -52,7 +52,7 @@ describe("a tool that", () => {
     expect((await failure(call("busy"))).code).toBe("tool_timeout");
   });
 
-  test("is cancelled ends with the caller's reason, and its server is told", async () => {
+  test("is cancelled ends with the caller's reason, and its server is notified", async () => {
     let [begun, stopped] = [false, false];
     const { call } = world({
       tools: [
@@ -73,7 +73,7 @@ describe("a tool that", () => {
     await eventually(() => stopped);
   });
 
-  test("breaks off in the middle is told at once, and the next call is served", async () => {
+  test("breaks off in the middle is reported at once, and the next call is served", async () => {
     let breaks = true;
     const { call } = world({
       tools: [
@@ -100,7 +100,7 @@ describe("a tool that", () => {
     expect(await call("echo", { a: 1 })).toBe('{"a":1}');
   });
 
-  test("says one thing that is larger than its result may be, or more than is read in one call, is cut off", async () => {
+  test("sends one message that is larger than its result may be, or more than is read in one call, is cut off", async () => {
     const { call } = world({
       tools: [
         tool("shouts", ({ notify }) => {
@@ -123,7 +123,7 @@ describe("a tool that", () => {
     expect(await call("echo", {})).toBe("{}");
   });
 
-  test("answers what is no JSON, no message, or no result fails, and others are served", async () => {
+  test("answers with invalid JSON, no message, or no result fails, and others are served", async () => {
     const { call } = world({
       tools: [
         tool("text", () => ({ raw: "<html>", contentType: "text/html" })),
@@ -141,7 +141,7 @@ describe("a tool that", () => {
     expect(await call("echo", {})).toBe("{}");
   });
 
-  test("is refused by its server is a result that says so", async () => {
+  test("is refused by its server gives a result that says so", async () => {
     const { call } = world();
     expect(await call("nobody")).toContain("error: ");
   });
@@ -161,7 +161,7 @@ describe("a tool that", () => {
 });
 
 describe("a server that", () => {
-  test("has forgotten the session is asked over a new one, once, and nothing runs twice", async () => {
+  test("has forgotten the session is called over a new one, once, and nothing runs twice", async () => {
     let runs = 0;
     const { call, end, told } = world({ tools: [tool("count", () => said(String(++runs)))] });
     expect(await call("count")).toBe("1");
@@ -170,7 +170,7 @@ describe("a server that", () => {
     expect(told.join()).toContain("does not know the session any more");
   });
 
-  test("is down fails with words that name no host, and serves again when it is back", async () => {
+  test("is down fails with a message that names no host, and serves again when it is back", async () => {
     const { call, end, server } = world();
     expect(await call("echo", {})).toBe("{}");
     await end.stop();
@@ -209,7 +209,7 @@ describe("a server that", () => {
     ]);
   });
 
-  test("wants a token gets one, and another when it refuses that", async () => {
+  test("needs a token gets one, and another when it refuses that", async () => {
     const { end, servers, server } = world({ secret: "s3cret: +%" });
     const oauth = {
       tokenUrl: end.url.replace("/mcp", "/token"),
@@ -246,7 +246,7 @@ describe("a server that", () => {
     ]);
   });
 
-  test("[d2.12] has its tokens from a private address that is not the operator's is not called, and neither is that", async () => {
+  test("[d2.12] has its tokens from a private address that is not the operator's is not called, and neither is that address", async () => {
     const { end, servers, server } = world(
       { secret: "s3cret" },
       {},
@@ -273,7 +273,7 @@ describe("a server that", () => {
     expect(error.message).toMatch(/^The host of `oauth\.token_url` .*`providers\.allow_private_addresses: true`/);
   });
 
-  test("[d2.9] sends its clients elsewhere in the older form's first event is not followed", async () => {
+  test("[d2.9] sends its clients to another address in the older form's first event is not followed", async () => {
     const other = openToolServer();
     closing.push(() => other.stop());
     const body = `event: endpoint\ndata: ${other.url}\n\n`;
@@ -300,7 +300,7 @@ describe("a server that", () => {
     expect([await names(), lists()]).toEqual([["other"], 2]);
   });
 
-  test("says without end that its list has changed is asked once a second at most, and cut off when it says more than is read", async () => {
+  test("announces endlessly that its list has changed is asked once a second at most, and cut off when it sends more than is read", async () => {
     const { names, end, told, servers } = world();
     await names();
     await eventually(() => end.listeners() === 1);
@@ -317,7 +317,7 @@ describe("a server that", () => {
     expect(servers.figures()).toEqual({ connections: 1, connected: 2, refused: 0, lost: 1 });
   });
 
-  test("lists pages is followed, and one without end is given up", async () => {
+  test("lists pages is followed, and abandoned where they do not end", async () => {
     const many = Array.from({ length: 25 }, (_, index) => tool(`tool-${index}`, undefined));
     expect((await world({ tools: many, pageSize: 10 }).names()).length).toBe(25);
     let pages = 0;
@@ -326,7 +326,7 @@ describe("a server that", () => {
     expect(pages).toBeLessThan(100);
   });
 
-  test("lies about its tools keeps the others", async () => {
+  test("contradicts itself about one tool keeps the others", async () => {
     const good = { name: "good", inputSchema: { type: "object" } };
     let deep: Record<string, unknown> = {};
     for (let depth = 0; depth < 200; depth++) deep = { properties: { inner: deep } };
@@ -352,7 +352,7 @@ describe("a server that", () => {
     expect(told.filter((line) => line.includes("is ignored")).length).toBe(10);
   });
 
-  test("lists more than is read is given up", async () => {
+  test("lists more than is read is abandoned", async () => {
     const { names } = world({
       list: () => ({
         tools: Array.from({ length: 2000 }, (_, index) => ({ name: `t${index}`, inputSchema: { type: "object" } })),
@@ -368,7 +368,7 @@ describe("a server that", () => {
   });
 });
 
-test("calls beyond the places wait within their time, and one place serves them in turn", async () => {
+test("calls beyond the places of a server wait within their time, and one place serves them in turn", async () => {
   let most = 0;
   let now = 0;
   const { call } = world(
@@ -390,7 +390,7 @@ test("calls beyond the places wait within their time, and one place serves them 
   expect(most).toBe(2);
 });
 
-test("only what the allow-list has is listed and called", async () => {
+test("only tools of the allow-list are listed and called", async () => {
   const { names, call, end } = world(
     { tools: [tool("read_a", undefined), tool("write_a", undefined)] },
     { allowedTools: ["read_*"] },
@@ -400,7 +400,7 @@ test("only what the allow-list has is listed and called", async () => {
   expect(end.sent.some(({ message }) => message["method"] === "tools/call")).toBe(false);
 });
 
-test("a connection that nobody uses is closed, and so is one whose configuration is gone, when its calls have ended", async () => {
+test("a connection that is not used is closed, and so is one whose configuration is gone, when its calls have ended", async () => {
   let begun = false;
   const mayEnd = Promise.withResolvers<void>();
   const { servers, server, end, call } = world({

@@ -68,12 +68,12 @@ describe("arguments of tools", () => {
     expect(fits).toBeGreaterThan(20);
   });
 
-  test("that are none at all are no arguments", () => {
+  test("that are empty count as no arguments", () => {
     for (const text of ["", "  ", "{}"])
       expect(checks.check(text, { type: "object" })).toEqual({ args: {}, fault: null });
   });
 
-  test("[d10.4] a schema that was made to run for ever costs little, and then the server alone judges", async () => {
+  test("[d10.4] with a schema that was made to run for ever cost little, and then the server alone validates", async () => {
     const doubling: Record<string, JsonObject> = {};
     for (let level = 0; level < 40; level++)
       doubling[`a${level}`] = { allOf: [{ $ref: `#/$defs/a${level + 1}` }, { $ref: `#/$defs/a${level + 1}` }] };
@@ -113,7 +113,7 @@ describe("arguments of tools", () => {
     expect(faultOf(args, hostile[2]!)).toBe(null);
   });
 
-  test("names of the prototype are names like others", () => {
+  test("may have names of the prototype", () => {
     const schema = JSON.parse(
       '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}},"additionalProperties":false}',
     ) as JsonObject;
@@ -122,7 +122,7 @@ describe("arguments of tools", () => {
     expect(checks.check('{"toString":"a"}', schema).fault).toContain("toString");
   });
 
-  test("more than a million characters are not looked at", () => {
+  test("of more than a million characters are not validated", () => {
     expect(checks.check(`{"a":"${"b".repeat(1_048_576)}"}`, {}).fault).toContain("1048576 characters");
   });
 });

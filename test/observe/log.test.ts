@@ -13,7 +13,7 @@ const figures: Readonly<Record<string, unknown>> = {
   "a list": [1, 2],
 };
 for (const [what, figure] of Object.entries(figures))
-  test(`[d11.1] ${what} where a provider should have counted tokens does not get into the line`, () => {
+  test(`[d11.1] ${what} in place of a provider's token count does not get into the line`, () => {
     const usage = {
       prompt_tokens: 1,
       completion_tokens: 1,
@@ -28,7 +28,7 @@ for (const [what, figure] of Object.entries(figures))
     expect(told).not.toContainAnyKeys(["forged", "cached_tokens", "reasoning_tokens"]);
   });
 
-test("[d11.1] figures stand in the line, zero too", () => {
+test("[d11.1] figures stand in the line, also zero", () => {
   const usage = {
     prompt_tokens: 1,
     completion_tokens: 1,
@@ -42,7 +42,7 @@ test("[d11.1] figures stand in the line, zero too", () => {
   });
 });
 
-test("[d11.1] whatever is said at will is cut, so that no call is too long to be logged", () => {
+test("[d11.1] free text is cut, so that no call is too long to be logged", () => {
   const long = "x".repeat(1_000_000);
   const attempt = attemptOf({ provider: "openai", status: 400, nativeCode: long });
   const dispositions = Object.fromEntries(
@@ -68,7 +68,7 @@ test("[d11.1] whatever is said at will is cut, so that no call is too long to be
   });
 });
 
-test("[d11.1, d10.4] rounds and tools stand in the line, and of very many tools the first", () => {
+test("[d11.1, d10.4] rounds and tools stand in the line, and the first of very many tools", () => {
   const run = {
     callId: "call_1",
     server: "s".repeat(1000),
@@ -113,7 +113,7 @@ test("[d11.1] line ends and control characters of any field are escaped", () => 
   expect(JSON.parse(line)).toMatchObject({ model_asked: nasty, metadata: { [nasty]: nasty } });
 });
 
-test("[d11.4] an observer that throws takes neither the record from the others nor the call from its caller", () => {
+test("[d11.4] an observer that throws affects neither the other observers nor the caller", () => {
   const told: string[] = [];
   const faults: unknown[] = [];
   const failing = {

@@ -4,7 +4,7 @@ import { auditSection, pruneAudit } from "../../src/store/audit-settings.ts";
 
 const DAY_MS = 86_400_000;
 
-test("what was done stays for ever and what was refused for 400 days, unless the configuration says otherwise", async () => {
+test("changes stay for ever and refused attempts for 400 days, unless the configuration says otherwise", async () => {
   const asked: object[] = [];
   const left = [1000, 5, 0, 0, 0];
   const store = {

@@ -15,7 +15,7 @@ function pruned(...answers: readonly number[]) {
   return { asked, calls: { prune } };
 }
 
-test("[d11.3] days of the configuration become moments; rounds go on until nothing is left", async () => {
+test("[d11.3] days of the configuration become points in time; rounds go on until nothing is left to delete", async () => {
   const { asked, calls } = pruned(2000, 2000, 5);
   expect(await pruneOld(calls, callsSection.parse({}), 100 * DAY_MS)).toBe(4005);
   expect(asked).toEqual(
@@ -23,7 +23,7 @@ test("[d11.3] days of the configuration become moments; rounds go on until nothi
   );
 });
 
-test("what is kept for ever is not asked for, and places of the ledger go after 400 days in any case", async () => {
+test("records that are kept for ever are not searched for, and ledger positions are deleted after 400 days in any case", async () => {
   const { asked, calls } = pruned();
   expect(
     await pruneOld(calls, callsSection.parse({ keep_days: "forever", keep_details_days: "forever" }), 401 * DAY_MS),
@@ -37,7 +37,7 @@ test("what is kept for ever is not asked for, and places of the ledger go after 
     expect(callsSection.safeParse(wrong).success).toBe(false);
 });
 
-test("the end stops between two rounds", async () => {
+test("closing stops it between two rounds", async () => {
   let rounds = 0;
   const removed = await pruneOld(
     { prune: () => Promise.resolve(++rounds) },

@@ -11,7 +11,7 @@ import { writes } from "../harness/store-writes.ts";
 
 const sealerOf = (byte: number) => openSecretCipher([new Uint8Array(32).fill(byte)]);
 
-test("[d11.3] without its key nothing is read, and it is still told until when it is kept; with a project goes what was said in it, also what comes later", async () => {
+test("[d11.3] without its key no content can be read, and its retention is still reported; with a project its content is removed, also what arrives later", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-contents-"));
   const file = join(folder, "calls.db");
   const store = await openSqliteStore({ file });

@@ -52,7 +52,7 @@ function found(bytes: Buffer, folder: string): ReturnType<typeof inspectJournal>
 }
 
 describe("damage", () => {
-  test("[d11.2] a journal that was cut at any byte holds every entry that was whole, and the rest is told and cut", async () => {
+  test("[d11.2] a journal that was cut at any byte holds every complete entry, and the rest is reported and cut", async () => {
     const { bytes, starts } = await written();
     expect(starts).toHaveLength(5);
     const folder = newFolder();
@@ -92,7 +92,7 @@ describe("damage", () => {
     }
   });
 
-  test("[d11.2] random damage in many places invents nothing and loses only what was hit", async () => {
+  test("[d11.2] random damage in many places invents nothing and loses only the damaged entries", async () => {
     const { bytes, starts } = await written();
     const texts = new Set(textsOf(bytes, starts));
     const folder = newFolder();
@@ -109,7 +109,7 @@ describe("damage", () => {
     }
   });
 
-  test("a length of damage is not believed", () => {
+  test("a damaged length is not trusted", () => {
     const encoder = new EntryEncoder();
     const length = encoder.encode("closing", "{}");
     const bytes = Buffer.from(encoder.bytes.subarray(0, length));
@@ -118,7 +118,7 @@ describe("damage", () => {
   });
 });
 
-test("[d11.2] what further attempts have reserved is charged too", async () => {
+test("[d11.2] the reservations of further attempts are charged too", async () => {
   const folder = newFolder();
   const journal = newJournal(folder, { segmentBytes: 2000 });
   const call = aCall({ limits: [outcome("tokens", 100)] });
@@ -138,7 +138,7 @@ test("[d11.2] what further attempts have reserved is charged too", async () => {
   await journal.end();
 });
 
-test("[d11.2] a call that was under way is charged with its reservation", () => {
+test("[d11.2] a call that was in flight is charged with its reservation", () => {
   const call = aCall({
     provider: "openai",
     model: "gpt",
@@ -190,7 +190,7 @@ describe("a start after a crash", () => {
     return { whole, inFlight };
   };
 
-  test("[d11.2] every call is shipped once: as it ended, or unsettled with its reservation; a torn end is cut and told", async () => {
+  test("[d11.2] every call is shipped once: as it ended, or unsettled with its reservation; a torn end is cut and reported", async () => {
     const folder = newFolder();
     const { whole, inFlight } = crashed(folder);
     const own = join(folder, "0");
@@ -211,7 +211,7 @@ describe("a start after a crash", () => {
     expect(segmentsOf(own)).toEqual([]);
   });
 
-  test("[d11.2] a crash during the recovery changes nothing: each call under way is there once", async () => {
+  test("[d11.2] a crash during the recovery changes nothing: each call in flight is present once", async () => {
     const folder = newFolder();
     const { inFlight } = crashed(folder);
     // three starts that end without shipping, as a kill would end them
@@ -223,7 +223,7 @@ describe("a start after a crash", () => {
     expect(inspectJournal(join(folder, "0"))).toMatchObject({ openings: [], unsettled: inFlight.length });
   });
 
-  test("[d11.2] a recovery on a full disk loses nothing and says so: the next one finds the same calls", async () => {
+  test("[d11.2] a recovery on a full disk loses nothing and reports it: the next one finds the same calls", async () => {
     const folder = newFolder();
     const { whole, inFlight } = crashed(folder);
     const full = testDisk();
@@ -266,7 +266,7 @@ describe("a start after a crash", () => {
     expect(second.told).toEqual([]);
   });
 
-  test("[d11.2] numbers of segments never go back, and a place in one run is not taken for a place in another", async () => {
+  test("[d11.2] segment numbers never decrease, and a position in one run is not taken for a position in another", async () => {
     const folder = newFolder();
     const own = join(folder, "0");
     const sink = testSink();
@@ -287,7 +287,7 @@ describe("a start after a crash", () => {
     expect([...sink.taken.values()].map(({ rows }) => rows)).toEqual([1, 3, 6, 10]);
   });
 
-  test("two processes on one folder keep apart, and the rows of one that died are taken over by the next start beside", async () => {
+  test("two processes on one folder keep apart, and the rows of one that died are taken over by the next start beside it", async () => {
     const folder = newFolder();
     const { whole, inFlight } = crashed(folder);
     const firstSink = testSink();
@@ -315,7 +315,7 @@ describe("a start after a crash", () => {
     expect(segmentsOf(join(folder, "1"))).toEqual([]);
   });
 
-  test("a folder that cannot be used is told with its cure", async () => {
+  test("an unusable folder is reported with its cure", async () => {
     const file = join(newFolder(), "file");
     writeFileSync(file, "");
     expect(

@@ -20,7 +20,7 @@ function calls(journal: Journal, count: number): readonly string[] {
 }
 
 describe("shipping", () => {
-  test("[d11.2] every row comes once and in order, in batches; files whose rows have all been shipped go", async () => {
+  test("[d11.2] every row is shipped once and in order, in batches; files whose rows have all been shipped are removed", async () => {
     const folder = newFolder();
     const journal = newJournal(folder, { segmentBytes: 400_000 });
     const sink = testSink();
@@ -77,7 +77,7 @@ describe("shipping", () => {
     await journal.end();
   });
 
-  test("[d11.2] after a crash it goes on where it was known to be, and what comes twice is there once", async () => {
+  test("[d11.2] after a crash it continues at the last known position, and rows shipped twice are stored once", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
@@ -99,7 +99,7 @@ describe("shipping", () => {
     await journal.end();
   });
 
-  test("[d11.2] a database that takes rows and never answers is asked again, and holds no end up", async () => {
+  test("[d11.2] a database that takes rows and never answers is asked again, and does not delay the end", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
@@ -127,7 +127,7 @@ describe("shipping", () => {
     await journal.end();
   });
 
-  test("a row that the database never takes is set aside, told, and holds nobody up", async () => {
+  test("a row that the database never takes is set aside, reported, and delays no other row", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
@@ -144,7 +144,7 @@ describe("shipping", () => {
     await journal.end();
   });
 
-  test("[d11.2] a database that is down for long has no row set aside, however few wait, and takes them all when it is back", async () => {
+  test("[d11.2] a database that is down for long causes no row to be set aside, however few wait, and takes them all when it is back", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
@@ -163,7 +163,7 @@ describe("shipping", () => {
     await journal.end();
   });
 
-  test("[d11.2] a database that comes back between two tries has no row set aside", async () => {
+  test("[d11.2] a database that comes back between two tries causes no row to be set aside", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
@@ -183,7 +183,7 @@ describe("shipping", () => {
     await journal.end();
   });
 
-  test("damage in the middle costs its rows and is told; shipping goes on behind it", async () => {
+  test("damage in the middle loses its rows and is reported; shipping goes on after it", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
@@ -199,7 +199,7 @@ describe("shipping", () => {
     await journal.end();
   });
 
-  test("a row longer than what is read at a time is shipped too", async () => {
+  test("a row longer than one read is shipped too", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();

@@ -18,7 +18,7 @@ const codeOf = (act: () => unknown): string | null => {
 };
 
 describe("writing", () => {
-  test("[d11.2] an opening and a closing are the operating system's when the call goes on", async () => {
+  test("[d11.2] an opening and a closing are handed to the operating system before the call goes on", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const call = aCall();
@@ -33,7 +33,7 @@ describe("writing", () => {
     await journal.end();
   });
 
-  test("[d11.2] what was written is synced within 5 ms in the background, many rows at once", async () => {
+  test("[d11.2] written entries are synced within 5 ms in the background, many at once", async () => {
     const disk = testDisk();
     const journal = newJournal(newFolder(), { disk });
     jest.useFakeTimers();
@@ -50,7 +50,7 @@ describe("writing", () => {
     await journal.end();
   });
 
-  test("[d11.2] with before_answer the last byte waits for the disk, and one sync serves all who wait", async () => {
+  test("[d11.2] with before_answer the last byte waits for the disk, and one sync serves all waiting calls", async () => {
     const disk = testDisk();
     const { promise, resolve } = Promise.withResolvers<void>();
     const journal = newJournal(newFolder(), { disk, settings: { sync: "before_answer", onFull: "refuse" } });
@@ -68,7 +68,7 @@ describe("writing", () => {
     await journal.end();
   });
 
-  test("a disk that fails to sync is told, and what comes next goes to another segment", async () => {
+  test("a failed sync is reported, and later entries go to another segment", async () => {
     const disk = testDisk();
     const faults: string[] = [];
     const mended: string[] = [];
@@ -90,7 +90,7 @@ describe("writing", () => {
     await journal.end();
   });
 
-  test("a text that is larger than an entry may be is cut and says so", async () => {
+  test("a text that exceeds the size of an entry is cut and marked", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const call = aCall();
@@ -103,7 +103,7 @@ describe("writing", () => {
     await journal.end();
   });
 
-  test("segments are the owner's alone", async () => {
+  test("segments are readable by the owner alone", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     journal.open(aCall());
@@ -113,7 +113,7 @@ describe("writing", () => {
 });
 
 describe("calls that were refused before they were admitted", () => {
-  test("leave a closing row, and a flood of them a bounded number", async () => {
+  test("leave a closing row each, and a flood of them a bounded number", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     for (let count = 0; count < 5000; count++)
@@ -130,7 +130,7 @@ describe("calls that were refused before they were admitted", () => {
 });
 
 describe("a full disk", () => {
-  test("[d11.2] refuses new calls, keeps the rows of those under way, and goes on by itself when there is room", async () => {
+  test("[d11.2] refuses new calls, keeps the rows of calls in flight, and recovers by itself when there is room", async () => {
     const disk = testDisk();
     const told: string[] = [];
     const folder = newFolder();
@@ -158,7 +158,7 @@ describe("a full disk", () => {
     await journal.end();
   });
 
-  test("[d11.2] what was set aside is the journal's own: rows of calls under way are on a disk that fills again, also after a kill", async () => {
+  test("[d11.2] leaves the journal its reserve: rows of calls in flight reach a disk that fills up again, also after a kill", async () => {
     const disk = testDisk();
     const folder = newFolder();
     disk.room = 4 * 4096;
@@ -181,7 +181,7 @@ describe("a full disk", () => {
   });
 
   test.each([0, 1])(
-    "[d11.2] where writing over what was set aside takes new blocks, from byte %d on, its room is given back",
+    "[d11.2] gives up the reserve where overwriting it takes new blocks, from byte %d on",
     async (from) => {
       const disk = testDisk();
       const folder = newFolder();
@@ -232,7 +232,7 @@ describe("a full disk", () => {
     await journal.end();
   });
 
-  test("[d11.2] whatever number of bytes it still takes, the journal stays whole and no closing is lost", async () => {
+  test("[d11.2] whatever number of bytes the disk still takes, the journal stays intact and no closing is lost", async () => {
     for (let room = 0; room < 2200; room += 7) {
       const disk = testDisk();
       const folder = newFolder();
@@ -273,7 +273,7 @@ describe("a full disk", () => {
 });
 
 describe("segments", () => {
-  test("a full one is followed by the next, and released ones go; what is under way is written again first", async () => {
+  test("a full one is followed by the next, and released ones are removed; calls in flight are written again first", async () => {
     const folder = newFolder();
     const journal = newJournal(folder, { segmentBytes: 2000 });
     const long = aCall();
@@ -287,7 +287,7 @@ describe("segments", () => {
     await journal.end();
   });
 
-  test("a number that is taken already is passed over", async () => {
+  test("a number that is already in use is skipped", async () => {
     const folder = newFolder();
     const late = newJournal(folder, { firstSegment: 3 });
     late.open(aCall());
@@ -299,7 +299,7 @@ describe("segments", () => {
     await Promise.all([journal.end(), late.end()]);
   });
 
-  test("stay where the disk does not take the openings again", async () => {
+  test("are kept where the disk does not take the openings again", async () => {
     const disk = testDisk();
     const folder = newFolder();
     const journal = newJournal(folder, { disk, segmentBytes: 2000 });
@@ -312,7 +312,7 @@ describe("segments", () => {
   });
 });
 
-describe("zeros ahead of the entries", () => {
+describe("preallocated zeros after the entries", () => {
   const fill = (journal: ReturnType<typeof newJournal>, calls: number): readonly string[] =>
     Array.from({ length: calls }, () => {
       const call = aCall();
@@ -321,7 +321,7 @@ describe("zeros ahead of the entries", () => {
     });
   const sizeOf = (folder: string, segment: number): number => statSync(segmentPath(folder, segment)).size;
 
-  test("a segment that fills has room made ready, which counts as nothing and goes with its end", async () => {
+  test("a segment that fills has space prepared, which is not counted and is removed at its end", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     fill(journal, 20);
@@ -341,7 +341,7 @@ describe("zeros ahead of the entries", () => {
     expect(sizeOf(folder, 1)).toBe(written);
   });
 
-  test("[d11.2] what a killed process left ready is cut at the next start, behind the entry that was being written", async () => {
+  test("[d11.2] the space that a killed process left is cut at the next start, after the entry that was being written", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const ids = fill(journal, 100);
@@ -384,7 +384,7 @@ describe("zeros ahead of the entries", () => {
     );
   });
 
-  test("a disk without room for them takes entries all the same", async () => {
+  test("a disk without room for them still takes entries", async () => {
     const disk = testDisk();
     const folder = newFolder();
     const journal = newJournal(folder, {
@@ -401,7 +401,7 @@ describe("zeros ahead of the entries", () => {
 });
 
 describe("the lock", () => {
-  test("one process holds a folder, and the system lets go of it when the process is killed", async () => {
+  test("one process holds a folder, and the system releases it when the process is killed", async () => {
     const folder = newFolder();
     const program = `const { lockFolder } = await import(${JSON.stringify(new URL("../../src/store/journal-folder.ts", import.meta.url).pathname)}); const lock = lockFolder(${JSON.stringify(folder)}); console.log(lock !== null); await Bun.sleep(60_000); lock.release();`;
     const child = Bun.spawn([process.execPath, "-e", program], { stdout: "pipe" });
@@ -420,7 +420,7 @@ describe("the lock", () => {
   });
 });
 
-test("room is not set aside where the disk has not twice as much", async () => {
+test("no reserve is kept where the disk has not twice as much room", async () => {
   const outcome = systemDisk.reserve(`${newFolder()}/reserve`, 2 ** 52, 0).then(
     () => "done",
     (fault: unknown) => (fault as { readonly code: string }).code,

@@ -253,7 +253,7 @@ async function liveAll(
   return { sequences, events };
 }
 
-describe("whatever happens to a ledger, each call that a client saw has one row in the end, and limits count what the rows say", () => {
+describe("whatever happens to a ledger, each call that a client saw has one row in the end, and limits count what the rows contain", () => {
   test("[d11.2 d4.2] over SQLite", async () => {
     const { sequences, events } = await liveAll(PLAYED.sqlite, sqliteModel);
     console.log(`drawn: ${sequences} sequences of ${events} events over SQLite, from the seed ${seed}`);

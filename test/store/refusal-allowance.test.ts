@@ -24,7 +24,7 @@ test("a flood of refused calls is bounded, and a tenant's flood leaves the rows 
   }
 });
 
-test("callers without a good token take no rows of those with one", () => {
+test("callers without a valid token take no room from the rows of callers with one", () => {
   const { rows, pass } = opened();
   expect(rows(null, 100_000)).toBe(200);
   expect(rows("tenant", 5)).toBe(5);

@@ -38,7 +38,7 @@ describe("a value with long texts", () => {
     );
   });
 
-  test("[d5.8] is written in turns as in one", async () => {
+  test("[d5.8] is written in turns as it is in one piece", async () => {
     await fc.assert(
       fc.asyncProperty(value, async (json) => {
         const given = parseJson(json);
@@ -48,7 +48,7 @@ describe("a value with long texts", () => {
     );
   });
 
-  test("[d5.8] brings no long text in its outline, and lets others have their turns while it is written", async () => {
+  test("[d5.8] has no long text in its outline, and lets other work have its turns while it is written", async () => {
     const long = "word ".repeat(1_000_000);
     expect(packJson({ a: [long, { b: long }], c: "short" }).outline.length).toBeLessThan(200);
     let turns = 0;

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { MultiRoundAnswer } from "../../../src/chat/tools/multi-round-answer.ts";
 import { withOutcomes } from "../../../src/chat/tools/tool-turns.ts";
 
-test("[d10.2] what a vendor packed into a round's message goes into the next round with its turn, in pieces or whole", () => {
+test("[d10.2] a vendor's packed data in a round's message goes into the next round with its turn, in pieces or whole", () => {
   const round = new MultiRoundAnswer(() => false, false).begin();
   round.text("content", "I look.");
   round.addExtraContent({ google: { parts: [{ a: 1 }], thought_signature: "s" } });

@@ -7,7 +7,7 @@ let time: TurnedTime;
 beforeEach(() => void (time = turnTime()));
 afterEach(() => time.stop());
 
-test("one that fails and comes back with every call is told once in a minute, and how it stands in the end is told", async () => {
+test("a sink that fails and recovers with every call is reported once in a minute, and its final state is reported", async () => {
   const told: string[] = [];
   const log = {
     warn: (fields: Readonly<Record<string, unknown>>) =>

@@ -49,7 +49,7 @@ function setUp(options: Partial<IntegrationThreadOptions> = {}) {
   return { thread, begun, lost, figures };
 }
 
-test("[d11.4] what is handed over and not read is bounded by lines and by size; beyond it is shed, for each that wanted it", async () => {
+test("[d11.4] waiting lines are bounded by number and size; the excess is dropped and counted, for each sink that wanted it", async () => {
   const { thread, figures } = setUp({ maxCalls: 10, maxUnits: 1000 });
   for (let count = 0; count < 15; count++) thread.add(0b11, "x".repeat(10));
   thread.add(0b01, "x".repeat(10));
@@ -64,7 +64,7 @@ test("[d11.4] what is handed over and not read is bounded by lines and by size; 
   expect(thread.sums().map(({ handover }) => handover)).toEqual([8, 7]);
   await thread.end(0);
 });
-test("lines go together in one message, at the latest after a moment", async () => {
+test("lines are sent together in one message, after a short wait at the latest", async () => {
   const { thread, begun } = setUp();
   for (const line of ["a", "b", "c"]) thread.add(0b11, line);
   expect(begun[0]!.messages).toEqual([]);
@@ -74,7 +74,7 @@ test("lines go together in one message, at the latest after a moment", async () 
   expect(begun[0]!.messages).toHaveLength(2);
   await thread.end(0);
 });
-test("[d11.4] one that ends takes along what it held, to the call, and what comes meanwhile waits for the next one", async () => {
+test("[d11.4] the end of a thread loses exactly the calls that it held, and later calls wait for the next thread", async () => {
   const { thread, begun, lost, figures } = setUp();
   for (let count = 0; count < 20; count++) thread.add(count < 5 ? 0b10 : 0b11, "x");
   await Bun.sleep(80);
@@ -102,7 +102,7 @@ test("[d11.4] one that ends takes along what it held, to the call, and what come
   await thread.end(0);
   expect(thread.sums().map(({ shutdown }) => shutdown)).toEqual([0, 1]);
 });
-test("[d11.4] what a thread delivers after it was written off is counted once", async () => {
+test("[d11.4] deliveries of a thread that was already written off are counted once", async () => {
   const { thread, begun, figures } = setUp({ firstWaitMs: 60_000 });
   for (let count = 0; count < 256; count++) thread.add(0b11, "x");
   figures().add(0, "delivered", 56);
@@ -114,7 +114,7 @@ test("[d11.4] what a thread delivers after it was written off is counted once", 
   ]);
   await thread.end(0);
 });
-test("[d11.4] one that shows no sign of life, and one whose heap is too large, is ended and begun again; waits grow", async () => {
+test("[d11.4] a thread that does not respond, or whose heap is too large, is terminated and restarted; waits grow", async () => {
   const { thread, begun, lost, figures } = setUp({ maxHeapBytes: 100 * 1024 * 1024 });
   figures().addShared("beats", 1);
   for (let tries = 0; tries < 4000 && begun.length < 2; tries++) await Bun.sleep(10);
@@ -126,7 +126,7 @@ test("[d11.4] one that shows no sign of life, and one whose heap is too large, i
   expect(lost[1]).toBe("its heap has grown to 101 MiB");
   await thread.end(0);
 });
-test("counts of 32 bits that wrap are counted on", async () => {
+test("32-bit counters that wrap continue", async () => {
   const { thread, figures } = setUp();
   for (let count = 0; count < 3; count++) {
     figures().add(0, "delivered", 2 ** 30);

@@ -175,7 +175,7 @@ describe("what is counted", () => {
     expect(metric(metrics, "dragoman.calls")).toMatchObject({ type: "sum", isMonotonic: true });
   });
 
-  test("estimates are no usage, and a plan that was only told is no call", () => {
+  test("estimates are not usage, and an explained plan is not a call", () => {
     const metrics = counted([
       record({ attempts: [attemptOf({ usageSource: "estimated" })] }),
       record({ explained: true }),
@@ -184,7 +184,7 @@ describe("what is counted", () => {
     expect(metric(metrics, "dragoman.calls").points.map(({ value }) => value)).toEqual([1n]);
   });
 
-  test("[d11.4] a caller cannot make up series: names of models that did not answer stand nowhere, and there are 2,000 series at most", () => {
+  test("[d11.4] a caller cannot create series: names of models that did not answer appear nowhere, and there are 2,000 series at most", () => {
     const metrics = counted(
       Array.from({ length: 3000 }, (_, index) =>
         record({
@@ -210,7 +210,7 @@ describe("what is counted", () => {
     ).toEqual([1000n]);
   });
 
-  test("the page of the integration tells each of them", () => {
+  test("the page of the integration lists each metric", () => {
     const told = tableBelow(readPage("docs/integrations/otlp.md"), "## Metrics").map(([name, type, unit, meaning]) => [
       name!.replaceAll("`", ""),
       type!,
@@ -257,7 +257,7 @@ const calls = (metrics: readonly ReceivedMetric[]): readonly unknown[] =>
     ]);
 
 describe("exports", () => {
-  test("[d11.4] cumulative: each says all since the start, also what was counted while the receiver was away", async () => {
+  test("[d11.4] cumulative: each export has everything since the start, also what was counted while the receiver was unreachable", async () => {
     const answers = [undefined, new Response(null, { status: 503 }), undefined];
     const receiver = otlpReceiver((index) => answers[index]);
     const { metrics, told } = opened(receiver.url);
@@ -274,7 +274,7 @@ describe("exports", () => {
     await receiver.close();
   });
 
-  test("[d11.4] delta: each says what is new; what could not be sent goes with the next, from its own begin on", async () => {
+  test("[d11.4] delta: each export has what is new; what could not be sent goes with the next, from its own begin on", async () => {
     const answers = [undefined, new Response(null, { status: 503 }), undefined, undefined];
     const receiver = otlpReceiver((index) => answers[index]);
     const { metrics } = opened(receiver.url, { temporality: "delta" });
@@ -291,7 +291,7 @@ describe("exports", () => {
     await receiver.close();
   });
 
-  test("[d11.4] what a receiver refuses for good is not sent for ever, and one that never answers is left in time", async () => {
+  test("[d11.4] an export that a receiver refuses permanently is not sent for ever, and a receiver that never answers is abandoned in time", async () => {
     const receiver = otlpReceiver((index) =>
       index === 0 ? new Response(null, { status: 400 }) : index === 1 ? new Promise(() => {}) : undefined,
     );
@@ -307,7 +307,7 @@ describe("exports", () => {
     await receiver.close();
   });
 
-  test("[d11.4] they come by themselves, every so often", async () => {
+  test("[d11.4] are sent by themselves, at the interval", async () => {
     const receiver = otlpReceiver();
     const { metrics } = opened(receiver.url, { metrics_interval_s: 1 });
     metrics.count(record());
@@ -318,7 +318,7 @@ describe("exports", () => {
     await receiver.close();
   });
 
-  test("none are made where they are switched off", () => {
+  test("are not sent where metrics are switched off", () => {
     expect(
       openMetricsExport(otlpSettings.parse({ type: "otlp", endpoint: "http://127.0.0.1:9", metrics: false }), {
         failed() {},

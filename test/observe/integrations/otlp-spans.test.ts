@@ -59,7 +59,7 @@ const CONTENT: CallContent = {
 };
 
 describe("spans of a call", () => {
-  test("[d11.1] one of the whole, and one under it for each attempt and each tool, whatever became of them", () => {
+  test("[d11.1] one of the whole, and one under it for each attempt and each tool, whatever their outcome", () => {
     const attempts = [
       attemptOf({
         spanId: "1".repeat(16),
@@ -154,7 +154,7 @@ describe("spans of a call", () => {
     ).toBe(1);
   });
 
-  test("[d11.4] a plain call has no time to the first chunk, and what an attempt without an answer has not it does not say", () => {
+  test("[d11.4] a non-streaming call has no time to the first chunk, and an attempt without an answer has no attributes of one", () => {
     const [call, attempt] = received(
       tracedCall({
         status: 502,
@@ -188,7 +188,7 @@ describe("spans of a call", () => {
     expect(Number(attempt.endNano - attempt.startNano) / 1e6).toBe(98);
   });
 
-  test("[d11.4] what is the caller's own doing is no error of the gateway's span", () => {
+  test("[d11.4] an error of the caller's own is not an error of the gateway's span", () => {
     for (const [status, code, is] of [
       [400, "invalid_request", "unset"],
       [429, "rate_limit_exceeded", "unset"],
@@ -205,7 +205,7 @@ describe("spans of a call", () => {
     }
   });
 
-  test("[d11.4] a stream that failed behind its first content is an error, and says the status that was sent", () => {
+  test("[d11.4] a stream that failed after its first content is an error, with the status that was sent", () => {
     const failed = {
       stream: true,
       status: 502,
@@ -240,7 +240,7 @@ describe("spans of a call", () => {
     ]);
   });
 
-  test("[d11.4] a provider is named by the conventions' list, and by its id here beside it; where nobody was called, none is named", () => {
+  test("[d11.4] a provider has its name in the conventions' list, and its id here beside it; where no provider was called, none is named", () => {
     const names = (parts: Parameters<typeof tracedCall>[0]): readonly unknown[] =>
       received(tracedCall(parts)).map(({ attributes }) => [
         attributes["gen_ai.provider.name"],
@@ -260,7 +260,7 @@ describe("spans of a call", () => {
     ]);
   });
 
-  test("[d11.1] the client's metadata stands apart from the gateway's own, untouched, whatever it is called", () => {
+  test("[d11.1] the client's metadata is kept apart from the gateway's own attributes, unchanged, whatever its names", () => {
     const metadata = JSON.parse(
       '{"team":"blue","tenant":"theirs","n":1.5,"whole":3,"no":false,"list":["a","b"],"mixed":["a",1],"nested":{"a":{"b":null}},"nothing":null,"__proto__":{"polluted":1},"constructor":"x","ein Schlüssel":"ü","dragoman.tenant":"theirs"}',
     ) as JsonObject;
@@ -284,7 +284,7 @@ describe("spans of a call", () => {
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
 
-  test("[d11.5] a caller's trace goes on: its span is the parent, known to be of another service; its state goes along", () => {
+  test("[d11.5] a caller's trace continues: its span is the parent, marked as another service's; its state is kept", () => {
     const trace = {
       traceId: TRACE,
       spanId: CALL_SPAN,
@@ -297,7 +297,7 @@ describe("spans of a call", () => {
     expect([attempt.parentSpanId, attempt.flags, attempt.traceState]).toEqual([CALL_SPAN, 0x101, "vendor=1"]);
   });
 
-  test("[d11.5] there are none where the trace is not kept, the call not traced, or nobody was to be called", () => {
+  test("[d11.5] there are none where the trace is not kept, the call not traced, or only explained", () => {
     expect(spansOf(tracedCall({ trace: null }), [])).toEqual([]);
     expect(
       spansOf(
@@ -308,7 +308,7 @@ describe("spans of a call", () => {
     expect(spansOf(tracedCall({ explained: true }), [])).toEqual([]);
   });
 
-  test("texts of strangers are cut", () => {
+  test("texts of callers and providers are cut", () => {
     const long = "x".repeat(100_000);
     const spans = received(
       tracedCall({
@@ -329,7 +329,7 @@ describe("spans of a call", () => {
 });
 
 describe("several receivers", () => {
-  test("[d11.4] each gets the whole span, with names of its own and none of another's, whoever was first", () => {
+  test("[d11.4] each gets the whole span, with names of its own and none of another's, whichever was served first", () => {
     const dialects: readonly (readonly Dialect[])[] = [
       [spanContent],
       [spanContent, openInference],
@@ -355,7 +355,7 @@ describe("several receivers", () => {
     );
   });
 
-  test("[d11.3] what one of them may have of what was said goes to no other", () => {
+  test("[d11.3] content for one of them is sent to no other", () => {
     const { record, content } = tracedCall({}, CONTENT);
     expect(received({ record, content }, [spanContent])[0]!.attributes["gen_ai.input.messages"]).toBeString();
     for (const dialect of [spanContent, openInference, langfuse({ session: "s", tags: "t", traceName: "n" })])
@@ -367,8 +367,8 @@ describe("several receivers", () => {
   });
 });
 
-describe("what was said", () => {
-  test("[d11.3] stands in no span, whatever the dialects, where there is no content", () => {
+describe("content", () => {
+  test("[d11.3] appears in no span, whatever the dialects, where there is none", () => {
     const text = JSON.stringify(
       received(tracedCall(), [spanContent, openInference]).map(({ attributes }) => Object.keys(attributes)),
     );
@@ -376,7 +376,7 @@ describe("what was said", () => {
       expect(text).not.toContain(name);
   });
 
-  test("[d11.3] stands as messages of parts on the span of the call", () => {
+  test("[d11.3] appears as messages of parts on the span of the call", () => {
     const [call, attempt] = received(tracedCall({}, CONTENT), [spanContent]) as [ReceivedSpan, ReceivedSpan];
     expect(JSON.parse(call.attributes["gen_ai.input.messages"] as string)).toEqual([
       { role: "system", parts: [{ type: "text", content: "Be brief." }] },
@@ -460,7 +460,7 @@ describe("OpenInference", () => {
 });
 
 describe("Langfuse", () => {
-  test("[d11.4] what is the trace's stands on each span, as far as it is short: long metadata is not multiplied by the spans of a call", () => {
+  test("[d11.4] the trace's attributes stand on each span, if they are short: long metadata is not multiplied by the spans of a call", () => {
     const metadata = JSON.parse(
       JSON.stringify({
         team: "blue",

@@ -7,7 +7,7 @@ import { prefixed } from "../../../src/observe/integrations/otlp/attributes.ts";
 import { parseJson } from "../../../src/wire/json.ts";
 import { recordOf } from "../../contract/call-records.ts";
 
-test("a line says what it is, for whom, and the record and content as they were, whatever they hold", () => {
+test("a line has its type, its recipients, and the record and content unchanged, whatever they contain", () => {
   const record = recordOf({
     endUser: "tab\tline\nend\u2028",
     metadata: JSON.parse('{"__proto__":{"a":1},"t":"\\t\\n"}'),
@@ -20,7 +20,7 @@ test("a line says what it is, for whom, and the record and content as they were,
   expect(JSON.stringify(recordedCall(text))).toBe(JSON.stringify({ record, content }));
   expect(recordedCall(readLine(lineOf("end", 1, JSON.stringify(record), null)).text).content).toBe(null);
 });
-test("sinks that get the same line get the same call, and old ones are parsed again when they are asked for", () => {
+test("sinks that get the same line get the same call, and old lines are parsed again on request", () => {
   const parsed = new ParsedCalls();
   const lines = Array.from({ length: 5000 }, () => readLine(lineOf("end", 3, JSON.stringify(recordOf()), null)));
   const first = parsed.of(lines[0]!, 2);
@@ -32,7 +32,7 @@ test("sinks that get the same line get the same call, and old ones are parsed ag
   expect(first.call()).toEqual(call);
 });
 
-test("what all sinks have is not kept parsed, and what is without content is the same call for each", () => {
+test("lines that all sinks have received are not kept parsed, and a call without content is the same for each", () => {
   const parsed = new ParsedCalls();
   const content = { messages: [{ role: "user" as const, content: "said" }], tools: [], answers: [] };
   const line = parsed.of(readLine(lineOf("end", 7, JSON.stringify(recordOf()), JSON.stringify(content))), 5);
@@ -44,7 +44,7 @@ test("what all sinks have is not kept parsed, and what is without content is the
   expect(line.call()).not.toBe(withContent);
   expect(line.take(true)).toEqual(withContent);
 });
-test("[d11.1] of a line the client's metadata keeps numbers that no double holds, for receivers of spans as text", () => {
+test("[d11.1] the client's metadata keeps numbers beyond the precision of a double as text, for receivers of spans", () => {
   const metadata = parseJson(
     '{"order":12345678901234567890,"metadata":{"n":[1e400,0.5]},"small":1e-400,"plain":7}',
   ) as JsonObject;

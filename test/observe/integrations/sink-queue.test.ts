@@ -90,8 +90,8 @@ function setUp(
   return { queue, add, batches, atMs, shed, seen, told, until };
 }
 
-describe("what waits", () => {
-  test("goes when a batch is full, and at the latest after its wait", async () => {
+describe("waiting records", () => {
+  test("are delivered when a batch is full, and at the latest after its wait", async () => {
     const { queue, add, batches, until } = setUp({ batchWaitMs: 60 }, () => "take");
     add(0, 4);
     await until(() => batches.length === 1);
@@ -100,7 +100,7 @@ describe("what waits", () => {
     expect(batches[1]).toEqual([3]);
     await queue.end(100);
   });
-  test("[d11.4] is bounded by number: the oldest go, and are counted", async () => {
+  test("[d11.4] are bounded by number: the oldest are dropped, and counted", async () => {
     const { queue, add, batches, shed, seen, until } = setUp({ timeoutMs: 60_000 }, (_, delivery) =>
       delivery === 1 ? again(300) : "take",
     );
@@ -113,7 +113,7 @@ describe("what waits", () => {
     expect(batches.slice(1).flat()).toEqual([0, 1, 2, ...Array.from({ length: 10 }, (_, index) => 18 + index)]);
     await queue.end(100);
   });
-  test("[d11.4] is bounded by size, and one that is larger than all the room goes at once", async () => {
+  test("[d11.4] are bounded by size, and one that is larger than the whole bound is dropped at once", async () => {
     const { queue, add, shed, seen, until } = setUp({ queueBytes: 100, queueCalls: 1000 }, (_, delivery) =>
       delivery === 1 ? again(300) : "take",
     );
@@ -128,7 +128,7 @@ describe("what waits", () => {
 });
 
 describe("a delivery that fails", () => {
-  test("[d11.4] comes again with the same calls until it is taken, and what came meanwhile comes behind; failing and back are told once", async () => {
+  test("[d11.4] is retried with the same calls until it is accepted, and later calls come after it; failure and recovery are reported once", async () => {
     const { queue, add, batches, seen, shed, told, until } = setUp({}, (_, delivery) =>
       delivery < 5 ? again() : "take",
     );
@@ -146,7 +146,7 @@ describe("a delivery that fails", () => {
     await queue.end(100);
     expect(seen).toMatchObject({ opened: 1, closed: 1, queued: 0 });
   });
-  test("[d11.4] waits grow up to the longest: a dead receiver is not hammered", async () => {
+  test("[d11.4] is retried after growing waits up to the longest: a dead receiver is not flooded", async () => {
     const { queue, add, atMs, until } = setUp({ queueCalls: 100 }, () => again(), {
       firstWaitMs: 20,
       longestWaitMs: 160,
@@ -158,14 +158,14 @@ describe("a delivery that fails", () => {
       expect(wait).toBeGreaterThanOrEqual(Math.min(160, 20 * 2 ** index) * 0.95);
     await queue.end(10);
   });
-  test("[d11.4] what the receiver says to wait is waited, within bounds", async () => {
+  test("[d11.4] waits as long as the receiver asks, within bounds", async () => {
     const { queue, add, atMs, seen, until } = setUp({}, (_, delivery) => (delivery === 1 ? again(250) : "take"));
     add(0, 3);
     await until(() => seen.delivered === 3);
     expect(atMs[1]! - atMs[0]!).toBeGreaterThanOrEqual(245);
     await queue.end(10);
   });
-  test("[d11.4] a refusal is not repeated, is counted, and is waited after as well", async () => {
+  test("[d11.4] permanently is not repeated, is counted, and is followed by a wait as well", async () => {
     const { queue, add, batches, shed, seen, atMs, until } = setUp({}, ([first]) => (first === 0 ? never() : "take"), {
       firstWaitMs: 80,
       longestWaitMs: 80,
@@ -190,7 +190,7 @@ describe("a delivery that fails", () => {
     expect(shed).toEqual({ given_up: 3 });
     await queue.end(10);
   });
-  test("[d11.4] one that does not come back is left after its time, also where the sink does not listen to its signal", async () => {
+  test("[d11.4] by never settling is abandoned after its time, also where the sink ignores its signal", async () => {
     const { queue, add, seen, told, until } = setUp({ timeoutMs: 100 }, (_, delivery) =>
       delivery === 1 ? "hang" : "take",
     );
@@ -199,7 +199,7 @@ describe("a delivery that fails", () => {
     expect([seen.failed, told]).toEqual([1, ["failing: no answer within 100 ms", "back"]]);
     await queue.end(10);
   });
-  test("whatever is thrown may be tried again; a part that is refused is lost without a wait", async () => {
+  test("with any error may be retried; a part that is refused is lost without a wait", async () => {
     const { queue, add, seen, shed, until } = setUp({}, (_, delivery) =>
       delivery === 1 ? new TypeError("a fault of the sink") : delivery === 2 ? { rejected: 2, why: "too old" } : "take",
     );
@@ -208,7 +208,7 @@ describe("a delivery that fails", () => {
     expect(shed).toEqual({ refused: 2 });
     await queue.end(10);
   });
-  test("a sink that cannot be opened is opened at the next try", async () => {
+  test("because the sink cannot be opened opens it at the next try", async () => {
     let tries = 0;
     const delivered: number[] = [];
     const queue = new SinkQueue<number>({
@@ -240,13 +240,13 @@ describe("a delivery that fails", () => {
 });
 
 describe("the end", () => {
-  test("sends what waits without waiting for more", async () => {
+  test("sends the waiting records without waiting for more", async () => {
     const { queue, add, seen, batches } = setUp({ batchWaitMs: 60_000 }, () => "take");
     add(0, 8);
     await queue.end(1000);
     expect([batches.length, seen.delivered, seen.closed, seen.queued]).toEqual([3, 8, 1, 0]);
   });
-  test("[d11.4] a dead receiver holds nobody up: each batch is tried once more, and the rest is counted", async () => {
+  test("[d11.4] is not delayed by a dead receiver: each batch is tried once more, and the rest is counted", async () => {
     const { queue, add, seen, shed, until } = setUp({}, () => again(60_000));
     add(0, 8);
     await until(() => seen.failed === 1);
@@ -255,7 +255,7 @@ describe("the end", () => {
     expect(performance.now() - startedMs).toBeLessThan(20_000);
     expect([seen.delivered, shed, seen.queued]).toEqual([0, { shutdown: 8 }, 0]);
   });
-  test("[d11.4] one that never answers is left when the time of the end is over", async () => {
+  test("[d11.4] abandons a receiver that never answers when its time is over", async () => {
     const { queue, add, shed, batches, until } = setUp({ timeoutMs: 60_000 }, () => "hang");
     add(0, 8);
     await until(() => batches.length === 1);

@@ -41,7 +41,7 @@ function mostSeries(metrics: Metrics): number {
   }, 0);
 }
 
-test("[d9.5] 100,000 calls of somebody who makes up names leave no name of his in a label, and no more series than the bounds", async () => {
+test("[d9.5] 100,000 calls of a caller with invented names put no such name into a label, and create no more series than the bounds", async () => {
   const { gateway, metrics } = gatewayWithMetrics();
   await (await gateway.chat({ model: "sandbox:echo", messages: MESSAGES, stream: true })).text();
   const [template] = gateway.records as readonly [CallRecord];
@@ -108,7 +108,7 @@ test("[d9.5] 100,000 calls of somebody who makes up names leave no name of his i
   expect(total).toBe(100_000);
 });
 
-test("[d9.5] real calls with addresses, keys and lists of models of the caller's own make no label either", async () => {
+test("[d9.5] real calls with addresses, keys and lists of models of the caller's own create no label either", async () => {
   const answer = {
     id: "x",
     object: "chat.completion",
@@ -149,7 +149,7 @@ test("[d9.5] real calls with addresses, keys and lists of models of the caller's
   expect(text).toMatch(/dragoman_calls_total\{provider="openai",model="other",status="200",stream="false"\} 120\n/);
 });
 
-test("[d9.5] somebody else's names take no place of those that are configured", async () => {
+test("[d9.5] one caller's invented names do not displace configured names", async () => {
   const metrics = openMetrics({
     modelLabel: ({ model }) => (model === null ? null : { name: model, isConfigured: model.startsWith("ours") }),
   });
@@ -164,7 +164,7 @@ test("[d9.5] somebody else's names take no place of those that are configured", 
   expect(text.match(/dragoman_calls_total\{/g)).toHaveLength(MOST.cataloguedModel + 2);
 });
 
-test("[d9.5] a scrape of a full registry takes a bounded time, and lets others run meanwhile", async () => {
+test("[d9.5] a scrape of a full registry takes a bounded time, and yields to other work meanwhile", async () => {
   const gateway = stubGateway();
   await (await gateway.chat({ model: "sandbox:words-20", messages: MESSAGES, stream: true })).text();
   const [template] = gateway.records as readonly [CallRecord];

@@ -38,7 +38,7 @@ async function samples(metrics: Metrics, name: string): Promise<Readonly<Record<
 }
 
 describe("/metrics", () => {
-  test("[d9.4] does not count what was explained and not made: a caller could make up models", async () => {
+  test("[d9.4] does not count explained calls: a caller could invent models", async () => {
     const gateway = stubGateway({ permissions: ["debug"] });
     const metrics = openMetrics();
     for (const model of ["openai:made-up", "sandbox:echo"])
@@ -74,7 +74,7 @@ describe("/metrics", () => {
     });
   });
 
-  test("[d9.5] measures whole calls, the first content of streams alone, and the gateway's own share of all", async () => {
+  test("[d9.5] measures whole calls, the first content of streams alone, and the gateway's own share of both", async () => {
     const slow = { model: "sandbox:slow-60" };
     const { metrics, records } = await metricsOf(slow, { ...slow, stream: true });
     const sum = (of: (record: CallRecord) => number): number =>
@@ -101,7 +101,7 @@ describe("/metrics", () => {
     expect(own).toBeLessThan(sum((record) => record.totalMs) - 0.115);
   });
 
-  test("[d9.5] counts clients that left, and the calls that are under way", async () => {
+  test("[d9.5] counts clients that left, and the calls in flight", async () => {
     const gateway = stubGateway();
     const leaving = new AbortController();
     const answer = gateway.chat({ model: "sandbox:stall", messages: MESSAGES }, { signal: leaving.signal });

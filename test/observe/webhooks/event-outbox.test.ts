@@ -27,8 +27,8 @@ function opened(
   return { outbox, figures, states, writtenTimes: () => written };
 }
 
-describe("events on their way to the database", () => {
-  test("[d11.4] a database that is away slows nobody: events wait in bounded memory, the oldest go first and are counted, and all that is kept is written when it is back", async () => {
+describe("events on the way to the database", () => {
+  test("[d11.4] an unavailable database delays no caller: events wait in bounded memory, the oldest are dropped and counted, and the rest is written when it is back", async () => {
     let isAway = true;
     const kept: GatewayEvent[] = [];
     const { outbox, figures, states } = opened({
@@ -54,7 +54,7 @@ describe("events on their way to the database", () => {
     await outbox.close(100);
   });
 
-  test("[d11.4] what waits at the end is written before the process goes, and the end waits for no database that is away", async () => {
+  test("[d11.4] waiting events are written before the process ends, and the end does not wait for an unavailable database", async () => {
     const kept: GatewayEvent[] = [];
     const { outbox } = opened({ append: async (events) => kept.push(...events) });
     for (let n = 0; n < 500; n++) outbox.emit(event(n));
@@ -67,7 +67,7 @@ describe("events on their way to the database", () => {
     expect(away.figures.shedEvents).toBe(1);
   });
 
-  test("[d11.4] nothing is written where nobody listens, and it is counted all the same", async () => {
+  test("[d11.4] nothing is written without webhooks, and it is counted all the same", async () => {
     let asked = 0;
     const { outbox, figures } = opened({
       append: async () => ++asked,
@@ -79,7 +79,7 @@ describe("events on their way to the database", () => {
     expect([asked, figures.emitted.get("call.refused")]).toEqual([0, 1]);
   });
 
-  test("[d4.6] what is to be told once has the same id wherever it is told, and everything else an id of its own", async () => {
+  test("[d4.6] an event to be reported once has the same id on every gateway, and every other event an id of its own", async () => {
     const kept: GatewayEvent[] = [];
     const two = [
       opened({ append: async (events) => kept.push(...events) }),

@@ -44,7 +44,7 @@ describe("refusals as events", () => {
     };
   };
 
-  test("[d11.4] the first of a rule in a project is told at once, and then how many there were, once a minute, until there are none", () => {
+  test("[d11.4] the first of a rule in a project is reported at once, and then their number, once a minute, until there are none", () => {
     const { told, events, later } = opened();
     for (let n = 0; n < 5000; n++) events.publish(refused({}));
     expect(told.map(({ data }) => data["count"])).toEqual([1]);
@@ -64,7 +64,7 @@ describe("refusals as events", () => {
     events.close();
   });
 
-  test("[d11.4] rules and projects are told apart; what a provider refuses, and what went through elsewhere, is no event", () => {
+  test("[d11.4] rules and projects are distinguished; a provider's refusal, and a refusal after which another target answered, is no event", () => {
     const { told, events } = opened();
     events.publish(refused({}));
     events.publish(refused({ projectId: "other" }));
@@ -89,7 +89,7 @@ describe("refusals as events", () => {
     events.close();
   });
 
-  test("[d11.4] a tenant with a storm of rules takes none of the others' room, and has its own again after a quiet minute", () => {
+  test("[d11.4] a tenant with a storm of rules displaces no other tenant's, and has its own room again after a quiet minute", () => {
     const { told, events, later } = opened();
     for (let n = 0; n < 10_000; n++) events.publish(refused({ projectId: `p${n}` }));
     events.publish(refused({ tenantId: "other", projectId: "quiet" }));
@@ -104,7 +104,7 @@ describe("refusals as events", () => {
     events.close();
   });
 
-  test("[d11.4] what is counted is told at the end, and what callers make up takes bounded room", () => {
+  test("[d11.4] counted refusals are reported at the end, and invented names take bounded room", () => {
     const { told, events } = opened();
     for (let n = 0; n < 10_000; n++) events.publish(refused({ projectId: `p${n}` }));
     expect(told).toHaveLength(500);

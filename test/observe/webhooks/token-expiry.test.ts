@@ -43,8 +43,8 @@ function watched(tokens: readonly AccessToken[], webhooks = SOMEBODY) {
 const words = (told: readonly NewEvent[]): readonly string[] =>
   told.map(({ type, data }) => `${type} ${data["token_id"] as string}`);
 
-describe("the end of tokens", () => {
-  test("[d11.4] is told a week before, and when it has come, once each, and of short-lived ones in the last quarter of their life", () => {
+describe("the expiry of tokens", () => {
+  test("[d11.4] is reported a week before, and when it has come, once each, and for short-lived ones in the last quarter of their life", () => {
     const { told, look, close } = watched([token("long"), token("short", { expiresAtMs: NOW + 4 * DAY })]);
     for (let hour = 0; hour < 24 * 366; hour++) look(hour * 3_600_000);
     close();
@@ -62,7 +62,7 @@ describe("the end of tokens", () => {
     expect(JSON.stringify(told)).not.toContain("sha256");
   });
 
-  test("[d11.4] is one event, however many gateways look, and however often they begin", () => {
+  test("[d11.4] is one event, however many gateways check, and however often they start", () => {
     const all = [watched([token("a")]), watched([token("a")]), watched([token("a")])];
     for (const one of all) {
       one.look(360 * DAY);
@@ -72,7 +72,7 @@ describe("the end of tokens", () => {
     expect([keys.length, new Set(keys).size]).toEqual([3, 1]);
   });
 
-  test("[d11.4] a rotated token has another end, a revoked one none, and what ended long ago is no news", () => {
+  test("[d11.4] changes with a rotation, is not reported after a revocation, and not reported long afterwards", () => {
     const { told, snapshot, look, close } = watched([
       token("a"),
       token("revoked", { revokedAtMs: NOW }),
@@ -87,7 +87,7 @@ describe("the end of tokens", () => {
     expect(told[0]!.onceKey).not.toBe(told[1]!.onceKey);
   });
 
-  test("a webhook that is made late hears of what is near its end then", () => {
+  test("is reported late to a webhook that is created late", () => {
     const { told, snapshot, look, close } = watched([token("a")], NO_WEBHOOKS);
     look(360 * DAY);
     expect(told).toEqual([]);

@@ -109,7 +109,7 @@ describe("deliveries to webhooks", () => {
   const attempted = (attempts: number): Promise<Delivery> =>
     until(`${attempts} attempts`, async () => (await all()).find((one) => one.history.length >= attempts) ?? false);
 
-  test("[d11.4] an event arrives once, signed so that the library of Standard Webhooks knows it, with what happened and where", async () => {
+  test("[d11.4] an event arrives once, signed so that the Standard Webhooks library verifies it, with what happened and where", async () => {
     begin([configured("a")]);
     const event = someEvent({ projectId: "site", data: { token_id: "AAAAAAAAAAAA", name: "naïve ☂" } });
     await tell(event);
@@ -137,7 +137,7 @@ describe("deliveries to webhooks", () => {
     expect(figures.attempts).toEqual({ delivered: 1, failed: 0 });
   });
 
-  test("[d11.4] a receiver that answers 500 for ever is tried on the schedule, under the same id with a fresh signature, and given up after the last attempt", async () => {
+  test("[d11.4] a receiver that always answers 500 is retried on the schedule, under the same id with a fresh signature, and given up after the last attempt", async () => {
     answer = () => new Response("a bad day", { status: 500 });
     begin([configured("a", { max_attempts: 4 })]);
     const event = someEvent();
@@ -162,7 +162,7 @@ describe("deliveries to webhooks", () => {
     expect([figures.dead, figures.attempts.failed]).toEqual([1, 4]);
   });
 
-  test("[d2.12] [d11.4] a redirect is a failure, wherever it leads, and nobody is called there", async () => {
+  test("[d2.12] [d11.4] a redirect is a failure, wherever it leads, and is not followed", async () => {
     answer = ({ path }) =>
       path === "/a" ? Response.redirect(`${receiver.url}/elsewhere`, 307) : new Response("caught");
     begin([configured("a")]);
@@ -175,7 +175,7 @@ describe("deliveries to webhooks", () => {
     expect(receiver.seen.map(({ path }) => path)).toEqual(["/a"]);
   });
 
-  test("[d2.12] [d11.4] an address of the inside that did not come from the file is not called, unless private addresses are allowed; metadata services never", async () => {
+  test("[d2.12] [d11.4] an internal address that did not come from the file is not called, unless private addresses are allowed; metadata services are never called", async () => {
     begin([
       configured("file"),
       configured("store", { origin: "store" }),
@@ -195,7 +195,7 @@ describe("deliveries to webhooks", () => {
     expect(JSON.stringify(done)).not.toContain("is 127.0.0.1");
   });
 
-  test("[d11.4] 410 Gone ends the delivery and all that waits for the webhook, and the webhook is told off", async () => {
+  test("[d11.4] 410 Gone ends the delivery and all that waits for the webhook, and switches the webhook off", async () => {
     answer = ({ path }) => new Response("bye", { status: path === "/a" ? 410 : 503 });
     begin([configured("a"), configured("b")]);
     await tell(someEvent());
@@ -219,7 +219,7 @@ describe("deliveries to webhooks", () => {
     ]);
   });
 
-  test("[d11.4] 410 Gone of an address that is the webhook's no longer says nothing about the one that it has now", async () => {
+  test("[d11.4] 410 Gone from a webhook's former address does not affect its present one", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => (release = resolve));
     answer = async ({ path }) => {
@@ -239,7 +239,7 @@ describe("deliveries to webhooks", () => {
     expect(receiver.last().path).toBe("/moved");
   });
 
-  test("[d11.4] a receiver that hangs holds up nobody else, and is left after its time", async () => {
+  test("[d11.4] a hanging receiver delays no other, and is abandoned after its time", async () => {
     answer = async ({ path }) => {
       if (path !== "/quick") await Bun.sleep(60_000);
       return new Response("ok");
@@ -260,7 +260,7 @@ describe("deliveries to webhooks", () => {
     expect(receiver.seen.filter(({ path }) => path === "/slow").length).toBeLessThan(30);
   });
 
-  test("[d11.4] forty receivers that hang, all of one tenant, hold up no other tenant's", async () => {
+  test("[d11.4] forty hanging receivers of one tenant delay no other tenant's", async () => {
     answer = async ({ path }) => {
       if (path !== "/zz") await Bun.sleep(60_000);
       return new Response("ok");
@@ -279,7 +279,7 @@ describe("deliveries to webhooks", () => {
     );
   });
 
-  test("[d11.4] a database that goes away under many deliveries is told once, and once when it is back", async () => {
+  test("[d11.4] a database that becomes unavailable during many deliveries is reported once, and once when it is back", async () => {
     let isAway = false;
     const inner = queue;
     queue = {
@@ -307,7 +307,7 @@ describe("deliveries to webhooks", () => {
     queue = inner;
   });
 
-  test("[d11.4] after a start without webhooks what waited for those that there were is given up, and what happened before is kept for nobody", async () => {
+  test("[d11.4] after a start without webhooks the deliveries waiting for earlier ones are given up, and earlier events are kept for none", async () => {
     const recipient = { webhookId: "gone", webhookName: "gone", tenantId: "default", projectId: null };
     const [waiting, unheard, fresh] = [
       someEvent({ atMs: nowMs - 120_000 }),
@@ -325,7 +325,7 @@ describe("deliveries to webhooks", () => {
     expect(await store.removeUnaddressedEvents(nowMs - 60_000)).toBe(false);
   });
 
-  test("[d11.4] a gateway that never had webhooks leaves the queue alone, and tells a new one nothing of what happened before", async () => {
+  test("[d11.4] a gateway that never had webhooks does not use the queue, and delivers no earlier events to a new one", async () => {
     begin([]);
     await queue.append([someEvent({ atMs: nowMs - 61_000 })]);
     dispatcher!.wake();
@@ -339,7 +339,7 @@ describe("deliveries to webhooks", () => {
     expect(receiver.seen.map(({ headers }) => headers["webhook-id"])).toEqual([after.id]);
   });
 
-  test("[d11.4] of what a receiver says no more than its begin is read and kept, without what a terminal would stumble over", async () => {
+  test("[d11.4] only the beginning of a receiver's answer is read and stored, without control characters", async () => {
     answer = () => new Response(`\u001b[31mred\u0000\n${"x".repeat(50_000_000)}`, { status: 500 });
     begin([configured("a")]);
     await tell(someEvent());
@@ -349,7 +349,7 @@ describe("deliveries to webhooks", () => {
     expect(history[0]!.answer!.length).toBeLessThanOrEqual(500);
   });
 
-  test("[d11.4] while one secret takes the place of another each delivery carries both signatures, and then one", async () => {
+  test("[d11.4] while one secret replaces another each delivery carries both signatures, and then one", async () => {
     const next = newWebhookSecret();
     begin([
       configured("a", {
@@ -370,7 +370,7 @@ describe("deliveries to webhooks", () => {
     expect(receiver.last().headers["webhook-signature"]!.split(" ")).toHaveLength(1);
   });
 
-  test("[d11.4] what waits for a webhook that is switched off or gone is given up after a minute; what happened before there was one is told to nobody", async () => {
+  test("[d11.4] deliveries waiting for a webhook that is switched off or removed are given up after a minute; earlier events are not delivered to a new one", async () => {
     begin([]);
     await queue.append([someEvent({ atMs: nowMs - 1 })]);
     dispatcher!.wake();

@@ -24,12 +24,12 @@ test("[d11.4] waits grow from seconds to a day, over more than three days in ten
   expect(waits.slice(0, 9).reduce((sum, wait) => sum + wait)).toBeGreaterThan(3 * 24 * H);
 });
 
-test("[d11.4] what failed together does not come together", () => {
+test("[d11.4] deliveries that failed together are not retried together", () => {
   expect(waitAfter(2, 0, null)).toBe(270 * S);
   expect(waitAfter(2, 0.999_999, null)).toBeCloseTo(330 * S, -1);
 });
 
-test("[d11.4] a receiver that says when to come back is listened to, for a day at most, and never makes it sooner", () => {
+test("[d11.4] a wait that the receiver asks for is respected, for a day at most, and never shortens the schedule", () => {
   expect(waitAfter(1, 0.5, 60 * S)).toBe(60 * S);
   expect(waitAfter(3, 0.5, 60 * S)).toBe(1800 * S);
   expect(waitAfter(1, 0.5, 1000 * H)).toBe(24 * H);

@@ -8,7 +8,7 @@ const body = JSON.stringify({ type: "token.expired", data: { name: "naïve ☂" 
 const message = { id: "evt_1", atMs: Date.now(), body };
 
 describe("a signature", () => {
-  test("[d11.4] is what the library of Standard Webhooks expects, of any secret that is made here", () => {
+  test("[d11.4] is what the Standard Webhooks library expects, with any secret that the gateway generates", () => {
     for (let n = 0; n < 50; n++) {
       const secret = newWebhookSecret();
       expect(new Webhook(secret).verify(body, webhookHeaders(message, [secret]))).toEqual(JSON.parse(body));
@@ -18,7 +18,7 @@ describe("a signature", () => {
     }
   });
 
-  test("[d11.4] of two secrets is known to whoever has either of them, so that receivers can change over", () => {
+  test("[d11.4] with two secrets is verified with either of them, so that receivers can change over", () => {
     const [old, next, other] = [newWebhookSecret(), newWebhookSecret(), newWebhookSecret()];
     const headers = webhookHeaders(message, [next, old]);
     for (const secret of [old, next]) expect(() => new Webhook(secret).verify(body, headers)).not.toThrow();

@@ -5,7 +5,7 @@ import { webhookSlots } from "../../../src/observe/webhooks/webhook-slots.ts";
 
 const hook = (id: string, tenantId: string | null): Webhook => ({ id, tenantId }) as Webhook;
 
-test("[d11.4] four deliveries to a webhook run at a time, one after a failure, and four again when one was taken", () => {
+test("[d11.4] four deliveries to a webhook run at a time, one after a failure, and four again after a success", () => {
   const slots = webhookSlots();
   const one = hook("one", "a");
   const ends = Array.from({ length: 4 }, () => slots.take(one));
@@ -18,7 +18,7 @@ test("[d11.4] four deliveries to a webhook run at a time, one after a failure, a
   expect(slots.free(one)).toBe(4);
 });
 
-test("[d11.4] a tenant has a bound of its own, and those of the file for everybody have another", () => {
+test("[d11.4] a tenant has a bound of its own, and the file's global webhooks have another", () => {
   const slots = webhookSlots();
   for (let count = 0; count < 20; count++)
     for (let free = slots.free(hook(`a${count}`, "a")); free > 0; free--) slots.take(hook(`a${count}`, "a"));
@@ -32,7 +32,7 @@ test("[d11.4] a tenant has a bound of its own, and those of the file for everybo
   expect(slots.free(hook("b", "b"))).toBe(0);
 });
 
-test("who has waited longest comes first; what is gone is forgotten, unless something is under way", () => {
+test("the longest waiting comes first; a removed webhook is forgotten, unless a delivery is in flight", () => {
   const slots = webhookSlots();
   const due = ["one", "two", "three"].map((webhookId) => ({ webhookId }));
   const end = slots.take(hook("one", "a"));
