@@ -1,7 +1,7 @@
 // `npm run docs`: writes every generated page, the generated parts of others, and dragoman.schema.json. The tests compare them with what is checked in.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PROVIDER_FAMILIES } from "../src/gateway.ts";
+import { PROVIDER_FAMILIES } from "../src/gateway-parts.ts";
 import { providers } from "../src/providers/registry.ts";
 import { adminReference } from "./generate-admin.ts";
 import { configurationJsonSchema, configurationPage } from "./generate-configuration.ts";

@@ -21,6 +21,7 @@ export const LAYERS = [
   "chat",
   "http",
   "closing.ts",
+  "gateway-parts.ts",
   "gateway.ts",
   "diagnostics",
   "cli",

@@ -212,7 +212,7 @@ describe("docs/operations.md", () => {
   });
   test("other lines: each message that the code writes, at its level", () => {
     const written = readTree(projectFolder, [
-      "src/gateway.ts",
+      "src/gateway*.ts",
       "src/admission/*.ts",
       "src/observe/**/*.ts",
       "src/cli/*.ts",

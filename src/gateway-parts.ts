@@ -1,0 +1,396 @@
+// The parts of the gateway, each opened with what it needs and registered to be closed. gateway.ts opens them in order.
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { openLogins } from "./auth/logins.ts";
+import type { LimitStore } from "./admission/limit-store.ts";
+import type { BudgetUsage } from "./admission/budget-usage.ts";
+import { openMemoryLimits } from "./admission/memory.ts";
+import { rebuiltBudgets } from "./admission/rebuilt-budgets.ts";
+import type { LimitSet } from "./core/limit.ts";
+import { readCatalogue } from "./accounting/model-catalogue.ts";
+import { openModelNames } from "./accounting/model-names.ts";
+import type { Closing } from "./closing.ts";
+import type { ChatContext } from "./chat/call/context.ts";
+import type { LongBodyThread } from "./chat/long-bodies/long-body-thread.ts";
+import { openLongSandboxRequests } from "./chat/long-bodies/long-sandbox-requests.ts";
+import type { Environment } from "./config/environment.ts";
+import { isReadableByOthers } from "./config/master-key.ts";
+import type { ServerOptions } from "./config/server-options.ts";
+import { systemClock } from "./core/clock.ts";
+import { openCredentialProvider, type RefusedCredential } from "./credentials/credential-provider.ts";
+import { type OpenToolServers, openToolServers } from "./mcp/open-tool-servers.ts";
+import type { Log } from "./observe/log.ts";
+import type { LimitStoreFigures } from "./observe/metrics/limit-store-gauges.ts";
+import { type Metrics, openMetrics, type TargetStatus } from "./observe/metrics/metrics.ts";
+import { requireIntegrationPaths } from "./observe/integrations/integration-paths.ts";
+import { type Integrations, openIntegrations } from "./observe/integrations/integrations.ts";
+import { type ContentLog, openContentLog } from "./observe/content-log.ts";
+import { type OpenEvents, openEvents } from "./observe/webhooks/open-events.ts";
+import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
+import { createSandboxUpstream, type ReadElsewhere, SANDBOX_SCHEME } from "./providers/sandbox/upstream.ts";
+import { type LimitCounts, openLimitCounts } from "./store/limit-counts.ts";
+import { openReplicaWatch, type ReplicaWatch } from "./snapshot/replica-watch.ts";
+import type { LoadedConfiguration } from "./snapshot/configuration.ts";
+import { openSnapshotSource, type SnapshotSource } from "./snapshot/source.ts";
+import { ledgerFolderOf, ownFiles } from "./store/data-folder.ts";
+import { narrowRights } from "./store/owner-only.ts";
+import { type OpenLedger, openLedger } from "./store/open-ledger.ts";
+import { keepAuditPruned } from "./store/audit-settings.ts";
+import { keepContentsPruned, keepPruned } from "./store/call-settings.ts";
+import { type ContentStore, openContentStore } from "./store/content-store.ts";
+import type { CallStore } from "./store/calls.ts";
+import {
+  openCalls,
+  openDatabase,
+  openEvents as openEventQueue,
+  type EncryptedDatabase,
+} from "./store/open-database.ts";
+import type { ProxySettings } from "./wire/http-proxy.ts";
+import { createSocketUpstream } from "./wire/upstream-socket.ts";
+import type { UpstreamClient } from "./wire/upstream.ts";
+import { VERSION } from "./core/version.ts";
+import { messageOf } from "./core/thrown.ts";
+
+export const PROVIDER_FAMILIES = [...providers.values()];
+
+/** Time for the ledger to be shipped and synced. The rest is shipped after the next start. */
+const LAST_ROWS_MS = 5000;
+/**
+ * How far before the last saved counts the ledger's rows are searched, because the clocks of files and of the process
+ * differ.
+ */
+const COUNTED_BEFORE_MS = 60_000;
+/** Time for integrations to deliver the last records, and for their threads to confirm it. */
+const LAST_RECORDS_MS = 3000;
+const LAST_THREADS_MS = LAST_RECORDS_MS + 1000;
+/**
+ * Time for events, prompts and answers to be written, and for deliveries in flight. Deliveries that are cut off are
+ * made after the next start.
+ */
+const LAST_WRITES_MS = 2000;
+
+/** What every other part is opened with. */
+export interface Base {
+  readonly options: ServerOptions;
+  readonly loaded: LoadedConfiguration;
+  readonly environment: Environment;
+  readonly log: Log;
+  readonly closing: Closing;
+  readonly onFault: (fault: unknown) => void;
+}
+
+export interface Storage extends EncryptedDatabase {
+  readonly calls: CallStore;
+}
+
+/** Opens the database and the pruning that bounds its growth. */
+export async function openStorage({ options, environment, log, closing }: Base): Promise<Storage> {
+  const database = await openDatabase({ ...options, environment });
+  const { store, keys } = database;
+  closing.add(() => store.close());
+  const { narrowed, stillReadable } = narrowRights(
+    ownFiles({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }),
+  );
+  if (narrowed.length > 0)
+    log.warn(
+      { files: narrowed },
+      "other users of this machine could read files of the data folder, as is usual after a restore; now only their owner can",
+    );
+  if (stillReadable.length > 0)
+    log.warn(
+      { files: stillReadable },
+      "other users of this machine can read files of the data folder, and the gateway cannot change that: chmod 600",
+    );
+  if (keys.file !== null && isReadableByOthers(keys.file))
+    log.warn({ file: keys.file }, "other users of this machine can read the file of the master key: chmod 600");
+  const calls = await openCalls(options);
+  closing.beside(() => calls.close());
+  const now = (): number => systemClock.now();
+  closing.add(
+    keepPruned(calls, options.calls, now, (message) =>
+      log.warn({ error_detail: message }, "old calls could not be deleted"),
+    ),
+  );
+  closing.beside(
+    keepContentsPruned(calls, now, (message) =>
+      log.warn({ error_detail: message }, "old content of calls could not be deleted"),
+    ),
+  );
+  closing.beside(
+    keepAuditPruned(store, options.audit, now, (message) =>
+      log.warn({ error_detail: message }, "old rows of the audit log could not be deleted"),
+    ),
+  );
+  return { ...database, calls };
+}
+
+export async function openConfiguration(
+  { loaded, environment, log, closing }: Base,
+  { store }: Storage,
+): Promise<SnapshotSource> {
+  const source = await openSnapshotSource({
+    loaded,
+    store,
+    families: PROVIDER_FAMILIES,
+    environment,
+    onProblem: ({ source: of, message }) =>
+      log[of === "notice" ? "info" : of === "listener" ? "error" : "warn"]({ source: of }, message),
+  });
+  closing.add(() => source.close());
+  source.subscribe((snapshot) => log.info({ snapshot: snapshot.version }, "configuration and tokens reloaded"));
+  source.subscribe(integrationsWatch(source, log));
+  if (
+    [...source.current().providers.values()].some(
+      ({ enabled, family }) => enabled && providers.get(family)?.catalogue !== null,
+    )
+  )
+    readCatalogue();
+  return source;
+}
+
+/** Warns once for each change. */
+function integrationsWatch(source: SnapshotSource, log: Log): () => void {
+  let reported = JSON.stringify(source.configuration().integrations);
+  return () => {
+    const now = JSON.stringify(source.configuration().integrations);
+    if (now !== reported)
+      log.warn({ source: "file" }, "integrations have changed in the configuration: restart to apply them");
+    reported = now;
+  };
+}
+
+export interface Records {
+  readonly calls: CallStore;
+  readonly contents: ContentStore;
+  readonly contentLog: ContentLog;
+  readonly ledger: OpenLedger;
+  /** For limits that are counted in this process alone; `null` when a shared limit store counts them. */
+  readonly countStore: LimitCounts | null;
+  /** CountedOptions of the ledger. Limits are opened after the ledger and fill it in. */
+  readonly counting: { kept?: () => () => boolean };
+}
+
+/** Opens what is stored about calls: their costs, their content, and their counts for limits. */
+export async function openRecords({ options, log, closing }: Base, { calls, cipher }: Storage): Promise<Records> {
+  const contents = openContentStore({ calls, cipher, now: () => systemClock.now() });
+  const contentLog = openContentLog({
+    store: contents,
+    onProblem: (message) =>
+      log.warn({ error_detail: message }, "the content of calls could not be kept; this is retried"),
+  });
+  const countStore = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
+  closing.add(() => countStore?.close());
+  const keepsCounts = countStore?.hold() === true;
+  const counting: Records["counting"] = {};
+  if (countStore !== null && !keepsCounts)
+    log.warn({ source: "limits" }, "another process counts limits in this data folder");
+  const ledger = await openLedger({
+    folder: ledgerFolderOf({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }),
+    settings: options.ledger,
+    sink: calls,
+    clock: systemClock,
+    ...(countStore !== null && {
+      counted: {
+        atStart: keepsCounts,
+        keepsCounts: () => countStore.isHeld,
+        sinceMs: () => Math.min(countStore.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS,
+        kept: () => counting.kept?.() ?? null,
+      },
+    }),
+    log: (level, message, fields = {}) => log[level]({ ...fields }, message),
+  });
+  // From here on the parts finish their pending work at close, and none needs another for that.
+  closing.add(() => ledger.end(), LAST_ROWS_MS);
+  closing.beside(() => contentLog.end(LAST_WRITES_MS));
+  return { calls, contents, contentLog, ledger, countStore, counting };
+}
+
+/** Opens the watch over the gateways that share the database and whether they use the same configuration file. */
+export function openReplicas({ log, closing }: Base, { calls }: Storage, source: SnapshotSource): ReplicaWatch {
+  const replicas = openReplicaWatch({
+    table: calls,
+    own: { id: crypto.randomUUID(), name: processName(), version: VERSION },
+    fingerprint: () => source.fingerprint(),
+    clock: systemClock,
+    onDifferent: (others) =>
+      log.warn(
+        { fingerprint: source.fingerprint(), others },
+        "gateways on this database have different configuration files",
+      ),
+    onSame: (count) =>
+      log.info(
+        { fingerprint: source.fingerprint(), replicas: count },
+        "gateways on this database have the same configuration file again",
+      ),
+  });
+  closing.beside(() => replicas.close());
+  return replicas;
+}
+
+/** Operators can find a process by it. */
+export const processName = (): string => `${hostname()}:${process.pid}`;
+
+/** The log shows no more of a credential than its last four characters. */
+function refusedFields({
+  providerId,
+  kind,
+  lastFour,
+  reason,
+  forMs,
+}: RefusedCredential): Readonly<Record<string, unknown>> {
+  return {
+    provider: providerId,
+    credential: lastFour === null ? kind : `${kind} …${lastFour}`,
+    reason,
+    minutes: forMs / 60_000,
+  };
+}
+
+type ExternalClients = Pick<ChatContext, "upstream" | "credentials" | "logins"> & {
+  readonly toolServers: OpenToolServers;
+};
+
+/** Opens the external clients of calls: providers, issuers of tokens and logins, tool servers. */
+export function openExternalClients(
+  { options, log, closing }: Base,
+  source: SnapshotSource,
+  longBodies: LongBodyThread,
+): ExternalClients {
+  const upstream = openUpstream(options.upstreamProxy, openLongSandboxRequests(longBodies));
+  const credentials = openCredentialProvider({
+    upstream,
+    clock: systemClock,
+    onRefused: (refused) =>
+      log.warn({ ...refusedFields(refused) }, "a credential was refused and is not used for a while"),
+  });
+  const logins = openLogins({
+    upstream,
+    clock: systemClock,
+    onFault: (message) => log.warn({ source: "oidc" }, message),
+  });
+  const toolServers = openToolServers({
+    clock: systemClock,
+    upstream,
+    allowPrivateAddresses: () => source.current().allowPrivateAddresses,
+    log: (level, message, fields) => log[level](fields, message),
+  });
+  toolServers.configured(source.current().toolServers.keys);
+  closing.beside(() => toolServers.close());
+  return { upstream, credentials, logins, toolServers };
+}
+
+interface Notifications {
+  readonly integrations: Integrations | null;
+  readonly events: OpenEvents;
+}
+
+/** Opens the notifications about each call and about events. */
+export async function openNotifications(
+  { options, loaded: { file: configFile }, log, closing }: Base,
+  {
+    source,
+    storage: { store },
+    externalClients: { upstream },
+  }: { readonly source: SnapshotSource; readonly storage: Storage; readonly externalClients: ExternalClients },
+): Promise<Notifications> {
+  const configured = source.configuration().integrations;
+  requireIntegrationPaths(configured, configFile);
+  const integrations = openIntegrations({ integrations: configured, configFile, log });
+  closing.beside(() => integrations?.end(LAST_RECORDS_MS), LAST_THREADS_MS);
+  const events = openEvents({
+    queue: await openEventQueue(options),
+    store,
+    clock: systemClock,
+    upstream,
+    snapshot: () => source.current(),
+    random: Math.random,
+    log,
+  });
+  closing.beside(() => events.close(LAST_WRITES_MS));
+  return { integrations, events };
+}
+
+/** Opens the limit store in memory or in Valkey, whose driver is loaded only when it is configured. */
+export async function openLimits(
+  { options: { dataFolder, limitStore }, log, closing, onFault }: Base,
+  { calls, countStore, ledger, counting }: Records,
+  rules: LimitSet,
+  onAnswered: (seconds: number) => void,
+): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
+  if (limitStore === null) {
+    const rebuilt = countStore?.isNew === true ? await rebuiltBudgets(calls, rules, systemClock.now()) : [];
+    if (rebuilt.length > 0)
+      log.warn(
+        { source: "limits", accounts: rebuilt.length },
+        "there was no file with the counts of limits: budgets are counted from the rows of calls",
+      );
+    // The journal's counts of an account are later than its rows.
+    const inMemory = openMemoryLimits({
+      clock: systemClock,
+      countStore,
+      journalled: [...rebuilt, ...ledger.counts],
+      laterJournalled: () => ledger.laterCounts(),
+      onFault,
+    });
+    // When the disk stored none of the counts, they are counted again after the next start.
+    if (countStore?.isNew === true && (rebuilt.length === 0 || countStore.read().length > 0)) countStore.markComplete();
+    counting.kept = () => inMemory.kept();
+    closing.beside(() => inMemory.close());
+    return inMemory;
+  }
+  const { openValkeyLimits } = await import("./admission/valkey/valkey.ts");
+  const onState = (state: "away" | "back", error: unknown): void => {
+    if (state === "back") log.info({ source: "limit_store" }, "the limit store can be reached again");
+    else
+      log.warn(
+        { source: "limit_store", error_detail: messageOf(error) },
+        "the limit store cannot be reached: each limit applies its on_store_failure",
+      );
+  };
+  const shared = await openValkeyLimits({
+    ...limitStore,
+    clock: systemClock,
+    folder: join(dataFolder, "leases"),
+    onState,
+    onAnswered,
+    onFault,
+  });
+  closing.beside(() => shared.close());
+  return shared;
+}
+
+/** The sources of metrics. Limits are opened after the metrics, because they report their response times to them. */
+interface MetricParts extends Records, ExternalClients, Notifications {
+  targets(): readonly TargetStatus[];
+  limits(): { figures?(): LimitStoreFigures };
+  budgets(): BudgetUsage;
+  readonly replicas: ReplicaWatch;
+}
+
+export function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): Metrics {
+  const names = openModelNames(() => source.current(), { providers, builtIn: BUILT_IN_MODELS });
+  return openMetrics({
+    targets: () => parts.targets(),
+    ledger: () => parts.ledger.status(),
+    limitStore: () => parts.limits().figures?.() ?? null,
+    toolServers: () => parts.toolServers.figures(),
+    events: () => parts.events.figures,
+    contents: () => parts.contentLog.figures(),
+    replicas: () => parts.replicas.figures(),
+    budgets: () => parts.budgets().statuses(),
+    integrations: () => parts.integrations?.statuses() ?? [],
+    modelLabel: (call) => names.nameOf(call),
+    isNamedTarget: (target) => names.isNamed(target),
+    isRegisteredServer: ({ tenantId, projectId }, label) =>
+      tenantId !== null && projectId !== null && source.current().toolServers.of(tenantId, projectId).has(label),
+  });
+}
+
+/** One port for all targets: the sandbox answers in this process, every other target over the network. */
+export function openUpstream(proxy: ProxySettings | null, readElsewhere: ReadElsewhere): UpstreamClient {
+  const network = createSocketUpstream(proxy === null ? {} : { proxy });
+  const sandbox = createSandboxUpstream(readElsewhere);
+  return {
+    send: (request, call) => (request.url.startsWith(SANDBOX_SCHEME) ? sandbox : network).send(request, call),
+  };
+}
