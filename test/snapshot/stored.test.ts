@@ -217,7 +217,7 @@ describe("a stored document that cannot be used", () => {
     for (const name of ["newer", "bad"]) {
       expect(told()).toContain(` ${name} of the tenant acme denies all calls to which it may apply: `);
       const { rule } = policies.of("acme", "site")!.rules.find((policy) => policy.name === name)!;
-      expect(() => rule!.denies({} as never)).toThrow();
+      expect(() => rule.denies({} as never)).toThrow();
     }
     for (const name of ["negative", "dead", "to-dead", "odd"])
       expect(told()).toContain(` ${name} of the tenant acme is ignored: `);
