@@ -9,7 +9,7 @@ import type { Socket, TCPSocketListener } from "bun";
 export type Mood = "well" | "dead" | "stall" | "rate_limited" | "overloaded" | "cut" | "early_cut" | "garbage" | "slow";
 
 export const WORDS = 20;
-const RESET_S = 2;
+const RESET_S = 60;
 const SLOW_MS = 150;
 
 interface Peer {
@@ -25,7 +25,7 @@ export interface DrillUpstream {
   stop(): void;
 }
 
-export function startDrillUpstream(): DrillUpstream {
+export function startDrillUpstream(slowMs = SLOW_MS): DrillUpstream {
   const seen = { requests: 0, whole: 0, left: 0 };
   let mood: Mood = "well";
   let listener: TCPSocketListener<Peer> | null = null;
@@ -47,7 +47,7 @@ export function startDrillUpstream(): DrillUpstream {
             const request = takeRequest(socket.data);
             if (request === null) return;
             seen.requests++;
-            void answer(socket, request.includes('"stream":true'), mood, seen);
+            void answer(socket, request.includes('"stream":true'), mood, seen, slowMs);
           }
         },
         close(socket) {
@@ -117,7 +117,13 @@ const refusal = (status: string, message: string, more = ""): string => {
   return head(status, "application/json", body.length, more) + body;
 };
 
-async function answer(socket: Socket<Peer>, stream: boolean, mood: Mood, seen: DrillUpstream["seen"]): Promise<void> {
+async function answer(
+  socket: Socket<Peer>,
+  stream: boolean,
+  mood: Mood,
+  seen: DrillUpstream["seen"],
+  slowMs: number,
+): Promise<void> {
   const write = (text: string): void => {
     if (!socket.data.gone) socket.write(text);
   };
@@ -156,7 +162,7 @@ async function answer(socket: Socket<Peer>, stream: boolean, mood: Mood, seen: D
       return;
     }
     case "slow":
-      await Bun.sleep(SLOW_MS);
+      await Bun.sleep(slowMs);
       break;
     case "well":
   }
