@@ -7,7 +7,8 @@ import { cleanEnvironment } from "../test/harness/gateway-process.ts";
 import { ANSWERS, ROUTED_ANSWER } from "./answers.ts";
 import { MODEL, PROTOCOLS } from "./protocols.ts";
 import { onCore } from "./process-stats.ts";
-import { ended, type Subject, underBun, until } from "./subject.ts";
+import { ended, type Subject, underBun } from "./subject.ts";
+import { untilFound } from "../test/harness/until.ts";
 
 /**
  * What differs from the gateway as delivered: additional configuration, and existing data with a token to call with.
@@ -51,7 +52,7 @@ export async function startGateway(
   });
   closeSync(log);
   try {
-    const started = await until(() => {
+    const started = await untilFound(() => {
       const said = readFileSync(logFile, "utf8");
       if (child.exitCode !== null) throw new Error(`the gateway did not start: ${said}`);
       const port = /listens on http:\/\/\S+:(\d+)/.exec(said)?.[1];
@@ -59,7 +60,7 @@ export async function startGateway(
       return port === undefined || token === undefined || (own === null && !said.includes("curl http"))
         ? null
         : { port: Number(port), token };
-    }, "the gateway did not say where it listens");
+    }, "the gateway says where it listens");
     return {
       port: started.port,
       pids: [child.pid],

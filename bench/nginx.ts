@@ -4,7 +4,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { familyOf, onCore } from "./process-stats.ts";
-import { ended, sameCall, type Subject, until } from "./subject.ts";
+import { ended, sameCall, type Subject } from "./subject.ts";
+import { freePort } from "../test/harness/free-port.ts";
+import { untilFound } from "../test/harness/until.ts";
 
 /** Returns the path of the program, or null where it is not installed. */
 export function nginxProgram(): string | null {
@@ -27,11 +29,11 @@ export async function startNginx(program: string, folder: string, mockPort: numb
     stderr: "inherit",
   });
   try {
-    const pids = await until(() => {
+    const pids = await untilFound(() => {
       if (child.exitCode !== null) throw new Error(`nginx ended with ${child.exitCode}`);
       const family = familyOf(child.pid);
       return family.length > 1 ? family : null;
-    }, "nginx started no worker");
+    }, "nginx starts a worker");
     return { port, pids, target: sameCall, tidy: () => {}, stop: () => ended(child) };
   } catch (thrown) {
     await ended(child);
@@ -67,12 +69,4 @@ ${temporary}
   }
 }
 `;
-}
-
-/** nginx cannot choose a free port itself and report it. */
-function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
 }

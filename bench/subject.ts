@@ -59,17 +59,6 @@ export async function ended(child: Bun.Subprocess<"ignore", "pipe" | number, "in
   clearTimeout(timer);
 }
 
-/** Waits until `ready` returns a value. */
-export async function until<T>(ready: () => T | null, what: string): Promise<T> {
-  const startedMs = performance.now();
-  for (;;) {
-    const value = ready();
-    if (value !== null) return value;
-    if (performance.now() - startedMs > START_MS) throw new Error(what);
-    await Bun.sleep(20);
-  }
-}
-
 async function within<T>(promise: Promise<T>, what: string): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new Error(what)), START_MS)));

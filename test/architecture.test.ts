@@ -99,20 +99,10 @@ const MAX_HANDLE_LINES = 120;
 
 const WALL_CLOCK = ["Date.now", "performance.timeOrigin"];
 const STOPWATCH_AND_CHANCE = ["performance.now", "Bun.nanoseconds", "process.hrtime", "process.uptime", "Math.random"];
-/** The layers that decide. Those with drivers (sockets, files, databases) may time themselves and jitter their waits. */
-const RULES = [
-  "core",
-  "accounting",
-  "providers",
-  "guards",
-  "policies",
-  "auth",
-  "admission",
-  "routing",
-  "mcp",
-  "snapshot",
-  "chat",
-];
+/** They have the sockets, files and databases, so they may time themselves and jitter their waits. */
+const DRIVERS: ReadonlySet<string> = new Set(["wire", "config", "store", "credentials", "observe"]);
+/** The layers that decide. */
+const RULES = LAYERS.slice(0, LAYERS.indexOf("http")).filter((layer) => !DRIVERS.has(layer));
 const ENVIRONMENT = ["process.env", "Bun.env", "import.meta.env"];
 const SOCKETS = new Set([
   "fetch",

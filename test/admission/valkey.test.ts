@@ -261,7 +261,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     expect(await figure("round_trip_seconds_sum")).toBeGreaterThan(0);
     expect([await figure("away"), await figure('reservations_total{way="alone"}')]).toEqual([0, 0]);
     redis.freeze();
-    while ((await figure("away")) === 0) await Bun.sleep(50);
+    await until(async () => (await figure("away")) !== 0);
     (await reserved(store, needOf(account, 10))).settle([10]);
     expect([
       await figure("away"),
@@ -269,7 +269,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
       await figure('leased_units{unit="tokens"}'),
     ]).toEqual([1, 1, Number.NaN]);
     redis.thaw();
-    while ((await figure("away")) === 1) await Bun.sleep(50);
+    await until(async () => (await figure("away")) !== 1);
     await store.close();
   });
 

@@ -7,6 +7,7 @@ import { recent } from "../../src/cli/top.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 import { projectFolder } from "../harness/gateway-program.ts";
+import { until } from "../harness/until.ts";
 
 const READY: JsonObject = {
   status: "ready",
@@ -337,16 +338,17 @@ describe("against a running gateway", () => {
         const decoder = new TextDecoder();
         for await (const bytes of child.stdout) seen += decoder.decode(bytes, { stream: true });
       })();
-      const until = async (words: string, from = 0): Promise<void> => {
-        for (let tries = 0; tries < 4000 && !seen.slice(from).includes(words); tries++) await Bun.sleep(25);
-        expect(seen.slice(from)).toContain(words);
-      };
-      await until("ready, up");
+      const untilShown = (words: string, from = 0): Promise<void> =>
+        until(
+          () => seen.slice(from).includes(words),
+          () => `${words} in ${JSON.stringify(seen.slice(from))}`,
+        );
+      await untilShown("ready, up");
       await own.stop();
-      await until("NO DATA for");
+      await untilShown("NO DATA for");
       const back = await startGateway({ flags: ["--port", port] });
       const from = seen.length;
-      await until("ready, up", from);
+      await untilShown("ready, up", from);
       await child.stdin.write("q");
       await child.stdin.flush();
       expect(await child.exited).toBe(0);

@@ -44,7 +44,7 @@ function follow(text: string, pollMs = 20): void {
 }
 /** Resolves when as much has been told; then waits a little longer for what should not come. */
 async function toldThings(count: number): Promise<readonly string[]> {
-  for (let waited = 0; told.length < count && waited < 20_000; waited += 10) await Bun.sleep(10);
+  await until(() => told.length >= count);
   await Bun.sleep(120);
   return told;
 }

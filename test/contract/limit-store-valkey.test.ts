@@ -6,6 +6,7 @@ import { openValkeyLimits } from "../../src/admission/valkey/valkey.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { findServer, type RedisServer, startCluster, startRedis } from "../harness/redis-server.ts";
 import { accountOf, limitStoreSuite, needOf, refused, reserved } from "./limit-store.suite.ts";
+import { until } from "../harness/until.ts";
 
 /** Takes away what tenants have; that the server is known stays, or each test would wait for a new epoch to open. */
 async function forget(urls: readonly string[]): Promise<void> {
@@ -23,7 +24,7 @@ const open = (url: string, clusterNodes: readonly string[] | null = null): Promi
 /** The first message ever makes an epoch, which opens a little later. */
 async function opened(url: string, clusterNodes: readonly string[] | null, tenants: readonly string[]): Promise<void> {
   const store = await open(url, clusterNodes);
-  while (!(await reachable(store))) await Bun.sleep(50);
+  await until(() => reachable(store));
   await Promise.all(
     tenants.map(async (tenantId) => (await reserved(store, needOf(accountOf({ tenantId, id: "warm" })))).settle([1])),
   );
@@ -143,7 +144,7 @@ function slotHolder(url: string): string {
     const store = await openValkeyLimits({ url: ${JSON.stringify(url)}, clusterNodes: null, clock: systemClock, folder: null });
     const rule = ${JSON.stringify(accountOf({ id: "gone", unit: "concurrency", window: null, limit: 1 }).rule)};
     const need = { account: { rule, value: "" }, units: 1, force: false };
-    while ("need" in (await store.reserve([need]))) await Bun.sleep(20);
+    await until(async () => !("need" in (await store.reserve([need]))));
     console.log("held");
     await Bun.sleep(60000);
   `;
@@ -161,7 +162,7 @@ describe.skipIf(clusterBinary === null)("a cluster", () => {
   limitStoreSuite("a cluster of three", async () => {
     await forget(cluster.servers.map(({ url }) => url));
     const store = await open(cluster.servers[0]!.url, nodes());
-    while (!(await reachable(store))) await Bun.sleep(20);
+    await until(() => reachable(store));
     await forget(cluster.servers.map(({ url }) => url));
     return store;
   });

@@ -6,9 +6,9 @@ import type { ToolTransport } from "../../src/core/tool.ts";
 import { openToolServers } from "../../src/mcp/open-tool-servers.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
 import { EVERYTHING_PROGRAM, openEverything } from "../harness/everything-server.ts";
-import { eventually } from "../harness/faulty-tools.ts";
 import { openModernToolServer } from "../harness/modern-tool-server.ts";
 import { serverOf, toolServerSuite } from "./tool-server.suite.ts";
+import { until } from "../harness/until.ts";
 
 const http = (kind: "auto" | "streamable_http" | "sse", url: string): ToolTransport => ({
   kind,
@@ -75,10 +75,10 @@ describe("a tool server of the newer protocol, without sessions", () => {
     const signal = new Cancellation();
     const gone = new Error("the client left");
     const cancelled = servers.call(server, "slow", {}, signal, null).catch((thrown: unknown) => thrown);
-    await eventually(() => end.slowBegun === 1);
+    await until(() => end.slowBegun === 1);
     signal.abort(gone);
     expect(await cancelled).toBe(gone);
-    await eventually(() => end.cancelled === 1);
+    await until(() => end.cancelled === 1);
   });
 
   test("is asked for its list again when it announces a change", async () => {
@@ -86,8 +86,6 @@ describe("a tool server of the newer protocol, without sessions", () => {
       (await servers.list(server, new Cancellation())).map(({ name }) => name);
     expect(await names()).not.toContain("grown");
     end.grow("grown");
-    await Bun.sleep(1200);
-    for (let count = 0; count < 100 && !(await names()).includes("grown"); count++) await Bun.sleep(100);
-    expect(await names()).toContain("grown");
+    await until(async () => (await names()).includes("grown"));
   });
 });

@@ -117,7 +117,7 @@ const cancellationSuite = ({ client, answering, rawServer }: ClientAndServers): 
       await using server = await rawServer(() => undefined);
       const leave = new AbortController();
       const call = send(client, server.url, { signal: leave.signal }).catch((thrown: unknown) => thrown);
-      while (server.requests.length === 0) await Bun.sleep(1);
+      await until(() => server.requests.length > 0);
       leave.abort(reason);
       expect(await call).toBe(reason);
       await server.allClosed(CLOSE_MS);

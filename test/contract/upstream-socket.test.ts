@@ -27,7 +27,7 @@ import {
 } from "./raw-server.ts";
 import { CLOSE_MS, MEGABYTE, REQUEST_BODY, faultKind, faultOf, post, readAll, send } from "./upstream-calls.ts";
 import { selfSigned } from "./upstream-tls.suite.ts";
-import { until } from "../harness/until.ts";
+import { until, untilFound } from "../harness/until.ts";
 
 const SOCKET_UPSTREAM = new URL("../../src/wire/upstream-socket.ts", import.meta.url).href;
 const CALL = { connectTimeoutMs: 2_000, firstByteTimeoutMs: 3_000, betweenBytesTimeoutMs: 3_000 };
@@ -247,7 +247,7 @@ describe("requests", () => {
     await Bun.sleep(100);
     expect(told).toEqual([]);
     isReading = true;
-    while (told.length === 0) await Bun.sleep(1);
+    await until(() => told.length > 0);
     expect(told).toEqual([true]);
     leaving.abort(new Error("the client left"));
     await sending;
@@ -407,9 +407,9 @@ describe("connections", () => {
     expect(socketsTo(hole.port) - before).toBeLessThanOrEqual(25);
     // Through a probe, what answers again is reached.
     hole.accept();
-    let answer = "";
-    for (let tries = 0; answer === "" && tries < 400; tries++)
-      answer = await post(client, url, { connectTimeoutMs: 500, firstByteTimeoutMs: 500 }).catch(() => "");
+    const answer = await untilFound(() =>
+      post(client, url, { connectTimeoutMs: 500, firstByteTimeoutMs: 500 }).catch(() => null),
+    );
     expect(answer).toBe("{}");
   });
 });

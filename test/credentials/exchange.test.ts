@@ -15,6 +15,7 @@ import {
   serviceAccount,
   wordsOf,
 } from "./lending.ts";
+import { until } from "../harness/until.ts";
 
 let issued = 0;
 let answer: (request: SeenRequest) => Response | Promise<Response>;
@@ -32,12 +33,6 @@ beforeEach(() => {
   before = asked();
   answer = () => token();
 });
-
-/** Until what goes on in the background has had its time. */
-async function until(done: () => boolean): Promise<void> {
-  for (let looks = 0; !done() && looks < 400; looks++) await Bun.sleep(5);
-  expect(done()).toBe(true);
-}
 
 describe("a token", () => {
   test("is asked for with a form, and lent as a bearer token that knows what it was exchanged for", async () => {

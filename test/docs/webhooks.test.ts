@@ -19,6 +19,7 @@ import { rowOf } from "../contract/call-records.ts";
 import { someEvent } from "../contract/event-queue.suite.ts";
 import { projectFolder } from "../harness/gateway-program.ts";
 import { codeWords, fencesOf, readPage, tableBelow } from "./pages.ts";
+import { untilFound } from "../harness/until.ts";
 
 const page = readPage("docs/integrations/webhooks.md");
 const rows = new Map(tableBelow(page, "## Events").map(([type, , data]) => [codeWords(type!)[0]!, codeWords(data!)]));
@@ -142,8 +143,7 @@ describe("the receiver of the page", () => {
       stdout: "pipe",
       stderr: "inherit",
     });
-    for (let tries = 0; tries < 2000 && (await fetch(url, { method: "POST" }).catch(() => null)) === null; tries++)
-      await Bun.sleep(25);
+    await untilFound(() => fetch(url, { method: "POST" }).catch(() => null));
     rmSync(program);
   });
   afterAll(() => receiver.kill());

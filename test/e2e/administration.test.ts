@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Ran, runHere } from "../harness/command-line.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { until, untilFound } from "../harness/until.ts";
 
 let gateway: GatewayProcess;
 let token: string;
@@ -25,7 +26,7 @@ beforeAll(async () => {
     gateway.dataFolder,
   ]);
   token = (JSON.parse(made.stdout) as { readonly token: string }).token;
-  for (let tries = 0; tries < 1000 && (await cli("tenant", "list")).code !== 0; tries++) await Bun.sleep(50);
+  await until(async () => (await cli("tenant", "list")).code === 0);
 });
 afterAll(async () => {
   await gateway.stop();
@@ -148,18 +149,16 @@ describe("the nouns", () => {
       expect(
         (await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] })).status,
       ).toBe(200);
-    let calls: readonly any[] = [];
-    for (let tries = 0; tries < 1000 && calls.length < 3; tries++) {
-      calls = await json("call", "list");
-      await Bun.sleep(50);
-    }
+    const calls = await untilFound(async () => {
+      const listed: readonly any[] = await json("call", "list");
+      return listed.length >= 3 && listed;
+    });
     expect(calls.map((one) => [one.model, one.status])).toEqual(Array.from({ length: 3 }, () => ["echo", 200]));
     expect(await json("call", "get", calls[0].trace_id)).toMatchObject({ trace_id: calls[0].trace_id });
-    let usage: readonly any[] = [];
-    for (let tries = 0; tries < 1000 && usage[0]?.calls !== 3; tries++) {
-      usage = await json("usage", "--by", "project,model");
-      await Bun.sleep(50);
-    }
+    const usage = await untilFound(async () => {
+      const groups: readonly any[] = await json("usage", "--by", "project,model");
+      return groups[0]?.calls === 3 && groups;
+    });
     expect(usage).toMatchObject([{ group: { project: "default", model: "echo" }, calls: 3, errors: 0 }]);
     expect(
       (await cli("usage", "--by", "model", "--csv")).stdout

@@ -18,6 +18,7 @@ import { expectedCallId, expectedFrame, expectedThought, expectedWithheld } from
 import { FAMILIES, type Family, type Form } from "./families.ts";
 import { type FamilyGateway, saidTo, startFamilyGateway } from "./family-gateway.ts";
 import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
+import { until } from "../harness/until.ts";
 
 /** The promise is 50 ms, which the drill measures; on a busy machine it is only seen that the call ends. */
 const CANCEL_MS = 10_000;
@@ -369,7 +370,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
       ...once,
       abortSignal: abort.signal,
     }).catch((error: unknown) => error);
-    while (stage.upstream.seen.length === before) await Bun.sleep(5);
+    await until(() => stage.upstream.seen.length > before);
     const leftMs = performance.now();
     abort.abort();
     expect((await call) as object).toMatchObject({ name: "AbortError" });

@@ -9,6 +9,7 @@ import { expectedBeside, expectedCallId, expectedFrame, expectedThought, expecte
 import { FAMILIES, type Family } from "./families.ts";
 import { type FamilyGateway, saidTo, startFamilyGateway } from "./family-gateway.ts";
 import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
+import { until } from "../harness/until.ts";
 
 /** The promise is 50 ms, which the drill measures; on a busy machine it is only seen that the call ends. */
 const CANCEL_MS = 10_000;
@@ -214,7 +215,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     const ended = stage.nextEnded();
     const abort = new AbortController();
     const call = errorOf(chat(model).invoke("#hang", { signal: abort.signal }));
-    while (stage.upstream.seen.length === before) await Bun.sleep(5);
+    await until(() => stage.upstream.seen.length > before);
     const leftMs = performance.now();
     abort.abort();
     expect((await call)["name"]).toBe("AbortError");

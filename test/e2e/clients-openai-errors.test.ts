@@ -8,6 +8,7 @@ import { TRACE_ID } from "./expected-answers.ts";
 import { FAMILIES } from "./families.ts";
 import { type FamilyGateway, startFamilyGateway } from "./family-gateway.ts";
 import type { ScriptedFailure } from "./scripted-answers.ts";
+import { until, untilFound } from "../harness/until.ts";
 
 /** The promise is 50 ms, which the drill measures; on a busy machine it is only seen that the call ends. */
 const CANCEL_MS = 10_000;
@@ -217,7 +218,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", ({ mode
     const ended = stage.nextEnded();
     const abort = new AbortController();
     const call = client.chat.completions.create(ask(model, "#hang"), { signal: abort.signal });
-    while (stage.upstream.seen.length === before) await Bun.sleep(5);
+    await until(() => stage.upstream.seen.length > before);
     const leftMs = performance.now();
     abort.abort();
     expect(await errorOf(call)).toBeInstanceOf(OpenAI.APIUserAbortError);
@@ -230,13 +231,8 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", ({ mode
 });
 
 /** The log is written in blocks: waits for a line. */
-async function callLine(fits: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
-  for (let tries = 0; tries < 2000; tries++) {
-    const line = stage.gateway.lines().find((one) => one["msg"] === "call" && fits(one));
-    if (line !== undefined) return line;
-    await Bun.sleep(25);
-  }
-  throw new Error("the log does not have the line after 5 s");
+function callLine(fits: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
+  return untilFound(() => stage.gateway.lines().find((one) => one["msg"] === "call" && fits(one)));
 }
 
 describe("the gateway's own refusals", () => {

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { startGateway } from "../harness/gateway-process.ts";
+import { until } from "../harness/until.ts";
 
 const SECRET = `whsec_${Buffer.from("0123456789012345678901234567").toString("base64")}`;
 const linesOf = (file: string): readonly Record<string, any>[] =>
@@ -60,8 +61,7 @@ test("[d11.4] [d11.1] file, webhook and module receive each call once, with the 
       ids.push(/"x_gateway_trace_id":"([0-9a-f]{32})"/.exec(await response.text())![1]!);
     }
     writeFileSync(join(gateway.folder, "dragoman.yaml"), "route_defaults: { retries: 0 }\n");
-    for (let tries = 0; tries < 2000 && !gateway.output().includes("integrations have changed"); tries++)
-      await Bun.sleep(20);
+    await until(() => gateway.output().includes("integrations have changed"));
     expect(
       gateway
         .lines()

@@ -7,21 +7,12 @@ import { join } from "node:path";
 import { bunProgram } from "../../bin/runtime.mjs";
 import { cleanEnvironment, runCli } from "../harness/gateway-process.ts";
 import { projectFolder, sourceCommand } from "../harness/gateway-program.ts";
+import { until, untilFound } from "../harness/until.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "dragoman-launched-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const launcher = join(projectFolder, "bin", "dragoman.mjs");
 const SECONDS = 1000;
-
-async function until<T>(look: () => T | Promise<T>, holds: (value: T) => boolean, what: string): Promise<T> {
-  const startedMs = performance.now();
-  for (;;) {
-    const value = await look();
-    if (holds(value)) return value;
-    if (performance.now() - startedMs > 100 * SECONDS) throw new Error(`${what}: not within 100 s`);
-    await Bun.sleep(20);
-  }
-}
 
 function isAlive(pid: number): boolean {
   try {
@@ -75,13 +66,10 @@ async function serve(
     stdout: Bun.file(out!),
     stderr: Bun.file(error!),
   });
-  const words = await until(
-    () => readFileSync(out!, "utf8"),
-    (text) => text.includes("curl http"),
-    "the start",
-  );
-  const url = /listens on (\S+)/.exec(words)![1]!;
-  const token = /dgm_pt_\w+/.exec(words)![0];
+  const words = (): string => readFileSync(out!, "utf8");
+  await until(() => words().includes("curl http"), "the start");
+  const url = /listens on (\S+)/.exec(words())![1]!;
+  const token = /dgm_pt_\w+/.exec(words())![0];
   return {
     url,
     token,
@@ -101,23 +89,14 @@ async function serve(
 const launched = () => serve(["node", launcher], { find: (pid) => childrenOf(pid)[0]! });
 const callsUnderWay = async ({ url }: Served): Promise<number> =>
   Number(/^dragoman_calls_in_flight(?:\{[^}]*\})? (\d+)/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1] ?? 0);
-const ends = (pid: number) =>
-  until(
-    () => isAlive(pid),
-    (alive) => !alive,
-    `process ${pid} ends`,
-  );
+const ends = (pid: number) => until(() => !isAlive(pid), `process ${pid} ends`);
 
 describe("the launcher", () => {
   test("ended by kill -9 also stops the gateway, as SIGTERM does: a call in flight is answered in full", async () => {
     const gateway = await launched();
     expect(gateway.pid).not.toBe(gateway.process.pid);
     const call = gateway.chat("sandbox:slow-1500");
-    await until(
-      () => callsUnderWay(gateway),
-      (count) => count > 0,
-      "a call is under way",
-    );
+    await until(async () => (await callsUnderWay(gateway)) > 0, "a call is under way");
     gateway.process.kill("SIGKILL");
     expect([(await call).status, await gateway.process.exited]).toEqual([200, 137]);
     await ends(gateway.pid);
@@ -128,11 +107,7 @@ describe("the launcher", () => {
   test("killed while the gateway drains does not shorten the drain", async () => {
     const gateway = await launched();
     const call = gateway.chat("sandbox:slow-4000");
-    await until(
-      () => callsUnderWay(gateway),
-      (count) => count > 0,
-      "a call is under way",
-    );
+    await until(async () => (await callsUnderWay(gateway)) > 0, "a call is under way");
     gateway.process.kill("SIGTERM");
     // longer than two arrivals of the same signal are apart
     await Bun.sleep(2 * SECONDS);
@@ -163,13 +138,9 @@ describe("the launcher", () => {
       stdout: "ignore",
       stderr: "ignore",
     });
-    const [pid] = await until(
-      () => childrenOf(follow.pid),
-      (children) => children.length > 0,
-      "it runs",
-    );
+    const pid = await untilFound(() => childrenOf(follow.pid)[0], "it runs");
     follow.kill("SIGKILL");
-    await ends(pid!);
+    await ends(pid);
     gateway.process.kill("SIGTERM");
     expect(await gateway.process.exited).toBe(0);
     await ends(gateway.pid);

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { openaiAnswer, startUpstream } from "../harness/upstream.ts";
+import { until } from "../harness/until.ts";
 
 /** Goes on when the client of the answer that it holds back has left. */
 let leaves: Promise<void> = Promise.resolve();
@@ -39,10 +40,6 @@ afterAll(async () => {
 
 const MESSAGES = [{ role: "user", content: "Hello" }];
 const calls = (): readonly Record<string, unknown>[] => gateway.lines().filter((line) => line["msg"] === "call");
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await Bun.sleep(2);
-}
-
 test("[d4.2] [d7.7] calls whose clients always leave before the answer use up a limit all the same", async () => {
   let refused = 0;
   for (let call = 0; call < 15; call++) {

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { findServer, startRedis } from "../harness/redis-server.ts";
 import { type FakeUpstream, openaiAnswer, startUpstream } from "../harness/upstream.ts";
+import { until } from "../harness/until.ts";
 
 const binary = findServer("redis-server");
 if (binary === null) console.log("skipped: there is no redis-server on this machine");
@@ -107,7 +108,7 @@ describe.each(WORLDS)(
             };
             const running = Promise.all(Array.from({ length: callers }, caller));
             const before = upstream.seen.length;
-            while (upstream.seen.length < before + 50 + kill * 7) await Bun.sleep(1);
+            await until(() => upstream.seen.length >= before + 50 + kill * 7);
             await gateway.stop("SIGKILL");
             isOver = true;
             await running;

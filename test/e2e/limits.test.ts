@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { until } from "../harness/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-limits-e2e-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -71,7 +72,7 @@ test("[d4.2 d11.2] calls that were in flight when the process was killed stay ch
     call(first, token, { model: "sandbox:slow-30000", user: "ann", max_tokens: 100 }).catch(() => {});
   const inFlight = async (): Promise<number> =>
     Number(/^dragoman_calls_in_flight (\d+)/m.exec(await (await fetch(`${first.url}/metrics`)).text())?.[1]);
-  while ((await inFlight()) < 20) await Bun.sleep(10);
+  await until(async () => (await inFlight()) >= 20);
   await first.stop("SIGKILL");
   const second = await startGateway(options);
   try {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { runHere } from "../harness/command-line.ts";
 import { gatewayCommand } from "../harness/gateway-program.ts";
 import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
+import { until, untilFound } from "../harness/until.ts";
 
 const SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";
 const WORD = "xylophone-prompt";
@@ -26,15 +27,6 @@ async function chat(content: string, more: Readonly<Record<string, unknown>> = {
   await response.text();
   return response.headers.get("x-gateway-trace-id")!;
 }
-async function until<T>(look: () => Promise<T | null | undefined | false>): Promise<T> {
-  for (let tries = 0; tries < 1500; tries++) {
-    const found = await look();
-    if (found !== null && found !== undefined && found !== false) return found;
-    await Bun.sleep(100);
-  }
-  throw new Error("it did not come within 150 s");
-}
-
 beforeAll(async () => {
   gateway = await startGateway();
   owner = await gateway.createToken("--personal", "--role", "owner", "--permission", "read_content");
@@ -66,7 +58,7 @@ describe("refused requests", () => {
     return { status: response.status, traceId: response.headers.get("x-gateway-trace-id")!, code: error.code };
   };
   const recordAt = (base: string, traceId: string) =>
-    until(async () => {
+    untilFound(async () => {
       const response = await fetch(`${gateway.url}/api/v1/admin${base}/logs/${traceId}`, {
         headers: { authorization: `Bearer ${owner}` },
       });
@@ -99,7 +91,7 @@ describe("refused requests", () => {
         status,
         code,
       ]);
-      const line = await until(async () => gateway.lines().find((one) => one["trace_id"] === answer.traceId));
+      const line = await untilFound(async () => gateway.lines().find((one) => one["trace_id"] === answer.traceId));
       expect([path, line["status"], line["project"]]).toEqual([path, status, "default"]);
     }
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
@@ -141,7 +133,7 @@ describe("content of calls", () => {
       ).code,
     ).toBe(0);
     const traceId = await chat(`${WORD} with ${SECRET}`, { stream: true, metadata: { session: "s1" } });
-    const found = await until(async () => {
+    const found = await untilFound(async () => {
       const told = await cli(maintainer, "logs", traceId, "--project", "default", "--content", "--json");
       return told.code === 0 && JSON.parse(told.stdout);
     });
@@ -154,7 +146,7 @@ describe("content of calls", () => {
         "403 permission_required",
       );
     expect((await cli(owner, "logs", before, "--content")).stderr).toContain("404");
-    const shown = await until(async () => {
+    const shown = await untilFound(async () => {
       const told = await cli(viewer, "logs", traceId, "--project", "default", "--json");
       return told.code === 0 && JSON.parse(told.stdout);
     });
@@ -198,7 +190,9 @@ describe("content of calls", () => {
 describe("dragoman logs", () => {
   test("[d9.3] finds calls by fields, metadata and times, as a table and as JSON; exports come as CSV and JSON Lines", async () => {
     const traceId = await chat("Hello", { metadata: { session: "s2", user: "ann" } });
-    const one = await until(async () => (await json(owner, "logs", "--filter", "metadata=session=s2&user=ann"))[0]);
+    const one = await untilFound(
+      async () => (await json(owner, "logs", "--filter", "metadata=session=s2&user=ann"))[0],
+    );
     expect(one).toMatchObject({ trace_id: traceId, model_asked: "sandbox:echo", finish_reason: "stop", status: 200 });
     expect(await json(owner, "logs", "--filter", "metadata=session=s3")).toEqual([]);
     expect(
@@ -251,9 +245,9 @@ describe("dragoman logs", () => {
       await Bun.sleep(1500);
       const first = await chat("one", { metadata: { follow: "yes" } });
       await chat("other", { metadata: { follow: "no" } });
-      await until(async () => ids().includes(first));
+      await until(() => ids().includes(first));
       const second = await chat("two", { metadata: { follow: "yes" }, stream: true });
-      await until(async () => ids().includes(second));
+      await until(() => ids().includes(second));
       await Bun.sleep(2500);
       expect(ids()).toEqual([first, second]);
     } finally {

@@ -1,6 +1,7 @@
 // One distributed trace over four services, each of which exports its own spans: a caller, the real gateway, a model's server and a tool server.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type TracedServices, startTracedServices, treeOf } from "../harness/traced-world.ts";
+import { untilFound } from "../harness/until.ts";
 
 const ASK = {
   route: "r",
@@ -64,9 +65,7 @@ describe("a trace from the caller through the gateway to the services that it ca
 
   test("[d11.4] metrics of the same calls arrive, under the conventions' names, the last ones before the process ends", async () => {
     const name = "gen_ai.client.operation.duration";
-    for (let tries = 0; tries < 600 && !services.receiver.metrics().some((metric) => metric.name === name); tries++)
-      await Bun.sleep(50);
-    const metric = services.receiver.metrics().findLast((one) => one.name === name)!;
+    const metric = await untilFound(() => services.receiver.metrics().findLast((one) => one.name === name));
     expect([metric.type, metric.unit, metric.temporality, metric.resource["service.name"]]).toEqual([
       "histogram",
       "s",

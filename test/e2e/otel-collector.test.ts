@@ -4,21 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startTracedServices } from "../harness/traced-world.ts";
+import { until } from "../harness/until.ts";
+import { freePort } from "../harness/free-port.ts";
 
 const program = process.env["OTELCOL"];
 if (program === undefined) console.log("skipped: OTELCOL names no collector");
-
-function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
-}
-
-/** What it writes comes out in pieces. */
-async function until(isThere: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 200 && !isThere(); tries++) await Bun.sleep(50);
-}
 
 describe("an OpenTelemetry collector", () => {
   test.skipIf(program === undefined)("[d11.4] accepts traces and metrics of calls without an error", async () => {

@@ -9,20 +9,11 @@ import { projectFolder } from "../harness/gateway-program.ts";
 import { readStream } from "../harness/sse.ts";
 import { eventStream, openaiAnswer, openaiChunk, startUpstream } from "../harness/upstream.ts";
 import { rawCall } from "./raw-client.ts";
+import { until } from "../harness/until.ts";
 
 const ECHO = { model: "sandbox:echo", messages: [{ role: "user", content: "hello" }] } as const;
-const WITHIN_MS = 100_000;
 const TOKEN = /dgm_pt_\w+/g;
 
-/** How long it took, to be printed: a busy machine may take longer than what is promised. */
-async function until<T>(look: () => T | Promise<T>, holds: (value: T) => boolean): Promise<number> {
-  const startedMs = performance.now();
-  for (;;) {
-    if (holds(await look())) return performance.now() - startedMs;
-    if (performance.now() - startedMs > WITHIN_MS) throw new Error(`it did not happen within ${WITHIN_MS} ms`);
-    await Bun.sleep(5);
-  }
-}
 const statusOf = async (answer: Promise<Response>): Promise<number> => {
   const response = await answer;
   await response.body?.cancel();
@@ -68,10 +59,7 @@ describe("the first output", () => {
     const made = await bash(`${cure} --name another --json`, second.folder);
     expect(made.code).toBe(0);
     const { token } = JSON.parse(made.stdout) as { token: string };
-    await until(
-      () => statusOf(second.chat(ECHO, { token })),
-      (status) => status === 200,
-    );
+    await until(async () => (await statusOf(second.chat(ECHO, { token }))) === 200);
     expect(await statusOf(second.chat(ECHO, { token: firstToken! }))).toBe(200);
     expect(await second.stop()).toBe(0);
     rmSync(dirname(dataFolder), { recursive: true, force: true });
@@ -144,15 +132,9 @@ describe("the end", () => {
         ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]?.message.content,
       ];
     });
-    await until(
-      () => upstream.seen.length,
-      (seen) => seen === 60,
-    );
+    await until(() => upstream.seen.length === 60);
     const code = gateway.stop();
-    await until(
-      () => statusOf(fetch(`${gateway.url}/readyz`)),
-      (status) => status === 503,
-    );
+    await until(async () => (await statusOf(fetch(`${gateway.url}/readyz`))) === 503);
 
     await Promise.all(streams.map((stream) => stream.saw("data: [DONE]\n\n")));
     for (const stream of streams) for (let word = 1; word <= 40; word++) expect(stream.text()).toContain(`"w${word} "`);
@@ -192,10 +174,7 @@ describe("the end", () => {
     await begun.saw("begun");
     // its head had to go first
     await silent.saw("keep-alive");
-    await until(
-      () => upstream.seen.length,
-      (seen) => seen === 3,
-    );
+    await until(() => upstream.seen.length === 3);
     expect(await gateway.stop()).toBe(0);
 
     for (const stream of [begun, silent]) {
@@ -262,10 +241,7 @@ describe("the end", () => {
       }
     };
     const clients = Array.from({ length: 20 }, client);
-    await until(
-      () => answered,
-      (count) => count > 40,
-    );
+    await until(() => answered > 40);
     const code = gateway.stop();
     expect(await Promise.all(clients)).toEqual(Array.from({ length: 20 }, () => "asked to close"));
     expect(await code).toBe(0);
@@ -302,10 +278,7 @@ describe("the end", () => {
     const stream = call({ stream: true });
     const plain = call({});
     await stream.saw("begun");
-    await until(
-      () => upstream.seen.length,
-      (seen) => seen === 2,
-    );
+    await until(() => upstream.seen.length === 2);
     const code = gateway.stop("SIGTERM");
     await Bun.sleep(100);
     process.kill(gateway.pid, "SIGTERM");
@@ -345,22 +318,14 @@ describe("tokens", () => {
   };
   const knownAs = (text: string): Promise<number> =>
     statusOf(fetch(`${gateway.url}/api/v1/models`, { headers: { authorization: `Bearer ${text}` } }));
-  const PROMISED_MS = 1000;
-
-  test("[d2.6] that are created, rotated and revoked while it runs are accepted and refused within a second; the list never has their text", async () => {
+  test("[d2.6] that are created, rotated and revoked while it runs are accepted and refused; the list never has their text", async () => {
     const { id, token: text } = await token("create", "--name", "deploy");
-    const known = await until(
-      () => knownAs(text),
-      (status) => status === 200,
-    );
+    await until(async () => (await knownAs(text)) === 200);
 
     const rotated = await token("rotate", id, "--overlap-minutes", "30");
     expect(rotated).toMatchObject({ id });
     expect(rotated.token).not.toBe(text);
-    const renewed = await until(
-      () => knownAs(rotated.token),
-      (status) => status === 200,
-    );
+    await until(async () => (await knownAs(rotated.token)) === 200);
     expect(await knownAs(text)).toBe(200);
 
     const listed = await runCli(["token", "list", "--data", gateway.dataFolder]);
@@ -369,29 +334,17 @@ describe("tokens", () => {
     expect(((await token("list")) as { id: string; state: string }[]).find((one) => one.id === id)?.state).toBe("live");
 
     await token("revoke", id);
-    const refused = await until(
-      () => knownAs(rotated.token),
-      (status) => status === 401,
-    );
+    await until(async () => (await knownAs(rotated.token)) === 401);
     expect(await codeOf(gateway.chat(ECHO, { token: text }))).toBe("revoked_token");
-    console.log(
-      `tokens: known after ${known.toFixed(0)} ms, rotated after ${renewed.toFixed(0)} ms, revoked after ${refused.toFixed(0)} ms; promised within ${PROMISED_MS} ms each`,
-    );
     expect(await knownAs(gateway.firstToken!)).toBe(200);
   });
 
   test("that are revoked in the middle of a stream let it end", async () => {
     const { id, token: text } = await token("create", "--name", "short");
-    await until(
-      () => knownAs(text),
-      (status) => status === 200,
-    );
+    await until(async () => (await knownAs(text)) === 200);
     const slow = gateway.chat({ ...ECHO, model: "sandbox:slow-1500", stream: true }, { token: text });
     await token("revoke", id);
-    await until(
-      () => knownAs(text),
-      (status) => status === 401,
-    );
+    await until(async () => (await knownAs(text)) === 401);
     const read = readStream(await (await slow).text());
     expect([read.content, read.done, read.error]).toEqual(["hello", true, null]);
   });
@@ -501,22 +454,22 @@ describe("configuration", () => {
     expect(await models()).toEqual(["mine:first"]);
 
     writeFileSync(file, LISTED.replace("MODEL", "second"));
-    await until(models, ([id]) => id === "mine:second");
+    await until(async () => (await models())[0] === "mine:second");
 
     writeFileSync(file, "server:\n  max_body_bites: 5\n");
-    await until(complaints, (said) => said.length > 0);
+    await until(() => complaints().length > 0);
     expect(complaints()[0]).toMatch(/dragoman\.yaml:2:\d+.*max_body_bites.*max_body_bytes/s);
     expect(complaints()[0]).toContain("the previous configuration stays in use");
     expect(await models()).toEqual(["mine:second"]);
     expect(await statusOf(gateway.chat(ECHO))).toBe(200);
 
     process.kill(gateway.pid, "SIGHUP");
-    await until(complaints, (said) => said.length > 1);
+    await until(() => complaints().length > 1);
     expect(await models()).toEqual(["mine:second"]);
 
     writeFileSync(file, LISTED.replace("MODEL", "third"));
     process.kill(gateway.pid, "SIGHUP");
-    await until(models, ([id]) => id === "mine:third");
+    await until(async () => (await models())[0] === "mine:third");
     expect(await gateway.stop()).toBe(0);
   });
 
@@ -528,7 +481,7 @@ describe("configuration", () => {
     writeFileSync(file, "server: {default_timeout_s: 0.2, first_byte_timeout_s: 0.1}\n");
     const stalled = (): Promise<number> =>
       statusOf(gateway.chat({ ...ECHO, model: "sandbox:stall" }, { signal: AbortSignal.timeout(500) })).catch(() => 0);
-    await until(stalled, (status) => status === 504);
+    await until(async () => (await stalled()) === 504);
     expect(readStream(await (await slow).text()).content).toBe("hello");
     expect(await gateway.stop()).toBe(0);
   });

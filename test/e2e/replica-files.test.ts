@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { VERSION } from "../../src/core/version.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { startPostgres } from "../harness/postgres-server.ts";
+import { until } from "../harness/until.ts";
 
 const DIFFERENT = "gateways on this database have different configuration files";
 const SAME = "gateways on this database have the same configuration file again";
@@ -34,14 +35,6 @@ async function gaugeOf(gateway: GatewayProcess, configuration: "same" | "differe
   return Number(
     new RegExp(`^dragoman_replicas\\{configuration="${configuration}"\\} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN,
   );
-}
-
-async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const endsMs = performance.now() + 150_000;
-  while (!(await isSo())) {
-    if (performance.now() > endsMs) throw new Error(`it never came to this: ${what}`);
-    await Bun.sleep(200);
-  }
 }
 
 const server = await startPostgres();
@@ -80,7 +73,7 @@ for (const [name, starting, isMissing] of [
         [two, OTHER_FILE, one, FILE],
       ] as const;
       for (const [own, text, other, otherText] of both) {
-        await until("the difference is told", () => linesOf(own, DIFFERENT).length > 0);
+        await until(() => linesOf(own, DIFFERENT).length > 0, "the difference is told");
         const [line] = linesOf(own, DIFFERENT);
         const others = [
           {
@@ -95,13 +88,14 @@ for (const [name, starting, isMissing] of [
       }
       // the file that is in use counts: one that cannot be used changes nothing
       rewrite(two, `${FILE}nonsense: true\n`);
-      await until("the file is refused", () =>
-        two.lines().some(({ source, level }) => source === "file" && level === "warn"),
+      await until(
+        () => two.lines().some(({ source, level }) => source === "file" && level === "warn"),
+        "the file is refused",
       );
       expect((await standingOf(two)).fingerprint).toBe(fingerprintOf(OTHER_FILE));
       rewrite(two, FILE);
       for (const [own, , other] of both) {
-        await until("the agreement is told", () => linesOf(own, SAME).length > 0);
+        await until(() => linesOf(own, SAME).length > 0, "the agreement is told");
         expect(linesOf(own, SAME)[0]).toMatchObject({ level: "info", fingerprint: fingerprintOf(FILE), replicas: 2 });
         expect([linesOf(own, DIFFERENT).length, linesOf(own, SAME).length]).toEqual([1, 1]);
         expect(await standingOf(own)).toMatchObject({
@@ -115,7 +109,7 @@ for (const [name, starting, isMissing] of [
         });
       }
       expect(await two.stop()).toBe(0);
-      await until("the other one is gone", async () => (await standingOf(one)).others.length === 0);
+      await until(async () => (await standingOf(one)).others.length === 0, "the other one is gone");
       for (const gateway of [one, two]) expect(gateway.output()).not.toContain(SECRET);
       await one.stop();
     }, 300_000);
@@ -126,9 +120,9 @@ describe("a gateway that is killed", () => {
     const start = await onOneFolder();
     const one = await start(FILE);
     const two = await start(OTHER_FILE);
-    await until("the other one is seen", async () => (await standingOf(one)).others.length === 1);
+    await until(async () => (await standingOf(one)).others.length === 1, "the other one is seen");
     await two.stop("SIGKILL");
-    await until("the other one is gone", async () => (await standingOf(one)).others.length === 0);
+    await until(async () => (await standingOf(one)).others.length === 0, "the other one is gone");
     expect([await gaugeOf(one, "same"), await gaugeOf(one, "different")]).toEqual([1, 0]);
     await one.stop();
   }, 300_000);

@@ -9,6 +9,7 @@ import { newWebhookSecret } from "../../src/observe/webhooks/webhook-settings.ts
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 import { startPostgres } from "../harness/postgres-server.ts";
 import { type FakeUpstream, startUpstream } from "../harness/upstream.ts";
+import { until } from "../harness/until.ts";
 
 const secret = newWebhookSecret();
 const server = await startPostgres();
@@ -75,24 +76,20 @@ tenants:
     receiver.seen.map(
       ({ text, headers }) => new Verifier(secret).verify(text, headers as Record<string, string>) as Told,
     );
-  const until = async (what: string, isSo: () => boolean | Promise<boolean>, ms = 100_000): Promise<void> => {
-    for (const endsMs = Date.now() + ms; Date.now() < endsMs;) {
-      if (await isSo()) return;
-      await Bun.sleep(25);
-    }
-    throw new Error(
-      `after ${ms} ms: ${what}; received: ${JSON.stringify(receiver.seen.map(({ text }) => text.slice(0, 200)))}; ${gateways
-        .map((one) =>
-          one
-            .output()
-            .split("\n")
-            .filter((line) => !line.includes('"msg":"call"'))
-            .slice(-8)
-            .join("\n"),
-        )
-        .join("\n---\n")}`,
-    );
-  };
+  /** What a test that waits in vain shows beside what it waited for. */
+  const seenSoFar = (): string =>
+    `received: ${JSON.stringify(receiver.seen.map(({ text }) => text.slice(0, 200)))}; ${gateways
+      .map((one) =>
+        one
+          .output()
+          .split("\n")
+          .filter((line) => !line.includes('"msg":"call"'))
+          .slice(-8)
+          .join("\n"),
+      )
+      .join("\n---\n")}`;
+  const untilSeen = (what: string, holds: () => boolean | Promise<boolean>): Promise<void> =>
+    until(holds, () => `${what}; ${seenSoFar()}`);
   const adminOf = async (gateway: GatewayProcess) => {
     const token = await gateway.createToken("--personal", "--role", "owner");
     return {
@@ -123,7 +120,7 @@ tenants:
       messages: [{ role: "user", content: "very secret words ".repeat(500) }],
     };
     for (let n = 0; n < 3; n++) await drained(gateway.chat(long));
-    await until("all types", () => new Set(told().map(({ type }) => type)).size >= 4);
+    await untilSeen("all types", () => new Set(told().map(({ type }) => type)).size >= 4);
     await Bun.sleep(300);
     const of = (type: string): readonly Told[] => told().filter((one) => one.type === type);
     expect(of("call.refused").map(({ tenant_id: tenant, data }) => [tenant, data["rule"], data["count"]])).toEqual([
@@ -154,14 +151,14 @@ tenants:
     const gateway = await start(config());
     const { cli, get } = await adminOf(gateway);
     const dead = async (): Promise<readonly any[]> => (await get("/webhook_deliveries?state=dead")).data;
-    await until("a dead letter", async () => (await dead()).length > 0);
+    await untilSeen("a dead letter", async () => (await dead()).length > 0);
     const [letter] = await dead();
     expect(letter).toMatchObject({ webhook_id: "file.webhooks.all", attempts: 2, last_status: 500, tenant_id: null });
     expect((await get(`/webhook_deliveries/${letter.id}`)).history).toMatchObject([
       { status: 500, answer: "a bad day" },
       { status: 500 },
     ]);
-    await until("its log line", () =>
+    await untilSeen("its log line", () =>
       gateway.lines().some(({ event, delivery }) => event === "webhook_dead_letter" && delivery === letter.id),
     );
     const listed = await cli("deliveries", "--all", "--state", "dead");
@@ -173,7 +170,10 @@ tenants:
     answer = () => new Response("better now");
     const again = await cli("redeliver", letter.id, "--all");
     expect([again.code, again.stdout.trim()]).toEqual([0, `The delivery ${letter.id} has been queued again.`]);
-    await until("it was sent again", async () => (await get(`/webhook_deliveries/${letter.id}`)).state === "delivered");
+    await untilSeen(
+      "it was sent again",
+      async () => (await get(`/webhook_deliveries/${letter.id}`)).state === "delivered",
+    );
     const tried = await cli("test", "all");
     expect([tried.code, tried.stdout]).toEqual([0, expect.stringContaining("accepted the event")]);
     expect(told().at(-1)).toMatchObject({ type: "webhook.test", data: { webhook: "all" } });
@@ -183,7 +183,7 @@ tenants:
     const port = new URL(receiver.url).port;
     await receiver.stop();
     const gateway = await start(config(", events: ['token.*']").replace("max_attempts: 2", "max_attempts: 5"));
-    await until("the first attempt failed", async () =>
+    await untilSeen("the first attempt failed", async () =>
       (await (await fetch(`${gateway.url}/metrics`)).text()).includes(
         'dragoman_webhook_attempts_total{outcome="failed"} 1',
       ),
@@ -203,7 +203,7 @@ tenants:
         return new Response("");
       },
     });
-    await until("what it missed", () => seen.length > 0);
+    await untilSeen("what it missed", () => seen.length > 0);
     await Bun.sleep(200);
     expect(new Set(seen).size).toBe(seen.length);
     await back.stop(true);
@@ -218,14 +218,14 @@ tenants:
       return new Response("thanks");
     };
     const first = await start(config(", events: ['token.created']"), { dataFolder });
-    await until("the delivery is under way", () => receiver.seen.length > 0);
+    await untilSeen("the delivery is under way", () => receiver.seen.length > 0);
     // one more that is written down and was never tried, or is being tried
     await first.createToken();
     await first.stop("SIGKILL");
     const before = receiver.seen.length;
     isHanging = false;
     await start(config(", events: ['token.created']"), { dataFolder });
-    await until(
+    await untilSeen(
       "both tokens were told after the start",
       () => new Set(receiver.seen.slice(before).map(({ headers }) => headers["webhook-id"])).size >= 2,
     );
@@ -240,7 +240,7 @@ tenants:
     const own = /whsec_\S+/.exec(made.stdout)?.[0] ?? "";
     expect([made.code, made.stdout]).toEqual([0, expect.stringContaining("shown only now: whsec_")]);
     await gateway.createToken();
-    await until("the token was told", () => receiver.seen.length > 0);
+    await untilSeen("the token was told", () => receiver.seen.length > 0);
     expect(
       new Verifier(own).verify(receiver.last().text, receiver.last().headers as Record<string, string>),
     ).toMatchObject({ type: "token.created", tenant_id: "default" });
@@ -254,7 +254,7 @@ tenants:
     answer = () => new Response("bye", { status: 410 });
     const refused = await cli("test", "mine");
     expect([refused.code, refused.stdout]).toEqual([1, expect.stringContaining("answered 410")]);
-    await until("it is switched off", async () => (await get("/tenants/default/webhooks/mine")).enabled === false);
+    await untilSeen("it is switched off", async () => (await get("/tenants/default/webhooks/mine")).enabled === false);
     const sent = receiver.seen.length;
     await gateway.createToken();
     await Bun.sleep(500);
@@ -288,7 +288,7 @@ tenants:
       };
       for (const gateway of [one, two])
         for (let n = 0; n < 2; n++) await drained(gateway.chat(long, { token: tokens[0]! }));
-      await until(
+      await untilSeen(
         "tokens and threshold",
         () =>
           told().filter(({ type }) => type === "token.created").length >= 4 &&
@@ -301,7 +301,7 @@ tenants:
       expect(told().filter(({ type }) => type === "budget.threshold_reached")).toHaveLength(1);
       // both of them saw it
       for (const gateway of [one, two])
-        await until("its own log line", () => gateway.lines().some(({ event }) => event === "budget_threshold"));
+        await untilSeen("its own log line", () => gateway.lines().some(({ event }) => event === "budget_threshold"));
     },
   );
 });

@@ -1,6 +1,7 @@
 // The protocol's own reference server, `@modelcontextprotocol/server-everything`, as a process behind an address, or as the program that a gateway starts.
 import { dirname, join } from "node:path";
 import type { ToolTransport } from "../../src/core/tool.ts";
+import { freePort } from "./free-port.ts";
 
 const PROGRAM = join(
   dirname(Bun.resolveSync("@modelcontextprotocol/server-everything/package.json", import.meta.dir)),
@@ -24,7 +25,7 @@ export interface EverythingServer {
 }
 
 export async function openEverything(form: "streamableHttp" | "sse"): Promise<EverythingServer> {
-  const port = await freePort();
+  const port = freePort();
   const url = `http://127.0.0.1:${port}/${form === "sse" ? "sse" : "mcp"}`;
   const start = async (): Promise<Bun.Subprocess> => {
     const child = Bun.spawn([process.execPath, PROGRAM, form], {
@@ -56,13 +57,6 @@ export async function openEverything(form: "streamableHttp" | "sse"): Promise<Ev
       child = await start();
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-  const { port } = server;
-  await server.stop(true);
-  return port!;
 }
 
 async function answers(port: number): Promise<boolean> {

@@ -1,5 +1,6 @@
 // @modelcontextprotocol/server-everything as two tool servers: one program that the gateway starts (stdio), one behind an address (Streamable HTTP).
 import { fileURLToPath } from "node:url";
+import { freePort } from "./free-port.ts";
 
 const PROGRAM = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"));
 const STARTS_WITHIN_MS = 100_000;
@@ -40,11 +41,4 @@ async function answers(url: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
 }

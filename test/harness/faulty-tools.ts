@@ -80,10 +80,4 @@ export const failure = async (promise: Promise<unknown>): Promise<GatewayError> 
   return thrown;
 };
 
-/** Waits for it, on a busy machine too. */
-export async function eventually(holds: () => boolean, forMs = 25_000): Promise<void> {
-  for (const endsMs = performance.now() + forMs; !holds(); await Bun.sleep(10))
-    if (performance.now() > endsMs) throw new Error(`not within ${forMs} ms: ${holds.toString()}`);
-}
-
 export const tool = (name: string, run: ServedTool["run"]): ServedTool => ({ name, ...(run !== undefined && { run }) });

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gatewayCommand } from "./gateway-program.ts";
+import { until } from "./until.ts";
 
 export interface GatewayProcess {
   /** `http://127.0.0.1:<port>` */
@@ -104,13 +105,12 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       );
       if (made.code !== 0) throw new Error(made.stderr);
       const { token } = JSON.parse(made.stdout) as { token: string };
-      for (let tries = 0; tries < 2000; tries++) {
+      await until(async () => {
         const known = await fetch(`${url}/api/v1/models`, { headers: { authorization: `Bearer ${token}` } });
         await known.body?.cancel();
-        if (known.status !== 401) return token;
-        await Bun.sleep(50);
-      }
-      throw new Error("the server does not know the token after 100 s");
+        return known.status !== 401;
+      }, "the server knows the new token");
+      return token;
     },
     chat: (body, { token = firstToken ?? "", headers = {}, signal, path = "/api/v1/chat/completions" } = {}) =>
       fetch(`${url}${path}`, {

@@ -8,6 +8,7 @@ import {
   type IntegrationStatus,
   openIntegrations,
 } from "../../src/observe/integrations/integrations.ts";
+import { until } from "./until.ts";
 
 export interface LoggedLine {
   readonly level: "info" | "warn";
@@ -50,13 +51,8 @@ export function openTestIntegrations(
     folder,
     logged,
     standing,
-    async until(holds) {
-      for (let tries = 0; tries < 10000; tries++) {
-        if (holds()) return;
-        await Bun.sleep(10);
-      }
-      throw new Error(`it does not hold: ${JSON.stringify({ standings: integrations.statuses(), logged })}`);
-    },
+    until: (holds) =>
+      until(holds, () => `${holds.toString()}; ${JSON.stringify({ standings: integrations.statuses(), logged })}`),
     async [Symbol.asyncDispose]() {
       await integrations.end(500);
       rmSync(folder, { recursive: true, force: true });

@@ -1,11 +1,11 @@
 // A real PostgreSQL of the machine for a test: a cluster of its own in a temporary folder, on a free port of the loopback, run by an ordinary user because
 // it refuses root, and stopped by its process id. https://www.postgresql.org/docs/current/app-initdb.html
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
 import { endWithThisProcess } from "./server-end.ts";
+import { freePort } from "./free-port.ts";
 
 export interface PostgresServer {
   /** Of its first database, which is empty: `postgresql://...`. */
@@ -55,7 +55,7 @@ export async function startPostgres(): Promise<PostgresServer | null> {
     ]),
     folder,
   );
-  const port = await freePort();
+  const port = freePort();
   const url = (database: string): string => `postgresql://${USER}@127.0.0.1:${port}/${database}`;
   const options = [
     "-c",
@@ -171,19 +171,6 @@ function signalOne(pid: number, signal: "SIGSTOP" | "SIGCONT"): void {
 function childrenOf(pid: number): readonly number[] {
   const { stdout } = Bun.spawnSync(["ps", "-o", "pid=", "--ppid", String(pid)]);
   return stdout.toString().split(/\s+/).filter(Boolean).map(Number);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() =>
-        address !== null && typeof address === "object" ? resolve(address.port) : reject(new Error("no port")),
-      );
-    });
-  });
 }
 
 async function answers(url: string): Promise<boolean> {

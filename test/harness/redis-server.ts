@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { endWithThisProcess } from "./server-end.ts";
+import { freePort } from "./free-port.ts";
 
 export interface RedisServer {
   readonly url: string;
@@ -91,13 +92,6 @@ export async function startRedis(
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-function freePort(): number {
-  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = server;
-  server.stop(true);
-  return port;
 }
 
 /** A connection that answers PING: while it reads its data it does not. */

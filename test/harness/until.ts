@@ -1,8 +1,30 @@
 // Waits for what a test expects to come about, and never for a time. The bound is only there so that a test that waits in vain says for what it waited.
 
-const WITHIN_MS = 100_000;
+const WITHIN_MS = 150_000;
+/** The pause between two looks grows to this, so that a test that waits long leaves the machine to those that work. */
+const LONGEST_PAUSE_MS = 50;
 
-export async function until(holds: () => boolean | Promise<boolean>, what = holds.toString()): Promise<void> {
-  for (const endsMs = performance.now() + WITHIN_MS; !(await holds()); await Bun.sleep(2))
-    if (performance.now() > endsMs) throw new Error(`It did not come about within ${WITHIN_MS / 1000} s: ${what}`);
+/** What a test waits for, in words that complete "It did not come about". A function adds what is known by then. */
+type Expected = string | (() => string);
+
+/** Waits until `look` returns something other than null, undefined and false, and returns that. */
+export async function untilFound<T>(
+  look: () => T | Promise<T>,
+  what: Expected = look.toString(),
+): Promise<Exclude<T, null | undefined | false>> {
+  const endsMs = performance.now() + WITHIN_MS;
+  for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 1.2, LONGEST_PAUSE_MS)) {
+    const found = await look();
+    if (found !== null && found !== undefined && found !== false) return found as Exclude<T, null | undefined | false>;
+    if (performance.now() > endsMs)
+      throw new Error(
+        `It did not come about within ${WITHIN_MS / 1000} s: ${typeof what === "string" ? what : what()}`,
+      );
+    await Bun.sleep(pauseMs);
+  }
+}
+
+/** Waits until `holds` returns true. */
+export async function until(holds: () => boolean | Promise<boolean>, what: Expected = holds.toString()): Promise<void> {
+  await untilFound(holds, what);
 }

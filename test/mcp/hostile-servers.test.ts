@@ -3,8 +3,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import type { ToolServer } from "../../src/core/tool.ts";
-import { closeFaultyTools, eventually, failure, openFaultyTools, tool } from "../harness/faulty-tools.ts";
+import { closeFaultyTools, failure, openFaultyTools, tool } from "../harness/faulty-tools.ts";
 import { openToolServer, said, type Answer, type ServedCall } from "../harness/tool-server.ts";
+import { until } from "../harness/until.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -123,7 +124,7 @@ describe("a server cannot take unlimited time and memory: it is cut off when it"
       (await Promise.all(Array.from({ length: 4 }, () => failure(call("trickles"))))).map(({ code }) => code),
     ).toEqual(Array.from({ length: 4 }, () => "tool_timeout"));
     expect(began).toBe(4);
-    await eventually(() => open === 0);
+    await until(() => open === 0);
   });
 
   test("goes on writing to a call that it has answered", async () => {
@@ -142,7 +143,7 @@ describe("a server cannot take unlimited time and memory: it is cut off when it"
       ],
     });
     expect(await call("lingers")).toBe("done");
-    await eventually(() => open === 0);
+    await until(() => open === 0);
   });
 
   for (const retry of ["0", "99999999999"])
@@ -170,7 +171,7 @@ describe("a server cannot take unlimited time and memory: it is cut off when it"
       },
     });
     await call("echo");
-    await eventually(() => servers.figures().lost > 0);
+    await until(() => servers.figures().lost > 0);
     expect([servers.figures().lost, farewells]).toEqual([1, 0]);
   });
 
@@ -183,9 +184,9 @@ describe("a server cannot take unlimited time and memory: it is cut off when it"
       },
     });
     await names();
-    await eventually(() => end.listeners() === 1);
+    await until(() => end.listeners() === 1);
     end.say("notifications/tools/list_changed", 5000);
-    await eventually(() => servers.figures().lost > 0);
+    await until(() => servers.figures().lost > 0);
     expect(servers.figures().lost).toBe(1);
     expect(farewells).toBeLessThanOrEqual(1);
   });

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import { systemClock } from "../../src/core/clock.ts";
-import { GatewayError } from "../../src/core/errors.ts";
 import type { ToolServer } from "../../src/core/tool.ts";
 import { openToolServers, type OpenToolServers } from "../../src/mcp/open-tool-servers.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
-import { eventually } from "../harness/faulty-tools.ts";
+import { until } from "../harness/until.ts";
+import { failure } from "../harness/faulty-tools.ts";
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -74,15 +74,6 @@ async function call(server: ToolServer, tool: string, args = {}): Promise<string
   const { parts } = await servers.call(server, tool, args, new Cancellation(), null);
   return parts.map((part) => (part.kind === "text" ? part.text : part.kind)).join("|");
 }
-
-const failure = async (promise: Promise<unknown>): Promise<GatewayError> => {
-  const thrown = await promise.then(
-    () => null,
-    (error: unknown) => error,
-  );
-  if (!(thrown instanceof GatewayError)) throw new Error(`expected an error of the catalogue, got ${String(thrown)}`);
-  return thrown;
-};
 
 describe("a program", () => {
   test("gets the variables that are configured for it, none of the gateway's secrets, and its folder", async () => {
@@ -162,7 +153,7 @@ describe("a program", () => {
     const pid = Number(await call({ ...server, timeoutMs: 20_000 }, "pid"));
     expect((await failure(call(server, "forever"))).code).toBe("tool_timeout");
     await servers.close();
-    await eventually(() => !isAlive(pid));
+    await until(() => !isAlive(pid));
   });
 
   test("that stops reading its requests is stopped, and started again", async () => {
@@ -173,7 +164,7 @@ describe("a program", () => {
     for (let count = 0; count < 20 && !codes.includes("tool_server_failed"); count++)
       codes.push((await failure(call(server, count === 0 ? "deaf" : "echo", big))).code);
     expect([codes[0], codes.at(-1), codes.length < 10]).toEqual(["tool_timeout", "tool_server_failed", true]);
-    await eventually(() => !isAlive(Number(pid)));
+    await until(() => !isAlive(Number(pid)));
     expect(await call({ ...server, timeoutMs: 20_000 }, "pid")).not.toBe(pid);
   });
 
@@ -184,7 +175,7 @@ describe("a program", () => {
     );
     const server = program();
     const { parts } = await idle.call(server, "pid", {}, new Cancellation(), null);
-    await eventually(() => idle.figures().connections === 0);
+    await until(() => idle.figures().connections === 0);
     expect((await idle.call(server, "pid", {}, new Cancellation(), null)).parts).not.toEqual(parts);
     await idle.close();
   });

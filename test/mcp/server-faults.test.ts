@@ -2,8 +2,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import type { ToolServer } from "../../src/core/tool.ts";
-import { closeFaultyTools, eventually, failure, openFaultyTools as world, tool } from "../harness/faulty-tools.ts";
+import { closeFaultyTools, failure, openFaultyTools as world, tool } from "../harness/faulty-tools.ts";
 import { openToolServer, said } from "../harness/tool-server.ts";
+import { until } from "../harness/until.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -29,7 +30,7 @@ describe("a tool that", () => {
     await connect();
     const error = await failure(call("slow"));
     expect([error.code, error.message]).toEqual(["tool_timeout", "The tool server faulty did not answer in time."]);
-    await eventually(() => stopped && end.sent.at(-1)?.message["method"] === "notifications/cancelled");
+    await until(() => stopped && end.sent.at(-1)?.message["method"] === "notifications/cancelled");
   });
 
   test("reports progress does not get more time for it", async () => {
@@ -67,10 +68,10 @@ describe("a tool that", () => {
     const signal = new Cancellation();
     const gone = new Error("the client left");
     const cancelled = call("slow", {}, signal).catch((thrown: unknown) => thrown);
-    await eventually(() => begun);
+    await until(() => begun);
     signal.abort(gone);
     expect(await cancelled).toBe(gone);
-    await eventually(() => stopped);
+    await until(() => stopped);
   });
 
   test("breaks off in the middle is reported at once, and the next call is served", async () => {
@@ -293,7 +294,7 @@ describe("a server that", () => {
     const { names, end } = world();
     const lists = (): number => end.sent.filter(({ message }) => message["method"] === "tools/list").length;
     expect([await names(), await names(), lists()]).toEqual([["echo"], ["echo"], 1]);
-    await eventually(() => end.listeners() === 1);
+    await until(() => end.listeners() === 1);
     end.change([tool("other", undefined)]);
     await Bun.sleep(1100);
     for (let count = 0; count < 100 && lists() === 1; count++, await Bun.sleep(50)) await names();
@@ -303,10 +304,10 @@ describe("a server that", () => {
   test("announces endlessly that its list has changed is asked once a second at most, and cut off when it sends more than is read", async () => {
     const { names, end, told, servers } = world();
     await names();
-    await eventually(() => end.listeners() === 1);
+    await until(() => end.listeners() === 1);
     const beganMs = performance.now();
     end.say("notifications/tools/list_changed", 5000);
-    await eventually(() => servers.figures().lost === 1);
+    await until(() => servers.figures().lost === 1);
     await names();
     expect(end.sent.filter(({ message }) => message["method"] === "tools/list").length).toBeLessThanOrEqual(
       2 + (performance.now() - beganMs) / 1000,
@@ -414,9 +415,9 @@ test("a connection that is not used is closed, and so is one whose configuration
   });
   servers.configured(new Set([server.key]));
   const running = call("slow");
-  await eventually(() => begun);
+  await until(() => begun);
   servers.configured(new Set());
   mayEnd.resolve();
   expect(await running).toBe("done");
-  await eventually(() => servers.figures().connections === 0 && end.sessions() === 0);
+  await until(() => servers.figures().connections === 0 && end.sessions() === 0);
 });

@@ -18,6 +18,7 @@ import type { OpenedResource } from "../../src/store/contents.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { writes } from "../harness/store-writes.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";
+import { until } from "../harness/until.ts";
 
 /** Two good documents of each kind, which hold every shape that there is somewhere in them. */
 const GOOD: Readonly<Record<ConfiguredKind, readonly JsonObject[]>> = {
@@ -506,7 +507,7 @@ test("rows that are damaged, or of a newer version, are left out and named; ever
   ])
     expect(told).toContain(word);
   await writes(store).changeToken("V", (token) => ({ ...token, name: "later" }));
-  while (source.current().tokens.get("V")?.name !== "later") await Bun.sleep(5);
+  await until(() => source.current().tokens.get("V")?.name === "later");
   expect([...source.current().tenantRoutes.get("acme")!.keys()]).toEqual(["direct", "fine"]);
   source.close();
   await store.close();

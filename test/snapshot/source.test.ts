@@ -18,7 +18,7 @@ import type { Identities, StoredToken } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FAMILIES } from "../config/families.ts";
 import { writes } from "../harness/store-writes.ts";
-import { until } from "../harness/until.ts";
+import { until, untilFound } from "../harness/until.ts";
 
 const EMPTY: Identities = { tenants: [], projects: [], users: [], memberships: [], tokens: [] };
 const DAY_MS = 86_400_000;
@@ -132,11 +132,11 @@ describe("the store", () => {
     const source = await open({ store, pollMs: 5, readTimeoutMs: 20 });
     revision = "2";
     // the polling reads and gets no answer; the reload comes after it and is answered
-    while (answerFirst === null) await Bun.sleep(1);
+    const answer = await untilFound(() => answerFirst);
     await source.reload();
     expect(source.current().tokens.has("newer")).toBe(true);
     expect(problems.map(({ source: of }) => of)).toContain("store");
-    (answerFirst as (identities: Identities) => void)({ ...EMPTY, tokens: [token("older")] });
+    answer({ ...EMPTY, tokens: [token("older")] });
     await source.reload();
     expect([...source.current().tokens.keys()]).toEqual(["newer"]);
     expect(source.storeStatus().problems).toEqual([]);

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 import { answeringGateway, ask, HELLO, readError } from "./chat-calls.ts";
+import { until } from "../harness/until.ts";
 
 let gateway: GatewayProcess;
 beforeAll(async () => {
@@ -61,12 +62,10 @@ describe("401", () => {
     const revoked = await gateway.createToken();
     const short = await gateway.createToken("--expires-in-days", String(2 / 86_400));
     expect((await runCli(["token", "revoke", revoked.split("_")[2]!, "--data", gateway.dataFolder])).code).toBe(0);
-    const deadline = Date.now() + 100_000;
-    while (
-      Date.now() < deadline &&
-      ((await call(`Bearer ${short}`)).outcome === "200" || (await call(`Bearer ${revoked}`)).outcome === "200")
-    )
-      await Bun.sleep(100);
+    await until(
+      async () =>
+        (await call(`Bearer ${short}`)).outcome !== "200" && (await call(`Bearer ${revoked}`)).outcome !== "200",
+    );
     const forged = `${gateway.firstToken!.slice(0, 20)}${"A".repeat(gateway.firstToken!.length - 20)}`;
     const cases: readonly (readonly [header: string | null, code: string])[] = [
       [null, "missing_token"],

@@ -25,6 +25,7 @@ import { type ScriptedRound, scriptedModel } from "./scripted-rounds.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { parseJson } from "../../src/wire/json.ts";
 import { longestTurnMs } from "../harness/cpu-time.ts";
+import { until } from "../harness/until.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 const PROJECTS = [
@@ -57,7 +58,7 @@ function world(
     stub,
     told,
     async content() {
-      for (let waited = 0; told.length === 0 && waited < 2000; waited += 5) await Bun.sleep(5);
+      await until(() => told.length > 0);
       return told.at(-1)?.[1];
     },
   };

@@ -8,6 +8,7 @@ import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";
 import { readStream } from "../harness/sse.ts";
 import { turnTime } from "../harness/turned-time.ts";
 import { HELLO, TOOL } from "./chat-calls.ts";
+import { until } from "../harness/until.ts";
 
 type Scripts = Readonly<Record<string, readonly Fault[]>>;
 const DEAD: Fault = { kind: "refused" };
@@ -412,7 +413,7 @@ describe("what the client sees", () => {
     const reader = (await gateway.chat({ messages: HELLO, ...streamed })).body!.getReader();
     // the comment that goes with the head, and no more
     await reader.read();
-    while (gateway.context.routing.health.latencyMs("up0:m", performance.now()) === null) await Bun.sleep(1);
+    await until(() => gateway.context.routing.health.latencyMs("up0:m", performance.now()) !== null);
     await reader.cancel();
     await isOver(gateway);
     expect(gateway.upstream.served.map(({ ended }) => ended)).toEqual(["cancelled"]);

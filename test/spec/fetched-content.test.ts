@@ -6,6 +6,7 @@ import { cannedUpstream, type CannedAnswer, stubGateway } from "../harness/in-pr
 import { openaiAnswer } from "../harness/upstream.ts";
 import { ask, HELLO } from "./chat-calls.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";
+import { until } from "../harness/until.ts";
 
 const PNG = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
 const MIB = 1024 * 1024;
@@ -171,7 +172,7 @@ describe("content behind an address", () => {
     const gateway = stubGateway({ upstream: hanging });
     const left = new AbortController();
     const answer = gateway.chat(asking(`${HERE}/x`), { signal: left.signal });
-    while (limits.length === 0) await Bun.sleep(1);
+    await until(() => limits.length > 0);
     expect([limits[0]!.connectTimeoutMs, limits[0]!.firstByteTimeoutMs, limits[0]!.betweenBytesTimeoutMs]).toEqual([
       10_000, 10_000, 10_000,
     ]);

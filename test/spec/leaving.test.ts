@@ -6,6 +6,7 @@ import type { Fault } from "../harness/faults.ts";
 import { ask, expectNothingOpen, limitedGateway } from "../harness/limited.ts";
 import { routeOf } from "../harness/routed.ts";
 import { turnTime } from "../harness/turned-time.ts";
+import { until } from "../harness/until.ts";
 
 const BUDGET = { budgets: { money: { usd: "0.00005", window: "day" } } } as const;
 const CALL = { model: "up0:m", max_tokens: 1, messages: [{ role: "user", content: "Hello" }] };
@@ -91,7 +92,7 @@ describe("a non-streaming answer that has begun when its client leaves", () => {
     const gateway = limitedGateway({}, [], {}, { upstream });
     const leaving = new AbortController();
     const answer = gateway.chat(CALL, { signal: leaving.signal });
-    while (read() < 5 * ENDLESS.length) await Bun.sleep(1);
+    await until(() => read() >= 5 * ENDLESS.length);
     const before = read();
     leaving.abort();
     await answer;
@@ -124,7 +125,7 @@ describe("a call that ends early", () => {
       const leaving = new AbortController();
       const answer = gateway.chat(CALL, { signal: leaving.signal });
       const before = gateway.upstream.served.length;
-      while (gateway.upstream.served.length === before && gateway.records.length === call) await Bun.sleep(1);
+      await until(() => gateway.upstream.served.length > before || gateway.records.length > call);
       leaving.abort();
       statuses.push((await answer).status);
     }

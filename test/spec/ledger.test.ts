@@ -6,6 +6,7 @@ import type { Ledger, OpenEntry } from "../../src/store/ledger.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
 import { cannedUpstream, type StubOptions, stubGateway } from "../harness/in-process.ts";
 import { eventStream, openaiAnswer, openaiChunk } from "../harness/upstream.ts";
+import { until } from "../harness/until.ts";
 
 interface WatchedLedger extends Ledger {
   /** What it was told, in order: `open`, `close`, `close unopened`. */
@@ -182,7 +183,7 @@ describe("before_answer", () => {
       const answer = gateway(ledger)
         .chat(body)
         .then(() => (answered = true));
-      while (ledger.closed.length === 0) await Bun.sleep(1);
+      await until(() => ledger.closed.length > 0);
       await Bun.sleep(5);
       expect(answered).toBe(false);
       ledger.release();
@@ -207,7 +208,7 @@ describe("before_answer", () => {
         for await (const piece of response.body as unknown as AsyncIterable<string | Uint8Array>)
           text += typeof piece === "string" ? piece : new TextDecoder().decode(piece);
       })();
-      while (ledger.closed.length === 0) await Bun.sleep(1);
+      await until(() => ledger.closed.length > 0);
       await Bun.sleep(5);
       expect(text).toContain("Hel");
       expect(text).not.toContain("[DONE]");

@@ -8,6 +8,7 @@ import { type Fault, OK, status } from "../harness/faults.ts";
 import { cannedUpstream } from "../harness/in-process.ts";
 import { ask, expectNothingOpen, limitedGateway, limitSet } from "../harness/limited.ts";
 import { routeOf } from "../harness/routed.ts";
+import { until } from "../harness/until.ts";
 
 const MINUTE = { metric: "requests", window: "minute" } as const;
 const CALL = { max_tokens: 10 };
@@ -345,7 +346,7 @@ describe("a client that always leaves before the first content", () => {
       { signal: leaving.signal },
     );
     await response.text().catch(() => {});
-    while (gateway.records.length === 0) await Bun.sleep(1);
+    await until(() => gateway.records.length > 0);
     expectNothingOpen(gateway);
     const { limits, cost, usage, usageSource } = gateway.records.at(-1)!;
     return [limits.map(({ settled }) => settled), cost?.nanoUsd ?? 0, usage?.prompt_tokens ?? null, usageSource];

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 import { type FakeUpstream, startUpstream } from "../harness/upstream.ts";
+import { untilFound } from "../harness/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-metadata-"));
 const file = join(folder, "calls.jsonl");
@@ -45,15 +46,6 @@ async function ask(
   return { status: response.status, traceId: response.headers.get("x-gateway-trace-id")!, error };
 }
 
-async function found<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  for (let tries = 0; tries < 750; tries++) {
-    const thing = await look();
-    if (thing !== undefined) return thing;
-    await Bun.sleep(20);
-  }
-  throw new Error("it did not come within 15 s");
-}
-
 interface Places {
   readonly log: string;
   readonly kept: string;
@@ -65,13 +57,13 @@ interface Places {
 async function places(traceId: string): Promise<Places> {
   const has = (text: string): boolean => text.includes(traceId);
   return {
-    log: await found(() =>
+    log: await untilFound(() =>
       gateway
         .output()
         .split("\n")
         .find((line) => has(line) && line.includes('"msg":"call"')),
     ),
-    kept: await found(async () => {
+    kept: await untilFound(async () => {
       const response = await fetch(`${gateway.url}/api/v1/admin/calls/${traceId}`, {
         headers: { authorization: `Bearer ${admin}` },
       });
@@ -79,10 +71,10 @@ async function places(traceId: string): Promise<Places> {
       return response.status === 200 && text.includes('"metadata"') ? text : undefined;
     }),
     // the last one may not have been written whole yet
-    file: await found(() =>
+    file: await untilFound(() =>
       existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1).find(has) : undefined,
     ),
-    webhook: await found(() => receiver.seen.find(({ text }) => has(text))?.text),
+    webhook: await untilFound(() => receiver.seen.find(({ text }) => has(text))?.text),
   };
 }
 
@@ -165,7 +157,7 @@ describe("[s:gateway.metadata] metadata is logged with the call", () => {
     const traceId = response.headers.get("x-gateway-trace-id")!;
     expect(
       JSON.parse(
-        await found(() =>
+        await untilFound(() =>
           gateway
             .output()
             .split("\n")

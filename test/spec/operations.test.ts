@@ -18,6 +18,7 @@ import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../har
 import { readStream } from "../harness/sse.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
+import { until, untilFound } from "../harness/until.ts";
 
 interface Served {
   readonly url: string;
@@ -715,8 +716,10 @@ describe("operations", () => {
         body: JSON.stringify({ ...ECHO, model: "sandbox:stall" }),
       }).catch(() => null),
     );
-    let refused = await small.chat(ECHO);
-    for (let tries = 0; tries < 500 && refused.status === 200; tries++) refused = await small.chat(ECHO);
+    const refused = await untilFound(async () => {
+      const answer = await small.chat(ECHO);
+      return answer.status !== 200 && answer;
+    });
     expect([
       refused.status,
       (await errorOf(refused))["code"],
@@ -725,12 +728,7 @@ describe("operations", () => {
     ]).toEqual([503, "gateway_overloaded", "1", null]);
     leaving.abort();
     await Promise.all(stalled);
-    let taken = await small.chat(ECHO);
-    for (let tries = 0; tries < 500 && taken.status !== 200; tries++) {
-      await Bun.sleep(10);
-      taken = await small.chat(ECHO);
-    }
-    expect(taken.status).toBe(200);
+    await until(async () => (await small.chat(ECHO)).status === 200);
   });
 
   test("[s:versioning.2] api_version is the provider's, not the service's: it changes neither the path nor the answer", async () => {

@@ -18,6 +18,7 @@ import { cannedUpstream, type Stub } from "../harness/in-process.ts";
 import { eventStream, type FakeUpstream, openaiAnswer, openaiChunk, startUpstream } from "../harness/upstream.ts";
 import { HELLO } from "./chat-calls.ts";
 import { cloudGateway } from "./made-up-cloud.ts";
+import { until } from "../harness/until.ts";
 
 /** What no text may hold. A slash, a plus and a quote, because such characters are spelled in several ways. */
 const planted = (name: string): string => `PLANTED-${name}/x+y"z-SECRET`;
@@ -347,7 +348,7 @@ describe("a real gateway", () => {
     // lines are handed over in blocks
     const told = (): number =>
       gateway.lines().filter(({ trace_id: id, status }) => id !== undefined && status !== undefined).length;
-    for (let looks = 0; (set().length < 2 || told() < 6) && looks < 500; looks++) await Bun.sleep(20);
+    await until(() => set().length >= 2 && told() >= 6);
     expect(
       set().map(({ level, provider: id, credential, reason, minutes }) => [level, id, credential, reason, minutes]),
     ).toEqual(

@@ -6,6 +6,7 @@ import { readStream } from "../harness/sse.ts";
 import { DEFAULT_BREAKER } from "../../src/core/route.ts";
 import { readBytes } from "../../src/wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
+import { until } from "../harness/until.ts";
 
 const ASK = { model: "ollama:qwen3:4b", messages: [{ role: "user", content: "Pick a word." }], n: 3 };
 const WORDS = ["alpha", "beta", "gamma"];
@@ -300,7 +301,7 @@ describe("the usage of several upstream requests for one answer", () => {
     const leaving = new AbortController();
     const gateway = limited(partsUpstream(WORDS.map(() => ({ pieces: [WAIT] }))));
     const answer = gateway.chat(ASK, { signal: leaving.signal });
-    while (gateway.sent.length < WORDS.length) await Bun.sleep(1);
+    await until(() => gateway.sent.length >= WORDS.length);
     leaving.abort();
     await answer;
     const [record] = gateway.records;

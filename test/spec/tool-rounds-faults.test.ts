@@ -18,6 +18,7 @@ import {
   USAGE,
 } from "./scripted-rounds.ts";
 import { drawCount } from "../harness/long-run.ts";
+import { until } from "../harness/until.ts";
 
 const MCP = { type: "mcp", server_label: "sky" };
 const ask = { model: "up:m", messages: [{ role: "user", content: "Is it warm?" }], tools: [MCP] };
@@ -119,11 +120,11 @@ describe("a client that leaves while a tool runs", () => {
         }
         await reader.cancel();
       } else {
-        while (tools.calls.length === 0) await Bun.sleep(1);
+        await until(() => tools.calls.length > 0);
         leaving.abort();
         expect((await answer).status).toBe(499);
       }
-      while (tools.calls[0]!.ended === null) await Bun.sleep(1);
+      await until(() => tools.calls[0]!.ended !== null);
       expect(tools.calls).toMatchObject([{ ended: "cancelled" }]);
       expect(stage.records).toHaveLength(1);
       expect(stage.records[0]).toMatchObject({

@@ -10,6 +10,7 @@ import { GatewayError } from "../../src/core/errors.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";
 import { heardStream, heardWhole, type ScriptedRound, scriptedModel, USAGE } from "./scripted-rounds.ts";
+import { until } from "../harness/until.ts";
 
 const MCP = { type: "mcp", server_label: "sky" };
 const BELL = { type: "function", function: { name: "bell", parameters: { type: "object", properties: {} } } };
@@ -96,7 +97,7 @@ describe("calls that the client has approved", () => {
     });
     const leaving = new AbortController();
     const first = stage.chat(approving, { signal: leaving.signal });
-    while (stage.tools.calls.length === 0) await Bun.sleep(1);
+    await until(() => stage.tools.calls.length > 0);
     leaving.abort();
     expect((await first).status).toBe(499);
     expect((await stage.chat(approving)).status).toBe(429);

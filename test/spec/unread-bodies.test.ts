@@ -6,6 +6,7 @@ import { openTraffic } from "../../src/http/traffic.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { HELLO, readError } from "./chat-calls.ts";
 import { type RawAnswer, rawCall } from "./raw-calls.ts";
+import { untilFound } from "../harness/until.ts";
 
 const ECHO = { model: "sandbox:echo", messages: HELLO };
 const ENDLESS = { "content-length": "30000000" };
@@ -38,17 +39,15 @@ function stalledCall(token: string): Promise<Socket> {
   });
 }
 
-async function until(token: string, wanted: string): Promise<Response> {
-  for (let tries = 0; ; tries++) {
+function untilAnswered(token: string, wanted: string): Promise<Response> {
+  return untilFound(async () => {
     const answer = await gateway.chat(ECHO, { token });
     const code =
       answer.status < 400
         ? String(answer.status)
         : `${answer.status} ${readError(answer.status, answer.headers, await answer.clone().text()).code}`;
-    if (code === wanted) return answer;
-    if (tries > 500) throw new Error(`still ${code}, not ${wanted}`);
-    await Bun.sleep(10);
-  }
+    return code === wanted && answer;
+  }, `the answer ${wanted}`);
 }
 
 describe("a body that never ends", () => {
@@ -113,13 +112,13 @@ describe("places for calls", () => {
   test("[d5.8] are held by one tenant in no greater number than the configuration gives it", async () => {
     const stalled = await stalledCall(gateway.firstToken!);
     try {
-      const refused = await until(gateway.firstToken!, "503 gateway_overloaded");
+      const refused = await untilAnswered(gateway.firstToken!, "503 gateway_overloaded");
       expect(refused.headers.get("retry-after")).toBe("1");
       expect(await refused.text()).toContain("calls of the tenant in flight (limit 1)");
     } finally {
       stalled.destroy();
     }
-    await until(gateway.firstToken!, "200");
+    await untilAnswered(gateway.firstToken!, "200");
   });
 
   test("[d5.8] remain for another tenant when one holds all of its own", () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { type FakeUpstream, openaiAnswer, startUpstream } from "../harness/upstream.ts";
+import { untilFound } from "../harness/until.ts";
 
 const CONVERSATION = [
   { role: "system", content: "Be short." },
@@ -250,11 +251,9 @@ describe("[s:service.7] the base address ends in /api/v1", () => {
   });
 });
 
-async function logged(traceId: string): Promise<Record<string, unknown>> {
-  for (let tries = 0; tries < 1000; tries++) {
-    const line = gateway.lines().find((one) => one["trace_id"] === traceId);
-    if (line !== undefined) return line;
-    await Bun.sleep(20);
-  }
-  throw new Error(`no line of ${traceId}`);
+function logged(traceId: string): Promise<Record<string, unknown>> {
+  return untilFound(
+    () => gateway.lines().find((one) => one["trace_id"] === traceId),
+    `a line of the call ${traceId} in the log`,
+  );
 }

@@ -5,7 +5,8 @@ import { rejectedPath, segmentPath, segmentsOf } from "../../src/store/journal-f
 import type { LedgerSink, ShippedPlace } from "../../src/store/ledger.ts";
 import type { Journal } from "../../src/store/journal.ts";
 import { JournalShipper } from "../../src/store/journal-shipper.ts";
-import { aCall, ended, newFolder, newJournal, shipperParts, testSink, type TestSink, until } from "./ledger-parts.ts";
+import { aCall, ended, newFolder, newJournal, shipperParts, testSink, type TestSink } from "./ledger-parts.ts";
+import { until } from "../harness/until.ts";
 
 function shipperOf(folder: string, journal: Journal, sink: TestSink, problems: string[] = []): JournalShipper {
   return new JournalShipper(shipperParts(folder, journal, sink, problems));

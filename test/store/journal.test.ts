@@ -6,7 +6,8 @@ import { systemDisk } from "../../src/store/journal-disk.ts";
 import { lockFolder, segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
 import { cutTorn, inspectJournal } from "../../src/store/journal-recovery.ts";
 import { diskFull } from "./disk-room.ts";
-import { aCall, ended, newFolder, newJournal, release, testDisk, until } from "./ledger-parts.ts";
+import { aCall, ended, newFolder, newJournal, release, testDisk } from "./ledger-parts.ts";
+import { until } from "../harness/until.ts";
 
 const codeOf = (act: () => unknown): string | null => {
   try {

@@ -186,9 +186,3 @@ export function testSink(): TestSink {
   };
   return sink;
 }
-
-/** Waits until it holds; fails after five seconds. */
-export async function until(holds: () => boolean, what: string): Promise<void> {
-  for (const endsMs = performance.now() + 100_000; !holds(); await Bun.sleep(2))
-    if (performance.now() > endsMs) throw new Error(`not within 5 s: ${what}`);
-}

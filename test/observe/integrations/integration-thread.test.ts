@@ -9,6 +9,7 @@ import {
 } from "../../../src/observe/integrations/integration-thread.ts";
 import { integrationsSection } from "../../../src/observe/integrations/integration-settings.ts";
 import type { IntegrationSetup } from "../../../src/observe/integrations/integration-worker.ts";
+import { until } from "../../harness/until.ts";
 
 const INTEGRATIONS = integrationsSection.parse({
   one: { type: "json_lines", path: "/a" },
@@ -117,11 +118,11 @@ test("[d11.4] deliveries of a thread that was already written off are counted on
 test("[d11.4] a thread that does not respond, or whose heap is too large, is terminated and restarted; waits grow", async () => {
   const { thread, begun, lost, figures } = setUp({ maxHeapBytes: 100 * 1024 * 1024 });
   figures().addShared("beats", 1);
-  for (let tries = 0; tries < 4000 && begun.length < 2; tries++) await Bun.sleep(10);
+  await until(() => begun.length >= 2);
   expect([lost, begun[0]!.isTerminated]).toEqual([["no sign of life for 1 s"], true]);
   const beating = setInterval(() => figures().addShared("beats", 1), 100);
   figures().setShared("heapMib", 101);
-  for (let tries = 0; tries < 4000 && begun.length < 3; tries++) await Bun.sleep(10);
+  await until(() => begun.length >= 3);
   clearInterval(beating);
   expect(lost[1]).toBe("its heap has grown to 101 MiB");
   await thread.end(0);

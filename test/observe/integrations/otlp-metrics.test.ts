@@ -11,6 +11,7 @@ import { decodeMetrics, type ReceivedMetric, type ReceivedPoint } from "../../ha
 import { otlpReceiver } from "../../harness/otlp-receiver.ts";
 import { attemptOf } from "../../contract/call-records.ts";
 import { toolOf, tracedCall } from "./traced-calls.ts";
+import { until } from "../../harness/until.ts";
 
 const START_MS = 1_767_225_600_000;
 
@@ -311,7 +312,7 @@ describe("exports", () => {
     const receiver = otlpReceiver();
     const { metrics } = opened(receiver.url, { metrics_interval_s: 1 });
     metrics.count(record());
-    for (let tries = 0; tries < 600 && receiver.exports.length === 0; tries++) await Bun.sleep(50);
+    await until(() => receiver.exports.length > 0);
     expect(calls(receiver.metrics())).toEqual([["cumulative", [1n], 1000]]);
     expect(receiver.exports[0]!.path).toBe("/v1/metrics");
     await metrics.end(1000);

@@ -4,6 +4,7 @@ import { systemClock } from "../../../src/core/clock.ts";
 import type { IntegrationDelivery } from "../../../src/observe/integrations/integration-fields.ts";
 import { SinkFault } from "../../../src/observe/integrations/sink.ts";
 import { type Receiver, type Shed, SinkQueue } from "../../../src/observe/integrations/sink-queue.ts";
+import { until } from "../../harness/until.ts";
 
 const DELIVERY: IntegrationDelivery = {
   batchCalls: 3,
@@ -83,16 +84,12 @@ function setUp(
       queue.add({ units, value: () => value });
     }
   };
-  const until = async (is: () => boolean): Promise<void> => {
-    for (let tries = 0; tries < 9000 && !is(); tries++) await Bun.sleep(5);
-    expect(is()).toBe(true);
-  };
-  return { queue, add, batches, atMs, shed, seen, told, until };
+  return { queue, add, batches, atMs, shed, seen, told };
 }
 
 describe("waiting records", () => {
   test("are delivered when a batch is full, and at the latest after its wait", async () => {
-    const { queue, add, batches, until } = setUp({ batchWaitMs: 60 }, () => "take");
+    const { queue, add, batches } = setUp({ batchWaitMs: 60 }, () => "take");
     add(0, 4);
     await until(() => batches.length === 1);
     expect(batches).toEqual([[0, 1, 2]]);
@@ -101,7 +98,7 @@ describe("waiting records", () => {
     await queue.end(100);
   });
   test("[d11.4] are bounded by number: the oldest are dropped, and counted", async () => {
-    const { queue, add, batches, shed, seen, until } = setUp({ timeoutMs: 60_000 }, (_, delivery) =>
+    const { queue, add, batches, shed, seen } = setUp({ timeoutMs: 60_000 }, (_, delivery) =>
       delivery === 1 ? again(300) : "take",
     );
     add(0, 3);
@@ -114,7 +111,7 @@ describe("waiting records", () => {
     await queue.end(100);
   });
   test("[d11.4] are bounded by size, and one that is larger than the whole bound is dropped at once", async () => {
-    const { queue, add, shed, seen, until } = setUp({ queueBytes: 100, queueCalls: 1000 }, (_, delivery) =>
+    const { queue, add, shed, seen } = setUp({ queueBytes: 100, queueCalls: 1000 }, (_, delivery) =>
       delivery === 1 ? again(300) : "take",
     );
     add(0, 3);
@@ -129,7 +126,7 @@ describe("waiting records", () => {
 
 describe("a delivery that fails", () => {
   test("[d11.4] is retried with the same calls until it is accepted, and later calls come after it; failure and recovery are reported once", async () => {
-    const { queue, add, batches, seen, shed, told, until } = setUp({}, (_, delivery) =>
+    const { queue, add, batches, seen, shed, told } = setUp({}, (_, delivery) =>
       delivery < 5 ? again() : "take",
     );
     add(0, 5);
@@ -147,7 +144,7 @@ describe("a delivery that fails", () => {
     expect(seen).toMatchObject({ opened: 1, closed: 1, queued: 0 });
   });
   test("[d11.4] is retried after growing waits up to the longest: a dead receiver is not flooded", async () => {
-    const { queue, add, atMs, until } = setUp({ queueCalls: 100 }, () => again(), {
+    const { queue, add, atMs } = setUp({ queueCalls: 100 }, () => again(), {
       firstWaitMs: 20,
       longestWaitMs: 160,
     });
@@ -159,14 +156,14 @@ describe("a delivery that fails", () => {
     await queue.end(10);
   });
   test("[d11.4] waits as long as the receiver asks, within bounds", async () => {
-    const { queue, add, atMs, seen, until } = setUp({}, (_, delivery) => (delivery === 1 ? again(250) : "take"));
+    const { queue, add, atMs, seen } = setUp({}, (_, delivery) => (delivery === 1 ? again(250) : "take"));
     add(0, 3);
     await until(() => seen.delivered === 3);
     expect(atMs[1]! - atMs[0]!).toBeGreaterThanOrEqual(245);
     await queue.end(10);
   });
   test("[d11.4] permanently is not repeated, is counted, and is followed by a wait as well", async () => {
-    const { queue, add, batches, shed, seen, atMs, until } = setUp({}, ([first]) => (first === 0 ? never() : "take"), {
+    const { queue, add, batches, shed, seen, atMs } = setUp({}, ([first]) => (first === 0 ? never() : "take"), {
       firstWaitMs: 80,
       longestWaitMs: 80,
     });
@@ -184,14 +181,14 @@ describe("a delivery that fails", () => {
     await queue.end(10);
   });
   test("[d11.4] is given up after its time, and the next batch is tried", async () => {
-    const { queue, add, shed, seen, until } = setUp({ giveUpMs: 60 }, ([first]) => (first === 0 ? again() : "take"));
+    const { queue, add, shed, seen } = setUp({ giveUpMs: 60 }, ([first]) => (first === 0 ? again() : "take"));
     add(0, 6);
     await until(() => seen.delivered === 3);
     expect(shed).toEqual({ given_up: 3 });
     await queue.end(10);
   });
   test("[d11.4] by never settling is abandoned after its time, also where the sink ignores its signal", async () => {
-    const { queue, add, seen, told, until } = setUp({ timeoutMs: 100 }, (_, delivery) =>
+    const { queue, add, seen, told } = setUp({ timeoutMs: 100 }, (_, delivery) =>
       delivery === 1 ? "hang" : "take",
     );
     add(0, 3);
@@ -200,7 +197,7 @@ describe("a delivery that fails", () => {
     await queue.end(10);
   });
   test("with any error may be retried; a part that is refused is lost without a wait", async () => {
-    const { queue, add, seen, shed, until } = setUp({}, (_, delivery) =>
+    const { queue, add, seen, shed } = setUp({}, (_, delivery) =>
       delivery === 1 ? new TypeError("a fault of the sink") : delivery === 2 ? { rejected: 2, why: "too old" } : "take",
     );
     add(0, 6);
@@ -233,7 +230,7 @@ describe("a delivery that fails", () => {
       },
     });
     queue.add({ units: 1, value: () => 7 });
-    for (let waits = 0; waits < 100 && delivered.length === 0; waits++) await Bun.sleep(5);
+    await until(() => delivered.length > 0);
     expect([tries, delivered]).toEqual([3, [7]]);
     await queue.end(10);
   });
@@ -247,7 +244,7 @@ describe("the end", () => {
     expect([batches.length, seen.delivered, seen.closed, seen.queued]).toEqual([3, 8, 1, 0]);
   });
   test("[d11.4] is not delayed by a dead receiver: each batch is tried once more, and the rest is counted", async () => {
-    const { queue, add, seen, shed, until } = setUp({}, () => again(60_000));
+    const { queue, add, seen, shed } = setUp({}, () => again(60_000));
     add(0, 8);
     await until(() => seen.failed === 1);
     const startedMs = performance.now();
@@ -256,7 +253,7 @@ describe("the end", () => {
     expect([seen.delivered, shed, seen.queued]).toEqual([0, { shutdown: 8 }, 0]);
   });
   test("[d11.4] abandons a receiver that never answers when its time is over", async () => {
-    const { queue, add, shed, batches, until } = setUp({ timeoutMs: 60_000 }, () => "hang");
+    const { queue, add, shed, batches } = setUp({ timeoutMs: 60_000 }, () => "hang");
     add(0, 8);
     await until(() => batches.length === 1);
     await queue.end(300);

@@ -21,6 +21,7 @@ import type { Store } from "../../../src/store/store.ts";
 import { createSocketUpstream } from "../../../src/wire/upstream-socket.ts";
 import { someEvent } from "../../contract/event-queue.suite.ts";
 import { type FakeUpstream, type SeenRequest, startUpstream } from "../../harness/upstream.ts";
+import { until, untilFound } from "../../harness/until.ts";
 
 const secret = newWebhookSecret();
 const START = Date.now();
@@ -98,16 +99,8 @@ describe("deliveries to webhooks", () => {
     dispatcher!.wake();
   };
   const all = async (): Promise<readonly Delivery[]> => (await store.listDeliveries({ limit: 1000 })).data;
-  const until = async <T>(what: string, found: () => Promise<T | false>): Promise<T> => {
-    for (let tries = 0; tries < 20000; tries++) {
-      const value = await found();
-      if (value !== false) return value;
-      await Bun.sleep(10);
-    }
-    throw new Error(`after 20 s: ${what}; ${JSON.stringify(await all()).slice(0, 2000)}`);
-  };
   const attempted = (attempts: number): Promise<Delivery> =>
-    until(`${attempts} attempts`, async () => (await all()).find((one) => one.history.length >= attempts) ?? false);
+    untilFound(async () => (await all()).find((one) => one.history.length >= attempts), `${attempts} attempts`);
 
   test("[d11.4] an event arrives once, signed so that the Standard Webhooks library verifies it, with what happened and where", async () => {
     begin([configured("a")]);
@@ -182,8 +175,10 @@ describe("deliveries to webhooks", () => {
       configured("metadata", { origin: "store", url: "http://169.254.169.254/latest/meta-data" }),
     ]);
     await tell(someEvent());
-    const done = await until("all three", async () =>
-      (await all()).every(({ history }) => history.length > 0) && (await all()).length === 3 ? await all() : false,
+    const done = await untilFound(
+      async () =>
+        (await all()).every(({ history }) => history.length > 0) && (await all()).length === 3 ? await all() : false,
+      "all three",
     );
     const of = (id: string) => done.find(({ webhookId }) => webhookId === id)!;
     expect([of("file").state, of("store").state, of("metadata").state]).toEqual(["delivered", "pending", "pending"]);
@@ -200,13 +195,13 @@ describe("deliveries to webhooks", () => {
     begin([configured("a"), configured("b")]);
     await tell(someEvent());
     await until(
-      "gone",
       async () =>
         gone.length > 0 &&
         (await all()).length === 2 &&
         (await all()).every(({ webhookId, state, history }) =>
           webhookId === "a" ? state === "dead" : history.length > 0,
         ),
+      "gone",
     );
     expect(gone).toEqual(["a"]);
     expect(
@@ -229,12 +224,12 @@ describe("deliveries to webhooks", () => {
     };
     begin([configured("a")]);
     await tell(someEvent());
-    await until("under way", async () => receiver.seen.length === 1);
+    await until(() => receiver.seen.length === 1, "under way");
     webhooks = compileWebhooks([configured("a", { url: `${receiver.url}/moved` })]);
     release();
     await attempted(1);
     await tell(someEvent());
-    await until("the next at the new address", async () => (await all()).some(({ state }) => state === "delivered"));
+    await until(async () => (await all()).some(({ state }) => state === "delivered"), "the next at the new address");
     expect(gone).toEqual([]);
     expect(receiver.last().path).toBe("/moved");
   });
@@ -247,14 +242,14 @@ describe("deliveries to webhooks", () => {
     begin([configured("slow", { timeout_s: 60 }), configured("late", { timeout_s: 0.4 }), configured("quick")]);
     await tell(...Array.from({ length: 30 }, () => someEvent()));
     await until(
-      "all of the quick one",
       async () =>
         (await all()).filter(({ webhookId, state }) => webhookId === "quick" && state === "delivered").length === 30,
+      "all of the quick one",
     );
     expect((await all()).filter(({ webhookId, history }) => webhookId === "slow" && history.length > 0)).toEqual([]);
-    const late = await until(
+    const late = await untilFound(
+      async () => (await all()).find(({ webhookId, history }) => webhookId === "late" && history.length > 0),
       "an attempt at the late one",
-      async () => (await all()).find(({ webhookId, history }) => webhookId === "late" && history.length > 0) ?? false,
     );
     expect(late).toMatchObject({ state: "pending", lastStatus: null, lastError: "no answer within 0.4 s" });
     expect(receiver.seen.filter(({ path }) => path === "/slow").length).toBeLessThan(30);
@@ -270,12 +265,12 @@ describe("deliveries to webhooks", () => {
     );
     begin([...slow, configured("zz", { tenantId: "other" })]);
     await tell(...Array.from({ length: 10 }, () => someEvent()));
-    await until("slow ones under way", async () => receiver.seen.length >= 32);
+    await until(() => receiver.seen.length >= 32, "slow ones under way");
     await tell(...Array.from({ length: 10 }, () => someEvent({ tenantId: "other" })));
     await until(
-      "all of the quick one",
       async () =>
         (await all()).filter(({ webhookId, state }) => webhookId === "zz" && state === "delivered").length === 10,
+      "all of the quick one",
     );
   });
 
@@ -295,14 +290,14 @@ describe("deliveries to webhooks", () => {
     };
     begin(Array.from({ length: 5 }, (_, index) => configured(`w${index}`)));
     await tell(...Array.from({ length: 4 }, () => someEvent()));
-    await until("all under way", async () => receiver.seen.length === 20);
+    await until(() => receiver.seen.length === 20, "all under way");
     isAway = true;
     release();
-    await until("away", async () => states.length > 0);
+    await until(() => states.length > 0, "away");
     await Bun.sleep(300);
     expect(states).toEqual(["away"]);
     isAway = false;
-    await until("back", async () => states.length > 1);
+    await until(() => states.length > 1, "back");
     expect(states).toEqual(["away", "back"]);
     queue = inner;
   });
@@ -320,7 +315,7 @@ describe("deliveries to webhooks", () => {
     expect(await store.removeUnaddressedEvents(nowMs - 60_000)).toBe(true);
     expect((await queue.awaitingFanOut(10)).map(({ id }) => id)).toEqual([fresh.id]);
     begin([]);
-    await until("given up", async () => (await all())[0]!.state === "dead");
+    await until(async () => (await all())[0]!.state === "dead", "given up");
     expect(dispatcher!.isInUse()).toBe(true);
     expect(await store.removeUnaddressedEvents(nowMs - 60_000)).toBe(false);
   });
@@ -329,7 +324,7 @@ describe("deliveries to webhooks", () => {
     begin([]);
     await queue.append([someEvent({ atMs: nowMs - 61_000 })]);
     dispatcher!.wake();
-    await until("forgotten", async () => (await queue.awaitingFanOut(10)).length === 0);
+    await until(async () => (await queue.awaitingFanOut(10)).length === 0, "forgotten");
     expect(dispatcher!.isInUse()).toBe(false);
     await dispatcher!.close(1000);
     begin([configured("a")]);
@@ -366,7 +361,7 @@ describe("deliveries to webhooks", () => {
       ).not.toThrow();
     nowMs += 60_000;
     await tell(someEvent());
-    await until("the second", async () => receiver.seen.length === 2);
+    await until(() => receiver.seen.length === 2, "the second");
     expect(receiver.last().headers["webhook-signature"]!.split(" ")).toHaveLength(1);
   });
 
@@ -387,7 +382,7 @@ describe("deliveries to webhooks", () => {
     expect((await all())[0]!.state).toBe("pending");
     nowMs += 61_000;
     dispatcher!.wake();
-    await until("given up", async () => (await all())[0]!.state === "dead");
+    await until(async () => (await all())[0]!.state === "dead", "given up");
     expect((await all())[0]!.lastError).toContain("deleted or disabled");
   });
 });

@@ -16,6 +16,7 @@ import type { ModelDatabase } from "./databases.ts";
 import { journalled } from "./journalled.ts";
 import { Knowledge, type KnowledgeCopy } from "./knowledge.ts";
 import { type KeptCounts, Machine, type ModelProcess } from "./machine.ts";
+import { until } from "../../harness/until.ts";
 
 interface OpenCall {
   readonly user: string;
@@ -51,7 +52,6 @@ interface Copy {
 }
 
 const PACE = { pollMs: 1, backoffMs: 1, probeMs: 2, adoptMs: 3 };
-const WAIT_MS = 10_000;
 
 export class World {
   readonly machine = new Machine();
@@ -379,9 +379,4 @@ export class World {
 /** What becomes of a call whose process is killed. */
 function interrupted({ reserved: { tokens }, unsure }: OpenCall): Expected {
   return { tokens, others: unsure, isSettled: false };
-}
-
-async function until(holds: () => boolean, what: string): Promise<void> {
-  for (const endsMs = performance.now() + WAIT_MS; !holds(); await Bun.sleep(1))
-    if (performance.now() > endsMs) throw new Error(`not within ${WAIT_MS} ms: ${what}`);
 }
