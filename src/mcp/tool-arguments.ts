@@ -82,7 +82,7 @@ export class ArgumentChecks {
 }
 
 /** Only rounds of tools need the library. */
-const jsonSchema = lazy(() => import.meta.require("@cfworker/json-schema") as typeof JsonSchema);
+const jsonSchema = lazy(() => require("@cfworker/json-schema") as typeof JsonSchema);
 
 function meteredSchema(schema: JsonObject): MeteredSchema | null {
   const { Validator } = jsonSchema();

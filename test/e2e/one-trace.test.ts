@@ -51,10 +51,11 @@ describe("a trace from the caller through the gateway to the services that it ca
       expect(call.attributes["dragoman.trace_id"]).not.toBe(traceId);
       const used = spans.filter(({ attributes }) => "gen_ai.usage.input_tokens" in attributes);
       expect(used.map(({ attributes }) => attributes["gen_ai.usage.input_tokens"])).toEqual([20n, 20n]);
-      // times are in order: nobody begins before the one that called
+      // the spans of the gateway begin in order; other processes read their clocks at moments of their own
       for (const span of spans) {
         const parent = spans.find((one) => one.spanId === span.parentSpanId);
-        if (parent !== undefined) expect(span.startNano + 2_000_000n >= parent.startNano).toBe(true);
+        if (parent !== undefined && parent.resource["service.name"] === span.resource["service.name"])
+          expect(span.startNano >= parent.startNano).toBe(true);
         expect(span.endNano >= span.startNano).toBe(true);
       }
       expect(

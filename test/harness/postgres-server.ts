@@ -28,6 +28,18 @@ const USER = "dragoman";
 const UP_WITHIN_MS = 100_000;
 
 /** Null, with a line that says so, where PostgreSQL is not installed; an error there in CI. */
+/** Nothing has to outlive the machine, and queries over few rows are not worth compiling. */
+const SETTINGS = [
+  "listen_addresses=127.0.0.1",
+  "max_connections=200",
+  "fsync=off",
+  "full_page_writes=off",
+  "wal_level=minimal",
+  "max_wal_senders=0",
+  "autovacuum=off",
+  "jit=off",
+];
+
 export async function startPostgres(): Promise<PostgresServer | null> {
   const programs = postgresPrograms();
   if (programs === null) {
@@ -57,20 +69,7 @@ export async function startPostgres(): Promise<PostgresServer | null> {
   );
   const port = freePort();
   const url = (database: string): string => `postgresql://${USER}@127.0.0.1:${port}/${database}`;
-  const options = [
-    "-c",
-    "listen_addresses=127.0.0.1",
-    "-c",
-    `port=${port}`,
-    "-c",
-    `unix_socket_directories=${folder}`,
-    "-c",
-    "fsync=off",
-    "-c",
-    "max_connections=200",
-    "-c",
-    "autovacuum=off",
-  ];
+  const options = [`port=${port}`, `unix_socket_directories=${folder}`, ...SETTINGS].flatMap((one) => ["-c", one]);
   let server: Bun.Subprocess | null = null;
   let databases = 0;
 

@@ -61,7 +61,7 @@ function familyFor({ hf_model_name: hubName }: ChatParams, model: string): Promp
 }
 
 /** Only raw prompts need the library. */
-const jinja = lazy(() => import.meta.require("@huggingface/jinja") as typeof Jinja);
+const jinja = lazy(() => require("@huggingface/jinja") as typeof Jinja);
 const templateOf = memoizePerObject(({ template }: PromptFamily) => new (jinja().Template)(template));
 
 /** A final assistant turn is left open for the model to continue. */
