@@ -126,9 +126,7 @@ describe("waiting records", () => {
 
 describe("a delivery that fails", () => {
   test("[d11.4] is retried with the same calls until it is accepted, and later calls come after it; failure and recovery are reported once", async () => {
-    const { queue, add, batches, seen, shed, told } = setUp({}, (_, delivery) =>
-      delivery < 5 ? again() : "take",
-    );
+    const { queue, add, batches, seen, shed, told } = setUp({}, (_, delivery) => (delivery < 5 ? again() : "take"));
     add(0, 5);
     await until(() => seen.delivered === 5);
     expect(batches).toEqual([
@@ -188,9 +186,7 @@ describe("a delivery that fails", () => {
     await queue.end(10);
   });
   test("[d11.4] by never settling is abandoned after its time, also where the sink ignores its signal", async () => {
-    const { queue, add, seen, told } = setUp({ timeoutMs: 100 }, (_, delivery) =>
-      delivery === 1 ? "hang" : "take",
-    );
+    const { queue, add, seen, told } = setUp({ timeoutMs: 100 }, (_, delivery) => (delivery === 1 ? "hang" : "take"));
     add(0, 3);
     await until(() => seen.delivered === 3);
     expect([seen.failed, told]).toEqual([1, ["failing: no answer within 100 ms", "back"]]);
