@@ -8,7 +8,7 @@ import { isLongEvent, LONG_EVENT, readableEvents } from "../long-bodies/long-eve
 import { MalformedAnswer, type StreamDecoder } from "../../providers/provider.ts";
 import type { SseEvent, SseParser } from "../../wire/sse.ts";
 import type { UpstreamBody } from "../../wire/upstream.ts";
-import type { Call } from "../call/call.ts";
+import type { CallClock } from "../call/call-clock.ts";
 import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
@@ -40,109 +40,131 @@ const MAX_TEXT = 64 * 1024 * 1024;
 /** After `[DONE]`, the body is read to its end for at most this long, so that the connection can be reused. */
 const DRAIN_MS = 1000;
 
-export function openAnswerStream(
-  body: UpstreamBody,
-  parser: SseParser,
-  decoder: StreamDecoder,
-  writer: ChunkWriter,
-  guarded: StreamUnderGuards | null,
-  call: Call,
-  usage: () => Usage,
-): AnswerStream {
-  let ended = false;
-  let failure: unknown = undefined;
-  let turnBytes = 0;
-  /** The text of the present read, which a failure does not take back. */
-  let out = "";
+export interface AnswerStreamParts {
+  readonly body: UpstreamBody;
+  readonly parser: SseParser;
+  readonly decoder: StreamDecoder;
+  readonly writer: ChunkWriter;
+  /** `null` when no guard searches the answer. */
+  readonly guarded: StreamUnderGuards | null;
+  /** The usage that the last chunk reports. */
+  readonly usage: () => Usage;
+}
 
-  /** Returns the text of the events up to `[DONE]` or a failure, which is stored. */
-  async function translate(events: readonly SseEvent[]): Promise<string> {
-    out = "";
+/** The stream of one upstream response. */
+export class ResponseStream implements AnswerStream {
+  readonly #parts: AnswerStreamParts;
+  readonly #clock: CallClock;
+  #hasEnded = false;
+  #failure: unknown = undefined;
+  #turnBytes = 0;
+  /** The text of the present read, which a failure does not take back. */
+  #text = "";
+
+  constructor(parts: AnswerStreamParts, clock: CallClock) {
+    this.#parts = parts;
+    this.#clock = clock;
+  }
+
+  async next(): Promise<string | null> {
+    while (!this.#hasEnded && this.#failure === undefined) {
+      if (this.#turnBytes > TURN_BYTES) {
+        this.#turnBytes = 0;
+        await yieldToLoop();
+      }
+      let bytes: Uint8Array | null;
+      this.#clock.waitBegins();
+      try {
+        bytes = await this.#parts.body.read();
+      } finally {
+        this.#clock.waitEnds();
+      }
+      const given = this.#parsed(bytes);
+      const { events, refusal } = given.some(isLongEvent)
+        ? await readableEvents(given)
+        : { events: given, refusal: null };
+      if (refusal !== null) this.#hasEnded = false;
+      await this.#translate(events);
+      if (refusal !== null) this.#failure ??= refusal;
+      // a long text is encoded in a turn of its own
+      if (this.#text.length >= LONG_EVENT) await yieldToLoop();
+      if (this.#text !== "") return this.#text;
+    }
+    // what a decoder or a driver throws is passed on as it is
+    // oxlint-disable-next-line typescript/only-throw-error
+    if (this.#failure !== undefined) throw this.#failure;
+    return null;
+  }
+
+  failure(): unknown {
+    return this.#failure;
+  }
+
+  cancel(): void {
+    this.#parts.guarded?.close();
+    this.#parts.body.cancel();
+  }
+
+  /** Returns the events of one read; `null` is the end of the body. */
+  #parsed(bytes: Uint8Array | null): readonly SseEvent[] {
+    const { parser } = this.#parts;
+    if (bytes !== null) {
+      this.#turnBytes += bytes.length;
+      return parser.push(bytes);
+    }
+    this.#hasEnded = true;
+    return parser.end();
+  }
+
+  /** Makes the text of the events up to `[DONE]` or a failure, which is stored. */
+  async #translate(events: readonly SseEvent[]): Promise<void> {
+    const { decoder, writer, guarded } = this.#parts;
+    this.#text = "";
     try {
       const repaired: ChatChunk[] = [];
       try {
         for (const event of events) {
-          if (isDone(event)) break;
+          if (this.#isDone(event)) break;
           for (const chunk of decoder.push(event)) repaired.push(writer.repair(chunk));
           if (isLongEvent(event)) await yieldToLoop();
         }
       } finally {
         // the chunks before a failure in the same read are written first
-        serialize(guarded === null || repaired.length === 0 ? repaired : await guarded.take(repaired));
+        this.#serialize(guarded === null || repaired.length === 0 ? repaired : await guarded.take(repaired));
       }
-      if (ended) {
-        const last = decoder.end().map((chunk) => writer.repair(chunk));
-        serialize(guarded === null || last.length === 0 ? last : await guarded.take(last));
-        const isCut = !writer.isComplete && decoder.isTerminated !== true;
-        if (guarded !== null && !isCut) serialize(await guarded.end());
-        requireComplete();
-        out += writer.finish(usage());
-      }
+      if (this.#hasEnded) await this.#end();
     } catch (thrown) {
-      failure = thrown;
+      this.#failure = thrown;
     }
-    return out;
   }
 
-  function serialize(chunks: readonly ChatChunk[]): void {
+  async #end(): Promise<void> {
+    const { decoder, writer, guarded, usage } = this.#parts;
+    const last = decoder.end().map((chunk) => writer.repair(chunk));
+    this.#serialize(guarded === null || last.length === 0 ? last : await guarded.take(last));
+    const isCut = !writer.isComplete && decoder.isTerminated !== true;
+    if (guarded !== null && !isCut) this.#serialize(await guarded.end());
+    if (decoder.isTerminated === true && !writer.isComplete) writer.inferFinish();
+    if (!writer.isComplete)
+      throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");
+    this.#text += writer.finish(usage());
+  }
+
+  #serialize(chunks: readonly ChatChunk[]): void {
     for (const chunk of chunks) {
-      out += writer.serialize(chunk);
-      if (out.length > MAX_TEXT) throw tooMuch();
+      this.#text += this.#parts.writer.serialize(chunk);
+      if (this.#text.length > MAX_TEXT) throw tooMuch();
     }
   }
 
-  function isDone(event: SseEvent): boolean {
+  #isDone(event: SseEvent): boolean {
+    const { body, decoder } = this.#parts;
     if (event.data !== "[DONE]" || decoder.isPlainText === true) return false;
-    ended = true;
+    this.#hasEnded = true;
     if (decoder.isTerminated !== undefined) decoder.push(event);
     drain(body);
     return true;
   }
-
-  function requireComplete(): void {
-    if (decoder.isTerminated === true && !writer.isComplete) writer.inferFinish();
-    if (!writer.isComplete)
-      throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");
-  }
-
-  return {
-    cancel() {
-      guarded?.close();
-      body.cancel();
-    },
-    failure: () => failure,
-    async next() {
-      while (!ended && failure === undefined) {
-        if (turnBytes > TURN_BYTES) {
-          turnBytes = 0;
-          await yieldToLoop();
-        }
-        let bytes: Uint8Array | null;
-        call.clock.waitBegins();
-        try {
-          bytes = await body.read();
-        } finally {
-          call.clock.waitEnds();
-        }
-        turnBytes += bytes?.length ?? 0;
-        if (bytes === null) ended = true;
-        const given = bytes === null ? parser.end() : parser.push(bytes);
-        const { events, refusal } = given.some(isLongEvent)
-          ? await readableEvents(given)
-          : { events: given, refusal: null };
-        if (refusal !== null) ended = false;
-        const text = await translate(events);
-        if (refusal !== null) failure ??= refusal;
-        // a long text is encoded in a turn of its own
-        if (text.length >= LONG_EVENT) await yieldToLoop();
-        if (text !== "") return text;
-      }
-      // what a decoder or a driver throws is passed on as it is
-      // oxlint-disable-next-line typescript/only-throw-error
-      if (failure !== undefined) throw failure;
-      return null;
-    },
-  };
 }
 
 function tooMuch(): MalformedAnswer {

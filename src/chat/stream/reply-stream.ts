@@ -10,7 +10,7 @@ import { createNdjsonParser } from "../../wire/ndjson.ts";
 import { createSseParser } from "../../wire/sse.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import { answerFrame, answerHeaders } from "../answer/answer-frame.ts";
-import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
+import { type AnswerStream, type ChunkWriter, chunkOfAnswer, ResponseStream } from "./answer-stream.ts";
 import { decoderWithoutKeys } from "../answer/answer-keys.ts";
 import {
   besideFailure,
@@ -74,15 +74,8 @@ async function tryStream(attempt: OpenAttempt, call: Call, accumulator: RoundAcc
     if (/^application\/json/i.test(open.response.header("content-type") ?? ""))
       return jsonAnswerStream(open, resolved, call, writer, guarded, usage);
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
-    return openAnswerStream(
-      open.response.body,
-      parser,
-      decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential),
-      writer,
-      guarded,
-      call,
-      usage,
-    );
+    const decoder = decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential);
+    return new ResponseStream({ body: open.response.body, parser, decoder, writer, guarded, usage }, call.clock);
   };
   const answers = sendRequests(attempt, call);
   const stream =
