@@ -67,7 +67,7 @@ describe("[d4.7] each token is counted once, at the price of its kind", () => {
   ];
   for (const [what, used, nanoUsd] of CASES) test(what, () => expect(costOf(used, DISTINCT)).toBe(nanoUsd));
 
-  test("whatever a provider says, the parts are together the total, or the prompt and the answer where those say more", () => {
+  test("whatever a provider reports, the parts add up to the total, or to prompt and answer where those are more", () => {
     const count = fc.integer({ min: 0, max: 50 });
     const one = { ...NO_RATES, prompt: flat(MILLION), completion: flat(MILLION) };
     const details = fc.record({
@@ -84,7 +84,7 @@ describe("[d4.7] each token is counted once, at the price of its kind", () => {
       }),
     );
   });
-  test("cached sound: as told, else text is taken to be cached first", () => {
+  test("cached audio: as reported, else text is assumed to be cached first", () => {
     const rates: Rates = { ...DISTINCT, audioCacheRead: flat(7 * MILLION) };
     expect(costOf(usage(10, 0, { cached_tokens: 6, audio_tokens: 4 }), rates)).toBe(60 + 40_000);
     expect(
@@ -94,9 +94,9 @@ describe("[d4.7] each token is counted once, at the price of its kind", () => {
   });
 });
 
-describe("[d4.7] what a kind costs that has no price of its own", () => {
+describe("[d4.7] the price of a kind of token without its own price", () => {
   const plain: Rates = { ...NO_RATES, prompt: flat(1 * MILLION), completion: flat(10 * MILLION) };
-  test("is the price of the prompt or the answer, and of an hour's cache that of the minutes'", () => {
+  test("is the price of the prompt or the answer, and for an hour's cache that of the minutes'", () => {
     const all = usage(
       10,
       10,
@@ -111,7 +111,7 @@ describe("[d4.7] what a kind costs that has no price of its own", () => {
       }),
     ).toBe(20);
   });
-  test("is not known where neither has one, unless nothing of it was used", () => {
+  test("is unknown where neither has one, unless no such token was used", () => {
     const prompts: Rates = { ...NO_RATES, prompt: flat(MILLION) };
     expect([costOf(usage(3, 1), prompts), costOf(usage(3, 0), prompts), costOf(usage(1, 0), NO_RATES)]).toEqual([
       null,
@@ -130,7 +130,7 @@ describe("[d4.7] what a kind costs that has no price of its own", () => {
   });
 });
 
-test("[d4.7] a cost is what exact arithmetic gives, rounded up once, and no more than a number can count", () => {
+test("[d4.7] a cost is the exact result, rounded up once, and within the range of safe integers", () => {
   const tokens = fc.oneof(fc.integer({ min: 0, max: 10_000 }), fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }));
   const rate = fc.oneof(fc.integer({ min: 0, max: 100 }), fc.integer({ min: 0, max: 1_000_000_000_000_000 }));
   fc.assert(
@@ -149,9 +149,9 @@ test("[d4.7] a cost is what exact arithmetic gives, rounded up once, and no more
   );
 });
 
-describe("[d4.2] what a call is reserved at", () => {
+describe("[d4.2] the reserved cost of a call", () => {
   const rates: Rates = { ...NO_RATES, prompt: flat(1 * MILLION), completion: flat(10 * MILLION) };
-  test("prompt and bound of every answer, times the price", () => {
+  test("is that of the prompt and of the output bound of every answer", () => {
     expect([costBound(100, 50, 1, rates), costBound(100, 50, 3, rates), costBound(100, 50, 3, NO_RATES)]).toEqual([
       600,
       1600,
@@ -160,7 +160,7 @@ describe("[d4.2] what a call is reserved at", () => {
     expect(costBound(100, 50, 1, { ...rates, reasoning: flat(20 * MILLION), request: flat(7 * MILLION) })).toBe(1107);
     expect(costBound(100, 50, 1, { ...rates, reasoning: flat(2 * MILLION) })).toBe(600);
   });
-  test("what text and reasoning use within it never costs more", () => {
+  test("is never exceeded by what text and reasoning use within the bound", () => {
     const count = fc.integer({ min: 0, max: 1_000_000 });
     const rate = fc.integer({ min: 0, max: 100_000_000_000 });
     fc.assert(

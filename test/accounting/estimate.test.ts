@@ -7,7 +7,7 @@ import { printedSeed } from "../routing/chance.ts";
 
 const seed = printedSeed("estimate");
 
-test("a text counts the same whole and cut into short pieces, also where a pair of surrogates is torn", () => {
+test("a text counts the same whole and cut into short pieces, also where a surrogate pair is split", () => {
   const character = fc.constantFrom("a", " ", "\u007f", "\u0080", "é", "字", "😀", "\ud83d", "\ude00");
   const text = fc
     .tuple(fc.array(character, { maxLength: 700 }), fc.boolean())
@@ -26,7 +26,7 @@ test("a text counts the same whole and cut into short pieces, also where a pair 
   expect(tokensOf(counted)).toBe(1_000);
 });
 
-test("a prompt is all that a model reads of its messages, whichever member holds it", () => {
+test("a prompt is all that a model reads of its messages, in whichever member it stands", () => {
   const words = "Some words that the model is to read. ".repeat(100);
   const base64 = Buffer.from(words).toString("base64");
   const said = tokensOf({ ascii: words.length, other: 0 });

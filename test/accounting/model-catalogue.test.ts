@@ -23,7 +23,7 @@ describe("[d9.1] what is known of a model", () => {
     expect(cacheRead!.base).toBeLessThan(prompt!.base);
     expect(completion!.base).toBeGreaterThan(prompt!.base);
   });
-  test("dearer tiers", () => {
+  test("higher price tiers", () => {
     const { prompt } = ratesAt(of("gemini", "gemini-2.5-pro").price!, NOW);
     expect(prompt!.tiers).toEqual([{ above: 200_000, rate: prompt!.base * 2 }]);
   });
@@ -31,7 +31,7 @@ describe("[d9.1] what is known of a model", () => {
     expect(of("anthropic", "claude-opus-4-20250514").facts.maxOutputTokens).toBe(32_000);
     expect(of("openai", "gpt-5").facts.maxOutputTokens).toBeNull();
   });
-  test("the file's words win, one by one", () => {
+  test("the file's values override the others, one by one", () => {
     const listed: ModelListing = {
       id: "gpt-5",
       name: "Ours",
@@ -52,7 +52,7 @@ describe("[d9.1] what is known of a model", () => {
     expect(onlyBound.facts.maxOutputTokens).toBe(7);
     expect(onlyBound.price!.id).toContain("genai-prices@");
   });
-  test("nothing of models and providers that nobody knows: a part of a name is no name", () => {
+  test("nothing for unknown models and providers: a part of a name does not count as the name", () => {
     expect(of("openai", "no-such-model")).toMatchObject({
       name: null,
       facts: { contextTokens: null, maxOutputTokens: null },
@@ -70,7 +70,7 @@ describe("[d9.1] what is known of a model", () => {
       if (typeof provider.catalogue === "string")
         expect([provider.id, cataloguedModels(provider).length > 0]).toEqual([provider.id, true]);
   });
-  test("is remembered for each provider, and no caller can make the memory grow without end", () => {
+  test("is cached for each provider within a bound, whatever names callers use", () => {
     const settings = providerSettings({ id: "openai" });
     const ask = (model: string) => modelKnowledge(settings, providers.get("openai")!, model);
     expect(ask("gpt-5").facts).toBe(ask("gpt-5").facts);
@@ -82,7 +82,7 @@ describe("[d9.1] what is known of a model", () => {
 });
 
 describe("[d9.1] the models of the catalogue", () => {
-  test("are sorted, once each, bounded, and such as can be called over chat completions", () => {
+  test("are sorted, unique, bounded, and limited to those that can be called over chat completions", () => {
     for (const provider of providers.values()) {
       const names = cataloguedModels(provider);
       expect([provider.id, names]).toEqual([provider.id, [...new Set(names)].toSorted()]);

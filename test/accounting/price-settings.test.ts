@@ -52,8 +52,8 @@ const found = (
 const idOf = (...args: Parameters<typeof found>): string | undefined =>
   found(...args)?.id.replace(/^genai-prices.*/, "bundled");
 
-describe("which price decides", () => {
-  test("[d4.7] project over tenant over all over the provider's entry over the bundled list", () => {
+describe("precedence of prices", () => {
+  test("[d4.7] project over tenant over global over the provider's entry over the bundled list", () => {
     const all = [
       configured("p", { model: "openai:gpt-4o", prompt: "1" }, SITE),
       configured("t", { model: "openai:gpt-4o", prompt: "2" }, { tenantId: "acme" }),
@@ -82,7 +82,7 @@ describe("which price decides", () => {
     ]);
     expect([idOf(book, "gpt-4o"), idOf(book, "gpt-4.1"), idOf(book, "o3")]).toEqual(["exact@1", "four@1", "any@1"]);
   });
-  test("the newest that has begun; one that has not leaves the call to the next", () => {
+  test("the newest that is in effect; one in the future leaves the call to the next", () => {
     const book = compilePrices([
       configured("new", { model: "openai:gpt-4o", prompt: "1", from: "2026-06-01" }),
       configured("later", { model: "openai:gpt-4o", prompt: "1", from: "2026-07-01T12:00:00Z" }),
@@ -96,7 +96,7 @@ describe("which price decides", () => {
       at(Date.UTC(2026, 6, 1, 12)),
     ]).toEqual(["old@1", "new@1", "new@1", "later@1"]);
   });
-  test("the id tells the version, and in the file the text", () => {
+  test("the id names the version, and for the file its text", () => {
     const inFile = (prompt: string): string =>
       found(
         compilePrices([{ ...configured("prices.x", { model: "openai:gpt-4o", prompt }), origin: "file", version: 0 }]),
@@ -126,7 +126,7 @@ describe("figures", () => {
     ]);
     expect(usdPerToken(ratesOf({ per: "token", prompt: "0.000000000000001" }).prompt!.base)).toBe("0.000000000000001");
   });
-  test("a tier changes the figures that it names, and stands above what stands in for a figure", () => {
+  test("a tier changes the figures that it names, and applies to derived figures too", () => {
     const { prompt, cacheRead, completion } = ratesOf({
       prompt: "1",
       completion: "2",

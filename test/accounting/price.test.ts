@@ -18,7 +18,7 @@ describe("[d4.7] money is kept in integers", () => {
       expect(usdPerToken(exactRate(text))).toBe(text);
     expect(exactRate("0.0000000000000001")).toBe(1);
   });
-  test("a cost is rounded up to a nano-dollar, and is what exact arithmetic gives", () => {
+  test("a cost is rounded up to a nano-dollar, and equals exact arithmetic", () => {
     expect([usd(amountOf(6000, rateOfMillion(3))), usd(amountOf(1, 1)), usd(amountOf(0, 5))]).toEqual([
       "0.018",
       "0.000000001",
@@ -45,7 +45,7 @@ describe("[d4.7] money is kept in integers", () => {
     };
     expect([0, 100, 101, 200, 201].map((tokens) => rateFor(rate, tokens))).toEqual([1, 1, 2, 2, 3]);
   });
-  test("prices from a date on, and at times of the day that go over midnight", () => {
+  test("prices from a date on, and at times of the day that cross midnight", () => {
     const hour = 3_600_000;
     const price: ModelPrice = {
       id: "p",

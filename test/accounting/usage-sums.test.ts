@@ -19,7 +19,7 @@ const sums = (parts: Partial<UsageSums> = {}): UsageSums => ({
   ...parts,
 });
 
-test("[d4.7] dollars and counts are exact, also beyond what a number counts", () => {
+test("[d4.7] dollars and counts are exact, also beyond safe integers", () => {
   expect([0n, 1n, 1_000_000_000n, 12_345_678_901_234_567_890n].map(usd)).toEqual([
     "0",
     "0.000000001",
@@ -34,7 +34,7 @@ test("[d4.7] dollars and counts are exact, also beyond what a number counts", ()
   expect(text).toContain('"cost_usd":"1000000000000000000000"');
 });
 
-test("times are told out of buckets: between the bounds of the one in which the share falls", () => {
+test("times are computed from buckets: between the bounds of the one that contains the share", () => {
   const at = (latency: readonly (readonly [number, bigint])[], share: number): number | null =>
     latencyAt(
       share,
@@ -63,7 +63,7 @@ describe("CSV", () => {
       "day,model,calls,errors,unpriced,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost_usd,total_ms,mean_ms,p50_ms,p95_ms\r\n2026-01-05,,2,0,0,3,4,0,0,0.0015,301,150,100,235\r\n",
     );
   });
-  test("a name that a spreadsheet would run is text, and a name cannot leave its cell", () => {
+  test("a name that a spreadsheet would run is quoted as text, and a name cannot leave its cell", () => {
     const cells = (value: string): string =>
       csvOf(["model"], [{ group: [value], sums: sums() }])
         .split("\r\n")

@@ -22,7 +22,7 @@ const CHATS: Readonly<Record<Exclude<RequestKind, "admin">, object>> = {
   tools: { model: "sandbox:tools", messages: MESSAGES, tools: [{ type: "mcp", server_label: "sky" }] },
 };
 
-test("sends them", async () => {
+test("sends each request", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-traced-"));
   const tools = openToolServer({
     tools: [{ name: "weather", inputSchema: { type: "object" }, run: () => said("It is warm.") }],

@@ -37,7 +37,7 @@ describe("the text of an access token", () => {
     expect(seenUnset).toBe(all);
   });
 
-  test("is never made twice, and a rotation keeps the id alone", () => {
+  test("is never created twice, and a rotation keeps the id alone", () => {
     const made = Array.from({ length: 500 }, () => newAccessToken("personal"));
     expect(new Set(made.map((token) => token.id)).size).toBe(500);
     const again = newTokenText("personal", made[0]!.id);
@@ -68,7 +68,7 @@ describe("the text of an access token", () => {
     }
   });
 
-  test("with a right checksum but other characters is no token", () => {
+  test("with a valid checksum but other characters is no token", () => {
     for (const body of [
       `dgm_pt_AAAA-AAAAAAA_${"A".repeat(43)}`,
       `dgm_pt_AAAAAAAAAAAAA${"A".repeat(43)}`,
@@ -98,7 +98,7 @@ describe("the text of an access token", () => {
       expect(parseTokenText(wrong)).toBeNull();
   });
 
-  test("nothing that was not made here passes", () => {
+  test("is refused if it was not generated here", () => {
     fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => parseTokenText(text) === null));
     const body = fc.tuple(
       fc.constantFrom("pt", "ut"),

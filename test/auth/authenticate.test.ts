@@ -46,7 +46,7 @@ describe("authenticate", () => {
       expect(call(header)).toBe(stored);
   });
 
-  test("without a token it is missing_token", async () => {
+  test("a missing token is missing_token", async () => {
     for (const header of [null, "", "   ", "Bearer", "bearer ", "  Bearer   "])
       expect([header, await codeOf(header)]).toEqual([header, "missing_token"]);
   });
@@ -90,7 +90,7 @@ describe("authenticate", () => {
     expect(attempt(made.text)).toThrow("looked up");
   });
 
-  test("a well-formed token with an unknown id, and a known id with another secret, are invalid_token in the same words", async () => {
+  test("a well-formed token with an unknown id, and a known id with another secret, are invalid_token with the same message", async () => {
     const unknownId = await thrownBy(() => call(`Bearer ${newAccessToken("project").text}`));
     const otherSecret = await thrownBy(() => call(`Bearer ${newTokenText("project", made.id).text}`));
     expect([unknownId.code, otherSecret.code]).toEqual(["invalid_token", "invalid_token"]);
@@ -107,14 +107,14 @@ describe("authenticate", () => {
     expect(await codeOf(header, stored, stored.expiresAtMs)).toBe("expired_token");
   });
 
-  test("a revoked token is revoked whatever the clocks say, and also when it has expired", async () => {
+  test("a revoked token is reported as revoked whatever the clocks say, also when it has expired", async () => {
     const header = `Bearer ${made.text}`;
     for (const revokedAtMs of [0, NOW, NOW + 60_000])
       expect(await codeOf(header, { ...stored, revokedAtMs })).toBe("revoked_token");
     expect(await codeOf(header, { ...stored, revokedAtMs: NOW }, stored.expiresAtMs + 1)).toBe("revoked_token");
   });
 
-  test("of two live secrets each works until its own end", async () => {
+  test("each of two valid secrets works until its own end", async () => {
     const next = newTokenText("project", made.id);
     const rotated: AccessToken = {
       ...stored,
@@ -150,7 +150,7 @@ describe("authenticate", () => {
     for (const memberships of others) expect((await thrownBy(attempt(memberships))).code).toBe("revoked_token");
   });
 
-  test("an end that is no date does not break the message", async () => {
+  test("an end that is not a date does not break the message", async () => {
     expect(await codeOf(`Bearer ${made.text}`, { ...stored, expiresAtMs: -9e15 })).toBe("expired_token");
   });
 });

@@ -75,7 +75,7 @@ describe("authorize, a project token", () => {
       expect(await refusal(projectToken, { projectId })).toMatchObject({ code: "scope_mismatch", param: "project_id" });
   });
 
-  test("whose project is gone, or is another tenant's by now, reaches nothing", async () => {
+  test("whose project is gone, or belongs to another tenant by now, reaches nothing", async () => {
     expect((await refusal({ ...projectToken, projectId: "gone" })).code).toBe("scope_mismatch");
     expect((await refusal({ ...projectToken, projectId: "lab" })).code).toBe("scope_mismatch");
     expect((await refusal({ ...projectToken, projectId: null })).code).toBe("scope_mismatch");
@@ -165,7 +165,7 @@ describe("authorize, a personal token", () => {
     }
   });
 
-  test("a role in one project says nothing in another", async () => {
+  test("a role in one project counts in no other", async () => {
     const memberships = [role("app", "owner"), role("site", "viewer")];
     expect((await refusal(personalToken, { projectId: "site" }, memberships)).code).toBe("insufficient_role");
     expect(call(personalToken, { projectId: "app" }, memberships).role).toBe("owner");
@@ -202,7 +202,7 @@ describe("authorize, a personal token", () => {
   });
 });
 
-test("no principal ever is of another tenant than its token, nor in a project of another, nor without what it needs", () => {
+test("a principal never belongs to another tenant than its token, nor to a project of another, nor lacks the required role", () => {
   const tenant: fc.Arbitrary<string> = fc.constantFrom("acme", "beta");
   const projectId = fc.constantFrom("site", "app", "lab", "gone");
   const anyRole = fc.constantFrom(...ROLES);

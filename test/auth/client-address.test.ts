@@ -18,7 +18,7 @@ describe("the client's address", () => {
     expect(of(null, { "x-forwarded-for": "192.0.2.1" })).toBeNull();
   });
 
-  test("is the nearest in X-Forwarded-For that is no trusted proxy: what a stranger wrote further left never counts", () => {
+  test("is the nearest in X-Forwarded-For that is no trusted proxy: entries of callers further left never count", () => {
     expect(of("10.0.0.1", { "x-forwarded-for": "192.0.2.1" })).toBe("192.0.2.1");
     expect(of("::ffff:10.0.0.1", { "x-forwarded-for": "192.0.2.1" })).toBe("192.0.2.1");
     expect(of("10.0.0.1", { "x-forwarded-for": "127.0.0.1, 10.9.9.9, 192.0.2.1, 10.0.0.2" })).toBe("192.0.2.1");
@@ -37,7 +37,7 @@ describe("the client's address", () => {
       expect([text, of("10.0.0.1", { "x-forwarded-for": text })]).toEqual([text, address]);
   });
 
-  test("is unknown where the header says nothing that can be read: nobody is let in for being a proxy", () => {
+  test("is unknown where the header cannot be read: being a proxy grants no access", () => {
     for (const text of ["unknown", "", "192.0.2.1, _hidden", "192.0.2.1,,", "example.com", "999.1.1.1"])
       expect([text, of("10.0.0.1", { "x-forwarded-for": text })]).toEqual([text, null]);
   });

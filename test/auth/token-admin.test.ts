@@ -18,7 +18,7 @@ afterEach(() => store.close());
 const refusal = async (request: TokenRequest): Promise<string> =>
   (await thrownBy(() => createToken(store, request, NOW))).message;
 
-describe("making a token", () => {
+describe("creating a token", () => {
   test("a project token is of the project and its tenant, a developer's, without permissions", async () => {
     const { id, record } = await createToken(store, { name: "  ci  ", projectId: "lab" }, NOW);
     expect(record).toMatchObject({
@@ -54,7 +54,7 @@ describe("making a token", () => {
     });
   });
 
-  test("what does not exist is refused with what does", async () => {
+  test("an unknown project or user is refused with the existing ones", async () => {
     expect(await refusal({ name: "x", projectId: "nope" })).toBe(
       'There is no project "nope". There are: app, lab, site.',
     );
@@ -79,7 +79,7 @@ describe("making a token", () => {
       expect(await refusal({ name: "x", projectId: "site", role })).toContain("its highest role is maintainer");
   });
 
-  test("a request that mixes the two kinds is refused, and so is a token that could do nothing", async () => {
+  test("a request that mixes the two kinds is refused, and so is a token without any use", async () => {
     expect(await refusal({ name: "x", projectId: "site", userId: "ann" })).toContain("has no user");
     expect(await refusal({ name: "x", personal: true, userId: "ann", projectId: "site" })).toContain(
       "A personal token has no project",
@@ -120,7 +120,7 @@ describe("making a token", () => {
 });
 
 describe("rotating and revoking", () => {
-  test("a rotation lives as long as the token was made for, or as asked", async () => {
+  test("the new secret lives as long as the token was created for, or as requested", async () => {
     const { id } = await createToken(store, { name: "x", projectId: "site", expiresInDays: 7 }, NOW);
     expect((await rotateToken(store, id, {}, NOW + DAY_MS)).record.expiresAtMs).toBe(NOW + 8 * DAY_MS);
     expect((await rotateToken(store, id, { expiresInDays: 20 }, NOW + DAY_MS)).record.expiresAtMs).toBe(
@@ -129,7 +129,7 @@ describe("rotating and revoking", () => {
     expect((await rotateToken(store, id, {}, NOW + 2 * DAY_MS)).record.expiresAtMs).toBe(NOW + 22 * DAY_MS);
   });
 
-  test("a cap that came later holds for the next rotation", async () => {
+  test("a later cap applies to the next rotation", async () => {
     const { id } = await createToken(store, { name: "x", projectId: "site" }, NOW);
     await writes(store).setTokenCaps("acme", { personalDays: null, projectDays: 10 });
     expect((await rotateToken(store, id, {}, NOW)).record.expiresAtMs).toBe(NOW + 10 * DAY_MS);
@@ -155,7 +155,7 @@ describe("rotating and revoking", () => {
     expect(ends).toEqual([NOW + DAY_MS, NOW + 1000 + 3 * DAY_MS, Infinity]);
   });
 
-  test("an expired token is given a new life, and its old secret stays dead", async () => {
+  test("an expired token is renewed by a rotation, and its old secret stays invalid", async () => {
     const { id } = await createToken(store, { name: "x", projectId: "site", expiresInDays: 1 }, NOW);
     const { record } = await rotateToken(store, id, {}, NOW + 2 * DAY_MS);
     expect(record.expiresAtMs).toBe(NOW + 3 * DAY_MS);
@@ -171,7 +171,7 @@ describe("rotating and revoking", () => {
     expect(await store.readIdentities()).toEqual(before);
   });
 
-  test("a whole token names itself; an unknown one is answered with what there is and is not repeated", async () => {
+  test("a whole token identifies itself; an unknown one is answered with the existing ones and is not repeated", async () => {
     const { id, text } = await createToken(store, { name: "ci", projectId: "site" }, NOW);
     expect((await rotateToken(store, text, {}, NOW)).id).toBe(id);
     const stranger = newAccessToken("project").text;

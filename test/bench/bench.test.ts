@@ -34,7 +34,7 @@ function row(id: string, measured: Partial<RowResult>): RowResult {
 }
 
 describe("a quick run", () => {
-  test.skipIf(why !== null)("prints the rows that were asked for, and the targets", async () => {
+  test.skipIf(why !== null)("prints the requested rows, and the targets", async () => {
     const only = "direct-plain,bare-plain,gateway-plain,gateway-stream-anthropic,memory";
     const child = Bun.spawn(
       [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/run.ts"), "--quick", "--only", only],
@@ -56,7 +56,7 @@ describe("a quick run", () => {
   });
 
   test.skipIf(why !== null)(
-    "prints what policies, limits and the ledger cost, and how soon a revoked token is refused",
+    "prints the cost of policies, limits and the ledger, and how soon a revoked token is refused",
     async () => {
       const child = Bun.spawn(
         [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/governance.ts"), "--quick"],
@@ -90,7 +90,7 @@ describe("the table", () => {
   const text = (...rows: readonly RowResult[]): string =>
     markdown({ machine: MACHINE, quick: false, rows, memory: null });
 
-  test("calls a rate void when the load or somebody else may have limited it, and keeps the CPU time", () => {
+  test("calls a rate void when the load or another process may have limited it, and keeps the CPU time", () => {
     expect(text(row("gateway-plain", {}))).toContain("| Dragoman, same shape | 1,234 | 50.0 |");
     expect(text(row("gateway-plain", { loadIdle: 0.09 }))).toContain("| Dragoman, same shape | void | 50.0 |");
     expect(text(row("gateway-plain", { subjectShare: 0.5 }))).toContain("| Dragoman, same shape | void | 50.0 |");
@@ -137,7 +137,7 @@ describe("the load", () => {
   test.each([
     [chunked, 200, 31],
     [sized, 201, 5],
-  ])("finds the end of an answer wherever it is cut", (answer, status, bodyBytes) => {
+  ])("finds the end of an answer however it is cut", (answer, status, bodyBytes) => {
     for (let cut = 1; cut < answer.length; cut++) {
       const reader = new AnswerReader();
       for (let round = 0; round < 2; round++) {
@@ -152,7 +152,7 @@ describe("the load", () => {
     expect(() => new AnswerReader().push(Buffer.from(`${chunked}more`))).toThrow("4 bytes after the end");
     expect(() => new AnswerReader().push(Buffer.from("HTTP/1.1 200 OK\r\n\r\n"))).toThrow("without length and chunks");
   });
-  test("gets from the mock what the rows say of it", async () => {
+  test("receives from the mock what the rows say of it", async () => {
     const mock = startMock();
     try {
       const address = `http://127.0.0.1:${mock.port}`;

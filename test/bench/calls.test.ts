@@ -22,7 +22,7 @@ test("20,000 calls: pages stay quick however deep, and reports delay nothing els
   expect(longestPauseMs).toBeLessThan(250);
 });
 
-describe("no page looks at the whole table", () => {
+describe("no page reads the whole table", () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-plans-"));
   let database: Database;
   let db: Kysely<any>;

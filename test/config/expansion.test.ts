@@ -27,7 +27,7 @@ describe("expansion of ${NAME}", () => {
     expect(expand(text, variables)).toMatchObject({ text: expected, problems: [] });
   });
 
-  test("what a variable holds is never expanded or interpreted again", () => {
+  test("the value of a variable is never expanded or interpreted again", () => {
     expect(textOf("<${TRICKY}>")).toBe("<${A} $& $1>");
   });
 
@@ -60,7 +60,7 @@ describe("expansion of ${file:/path}", () => {
   };
   const problemsOf = (path: string): readonly string[] => expand(`\${file:${path}}`, variables).problems;
 
-  test("is what the file holds, without the line break at its end", () => {
+  test("is the content of the file, without the line break at its end", () => {
     expect(expand(`Bearer \${file:${file("a", "sk-1\n")}}!`, variables)).toEqual({
       text: "Bearer sk-1!",
       expanded: true,

@@ -50,12 +50,12 @@ async function toldThings(count: number): Promise<readonly string[]> {
 }
 
 describe("a followed file", () => {
-  test("that does not change tells nothing", async () => {
+  test("that does not change reports nothing", async () => {
     follow("a");
     expect(await toldThings(0)).toEqual([]);
   });
 
-  test("tells a text that is written over it, and one that is put in its place", async () => {
+  test("reports a text that is written over it, and one that replaces it", async () => {
     follow("a");
     writeFileSync(file, "b");
     expect(await toldThings(1)).toEqual(["b"]);
@@ -64,7 +64,7 @@ describe("a followed file", () => {
     expect(await toldThings(2)).toEqual(["b", "c"]);
   });
 
-  test("tells a change that keeps size and time stamp", async () => {
+  test("reports a change that keeps size and time stamp", async () => {
     const at = new Date();
     follow("a");
     utimesSync(file, at, at);
@@ -97,7 +97,7 @@ describe("a followed file", () => {
     expect(await toldThings(1)).toEqual(["b"]);
   });
 
-  test("that is removed is a fault, told once, and its return with another text is told", async () => {
+  test("that is removed is a fault, reported once, and its return with another text is reported", async () => {
     follow("a");
     unlinkSync(file);
     expect(await toldThings(1)).toEqual(["F: there is no such file"]);
@@ -107,7 +107,7 @@ describe("a followed file", () => {
     expect(await toldThings(2)).toEqual(["F: there is no such file", "b"]);
   });
 
-  test("that is cut to nothing is a fault, and not a text", async () => {
+  test("that is cut to nothing is a fault, and not an empty text", async () => {
     follow("a");
     writeFileSync(file, "");
     expect(await toldThings(1)).toEqual(["F: is empty now"]);
@@ -115,7 +115,7 @@ describe("a followed file", () => {
     expect(await toldThings(2)).toEqual(["F: is empty now", "b"]);
   });
 
-  test("that is being written is left alone until it is whole", async () => {
+  test("that is being written is not read until it is complete", async () => {
     follow("start");
     for (let length = 1; length <= 20; length++) {
       writeFileSync(file, "whole".repeat(length));
@@ -124,7 +124,7 @@ describe("a followed file", () => {
     expect(await toldThings(1)).toEqual(["whole".repeat(20)]);
   });
 
-  test("that never comes to rest is read all the same", async () => {
+  test("that is written all the time is read all the same", async () => {
     follow("start");
     // what is told is told between two writings
     for (let count = 0; told.length === 0; count++) {
@@ -134,7 +134,7 @@ describe("a followed file", () => {
     await until(() => told.at(-1) === readFileSync(file, "utf8"));
   });
 
-  test("is found out by looking alone when the watcher says nothing, and by the watcher long before the next look", async () => {
+  test("is noticed by polling alone when the watcher reports nothing, and by the watcher long before the next poll", async () => {
     follow("a", 60_000);
     await Bun.sleep(20);
     writeFileSync(file, "b");
@@ -155,7 +155,7 @@ describe("a followed file", () => {
     expect(await toldThings(1)).toEqual(["c"]);
   });
 
-  test("is told again on demand, and never after the end", async () => {
+  test("is reported again on demand, and never after the end", async () => {
     follow("a", 60_000);
     await follower!.check({ again: true });
     expect(told).toEqual(["a"]);

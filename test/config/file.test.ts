@@ -116,7 +116,7 @@ describe("problems of a configuration file", () => {
     expect(problemsOf(text)).toContain(problem);
   });
 
-  test("are told once: a part that could not be read is not missing as well", () => {
+  test("are reported once: an unreadable part is not reported as missing as well", () => {
     expect(problemsOf('providers:\n  a:\n    models: ["${NOPE}", {id: "${NOPE}"}]\n')).toEqual([
       "dragoman.yaml:3:14 providers.a.models[0]: the environment variable NOPE is not set",
       "dragoman.yaml:3:26 providers.a.models[1].id: the environment variable NOPE is not set",
@@ -161,7 +161,7 @@ describe("problems of a configuration file", () => {
     expect(problems.length).toBeLessThanOrEqual(100);
   });
 
-  test("of a file that is nested too deeply are told", () => {
+  test("of a file that is nested too deeply are reported", () => {
     expect(problemsOf(`a: ${"{a: ".repeat(300)}1${"}".repeat(300)}`)).not.toEqual([]);
   });
 });
@@ -187,7 +187,7 @@ describe("values of a configuration file", () => {
     });
   });
 
-  test("a number in quotes is no number, and a variable that holds none is none either", () => {
+  test("a number in quotes is not a number, nor is a variable that contains no number", () => {
     expect(problemsOf('server: {port: "8080"}\n')).toEqual([
       "dragoman.yaml:1:10 server.port: expected number, got string",
     ]);

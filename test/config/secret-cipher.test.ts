@@ -16,7 +16,7 @@ describe("an encrypted secret", () => {
       expect(cipher.decrypt(cipher.encrypt(secret, "provider/p/api_key"), "provider/p/api_key")).toBe(secret);
   });
 
-  test("does not open in another place, when a bit of it is changed, or cut", () => {
+  test("cannot be decrypted in another place, when a bit of it is changed, or cut", () => {
     const text = cipher.encrypt("secret", "provider/p/api_key");
     for (const place of ["provider/q/api_key", "provider/p/api_keys[0]", ""])
       expect(() => cipher.decrypt(text, place)).toThrow("copied from another place");
@@ -31,7 +31,7 @@ describe("an encrypted secret", () => {
       expect(() => cipher.decrypt(cut, "provider/p/api_key")).toThrow();
   });
 
-  test("is another text each time, and tells neither the secret nor its key", () => {
+  test("is another text each time, and reveals neither the secret nor its key", () => {
     const texts = Array.from({ length: 200 }, () => cipher.encrypt("the-secret", "x"));
     expect(new Set(texts).size).toBe(200);
     expect(new Set(texts.map(handleOf)).size).toBe(200);
@@ -52,7 +52,7 @@ describe("an encrypted secret", () => {
     );
   });
 
-  test("under a key that came later opens once the keys are read again", () => {
+  test("under a later key can be decrypted once the keys are read again", () => {
     let keys = [A];
     const running = openSecretCipher(keys, () => keys);
     keys = [B, A];
@@ -68,7 +68,7 @@ describe("the master key", () => {
   const find = (variables: Readonly<Record<string, string>> = {}, mayCreate = true) =>
     findMasterKeys({ environment: { get: (name) => variables[name] }, dataFolder, mayCreate });
 
-  test("is made by the first start, for its owner alone, and is the same afterwards", () => {
+  test("is created by the first start, for its owner alone, and is the same afterwards", () => {
     const [key] = find()!.read();
     expect(statSync(join(dataFolder, "master.key")).mode & 0o777).toBe(0o600);
     expect(isReadableByOthers(join(dataFolder, "master.key"))).toBe(false);
@@ -80,7 +80,7 @@ describe("the master key", () => {
     expect(readdirSync(dataFolder)).toEqual(["master.key"]);
   });
 
-  test("is not made where it may not be, nor where a variable names one", () => {
+  test("is not created where that is forbidden, nor where a variable names one", () => {
     expect(find({}, false)).toBeNull();
     expect(
       find({
@@ -90,7 +90,7 @@ describe("the master key", () => {
     expect(readdirSync(dataFolder)).toEqual([]);
   });
 
-  test("that is none is refused with the place and the cure, and never repeated", () => {
+  test("that is invalid is refused with the place and the cure, and never repeated", () => {
     const file = join(dataFolder, "mine.key");
     writeFileSync(file, "not-a-key-but-secret\n");
     for (const variables of [
@@ -109,7 +109,7 @@ describe("the master key", () => {
     }
   });
 
-  test("is changed by a new one before it, in one step", () => {
+  test("is replaced by a new one in one step", () => {
     const keys = find()!;
     const [old] = keys.read();
     addMasterKey(keys);

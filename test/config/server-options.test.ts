@@ -18,7 +18,7 @@ const file: StartOptions = {
   limit_store: { driver: null, url: null, clusterNodes: null },
 };
 
-describe("what overrides what", () => {
+describe("precedence of settings", () => {
   const all = {
     PORT: "2",
     DRAGOMAN_HOST: "environment",
@@ -63,7 +63,7 @@ describe("what overrides what", () => {
     } as ReturnType<typeof resolveServerOptions>);
   });
 
-  test("limits are counted where an address says, the variable's first; memory is memory, and Valkey without an address is a mistake", () => {
+  test("the limit store is the configured address, the variable's first; memory is memory, and Valkey without an address is a mistake", () => {
     const place = (settings: Partial<StartOptions["limit_store"]>, environment: Record<string, string> = {}): unknown =>
       resolveServerOptions({
         flags: {},
@@ -82,7 +82,7 @@ describe("what overrides what", () => {
     expect(() => readEnvironment({ DRAGOMAN_LIMIT_STORE_URL: "http://one.test" })).toThrow("redis://");
   });
 
-  test("every wrong flag is told at once, by its name", () => {
+  test("all wrong flags are reported at once, by name", () => {
     const resolve = (): unknown =>
       resolveServerOptions({
         flags: { port: "http", host: "http://a", data: "" },
@@ -96,14 +96,14 @@ describe("what overrides what", () => {
   });
 });
 
-describe("which file is read", () => {
+describe("the configuration file", () => {
   const resolve = (flags: ServerFlags, environment: Record<string, string>, there: boolean): string | null =>
     resolveConfigFile({ flags, environment: readEnvironment(environment), exists: () => there });
-  test("a named one in any case, the flag's first", () => {
+  test("is a named one in any case, the flag's first", () => {
     expect(resolve({ config: "flag.yaml" }, { DRAGOMAN_CONFIG: "environment.yaml" }, false)).toBe("flag.yaml");
     expect(resolve({}, { DRAGOMAN_CONFIG: "environment.yaml" }, true)).toBe("environment.yaml");
   });
-  test("otherwise the one of the working directory, if there is one", () => {
+  test("is otherwise the one of the working directory, if there is one", () => {
     expect(resolve({}, {}, true)).toBe("dragoman.yaml");
     expect(resolve({}, {}, false)).toBeNull();
   });

@@ -21,7 +21,7 @@ test.each(["tenants", "x", "", "timeout", "o".repeat(1000)])("%p is near nothing
   expect(nearestWord(word, KEYS)).toBeNull();
 });
 
-test("is said in one form", () => {
+test("a suggestion has one form", () => {
   expect(didYouMean("servre", KEYS)).toBe('; did you mean "server"?');
   expect(didYouMean("tenants", KEYS)).toBe("");
 });

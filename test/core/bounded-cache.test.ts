@@ -34,7 +34,7 @@ test("holds the newest entries up to its bound, whatever is set, made, deleted o
   );
 });
 
-test("keeps nothing of what could not be made", () => {
+test("keeps nothing of a computation that failed", () => {
   const cache = new BoundedCache<string, number>(2);
   expect(() =>
     cache.getOrMake("a", () => {

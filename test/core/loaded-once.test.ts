@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadedOnce } from "../../src/core/loaded-once.ts";
 
-describe("what is loaded with its first use", () => {
-  test("is loaded once for all who ask at the same time and later", async () => {
+describe("a value that is loaded on first use", () => {
+  test("is loaded once for all concurrent and later callers", async () => {
     let loads = 0;
     const load = loadedOnce(async () => {
       loads++;
@@ -17,7 +17,7 @@ describe("what is loaded with its first use", () => {
     expect([one === other, (await load()) === one, loads]).toEqual([true, true, 1]);
   });
 
-  test("is loaded again after a failure, which all who waited hear of", async () => {
+  test("is loaded again after a failure, which all waiting callers receive", async () => {
     let loads = 0;
     const load = loadedOnce(() =>
       ++loads < 3 ? Promise.reject(new Error(`failure ${loads}`)) : Promise.resolve("here"),
@@ -29,7 +29,7 @@ describe("what is loaded with its first use", () => {
     expect(loads).toBe(3);
   });
 
-  test("a module whose file could not be read is imported when it can be", async () => {
+  test("is imported when an unreadable module file becomes readable", async () => {
     const folder = mkdtempSync(join(tmpdir(), "loaded-once-"));
     const file = join(folder, "late.ts");
     const load = loadedOnce(async () => ((await import(file)) as { readonly word: string }).word);

@@ -125,7 +125,7 @@ describe("a text in pieces", () => {
         expect(out).toMatch(/^it is .{0,12}\[credential\].{0,6}, then .{0,12}\[credential\].{0,6}\.$/);
       }
   });
-  test("waits for no more than what may be a key", () => {
+  test("holds back no more than what may be a key", () => {
     expect(inPieces(KEY, ["so ", "sk-", "proj", " is", " a beginning"])).toEqual([
       "so ",
       "sk-",

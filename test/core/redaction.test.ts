@@ -7,7 +7,7 @@ import { cpuMsOf } from "../harness/cpu-time.ts";
 const SECRET = 'sk-a/b+c"d\\e%f=0123';
 const json = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-describe("words without secrets", () => {
+describe("texts without secrets", () => {
   test.each<[string, string]>([
     ["as it is", SECRET],
     ["in JSON", json(SECRET)],
@@ -66,7 +66,7 @@ describe("words without secrets", () => {
     expect(clean).toMatch(/^the key .{0,12}\[credential\].{0,12} is wrong$/su);
   });
 
-  test("what is said about keys in general stays", () => {
+  test("general statements about keys stay", () => {
     for (const words of [
       "A key begins with sk-proj- and has 64 characters.",
       "Incorrect API key provided: sk-pr***qrST. You can find your API key at https://platform.example/account/api-keys.",
@@ -74,32 +74,32 @@ describe("words without secrets", () => {
       expect(withoutSecrets(words, [KEY])).toBe(words);
   });
 
-  test("a key that itself looks quoted, and one of little but punctuation", () => {
+  test("a key that itself looks quoted, and one of mostly punctuation, are removed", () => {
     for (const key of ["abc%2Fdef%2Bghi-jkl", "ab\\u0041cdefgh-1234", "&amp;key&amp;value1", "!#-/+a=b.:;"])
       for (const spelled of [key, encodeURIComponent(key), json(key)])
         expect(withoutSecrets(`it is ${spelled} indeed`, [key])).not.toContain(spelled);
   });
 
-  test("every part of twelve letters and digits, and a short key as a whole", () => {
+  test("every part of twelve letters and digits is removed, and a short key as a whole", () => {
     for (let at = 0, alone = KEY.replaceAll(/[^0-9A-Za-z]/g, ""); at + 12 <= alone.length; at++)
       expect(withoutSecrets(`part: ${alone.slice(at, at + 12)}!`, [KEY])).toBe("part: [credential]!");
     for (let size = 8; size < 12; size++)
       expect(withoutSecrets(`(${KEY.slice(-size)})`, [KEY.slice(-size)])).toBe("([credential])");
   });
 
-  test("all of several, the longer one first, and no short word", () => {
+  test("all of several secrets are removed, the longer one first, and no short word", () => {
     expect(withoutSecrets("aaaaaaaa-bbbbbbbb and aaaaaaaa short", ["aaaaaaaa", "aaaaaaaa-bbbbbbbb", "short"])).toBe(
       "[credential] and [credential] short",
     );
   });
 
-  test("what holds none stays as it is", () => {
+  test("a text without a secret stays unchanged", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 200 }), (text) => withoutSecrets(text, ["0123456789abcdef~"]) === text),
     );
   });
 
-  test("a secret and a text made to be slow are not", async () => {
+  test("a secret and a text that are made to be slow take little time", async () => {
     for (const [secret, text] of [
       ["\\".repeat(16_000), "\\".repeat(250_000)],
       ["%5c".repeat(5000), "%5c".repeat(80_000)],

@@ -9,7 +9,7 @@ const request = parseChatRequest(
 );
 
 describe("a request whose members are changed", () => {
-  test("gives up the text of those that have another value, and of no others", () => {
+  test("drops the text of those with another value, and of no others", () => {
     const changed = withMembers(request, {
       messages: [{ role: "user", content: "Ho" }],
       params: { ...request.params, temperature: 1 },
@@ -19,7 +19,7 @@ describe("a request whose members are changed", () => {
     expect([changed.params.temperature, changed.params.seed, changed.extra["top_k"]]).toEqual([1, 1, 4]);
     expect(request.source.rewritten.size).toBe(0);
   });
-  test("keeps the text of what stays the same, and what was given up before", () => {
+  test("keeps the text of unchanged members, and drops again what was dropped before", () => {
     const once = withMembers(request, { params: { ...request.params, seed: 2 } });
     const twice = withMembers(once, { messages: request.messages, params: { ...once.params, temperature: 1 } });
     expect([...twice.source.rewritten].toSorted()).toEqual(["seed", "temperature"]);

@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import { threadFile } from "../../src/core/thread-file.ts";
 
-test("beside the file that begins it", () =>
+test("the file of a thread is found beside the file that starts it", () =>
   expect(
     threadFile("file:///app/src/observe/integrations/integrations.ts", "observe/integrations/integration-worker.ts")
       .href,
   ).toBe("file:///app/src/observe/integrations/integration-worker.ts"));
-test("in a single executable below its root, where all files are one", () => {
+test("in a single executable the file of a thread is found below its root, where all files are one", () => {
   expect(threadFile("file:///$bunfs/root/dragoman", "observe/integrations/integration-worker.ts").href).toBe(
     "file:///$bunfs/root/observe/integrations/integration-worker.ts",
   );

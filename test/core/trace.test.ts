@@ -9,7 +9,7 @@ const SPAN = "b7ad6b7169203331";
 const OWN = { traceId: "1".repeat(32), spanId: "2".repeat(16) };
 
 describe("traceparent", () => {
-  test("what the recommendation allows", () => {
+  test("accepts what the recommendation allows", () => {
     expect(parseTraceparent(`00-${TRACE}-${SPAN}-01`)).toEqual({ traceId: TRACE, spanId: SPAN, sampled: true });
     expect(parseTraceparent(`00-${TRACE}-${SPAN}-00`)?.sampled).toBe(false);
     expect(parseTraceparent(`00-${TRACE}-${SPAN}-03`)?.sampled).toBe(true);
@@ -48,11 +48,11 @@ describe("traceparent", () => {
     `00-${TRACE}-${SPAN}-01\n`,
     `00_${TRACE}_${SPAN}_01`,
   ];
-  test.each(broken)("none: %j", (header) => {
+  test.each(broken)("refuses %j", (header) => {
     expect(parseTraceparent(header)).toBeNull();
   });
 
-  test("what goes out is read back as it was", () => {
+  test("is read back as it was sent", () => {
     fc.assert(
       fc.property(fc.boolean(), (sampled) => {
         const [traceId, spanId, under] = [newTraceId(), newSpanId(), newSpanId()];
@@ -64,7 +64,7 @@ describe("traceparent", () => {
 });
 
 describe("tracestate", () => {
-  test("lists by the letter go on, without what is empty", () => {
+  test("is accepted with members of the specified form, without empty ones", () => {
     for (const state of [
       "a=1",
       "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
@@ -76,7 +76,7 @@ describe("tracestate", () => {
       expect(parseTracestate(state)).toBe(state);
     expect(parseTracestate("foo=1 , \tbar=2,, ")).toBe("foo=1,bar=2");
   });
-  test("anything else does not", () => {
+  test("is refused in any other form", () => {
     for (const state of [
       "",
       ",",
@@ -95,13 +95,13 @@ describe("tracestate", () => {
       expect([state, parseTracestate(state)]).toEqual([state, null]);
     expect(parseTracestate(null)).toBeNull();
   });
-  test("of a long one the last members are left out", () => {
+  test("loses its last members when it is long", () => {
     const members = Array.from({ length: 8 }, (_, index) => `v${index}=${"x".repeat(96)}`);
     expect(parseTracestate(members.join(","))).toBe(members.slice(0, 5).join(","));
   });
 });
 
-test("of traces that begin here the share is kept that was asked for, the same ones everywhere, and more where more is asked for", () => {
+test("of the traces that begin here the configured share is kept, the same ones on every gateway, and more where the share is larger", () => {
   const ids = Array.from({ length: 20_000 }, () => newTraceId());
   const kept = (ratio: number): readonly string[] => ids.filter((id) => isKept(id, ratio));
   expect(kept(0)).toEqual([]);
@@ -113,7 +113,7 @@ test("of traces that begin here the share is kept that was asked for, the same o
 describe("the trace of a call", () => {
   const begin = (headers: { readonly traceparent?: string; readonly tracestate?: string }, sampleRatio = 1) =>
     beginTrace({ traceparent: null, tracestate: null, ...headers }, OWN, { sampleRatio, propagate: true });
-  test("goes on where the caller has one, and the caller says whether it is kept", () => {
+  test("continues where the caller has one, and the caller decides whether it is kept", () => {
     expect(begin({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: "a=1" }, 0)).toEqual({
       traceId: TRACE,
       spanId: OWN.spanId,
@@ -123,7 +123,7 @@ describe("the trace of a call", () => {
     });
     expect(begin({ traceparent: `00-${TRACE}-${SPAN}-00` }).sampled).toBe(false);
   });
-  test("begins here without one, and a tracestate alone says nothing", () => {
+  test("begins here without one, and a tracestate alone is ignored", () => {
     expect(begin({ tracestate: "a=1" })).toEqual({ ...OWN, parentSpanId: null, sampled: true, state: null });
     expect(begin({ traceparent: "nonsense", tracestate: "a=1" }, 0)).toEqual({
       ...OWN,

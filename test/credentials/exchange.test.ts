@@ -35,7 +35,7 @@ beforeEach(() => {
 });
 
 describe("a token", () => {
-  test("is asked for with a form, and lent as a bearer token that knows what it was exchanged for", async () => {
+  test("is requested with a form, and used as a bearer token that remembers the credential for which it was exchanged", async () => {
     const { lend } = lending();
     expect(await lend(stored)).toEqual({
       kind: "token",
@@ -53,14 +53,14 @@ describe("a token", () => {
     });
   });
 
-  test("is there at once while it is good, also for another object of the same content", async () => {
+  test("is there at once while it is valid, also for another object with the same content", async () => {
     const { lend, lender } = lending();
     const first = await lend(stored);
     expect(lender.resolve([{ ...stored, weight: 7 }], context())).toBe(first);
     expect(askedSince()).toBe(1);
   });
 
-  test("of another credential is another", async () => {
+  test("of another credential is another token", async () => {
     const { lend } = lending();
     expect(await lend(stored)).not.toEqual(await lend(iamKey(`${service.url}/identity/token`, "iam-key-other-0123")));
     expect(askedSince()).toBe(2);
@@ -71,7 +71,7 @@ describe("a token", () => {
     ["a service account of Google, as Vertex has it", serviceAccount(`${service.url}/token`)],
     ["an application of Entra, as Azure has it", entraClient(`${service.url}/oauth2/v2.0/token`)],
   ] as const)(
-    "for %s is asked for once by 200 calls at the same time, and once again by 200 after its end",
+    "for %s is requested once by 200 calls at the same time, and once again by 200 after its end",
     async (_, of) => {
       const { lend, clock } = lending();
       answer = async () => {
@@ -138,7 +138,7 @@ describe("a token", () => {
     }
   });
 
-  test("is renewed 5 minutes ahead of its end, behind 200 calls that get the old one at once", async () => {
+  test("is renewed 5 minutes before its end, while 200 calls use the old one at once", async () => {
     const { lend, lender, clock } = lending();
     await lend(stored);
     clock.pass(HOUR_MS - 5 * MINUTE_MS - 1000);
@@ -165,7 +165,7 @@ describe("a token", () => {
     await until(() => askedSince() === 2);
   });
 
-  test("that cannot be renewed ahead of its end is used to its end, and the service is left alone for half a minute", async () => {
+  test("that cannot be renewed before its end is used to its end, and the service is not called for half a minute", async () => {
     const { lend, lender, clock, fault } = lending();
     await lend(stored);
     answer = () => new Response("no", { status: 400 });
@@ -182,7 +182,7 @@ describe("a token", () => {
     expect((await fault(stored)).code).toBe("upstream_authentication");
   });
 
-  test("that a provider refused is forgotten, and a newer one is not forgotten with it", async () => {
+  test("that a provider refused is dropped, and a newer one is not dropped with it", async () => {
     const { lend, lender } = lending();
     const first = await lend(stored);
     lender.refused(first, "authentication", context());
@@ -192,7 +192,7 @@ describe("a token", () => {
     expect(await lend(stored)).toBe(second);
   });
 
-  test("is not waited for by a call that was ended, and comes all the same to the others", async () => {
+  test("is not awaited by a call that was ended, and still reaches the others", async () => {
     const { lender } = lending();
     let release = (): void => {};
     const held = new Promise<void>((resolve) => (release = resolve));
@@ -259,7 +259,7 @@ describe("a token service that fails", () => {
     expect(await lending().lend(stored)).toMatchObject({ secret: "token-1-0123456789" });
   });
 
-  test("by refusing is not asked again, and the credential is told with its last four characters", async () => {
+  test("by refusing is not called again, and the credential is reported with its last four characters", async () => {
     answer = () =>
       Response.json(
         { errorCode: "BXNIM0415E", errorMessage: `Provided API key ${SECRET} could not be found.` },
@@ -277,7 +277,7 @@ describe("a token service that fails", () => {
     ]);
   });
 
-  test("is left alone for a second, in which calls fail with the same words", async () => {
+  test("is not called for a second, in which calls fail with the same message", async () => {
     answer = () => Response.json({ error: "invalid_client" }, { status: 401 });
     const of = lending();
     for (let call = 0; call < 20; call++)
@@ -288,7 +288,7 @@ describe("a token service that fails", () => {
     expect(await of.lend(stored)).toMatchObject({ secret: "token-1-0123456789" });
   });
 
-  test("by silence is given up in time, for all who wait at once", async () => {
+  test("by silence is abandoned in time, for all waiting calls at once", async () => {
     answer = () => new Promise(() => {});
     const of = lending({ exchangeTimeoutMs: 60 });
     const errors = await Promise.all([faultOf(of), faultOf(of), faultOf(of)]);
@@ -298,7 +298,7 @@ describe("a token service that fails", () => {
     expect(askedSince()).toBe(1);
   });
 
-  test("by writing one byte after the other is given up in time", async () => {
+  test("by writing one byte at a time is abandoned in time", async () => {
     const slow = await startRawUpstream((socket) => {
       socket.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n");
       const timer = setInterval(() => socket.write(" "), 10);
@@ -309,7 +309,7 @@ describe("a token service that fails", () => {
     await slow.stop();
   });
 
-  test("by not being there", async () => {
+  test("by being unreachable fails the calls", async () => {
     const gone = await startRawUpstream(() => {});
     await gone.stop();
     expect((await faultOf(lending(), iamKey(gone.url))).code).toBe("upstream_authentication");
@@ -359,7 +359,7 @@ describe("a caller's credential", () => {
     expect(seen).toHaveLength(1);
   });
 
-  test("never gets the operator's token, nor the other way round, though the key is the same", async () => {
+  test("never gets the operator's token, nor the other way round, even if the key is the same", async () => {
     const of = rerouted();
     const [callers, operators] = [await of.lend(fixed), await of.lend({ ...fixed, fromCaller: false })];
     expect([callers.secret, operators.secret]).toEqual(["token-1-0123456789", "token-2-0123456789"]);
@@ -367,7 +367,7 @@ describe("a caller's credential", () => {
     expect(await of.lend({ ...fixed })).toBe(callers);
   });
 
-  test("that is refused is the caller's to hear of, and nobody else's", async () => {
+  test("that is refused is reported to the caller, and to no one else", async () => {
     answer = () => Response.json({ errorCode: "BXNIM0415E", errorMessage: `unknown key ${SECRET}` }, { status: 400 });
     const of = rerouted();
     const error = await faultOf(of, fixed);
@@ -379,12 +379,12 @@ describe("a caller's credential", () => {
     expect(of.refused).toEqual([]);
   });
 
-  test("is not called wrong where the token service is down", async () => {
+  test("is not reported as wrong where the token service is down", async () => {
     answer = () => new Response("down", { status: 503 });
     expect((await faultOf(rerouted(), fixed)).code).toBe("upstream_connection");
   });
 
-  test("tokens of a thousand others push out its own, and none of the operator's", async () => {
+  test("loses its token to those of a thousand other callers, which displace none of the operator's", async () => {
     const of = rerouted();
     const operators = await of.lend({ ...fixed, fromCaller: false });
     const first = await of.lend(fixed);

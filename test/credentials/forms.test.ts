@@ -74,7 +74,7 @@ const CLAIMS = {
 };
 
 describe("a service account of Google", () => {
-  test("signs an assertion for Google and nobody else, which goes to the operator's address", async () => {
+  test("signs an assertion for Google alone, which goes to the operator's address", async () => {
     expect(await lending().lend(serviceAccount(service.url))).toEqual({
       kind: "token",
       secret: "token-0123456789",
@@ -93,7 +93,7 @@ describe("a service account of Google", () => {
     expect((await lending().lend({ ...serviceAccount(service.url), privateKey })).secret).toBe("token-0123456789");
   });
 
-  test("as a file is read when it is needed, and its token_uri is not followed", async () => {
+  test("in a file is read when it is needed, and its token_uri is not followed", async () => {
     expect((await lending().lend(googleFile(file(ACCOUNT)))).secret).toBe("token-0123456789");
     expect(await assertion()).toEqual(CLAIMS);
     expect(elsewhere.seen).toEqual([]);
@@ -129,7 +129,7 @@ describe("a service account of Google", () => {
     expect(service.seen.length).toBe(before);
   });
 
-  test("of a caller is taken without the addresses in its file, and only of this type", () => {
+  test("of a caller is used without the addresses in its file, and only of this type", () => {
     const parsed = googleServiceAccount({ ...ACCOUNT, auth_uri: elsewhere.url, universe_domain: "evil.example" });
     expect(parsed).toEqual({
       kind: "google_service_account",
@@ -205,7 +205,7 @@ describe("a credentials file of Google", () => {
     expect(service.seen.length).toBe(before);
   });
 
-  test("is read anew at each exchange: it works as soon as it is there", async () => {
+  test("is reread at each exchange: it works as soon as it exists", async () => {
     const path = join(folder, "late.json");
     const of = lending();
     await of.fault(googleFile(path));
@@ -235,7 +235,7 @@ function library(asked: unknown[], token: string | null = "library-token-0123"):
 describe("google-auth-library", () => {
   const SCOPES = { scopes: ["https://www.googleapis.com/auth/cloud-platform"] };
 
-  test("gives application default credentials, and is asked again when its token ends", async () => {
+  test("gives application default credentials, and is called again when its token ends", async () => {
     const asked: unknown[] = [];
     const of = lending({ googleAuth: library(asked) });
     expect((await of.lend({ kind: "google_default", ...OPERATORS })).secret).toBe("library-token-0123");
@@ -258,7 +258,7 @@ describe("google-auth-library", () => {
     expect(elsewhere.seen).toEqual([]);
   });
 
-  test("that is not installed is named with its cure, to the client as well", async () => {
+  test("that is not installed is reported with its cure, to the client as well", async () => {
     const error = await lending({ googleAuth: () => Promise.reject(new Error("Cannot find package")) }).fault({
       kind: "google_default",
       ...OPERATORS,
@@ -269,7 +269,7 @@ describe("google-auth-library", () => {
     ]);
   });
 
-  test("that fails, gives nothing, or says nothing at all, fails the call in time", async () => {
+  test("that fails, gives nothing, or never answers, fails the call in time", async () => {
     const failing: GoogleAuthLibrary = {
       GoogleAuth: class {
         getClient = () => Promise.reject(new Error("Could not load the default credentials."));
@@ -304,7 +304,7 @@ describe("google-auth-library", () => {
 });
 
 describe("Entra ID", () => {
-  test("is asked with an application's secret, which is never told", async () => {
+  test("is called with an application's secret, which is never revealed", async () => {
     expect(await lending().lend(entraClient(service.url))).toEqual({
       kind: "token",
       secret: "token-0123456789",
@@ -329,7 +329,7 @@ describe("Entra ID", () => {
     ...OPERATORS,
   });
 
-  test("is asked with the assertion of a file, the one that is there at the time", async () => {
+  test("is called with the assertion of a file, in its present content", async () => {
     const path = file("assertion-1\n");
     const of = lending();
     await of.lend(federated(path));
@@ -346,7 +346,7 @@ describe("Entra ID", () => {
     expect(form()["client_assertion"]).toBe("assertion-2");
   });
 
-  test("says that an assertion has expired: the operator hears it, the client does not", async () => {
+  test("reports that an assertion has expired: the operator sees it, the client does not", async () => {
     const refusing = startUpstream(() =>
       Response.json(
         {
@@ -368,7 +368,7 @@ describe("Entra ID", () => {
     await refusing.stop();
   });
 
-  test("is not asked without an assertion", async () => {
+  test("is not called without an assertion", async () => {
     expect((await lending().fault(federated(file("\n")))).detail).toEndWith(" is empty");
     expect(service.seen.length).toBe(before);
   });
@@ -377,7 +377,7 @@ describe("Entra ID", () => {
 describe("AWS's chain", () => {
   const chain: StoredCredential = { kind: "aws_chain", profile: null, ...OPERATORS };
 
-  test("gives a pair, which is looked up anew before its end", async () => {
+  test("gives a key pair, which is looked up again before its end", async () => {
     const profiles: (string | null)[] = [];
     const of = lending({
       awsChain: (profile) => {
@@ -405,7 +405,7 @@ describe("AWS's chain", () => {
     expect(profiles).toEqual([null, "other", null]);
   });
 
-  test("that finds nothing tells the operator why", async () => {
+  test("that finds nothing is reported to the operator with the reason", async () => {
     const error = await lending({
       awsChain: () => Promise.reject(new Error("Could not load credentials from any providers")),
     }).fault(chain);

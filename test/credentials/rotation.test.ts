@@ -41,7 +41,7 @@ describe("calls are divided", () => {
     expect(order.join("")).toBe("aabacaa");
   });
 
-  test("going on where they were when the configuration is read again", async () => {
+  test("continuing where they were when the configuration is reread", async () => {
     const of = lending();
     const order: string[] = [];
     for (let call = 0; call < 6; call++) order.push((await of.lend({ ...A }, { ...B }, { ...C })).secret[4]!);
@@ -49,8 +49,8 @@ describe("calls are divided", () => {
   });
 });
 
-describe("a credential that is refused", () => {
-  test("is set aside for 10 minutes while the others take its calls, and is told once with its last four characters", async () => {
+describe("a refused credential", () => {
+  test("is not used for 10 minutes while the others take its calls, and is reported once with its last four characters", async () => {
     const of = lending();
     await refuse(of, A);
     await refuse(of, A);
@@ -64,7 +64,7 @@ describe("a credential that is refused", () => {
     ]);
   });
 
-  test("again and again is set aside for longer, up to 320 minutes, and begins anew after an hour without", async () => {
+  test("is excluded for longer when refused again, up to 320 minutes, and starts afresh after an hour without a refusal", async () => {
     const of = lending();
     for (let time = 0; time < 8; time++) {
       await refuse(of, A);
@@ -76,7 +76,7 @@ describe("a credential that is refused", () => {
     expect(of.refused.at(-1)!.forMs).toBe(10 * MINUTE_MS);
   });
 
-  test("for its quota is set aside for 5 minutes, always", async () => {
+  test("for its quota is excluded for 5 minutes, always", async () => {
     const of = lending();
     for (let time = 0; time < 3; time++) {
       await refuse(of, A, "quota");
@@ -89,7 +89,7 @@ describe("a credential that is refused", () => {
     ]);
   });
 
-  test("stays set aside when the configuration is read again, and at this provider only", async () => {
+  test("stays excluded when the configuration is reread, and at this provider only", async () => {
     const of = lending();
     await refuse(of, A);
     expect(await shares(of, [{ ...A }, { ...B }], 6)).toEqual({ b: 6 });
@@ -99,7 +99,7 @@ describe("a credential that is refused", () => {
     expect(elsewhere.size).toBe(2);
   });
 
-  test("is used all the same when all are set aside: the one that is free first", async () => {
+  test("is used all the same when all are excluded: the one that is free first", async () => {
     const of = lending();
     await refuse(of, A);
     of.clock.pass(MINUTE_MS);
@@ -110,7 +110,7 @@ describe("a credential that is refused", () => {
     expect(await shares(of, [A], 1)).toEqual({ a: 1 });
   });
 
-  test("shows nothing of a short key, and of no caller's", async () => {
+  test("is shown in no part if it is short or a caller's", async () => {
     const of = lending();
     await refuse(of, plainKey("short-key"));
     await refuse(of, { ...A, fromCaller: true });

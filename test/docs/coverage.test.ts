@@ -88,7 +88,7 @@ describe("headers of docs/api.md", () => {
     ].filter((word) => word !== "" && word !== "headers");
     expect(sorted(names)).toEqual(sorted(listed));
   });
-  test("x-gateway-warnings: every word that the code can say", () => {
+  test("x-gateway-warnings: every warning that the code can give", () => {
     const words = clientSide.flatMap(({ text }) => [
       ...found(text, /[wW]arnings(?:: | = )\[[^\]]*"([a-z_]+)"/g),
       ...found(text, /\.warned\("([a-z_]+)"\)/g),
@@ -239,7 +239,7 @@ describe("docs/operations.md", () => {
 });
 
 describe("docs/cli.md", () => {
-  test("every noun of the admin API with its verbs, its places and what its list can be filtered by", () => {
+  test("every noun of the admin API with its verbs, its scopes and its filters", () => {
     const told = tableBelow(readPage("docs/cli.md"), "## Nouns").map(([noun, verbs, place, filters]) => [
       codeWords(noun!)[0]!,
       codeWords(verbs!).join(" "),
@@ -293,11 +293,11 @@ describe("README.md and CHANGELOG.md", () => {
 describe("ARCHITECTURE.md", () => {
   const page = readPage("ARCHITECTURE.md");
   const sources = readTree(projectFolder, ["src/**/*.ts"]).map(({ path }) => path);
-  test("tells the import law as the test of the architecture has it", () => {
+  test("gives the import law as the test of the architecture has it", () => {
     const law = fencesOf(page).find(({ text }) => text.startsWith("core | "))!.text;
     expect(law.split(" | ")).toEqual([...LAYERS]);
   });
-  test("has a row for every folder of src/, and no file or folder that is not there", () => {
+  test("has a row for every folder of src/, and none for a missing file or folder", () => {
     const places = wordsIn(tableBelow(page, "## Layout"));
     const folders = sorted(
       sources.map((path) => path.split("/").slice(0, 2).join("/") + (path.split("/").length > 2 ? "/" : "")),

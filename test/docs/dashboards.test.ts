@@ -42,7 +42,7 @@ const recorded = new Map([
   ...recording.map(({ record, expr }) => [record!, { kind: "gauge", labels: resultOf(expr, exposed) }] as const),
 ]);
 
-test("every rule records a series of a name of its own, by labels that are there", () => {
+test("every rule records a series with a name of its own, by labels that exist", () => {
   expect(recording.length).toBeGreaterThan(5);
   for (const { record } of recording) expect(record).toMatch(/^dragoman:[a-z_]+:[a-z0-9_]+$/);
   expect(new Set(recording.map(({ record }) => record)).size).toBe(recording.length);
@@ -89,7 +89,7 @@ describe("the dashboard", () => {
     const named = [...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label!);
     expect(named.filter((label) => !result.includes(label))).toEqual([]);
   });
-  test("its variables ask for labels that are there, and its panels use no others", () => {
+  test("its variables ask for existing labels, and its panels use no others", () => {
     const names = new Set(dashboard.templating.list.map(({ name }) => name));
     for (const { definition } of dashboard.templating.list) {
       if (definition === undefined) continue;
@@ -123,7 +123,7 @@ describe("the dashboard", () => {
   });
 });
 
-test("mistakes would be seen", () => {
+test("mistakes are detected", () => {
   const wrong: Readonly<Record<string, string>> = {
     "rate(dragoman_cals_total[5m])": "no metric dragoman_cals_total",
     'rate(dragoman_calls_total{route="a"}[5m])': "no label route",

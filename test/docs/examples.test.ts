@@ -48,12 +48,12 @@ test("every example is run here, loaded by the tests of the configuration, or re
 });
 
 describe.skipIf(missing.length > 0)("chat.sh", () => {
-  test("prints the answer, whatever stands in the text", async () => {
+  test("prints the answer, whatever the text contains", async () => {
     const { code, stdout, stderr } = await run(["sh", "chat.sh", "sandbox:echo", 'say "hi" \\ there']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(JSON.parse(stdout).choices[0].message.content).toBe('say "hi" \\ there');
   });
-  test("says what is missing without a token, and fails on an error of the gateway", async () => {
+  test("reports a missing token, and fails on an error of the gateway", async () => {
     const without = await run(["sh", "chat.sh"], {});
     expect(without.code).not.toBe(0);
     expect(without.stderr).toContain("access token");

@@ -21,7 +21,7 @@ describe("what `npm run docs` writes is checked in", () => {
   test.each([...generated.keys()])("%s", (path) => {
     expect(readFileSync(join(projectFolder, path), "utf8")).toBe(generated.get(path)!);
   });
-  test("a stale page would be seen, and a page without its marks is refused", () => {
+  test("a stale page is detected, and a page without its marks is refused", () => {
     const page = "a\n<!-- generated: x -->\nold\n<!-- end of x -->\nb\n";
     expect(withGeneratedPart(page, "x", "new")).toBe("a\n<!-- generated: x -->\nnew\n<!-- end of x -->\nb\n");
     expect(() => withGeneratedPart(page, "y", "new")).toThrow("no part");

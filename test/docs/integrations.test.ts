@@ -116,7 +116,7 @@ describe.each(written.map(({ path }) => path))("%s", (path) => {
     for (const { text } of ours) load(text, path);
     for (const { text } of fences) expect(Bun.YAML.parse(text)).toBeObject();
   });
-  test("index, README and operations lead to it", () => {
+  test("index, README and operations link to it", () => {
     const ends = path.split("/").slice(1);
     const links = indexed.map((index) =>
       linksOf(readPage(index)).some((link) => link.endsWith(index === indexed[0] ? ends[1]! : ends.join("/"))),
@@ -148,7 +148,7 @@ describe("this test", () => {
     expect(integrationTypes(document({ anyOf: [settings({ type: "string", const: "a" })] }))).toEqual(["a"]);
     expect(integrationTypes({ properties: {} })).toEqual([]);
   });
-  test("would see a mistake in a configuration, and gives variables their values", () => {
+  test("detects a mistake in a configuration, and gives variables their values", () => {
     expect(() => load("ops: {opened: true}", "a.md")).toThrow("opened");
     expect(variablesOf("a: ${KEY} ${ITS_URL} $${NONE} ${MY_WEBHOOK_SECRET:-x} ${file:/a}")).toEqual({
       KEY: "made-up-0123456789",

@@ -25,7 +25,7 @@ test("the pieces of configuration load, and have limits and budgets", () => {
   ]).toEqual([["calls"], [[["per_user", "at_once"], ["monthly"]]]]);
 });
 
-test("every scope of the table is taken, and no key of a scope is missing", () => {
+test("every scope of the table is accepted, and no key of a scope is missing", () => {
   const scopes = tableBelow(page, "## What is counted, and for whom").flatMap(([scope]) => codeWords(scope!));
   const read = scopes.map(
     (text) => limitSchema.parse({ metric: "requests", window: "minute", limit: 1, scope: Bun.YAML.parse(text) }).scope,
@@ -39,7 +39,7 @@ test("every scope of the table is taken, and no key of a scope is missing", () =
   ]);
 });
 
-test("words of the page are words of the schema", () => {
+test("terms of the page are terms of the schema", () => {
   const assumed = limitSchema.parse({ metric: "requests", window: "minute", limit: 1 });
   expect(Object.keys(assumed)).toEqual(expect.arrayContaining(["mode", "assume_output_tokens", "scope"]));
   for (const word of ["assume_output_tokens", "unpriced: allow", "mode: audit", "degrade_to", "thresholds: [80, 100]"])

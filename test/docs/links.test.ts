@@ -8,7 +8,7 @@ const pages = allPages();
 const inside = (target: string): boolean => !/^[a-z]+:/i.test(target);
 
 describe("pages", () => {
-  test("are there", () => {
+  test("exist", () => {
     const paths = pages.map(({ path }) => path);
     for (const path of [
       "README.md",
@@ -50,11 +50,11 @@ describe("pages", () => {
       ),
     ).toEqual([]);
   });
-  test("a broken link would be seen", () => {
+  test("a broken link is detected", () => {
     expect(linksOf({ path: "a.md", text: "[a](b.md#c) `[x](y.md)`\n```\n[z](z.md)\n```\n" })).toEqual(["b.md#c"]);
     expect(anchorsOf({ path: "a.md", text: "# A, b `c`!\n## Two words\n" })).toEqual(new Set(["a-b-c", "two-words"]));
   });
-  test("every JSON that they show is JSON", () => {
+  test("every JSON example in them is valid", () => {
     const wrong = pages.flatMap((page) =>
       fencesOf(page)
         .filter(({ info, text }) => /^json\b/.test(info) && !isJson(text))
@@ -70,7 +70,7 @@ describe("pages", () => {
     });
     expect(records.length).toBeGreaterThan(5);
   });
-  test("a record that lacks a part of its form would be seen", () => {
+  test("a record that lacks a part of its form is detected", () => {
     const parts = ["Decision", "Why", "Rejected", "Consequences"].map((part) => `**${part}.** Words.`);
     const whole = ["# 7. A title", "**Status.** Accepted, 2026-11-20.", ...parts].join("\n\n");
     expect(faultsOfRecord(whole, 7)).toEqual([]);
@@ -84,7 +84,7 @@ describe("pages", () => {
       "it has more than 60 lines: what explains how something works belongs in docs/design/",
     ]);
   });
-  test("every design page begins with what it is for, and leads to its record", () => {
+  test("every design page begins with its purpose, and links to its record", () => {
     const designs = pages.filter(({ path }) => path.startsWith("docs/design/"));
     for (const { path, text } of designs) {
       expect(text, path).toMatch(/^# \S.*\n\n(?!#)/);

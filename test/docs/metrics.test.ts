@@ -46,7 +46,7 @@ function samplesOf(exposed: string): readonly Sample[] {
 }
 
 describe("docs/metrics.md and the running process", () => {
-  test("have the same metrics, with type and words", () => {
+  test("have the same metrics, with type and description", () => {
     const help = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name, words]) => [name!, words!]));
     const exposed = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [
       name!,

@@ -21,13 +21,13 @@ const CONVERSATION = [
 ];
 
 describe("docs/prompt-templates.md", () => {
-  test.each(["chatml", "mistral-v3"])("the prompt of %s is the one that goes out", (family) => {
+  test.each(["chatml", "mistral-v3"])("the prompt of %s is the one that is sent", (family) => {
     expect(fence(`text ${family}`)).toBe(textOf({ hf_model_name: family, messages: CONVERSATION }));
   });
-  test("the prompt of one's own form is the one that goes out", () => {
+  test("the prompt of a custom form is the one that is sent", () => {
     expect(fence("text roles")).toBe(textOf(JSON.parse(fence("json")) as object));
   });
-  test("every family is in the table, with the page that it is written after", () => {
+  test("every family is in the table, with the page that documents it", () => {
     const rows = tableBelow(page, "## Which form is taken");
     expect(rows.map(([family]) => codeWords(family!)[0]!).toSorted()).toEqual(
       [...PROMPT_FAMILIES, PLAIN_FAMILY].map(({ name }) => name).toSorted(),

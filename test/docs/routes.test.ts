@@ -45,7 +45,7 @@ test("every key of a route and of a target", () => {
   for (const word of route.properties.strategy.anyOf[0].enum) expect(page.text).toContain(`\`${word}\``);
 });
 
-test("the request of the page is taken", () => {
+test("the request of the page is accepted", () => {
   const body = fencesOf(page).find(({ info }) => info === "json");
   expect(withCheckedEntries(parseChatRequest(body!.text)).options.modelList).toHaveLength(2);
 });

@@ -12,7 +12,7 @@ describe("docs/tools.md", () => {
     expect(pieces.length).toBeGreaterThan(0);
   });
   test.each(pieces.map(({ text }, index) => [index + 1, text] as const))(
-    "configuration %d is one that the gateway takes",
+    "configuration %d is accepted by the gateway",
     (_, text) => {
       const { tool_servers: servers, projects } = parseConfiguration({
         file: "tools.md",

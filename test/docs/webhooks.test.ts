@@ -148,7 +148,7 @@ describe("the receiver of the page", () => {
   });
   afterAll(() => receiver.kill());
 
-  test("takes what the gateway sends, once, and nothing that is signed by another", async () => {
+  test("accepts what the gateway sends, once, and nothing that another sender signed", async () => {
     const event = someEvent({ data: { token_id: "AAAAAAAAAAAA" } });
     const body = webhookBody(event);
     const send = async (by: string): Promise<number> =>

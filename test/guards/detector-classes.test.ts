@@ -78,7 +78,7 @@ const FOUND: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-describe("what is found", () => {
+describe("matches", () => {
   test.each(Object.entries(FOUND).flatMap(([name, texts]) => texts.map((text) => [name, text] as const)))(
     "[d3.3] %s: %s, alone, in words, in JSON and behind a line's end",
     (name, text) => {
@@ -97,7 +97,7 @@ describe("what is found", () => {
     },
   );
 
-  test("[d3.3] digits alone beside a word that says what they are, or where their kind is asked for", () => {
+  test("[d3.3] digits alone are found beside a word that names their kind, or where their kind is asked for", () => {
     expect([
       masked("BSN: 111222333", everything),
       masked("order 111222333", everything),
@@ -199,7 +199,7 @@ const ORDINARY: readonly string[] = [
   "SELECT * FROM calls WHERE id = 123456789 LIMIT 100;",
 ];
 
-describe("what is left alone", () => {
+describe("text that is not a match", () => {
   test.each(ORDINARY)("[d3.3] %s", (text) => {
     expect(masked(text, everything)).toBe(text);
     expect(masked(`It is ${text} here`, everything)).toBe(`It is ${text} here`);
@@ -217,7 +217,7 @@ describe("what is left alone", () => {
     );
   });
 
-  test("[d3.3] digits alone of any length below that of cards are left alone, but for one in fifty", () => {
+  test("[d3.3] digits alone of any length below that of cards are no match, except for one in fifty", () => {
     let changed = 0;
     for (let index = 0; index < 2000; index++) {
       const text = `order ${String(1e8 + index * 7919)} and ${String(1e10 + index * 104_729)} and ${String(1.7e12 + index * 15_485_863)}`;
@@ -227,7 +227,7 @@ describe("what is left alone", () => {
   });
 });
 
-describe("what is read otherwise than it is written", () => {
+describe("text that is read otherwise than it is written", () => {
   const units = fc.constantFrom(
     "4",
     "1111",
@@ -274,7 +274,7 @@ describe("what is read otherwise than it is written", () => {
     );
   });
 
-  test("[d3.3] a quick search ahead finds what a look at every unit finds", () => {
+  test("[d3.3] a quick pre-search finds what a check of every unit finds", () => {
     const parts = fc.constantFrom(
       ...Object.values(FOUND).flat(),
       ...ORDINARY,

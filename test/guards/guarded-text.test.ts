@@ -76,7 +76,7 @@ describe("any text, in any pieces", () => {
     );
   });
 
-  test("[d3.3] what came out before is never the beginning of what is masked later", () => {
+  test("[d3.3] text that was already sent is never the beginning of a later match", () => {
     fc.assert(
       fc.property(textOf, cutsOf, (text, cuts) => {
         const whole = mask(text, everything);
@@ -90,7 +90,7 @@ describe("any text, in any pieces", () => {
     );
   });
 
-  test("[d3.3] a guard that blocks does so in the same texts, and nothing of the match is out by then", () => {
+  test("[d3.3] a guard that blocks does so in the same texts, and nothing of the match is sent by then", () => {
     const blocking = guardsFor({ classes: ["card", "email"], patterns: ["forbidden [a-z]+"], action: "block" });
     const masking = guardsFor({
       classes: ["card", "email"],
@@ -134,7 +134,7 @@ describe("any text, in any pieces", () => {
   });
 });
 
-describe("what is found", () => {
+describe("matches", () => {
   test.each(Object.entries(PLANTED).flatMap(([name, texts]) => texts.map((text) => [name, text] as const)))(
     "[d3.3] %s: %s, in a sentence",
     (name, text) => {
@@ -158,11 +158,11 @@ describe("what is found", () => {
     ["phone", "2026-11-20"],
     ["secret", "dgm_pt_short"],
     ["secret", "sk-short"],
-  ])("[d3.3] %s: %s is none", (name, text) => {
+  ])("[d3.3] %s: %s is no match", (name, text) => {
     expect(mask(text, guardsFor({ classes: [name], action: "mask" }))).toBe(text);
   });
 
-  test("[d3.3] a private key goes whole, with the lines of its body", () => {
+  test("[d3.3] a private key is masked completely, with the lines of its body", () => {
     const body = Array.from(
       { length: 40 },
       () => "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
@@ -176,7 +176,7 @@ describe("what is found", () => {
     ).not.toContain("MII");
   });
 
-  test("[d3.3] matches that overlap become one, in the words of the first policy", () => {
+  test("[d3.3] overlapping matches become one, with the name of the first policy", () => {
     const guards = guardsFor(
       { patterns: ["abc"], action: "mask", mask: "<1>" },
       { patterns: ["cde", "e"], action: "mask", mask: "<2>" },
@@ -185,7 +185,7 @@ describe("what is found", () => {
     expect(mask("abc e", guards)).toBe("<1> <2>");
   });
 
-  test("[d3.3] the search goes on where a match ended, however far a longer one was followed in vain", () => {
+  test("[d3.3] the search continues where a match ended, however far a longer one was followed in vain", () => {
     expect(mask("abba abbc", guardsFor({ patterns: ["a(?:b+c)?"], action: "mask", mask: "#" }))).toBe("#bb# #");
     expect(
       mask(
@@ -252,7 +252,7 @@ describe("what is found", () => {
     expect(JSON.parse(json)).toEqual({ card: 'a "mask"\n', text: 'my a "mask"\n, a "mask"\n' });
   });
 
-  test("[d4.6] a guard in audit mode tells once and changes nothing", () => {
+  test("[d4.6] a guard in audit mode reports once and changes nothing", () => {
     const audit = guardsFor({ classes: ["email"], action: "mask" }).map((policy): GuardPolicy => ({
       ...policy,
       mode: "audit",
@@ -263,14 +263,14 @@ describe("what is found", () => {
   });
 });
 
-describe("what is held", () => {
+describe("text that is held back", () => {
   const held = (guards: readonly GuardPolicy[], ...pieces: readonly string[]): string => {
     const guarded = new GuardedText(guards, none);
     const out = pieces.map((piece) => guarded.push(piece)).join("");
     return pieces.join("").slice(out.length);
   };
 
-  test("[d3.3] only what could still become part of a match", () => {
+  test("[d3.3] is only what could still become part of a match", () => {
     const cards = guardsFor({ classes: ["card"], action: "mask" });
     expect(held(cards, "The number is ")).toBe("");
     expect(held(cards, "The number is 4111 11")).toBe("4111 11");
@@ -280,12 +280,12 @@ describe("what is held", () => {
     expect(held(guardsFor({ patterns: ["foo"], action: "mask" }), "a fo")).toBe("fo");
   });
 
-  test("[d3.3] no more than the longest match, whatever the pattern", () => {
+  test("[d3.3] is no longer than the longest match, whatever the pattern", () => {
     const guards = guardsFor({ patterns: ["<.*>"], action: "mask" });
     expect(held(guards, `<${"x".repeat(5000)}`).length).toBeLessThanOrEqual(1024);
   });
 
-  test("[d3.3] nothing for a guard in audit mode", () => {
+  test("[d3.3] is none for a guard in audit mode", () => {
     const audit = guardsFor({ classes: ["card"], action: "mask" }).map((policy): GuardPolicy => ({
       ...policy,
       mode: "audit",

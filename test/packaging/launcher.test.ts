@@ -115,7 +115,7 @@ const ready = makePackage("ready");
 linkBun(ready);
 
 describe("what the command gets", () => {
-  test("its arguments as they are, and the folder of its user", async () => {
+  test("its arguments unchanged, and the folder of its user", async () => {
     const elsewhere = join(scratch, "elsewhere");
     mkdirSync(elsewhere);
     const args = ["serve", "--data", "./data", "--config=mine.yaml", "--help", "two words", ""];
@@ -212,7 +212,7 @@ describe("endings", () => {
   });
 });
 
-describe("what is not installed", () => {
+describe("missing packages", () => {
   /** A stand-in for npm that writes down how it is called; `ci` fails when `brokenCi` is set, else Bun appears as if installed. */
   function fakeNpm(
     folder: string,
@@ -234,7 +234,7 @@ describe("what is not installed", () => {
     };
   }
 
-  test("a checkout installs once, and npm's talk stays out of stdout", async () => {
+  test("a checkout installs once, and npm's output stays out of stdout", async () => {
     const folder = makePackage("fresh-checkout");
     writeFileSync(join(folder, "package-lock.json"), "{}");
     const npm = fakeNpm(folder);
@@ -246,7 +246,7 @@ describe("what is not installed", () => {
     expect(npm.calls()).toEqual(["ci --no-audit --no-fund --loglevel=error --include=optional"]);
   });
 
-  test("where npm ci fails, npm install completes, and a folder that is there is only completed", async () => {
+  test("where npm ci fails, npm install completes the folder, and an existing folder is only completed", async () => {
     const stale = makePackage("stale-lock");
     writeFileSync(join(stale, "package-lock.json"), "{}");
     const npm = fakeNpm(stale, { brokenCi: true });
@@ -264,7 +264,7 @@ describe("what is not installed", () => {
     expect(other.calls()).toEqual(["install --no-save --no-audit --no-fund --loglevel=error --include=optional"]);
   });
 
-  test("an installed package says what is missing and never installs, lock file or not", async () => {
+  test("an installed package reports what is missing and never installs, lock file or not", async () => {
     const folder = makePackage("project/node_modules/dragoman");
     writeFileSync(join(folder, "package-lock.json"), "{}");
     const npm = fakeNpm(folder);
@@ -274,7 +274,7 @@ describe("what is not installed", () => {
     expect(npm.calls()).toEqual([]);
   });
 
-  test("a lost program is told by its name", async () => {
+  test("a missing program is reported by its name", async () => {
     const folder = makePackage("project/node_modules/lost");
     linkBun(folder);
     rmSync(join(folder, "src", "main.ts"));
@@ -285,7 +285,7 @@ describe("what is not installed", () => {
   });
 });
 
-describe("where Bun's program is found", () => {
+describe("the location of Bun's program", () => {
   const system = process.platform === "win32" ? "windows" : process.platform;
   const machine = process.arch === "arm64" ? "aarch64" : process.arch;
   const program = process.platform === "win32" ? "bun.exe" : "bun";

@@ -31,13 +31,13 @@ function packagesAfter(script: string): ReadonlySet<string> {
   );
 }
 
-test("the gateway's modules bring no library that only a configuration asks for", () => {
+test("the gateway's modules load no library that only a configuration asks for", () => {
   const loaded = packagesAfter(`await import("./src/gateway.ts")`);
   expect(loaded).toContain("kysely");
   expect(LATER.filter((name) => loaded.has(name))).toEqual([]);
 });
 
-test("a rule brings the library of rules, a pattern that of patterns", () => {
+test("a rule loads the library of rules, a pattern that of patterns", () => {
   const loaded = packagesAfter(
     `const { compileRule } = await import("./src/policies/policy-rule.ts"); compileRule('request.model.matches("^x")')`,
   );

@@ -101,7 +101,7 @@ test("installed without development packages and without install scripts, the co
   expect(version).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(manifest.version) as string });
 });
 
-test("a wrong command is told with an exit code, through npx too", async () => {
+test("a wrong command is reported with an exit code, through npx too", async () => {
   const wrong = await run(["npx", "--no-install", "dragoman", "no-such-command"], project);
   expect(wrong.exitCode).not.toBe(0);
   expect(wrong.stdout + wrong.stderr).toContain("no-such-command");

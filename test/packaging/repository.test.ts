@@ -107,7 +107,7 @@ test("no file chooses where packages come from", () => {
   ).toEqual([]);
 });
 
-test("no test is switched off for good, and no work is left open", () => {
+test("no test is permanently disabled, and no work is left open", () => {
   const marks = ["to-do", "fix-me"].map((mark) => `\\b${mark.replace("-", "").toUpperCase()}\\b`);
   const open = new RegExp(["\\b(it|test|describe)\\.(only|skip|todo)\\(", ...marks].join("|"));
   expect(linesWith(open).filter((line) => /^[^:]*\.(ts|tsx|mjs|md):/.test(line))).toEqual([]);

@@ -51,7 +51,7 @@ function refusalOf(rule: string): string {
   throw new Error(`not refused: ${rule}`);
 }
 
-describe("a rule that is wrong is refused at load", () => {
+describe("an invalid rule is refused at load", () => {
   test("[d3.1] with line, column and a caret below the place", () => {
     expect(refusalOf('request.stream &&\n  request.tols.exists(t, t == "mcp")')).toBe(
       'line 2, column 11: No such key: tols\n      request.tols.exists(t, t == "mcp")\n              ^',
@@ -145,7 +145,7 @@ describe("a rule cannot be slow", () => {
     expect(cpuMs).toBeLessThan(BOUND_CPU_MS);
   });
 
-  test("[d3.1] texts and values of the request beyond the bounds are not given to rules: they fail", () => {
+  test("[d3.1] texts and values of the request beyond the bounds are not passed to rules, which fail", () => {
     expect(() =>
       compileRule('request.parameters.user == "x"').denies(facts({ user: "x".repeat(MAX_TEXT + 1) })),
     ).toThrow(/longer/);
@@ -159,7 +159,7 @@ describe("a rule cannot be slow", () => {
     expect(compileRule("request.metadata.deep.size() == 1").denies(facts({ metadata: { deep } }))).toBe(true);
   });
 
-  test("[d3.1] a list that a rule puts together is bounded like one of the request", () => {
+  test("[d3.1] a list that a rule builds is bounded like one of the request", () => {
     const tools = Array.from({ length: 600 }, (_, index) => ({ type: "function", function: { name: `f${index}` } }));
     expect(() =>
       compileRule('(request.tools + request.tool_names).exists(t, t == "x")').denies(facts({ tools })),
@@ -171,7 +171,7 @@ describe("a rule cannot be slow", () => {
     ).toBe(true);
   });
 
-  test("[d3.1] patterns look at a bounded number of characters in one evaluation", () => {
+  test("[d3.1] patterns read a bounded number of characters in one evaluation", () => {
     expect(() =>
       compileRule('request.metadata.list.all(x, !request.parameters.user.matches("b"))').denies(
         facts({ user: "a".repeat(MAX_TEXT), metadata: { list: many } }),
@@ -180,13 +180,13 @@ describe("a rule cannot be slow", () => {
   });
 });
 
-describe("the form of what rules see", () => {
+describe("the shape of what rules see", () => {
   test("every common parameter has a type and a property", () => {
     expect(Object.keys(PARAMETER_TYPES).toSorted()).toEqual([...COMMON_PARAMETERS].toSorted());
     for (const name of COMMON_PARAMETERS) expect(name in ParameterFacts.prototype).toBe(true);
   });
 
-  test("a rule that does not ask for a long value does not fail by it", () => {
+  test("a rule that does not use a long value does not fail by it", () => {
     expect(
       compileRule("request.messages.count == 1").denies(
         facts({ user: "x".repeat(1_000_000), metadata: { list: Array.from({ length: 5000 }, () => 1) } }),
@@ -194,7 +194,7 @@ describe("the form of what rules see", () => {
     ).toBe(true);
   });
 
-  test("a metadata key that the prototype has is not there", () => {
+  test("a metadata key that exists on the prototype counts as missing", () => {
     expect(
       compileRule(
         "has(request.metadata.constructor) || 'toString' in request.metadata || has(request.extra.__proto__)",
@@ -222,7 +222,7 @@ describe("the form of what rules see", () => {
   });
 
   const zoned = (rule: string, now: string): boolean => compileRule(rule).denies({ ...facts(), now: new Date(now) });
-  test("[d3.1] the calendar of a zone is the zone's, whatever that of the machine is, also where its clocks are put forward", () => {
+  test("[d3.1] calendar functions use the zone's calendar, whatever the machine's, also where its clocks are put forward", () => {
     expect(
       zoned(
         'now.getHours("America/New_York") == 3 && now.getMinutes("America/New_York") == 30',
@@ -244,7 +244,7 @@ describe("the form of what rules see", () => {
     ).toBe(true);
   });
 
-  test("[d3.1] many rules that ask for it cost a look into the calendar once for a call", async () => {
+  test("[d3.1] many rules that use the calendar compute it once for a call", async () => {
     const rules = Array.from({ length: 1000 }, (_, index) =>
       compileRule(`now.getHours("Europe/Berlin") == ${30 + index}`),
     );
@@ -261,14 +261,14 @@ describe("the form of what rules see", () => {
     expect(Math.min(...askedMs)).toBeLessThan(8);
   });
 
-  test("a word of a rule that another stands for is still no rule's", () => {
+  test("an identifier that shadows another in a rule still belongs to no rule", () => {
     expect(refusalOf("bounded__list(request.tools).size() == 0")).toMatch(/not available/);
     expect(refusalOf('request.model.matches__linear("x")')).toMatch(/not available/);
     expect(refusalOf('now.getHours__zoned("Mars/Olympus") == 1')).toMatch(/not available/);
   });
 });
 
-test("[d3.1] a pattern and a text that together could keep others waiting are not matched: the rule fails, and so denies", () => {
+test("[d3.1] a pattern and a text that together would delay other calls are not matched: the rule fails, and so denies", () => {
   const slow = compileRule('request.metadata.note.matches("(?:a?){500}a{500}[bc]")');
   const outcome = (length: number): string => {
     try {

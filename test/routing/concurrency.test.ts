@@ -32,8 +32,8 @@ function desk(
   };
 }
 
-describe("a target's places", () => {
-  test("are as many as its bound, then there is a queue, then it is full", () => {
+describe("a target's concurrency", () => {
+  test("has as many places as its bound, then a queue, then it is full", () => {
     const { places, turns, enter } = desk(2, 1);
     expect(["a", "b", "c", "d"].map((name) => enter(name))).toEqual(["entered", "entered", "waits", "full"]);
     expect(places.waiting(KEY)).toBe(1);
@@ -41,11 +41,11 @@ describe("a target's places", () => {
     expect([turns, places.waiting(KEY)]).toEqual([["c entered"], 0]);
     expect(places.enter("another", "t", 2, 1, () => undefined)).toBe("entered");
   });
-  test("without a queue are taken or full", () => {
+  test("without a queue is taken or full", () => {
     const { enter } = desk(1, 0);
     expect([enter("a"), enter("b")]).toEqual(["entered", "full"]);
   });
-  test("go round the tenants, first come first served within one", () => {
+  test("is shared among the tenants in turn, first come first served within one", () => {
     const { places, turns, enter } = desk(1, 10);
     enter("x");
     for (const [name, tenant] of [
@@ -60,7 +60,7 @@ describe("a target's places", () => {
     for (let at = 0; at < 6; at++) places.leave(KEY);
     expect(turns).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"].map((name) => `${name} entered`));
   });
-  test("of a full queue go from the tenant with most in it to one with fewer", () => {
+  test("with a full queue drops a call of the tenant with the most in it for one with fewer", () => {
     const { places, turns, enter } = desk(1, 3);
     enter("x");
     for (const name of ["a1", "a2", "a3"]) enter(name, "a");
@@ -74,7 +74,7 @@ describe("a target's places", () => {
     for (let at = 0; at < 4; at++) places.leave(KEY);
     expect(turns.slice(1)).toEqual(["a1 entered", "b1 entered", "a2 entered"]);
   });
-  test("are not given to who has left the queue", () => {
+  test("is not given to a caller that has left the queue", () => {
     const { places, turns, enter, tickets } = desk(1, 3);
     for (const name of ["x", "a", "b"]) enter(name);
     tickets.get("a")!.cancel();
@@ -102,7 +102,7 @@ describe("a target's places", () => {
   });
 
   const seed = printedSeed("places");
-  test("hold their bounds, and every caller gets exactly one answer", () => {
+  test("holds its bounds, and every caller gets exactly one answer", () => {
     const doings = fc.array(
       fc.record({
         what: fc.constantFrom("enter", "enter", "enter", "leave", "cancel"),

@@ -29,7 +29,7 @@ describe("a breaker", () => {
     expect(health.freeAtMs(KEY, B, 0)).toBe(1_000);
     expect(health.blockedReason("another", B, 0)).toBeNull();
   });
-  test("stays closed while the faults are too small a share", () => {
+  test("stays closed while the share of faults is too small", () => {
     const health = openHealth();
     for (let at = 0; at < 100; at++)
       for (const outcome of ["success", "client_fault", "upstream_fault"] as const) attempt(health, outcome, at);
@@ -81,7 +81,7 @@ describe("a breaker", () => {
     trip(health, nowMs);
     expect(health.freeAtMs(KEY, B, nowMs)).toBe(nowMs + B.openMs);
   });
-  test("gives the probe to another when it is cancelled", () => {
+  test("gives the probe to another call when it is cancelled", () => {
     const health = openHealth();
     trip(health, 0);
     expect(attempt(health, "cancelled", 1_000)).toBe(1);
@@ -103,7 +103,7 @@ describe("a breaker", () => {
     health.end(KEY, B, "success", 2_005, { probe: second });
     expect(health.blockedReason(KEY, B, 2_005)).toBeNull();
   });
-  test("of a strict route closes no other's way", () => {
+  test("of a strict route blocks no other route", () => {
     const health = openHealth();
     const strict = { ...B, failures: 1, openMs: 60_000 };
     attempt(health, "upstream_fault", 0, KEY, strict);
@@ -140,7 +140,7 @@ describe("a breaker", () => {
       { seed, numRuns: 2_000 },
     );
   });
-  test("has one probe under way at most, and is never lost for good", () => {
+  test("has one probe in flight at most, which is never lost for good", () => {
     fc.assert(
       fc.property(outcomes, settings, (calls, breaker) => {
         const health = openHealth();
@@ -176,7 +176,7 @@ describe("a breaker", () => {
 });
 
 describe("a rate limit", () => {
-  test("leaves the target alone until it is over, and does not open the breaker", () => {
+  test("excludes the target until it is over, and does not open the breaker", () => {
     const health = openHealth();
     for (let at = 0; at < 10; at++) {
       health.begin(KEY, B, at);
@@ -186,7 +186,7 @@ describe("a rate limit", () => {
     expect(health.freeAtMs(KEY, B, 100)).toBe(5_009);
     expect(health.blockedReason(KEY, B, 5_009)).toBeNull();
   });
-  test("is not shortened by a later word", () => {
+  test("is not shortened by a later answer", () => {
     const health = openHealth();
     health.end(KEY, B, "upstream_fault", 0, { retryAfterMs: 5_000 });
     health.end(KEY, B, "upstream_fault", 1, { retryAfterMs: 10 });
@@ -230,7 +230,7 @@ describe("the latency", () => {
     expect(after).toBeGreaterThan(1_700);
     expect(after).toBeLessThan(2_000);
   });
-  test("follows one that recovered within five measurements ten seconds apart", () => {
+  test("follows a target that recovered within five measurements ten seconds apart", () => {
     const samples = Array.from({ length: 5 }, (_, at) => [(at + 1) * 10_000, 100] as const);
     expect(measured([[0, 1_000], ...samples]).latencyMs(KEY, 50_000)).toBeLessThan(110);
   });
@@ -263,7 +263,7 @@ describe("the retry budget", () => {
   });
 });
 
-describe("what is kept", () => {
+describe("the state", () => {
   test("is at most 10,000 keys, and those that are in use stay", () => {
     const health = openHealth();
     const busy = Array.from({ length: 200 }, (_, at) => `busy ${at}`);
@@ -279,13 +279,13 @@ describe("what is kept", () => {
     expect(kept).toEqual(expect.arrayContaining([...busy, "used"]));
     expect(health.inFlight("busy 7")).toBe(1);
   });
-  test("goes when it was idle, as new keys come", () => {
+  test("is dropped when it was idle, as new keys come", () => {
     const health = openHealth();
     for (let at = 0; at < 100; at++) attempt(health, "success", 0, `old ${at}`);
     for (let at = 0; at < 50; at++) attempt(health, "success", 16 * 60_000, `new ${at}`);
     expect(health.snapshot(16 * 60_000).filter(({ key }) => key.startsWith("old"))).toHaveLength(0);
   });
-  test("holds its bound even when all of it is busy", () => {
+  test("keeps its bound even when all of it is in use", () => {
     const state = openKeyedState<Kept>({
       create: (nowMs) => ({ usedMs: nowMs, lookedMs: nowMs }),
       isBusy: () => true,
@@ -294,7 +294,7 @@ describe("what is kept", () => {
     for (let at = 0; at < 1_000; at++) state.of(String(at), at);
     expect([...state.entries()].length).toBe(100);
   });
-  test("is told for metrics and listings", () => {
+  test("is available to metrics and listings", () => {
     const health = openHealth();
     health.begin("fine", DEFAULT_BREAKER, 0);
     trip(health, 0, "broken");

@@ -6,7 +6,7 @@ import { openHedging } from "../../src/routing/hedging.ts";
 
 const HEDGE: Hedge = { after: "p95", maxExtra: 0.05 };
 
-describe("a second attempt", () => {
+describe("a hedge", () => {
   test("is due after a time of its own, or after the target's own 95th percentile once that is known", () => {
     const health = openHealth();
     const hedging = openHedging(health);
@@ -28,7 +28,7 @@ describe("a second attempt", () => {
     // The calls that the share was of are over.
     expect(hedging.take("r", { ...HEDGE, maxExtra: 1 }, "u", 400_000)).toBe(false);
   });
-  test("takes from the retry budget of its upstream, and only when it goes out", () => {
+  test("takes from the retry budget of its upstream, and only when it is sent", () => {
     const health = openHealth();
     const hedging = openHedging(health);
     const all: Hedge = { after: 1, maxExtra: 1 };

@@ -51,7 +51,7 @@ describe("retries", () => {
     ]);
     expect(stepsOf(planOf([stage(["a"]), stage(["b"])]))).toEqual(["a", "a", "b", "b after 125", "exhausted"]);
   });
-  test("move on at once when the upstream said to wait, and come back when its time has come", () => {
+  test("move on at once when the upstream asked to wait, and come back when its time has come", () => {
     expect(stepsOf(planOf([stage(["a", "b"])]), [failed("retryable", 2_000), failed()])).toEqual([
       "a",
       "b",
@@ -60,7 +60,7 @@ describe("retries", () => {
       "exhausted",
     ]);
   });
-  test("honour what the upstream said up to 10 s, and no longer", () => {
+  test("respect the upstream's wait up to 10 s, and no longer", () => {
     expect(stepsOf(planOf([stage(["a"])]), [failed("retryable", 10_000)])).toEqual(["a", "a after 10000", "exhausted"]);
     expect(stepsOf(planOf([stage(["a"])]), [failed("retryable", 10_001)])).toEqual(["a", "exhausted"]);
     expect(stepsOf(planOf([stage(["a"])]), [failed("retryable", 1)])).toEqual(["a", "a after 125", "exhausted"]);
@@ -93,7 +93,7 @@ describe("retries", () => {
     expect(shown(plan.next(failed(), T0, 0))).toBe("deadline");
     expect(shown(plan.next(failed(), T0, 5))).toBe("deadline");
   });
-  test("move on when the budget of the upstream is empty, which never bounds the move", () => {
+  test("move on when the retry budget of the upstream is empty, which never bounds moving on", () => {
     expect(
       stepsOf(planOf([stage(["a", "b", "c"], { retries: 3 })], { health: spent("up-a", "up-b", "up-c") })),
     ).toEqual(["a", "b", "c", "exhausted"]);
@@ -116,7 +116,7 @@ describe("retries", () => {
   });
 });
 
-describe("legs", () => {
+describe("stages", () => {
   test("are entered in order, and a key that stands in several is one target", () => {
     expect(
       stepsOf(
@@ -124,10 +124,10 @@ describe("legs", () => {
       ),
     ).toEqual(["a", "b", "c", "exhausted"]);
   });
-  test("leave out what is not healthy", () => {
+  test("leave out unhealthy targets", () => {
     expect(stepsOf(planOf([stage(["a", "b"], { retries: 0 })], { health: tripped("a") }))).toEqual(["b", "exhausted"]);
   });
-  test("that have none healthy take the one that is free first, or are skipped", () => {
+  test("without a healthy target take the one that is free first, or are skipped", () => {
     const health = tripped("a", "b");
     expect(shown(planOf([stage(["a", "b"])], { health }).next(null, T0, HOUR_MS))).toBe("b");
     expect(stepsOf(planOf([stage(["a", "b"], { onExhausted: "error" })], { health }))).toEqual(["no_target"]);
@@ -137,14 +137,14 @@ describe("legs", () => {
     expect(stepsOf(planOf([stage([])]))).toEqual(["no_target"]);
     expect(stepsOf(planOf([]))).toEqual(["no_target"]);
   });
-  test("whose least bad target failed are left for the next one", () => {
+  test("whose least bad target failed are left for the next stage", () => {
     expect(
       stepsOf(
         planOf([stage(["a", "b"], { retries: 0 }), stage(["c"], { retries: 0 })], { health: tripped("a", "b") }),
       ).slice(0, 2),
     ).toEqual(["b", "c"]);
   });
-  test("come back to a target that was passed over, when it is free by then", () => {
+  test("come back to a target that was skipped, when it is free by then", () => {
     const health = openHealth();
     health.end("a", DEFAULT_BREAKER, "client_fault", T0, { retryAfterMs: 3_000 });
     expect(stepsOf(planOf([stage(["a", "b"], { onExhausted: "error", retries: 0 })], { health }))).toEqual([
@@ -163,7 +163,7 @@ describe("legs", () => {
       expect(shown(plan.next(failed(), nowMs, HOUR_MS))).toBe(last);
     }
   });
-  test("repeat a target whose breaker opened only where the least bad will do", () => {
+  test("repeat a target whose breaker opened only where the least bad is allowed", () => {
     for (const [onExhausted, steps] of [
       ["least_bad", ["a", "a after 125", "exhausted"]],
       ["error", ["a", "exhausted"]],
@@ -176,7 +176,7 @@ describe("legs", () => {
       expect(seen).toEqual([...steps]);
     }
   });
-  test("pass over a target that was refused, without counting an attempt", () => {
+  test("skip a target that was refused, without counting an attempt", () => {
     expect(stepsOf(planOf([stage(["a", "b"], { retries: 0 })]), [failed("refused"), failed()])).toEqual([
       "a",
       "b",
@@ -191,7 +191,7 @@ describe("legs", () => {
   });
 });
 
-describe("the lists of their own", () => {
+describe("fallbacks for one kind of failure", () => {
   const big = stage(["big"], { label: "big:model" });
   const policyLegs = [
     stage(["mild"], { label: "mild:model", retries: 0 }),
@@ -213,10 +213,10 @@ describe("the lists of their own", () => {
       stepsOf(planOf([stage(["b", "a"]), stage(["c"])], lists), [failed("context_length"), failed("elsewhere")]),
     ).toEqual(["b", "a", "c", "exhausted"]);
   });
-  test("a map that goes round ends", () => {
+  test("a circular map ends", () => {
     expect(stepsOf(planOf([stage(["a"])], lists), [failed("context_length")])).toEqual(["a", "big", "exhausted"]);
   });
-  test("a retryable failure there is repeated there, and then the ordinary way goes on", () => {
+  test("a retryable failure there is retried there, and then the ordinary plan goes on", () => {
     expect(
       stepsOf(planOf([stage(["a", "b"], { retries: 0 }), stage(["c"], { retries: 0 })], lists), [
         failed("context_length"),
@@ -224,7 +224,7 @@ describe("the lists of their own", () => {
       ]),
     ).toEqual(["a", "big", "big", "b", "c", "exhausted"]);
   });
-  test("take their least bad where nothing is healthy, and are skipped where the leg says error", () => {
+  test("use their least bad target where none is healthy, and are skipped where the stage says error", () => {
     const health = tripped("big");
     expect(stepsOf(planOf([stage(["a"])], { ...lists, health }), [failed("context_length"), failed("final")])).toEqual([
       "a",
@@ -254,7 +254,7 @@ describe("the lists of their own", () => {
       ["a", "c", "exhausted"],
     );
   });
-  test("a retryable failure on the list goes on along it, then to the ordinary fallbacks", () => {
+  test("a retryable failure on the list continues along it, then to the ordinary fallbacks", () => {
     expect(
       stepsOf(planOf([stage(["a", "b"]), stage(["c"], { retries: 0 })], lists), [failed("content_policy"), failed()]),
     ).toEqual(["a", "mild", "milder", "c", "exhausted"]);
@@ -262,7 +262,7 @@ describe("the lists of their own", () => {
 });
 
 describe("a request that an upstream refuses", () => {
-  test("[d7.3] goes to the fallbacks, never to a further target of the same route, in whichever leg that stands, nor back to one that had failed before", () => {
+  test("[d7.3] goes to the fallbacks, never to a further target of the same route, in whichever stage it stands, nor back to one that had failed before", () => {
     expect(stepsOf(planOf([stage(["a", "b"]), stage(["c"])]), [failed("request_fault"), failed("elsewhere")])).toEqual([
       "a",
       "c",
@@ -303,7 +303,7 @@ describe("a request that an upstream refuses", () => {
       ).toEqual(["a", "b", "c", "d", "e", "final"]);
     },
   );
-  test("what is found elsewhere is tried at all other targets, and not again", () => {
+  test("for an error that is found elsewhere is tried at all other targets, and not again", () => {
     expect(stepsOf(planOf([stage(["a", "b"], { retries: 3 }), stage(["c"])]), [failed("elsewhere")])).toEqual([
       "a",
       "b",
@@ -313,8 +313,8 @@ describe("a request that an upstream refuses", () => {
   });
 });
 
-describe("a second attempt", () => {
-  test("goes to another target of the leg, which counts as tried", () => {
+describe("a hedge", () => {
+  test("goes to another target of the stage, which counts as attempted", () => {
     const plan = planOf([stage(["a", "b", "c"], { retries: 0 })]);
     expect(plan.second(T0)).toBeNull();
     plan.next(null, T0, HOUR_MS);
@@ -322,7 +322,7 @@ describe("a second attempt", () => {
     expect(shown(plan.next(failed(), T0, HOUR_MS))).toBe("c");
     expect(shown(plan.next(failed(), T0, HOUR_MS))).toBe("exhausted");
   });
-  test("does not take the failure of the first for its own", () => {
+  test("does not count the failure of the first as its own", () => {
     const plan = planOf([stage(["a", "b"])]);
     plan.next(null, T0, HOUR_MS);
     plan.second(T0);
@@ -341,15 +341,15 @@ describe("a second attempt", () => {
     expect(shown(plan.next(failed(), T0, HOUR_MS))).toBe("exhausted");
     expect(plan.second(T0)).toBeNull();
   });
-  test("is none where nothing is healthy", () => {
+  test("is not started where no target is healthy", () => {
     const plan = planOf([stage(["a"])], { health: tripped("a") });
     plan.next(null, T0, HOUR_MS);
     expect(plan.second(T0)).toBeNull();
   });
 });
 
-describe("the words", () => {
-  test("tell why this target", () => {
+describe("the explanation", () => {
+  test("says why this target was chosen", () => {
     const plan = planOf(
       [
         stage([candidate("a", { weight: 2 }), candidate("b", { weight: 3 })], { strategy: "weighted", retries: 2 }),
@@ -380,7 +380,7 @@ describe("the words", () => {
       "no target is healthy; this one is available first",
     );
   });
-  test("name the list that a target came from", () => {
+  test("names the list from which a target came", () => {
     const lists = {
       contextWindowStage: () => stage(["big"], { label: "big:model" }),
       contentPolicyStages: () => [stage(["mild"], { label: "mild:model" })],

@@ -54,7 +54,7 @@ describe("every strategy", () => {
     candidate("c", { order: 1 }),
     candidate("early", { order: 0, weight: 0.1, costNanoUsd: 99 }),
   ];
-  test("takes orders for tiers: a higher one only where no lower one has a free target", () => {
+  test("treats orders as tiers: a higher one only where no lower one has a free target", () => {
     for (const strategy of ALL)
       for (const stickyKey of [undefined, "k"]) {
         const sticky = stickyKey === undefined ? {} : { stickyKey };
@@ -66,7 +66,7 @@ describe("every strategy", () => {
         expect(ask(strategy, [], sticky)).toBeNull();
       }
   });
-  test("says in words why", () => {
+  test("gives its reason", () => {
     const two = [candidate("a", { weight: 2, costNanoUsd: 5 }), candidate("b", { weight: 3 })];
     const health = openHealth();
     measured(health, "a", 100);
@@ -85,7 +85,7 @@ describe("every strategy", () => {
 });
 
 describe("priority", () => {
-  test("goes by order, then by weight, then as written", () => {
+  test("goes by order, then by weight, then by position", () => {
     expect(
       ask("priority", [
         candidate("a", { order: 1 }),
@@ -104,7 +104,7 @@ describe("weighted", () => {
     const seen = shares(100_000, () => ask("weighted", three, { random })!.candidate.key);
     for (const { key, weight } of three) expect(Math.abs(seen[key]! / (weight / 10) - 1)).toBeLessThan(0.02);
   });
-  test("shares what an unhealthy target leaves by weight", () => {
+  test("divides the share of an unhealthy target by weight", () => {
     const random = chanceOf(2);
     const three = [candidate("a", { weight: 1 }), candidate("b", { weight: 6 }), candidate("c", { weight: 3 })];
     const seen = shares(100_000, () => ask("weighted", three, { random, closed: ["b"] })!.candidate.key);
@@ -114,7 +114,7 @@ describe("weighted", () => {
 });
 
 describe("least_cost", () => {
-  test("takes the cheapest, an unknown price last, of equals the first", () => {
+  test("takes the cheapest, an unknown price last, among equals the first", () => {
     const four = [
       candidate("unknown"),
       candidate("dear", { costNanoUsd: 9 }),
@@ -131,7 +131,7 @@ describe("least_cost", () => {
 });
 
 describe("least_busy", () => {
-  test("goes by calls under way for each unit of weight, and draws among equals", () => {
+  test("goes by calls in flight for each unit of weight, and draws among equals", () => {
     const health = openHealth();
     const two = [candidate("small"), candidate("large", { weight: 3 })];
     const random = chanceOf(3);
@@ -178,7 +178,7 @@ function simulate(
 }
 
 describe("least_latency", () => {
-  test("takes the faster of two drawn ones, and tries what was never measured, one call at a time", () => {
+  test("takes the faster of two drawn ones, and tries an unmeasured one, one call at a time", () => {
     const health = openHealth();
     const two = [candidate("slow"), candidate("fast")];
     measured(health, "slow", 900);
@@ -188,7 +188,7 @@ describe("least_latency", () => {
     health.end("fast", DEFAULT_BREAKER, "success", 0, { firstContentMs: 90 });
     expect(ask("least_latency", two, { health })).toEqual({ candidate: two[1]!, why: "90 ms against 900 ms" });
   });
-  test("measures the slower one anew when its figure is old, and then seldom", () => {
+  test("measures the slower one again when its figure is old, and then seldom", () => {
     const health = openHealth();
     const two = [candidate("slow"), candidate("fast")];
     measured(health, "slow", 900);
@@ -252,7 +252,7 @@ describe("a sticky key", () => {
     const seen = shares(keys.length, (at) => of(keys[at]!, four));
     for (const { key, weight } of four) expect(Math.abs(seen[key]! - weight / 10)).toBeLessThan(0.01);
   });
-  test("moves only to the target that is added, and only that one's share", () => {
+  test("moves only to an added target, and only that one's share", () => {
     const five = [...four, candidate("e", { weight: 10 })];
     const moved = keys.filter((key) => of(key, four) !== of(key, five));
     expect(new Set(moved.map((key) => of(key, five)))).toEqual(new Set(["e"]));

@@ -62,7 +62,7 @@ const enabledIn = ({ providers }: Snapshot): readonly string[] =>
   [...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id);
 
 describe("a snapshot", () => {
-  test("holds what the store knows, by id", () => {
+  test("holds what the store contains, by id", () => {
     const snapshot = compile({});
     expect(snapshot.version).toBe(7);
     expect(snapshot.tokens.get("t1")).toBe(token);
@@ -71,7 +71,7 @@ describe("a snapshot", () => {
     expect(snapshot.memberships.get("u3")).toBeUndefined();
   });
 
-  test("holds what the file says", () => {
+  test("holds what the file contains", () => {
     const snapshot = compile({
       text: "server: {max_body_bytes: 2048}\ncors: {origins: ['*']}\nops: {open: true}\nsettings: {drop_params: true}\ntenants: {default: {settings: {drop_params: false}}}\nprojects: {other: {settings: {drop_params: true}}}\n",
     });
@@ -85,7 +85,7 @@ describe("a snapshot", () => {
     ]).toEqual([true, false, true]);
   });
 
-  test("lets private addresses be reached when file or environment say so, and the environment has the last word", () => {
+  test("allows private addresses when file or environment say so, and the environment takes precedence", () => {
     const yes = "providers: {allow_private_addresses: true}";
     expect(compile({}).allowPrivateAddresses).toBe(false);
     expect(compile({ text: yes }).allowPrivateAddresses).toBe(true);
@@ -97,7 +97,7 @@ describe("a snapshot", () => {
 });
 
 describe("which providers are enabled", () => {
-  test("without anything only the one that runs inside; all others are known", () => {
+  test("without any setting only the one that runs in the process; all others are known", () => {
     const snapshot = compile({});
     expect(enabledIn(snapshot)).toEqual(["sandbox"]);
     expect([...snapshot.providers.keys()]).toEqual(FAMILIES.map(({ id }) => id));
@@ -135,7 +135,7 @@ describe("which providers are enabled", () => {
     expect(snapshot.providers.get("anthropic")).toMatchObject({ credentials: [], enabled: false });
   });
 
-  test("an id of one's own stands beside the provider that it is of", () => {
+  test("a configured id stands beside the provider of which it is a copy", () => {
     const snapshot = compile({ text: "providers: {mine: {type: custom, base_url: 'http://127.0.0.1:8000/v1/'}}" });
     expect(snapshot.providers.get("mine")).toEqual(
       providerSettings({ id: "mine", family: "custom", baseUrl: "http://127.0.0.1:8000/v1" }),
@@ -147,7 +147,7 @@ describe("which providers are enabled", () => {
 const secretOf = ([stored]: readonly StoredCredential[]): string | null =>
   stored?.kind === "key" ? stored.secret : null;
 
-describe("whose key goes where", () => {
+describe("the destination of keys", () => {
   const keyOf = (entry: string, environment: Readonly<Record<string, string>>, id: string): string | null =>
     secretOf(compile({ text: `providers: {${entry}}`, environment }).providers.get(id)!.credentials);
   const OPENAI = { OPENAI_API_KEY: "secret" };
@@ -174,7 +174,7 @@ describe("whose key goes where", () => {
 });
 
 describe("notices", () => {
-  test("there are none about what is as it should be", () => {
+  test("are absent where there is nothing to report", () => {
     expect(noticesOf({})).toEqual([]);
     expect(
       noticesOf({
@@ -184,14 +184,14 @@ describe("notices", () => {
     ).toEqual([]);
   });
 
-  test("tell about settings of a project or tenant that is not there", () => {
+  test("report settings of a project or tenant that does not exist", () => {
     expect(noticesOf({ text: "tenants: {defualt: {}}\nprojects: {p: {}}" })).toEqual([
       "tenants.defualt has settings in the file, but the database has no such tenant",
       "projects.p has settings in the file, but the database has no such project",
     ]);
   });
 
-  test("tell about keys that are not there or not used, without showing them", () => {
+  test("report missing and unused keys, without showing them", () => {
     const told = (text: string, environment: Readonly<Record<string, string>>): string =>
       noticesOf({ text: `providers: {${text}}`, environment }).join();
     expect(told("openai: {models: [m]}", {})).toBe(

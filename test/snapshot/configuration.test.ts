@@ -33,7 +33,7 @@ const NO_ROUTES = {
 describe("without a file", () => {
   const { configuration } = loadConfiguration({ file: null, families: FAMILIES, environment: readEnvironment({}) });
 
-  test("[s:limits.default-request-timeout] a call has 600 seconds unless something else is said", () => {
+  test("[s:limits.default-request-timeout] a call has 600 seconds unless configured otherwise", () => {
     expect(configuration.server.limits.defaultTimeoutMs).toBe(600_000);
     expect(parse("server: {default_timeout_s: 1.5}").server.limits.defaultTimeoutMs).toBe(1500);
   });
@@ -98,7 +98,7 @@ describe("without a file", () => {
     });
   });
 
-  test("a file that is named has to be there", () => {
+  test("a named file has to exist", () => {
     expect(() =>
       loadConfiguration({ file: "/nowhere/dragoman.yaml", families: FAMILIES, environment: readEnvironment({}) }),
     ).toThrow("/nowhere/dragoman.yaml: there is no such file");
@@ -106,7 +106,7 @@ describe("without a file", () => {
 });
 
 describe("sections", () => {
-  test("settings of tenants and projects say only what they say", () => {
+  test("settings of tenants and projects contain only their own members", () => {
     const { settings, tenants, projects } = parse(
       "settings: {drop_params: true}\ntenants:\n  a: {settings: {drop_params: false}}\n  b:\nprojects: {p: {settings: {disable_stop_sequence_limit: true}}}\n",
     );
@@ -165,7 +165,7 @@ describe("providers", () => {
     });
   });
 
-  test("an id of one's own stands for a known one", () => {
+  test("a custom id stands for a known one", () => {
     expect(entryOf("{type: custom, base_url: 'HTTP://Example.com:80/v1//', api_key: k}", "mine-2_x")).toEqual({
       family: "custom",
       enabled: true,
@@ -178,7 +178,7 @@ describe("providers", () => {
     });
   });
 
-  test("an empty key is none, so that `${NAME:-}` may be written", () => {
+  test("an empty key counts as none, so that `${NAME:-}` may be written", () => {
     expect(entryOf('{api_key: "${NONE:-}"}', "openai").credentials).toEqual([]);
   });
 
@@ -291,7 +291,7 @@ describe("providers", () => {
     ).toBe(expected);
   });
 
-  test.each(["0", "1", "0.5", "0.000000000000000001", "1.000"])("the price %p is taken", (price) => {
+  test.each(["0", "1", "0.5", "0.000000000000000001", "1.000"])("the price %p is accepted", (price) => {
     expect(
       problemsOf(`providers: {openai: {models: [{id: a, pricing: {prompt: "${price}", completion: "0"}}]}}`),
     ).toEqual([]);

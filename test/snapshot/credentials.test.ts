@@ -78,7 +78,7 @@ describe("credentials in the file", () => {
     ]);
   });
 
-  test("aws is a pair, a profile, or the chain", () => {
+  test("aws is a key pair, a profile, or the chain", () => {
     expect(storedOf("hills", "{region: r, aws: {access_key_id: AKIA, secret_access_key: s}}")).toEqual([
       { kind: "aws_keys", accessKeyId: "AKIA", secretAccessKey: "s", sessionToken: null, ...OPERATORS },
     ]);
@@ -254,7 +254,7 @@ describe("settings", () => {
     expect(settingsOf("hills", "openai:", { HILLS_DEFAULT_REGION: "second" })).toEqual({ region: "second" });
   });
 
-  test("of the environment that could bend an address are not used, and told without their value", () => {
+  test("of the environment that could change an address are not used, and reported without their value", () => {
     const { providers, notices } = tableOf("openai: {api_key: k}", {
       HILLS_REGION: "x.evil.example/",
       VALLEY_LOCATION: "a b",
@@ -267,7 +267,7 @@ describe("settings", () => {
     expect("x.evil.example/").not.toMatch(ADDRESS_WORD);
   });
 
-  test("that an address lacks are told", () => {
+  test("that an address lacks are reported", () => {
     expect(tableOf("hills: {api_key: k}").notices).toEqual([
       "providers.hills has no region: set HILLS_REGION, or region in the file",
     ]);
@@ -285,7 +285,7 @@ describe("the environment alone", () => {
         .map((one) => [one.id, one.credentials[0]!.kind]),
     );
 
-  test("enables a cloud that has everything which a call needs, and no other", () => {
+  test("enables a cloud for which it has everything that a call needs, and no other", () => {
     const aws = { AWS_ACCESS_KEY_ID: "AKIA", AWS_SECRET_ACCESS_KEY: "s" };
     expect(enabled(aws)).toEqual({});
     expect(enabled({ ...aws, HILLS_REGION: "r" })).toEqual({ hills: "aws_keys" });
@@ -302,7 +302,7 @@ describe("the environment alone", () => {
     expect(enabled({ RIVER_API_KEY: "k" })).toEqual({ river: "ibm_iam" });
   });
 
-  test("takes the one that the vendor's own library would take", () => {
+  test("uses the variable that the vendor's own library would use", () => {
     expect(
       enabled({ AWS_ACCESS_KEY_ID: "AKIA", AWS_SECRET_ACCESS_KEY: "s", HILLS_TOKEN: "t", HILLS_REGION: "r" }),
     ).toEqual({ hills: "key" });
@@ -321,7 +321,7 @@ describe("the environment alone", () => {
     ).toEqual({ coast: "key" });
   });
 
-  test("tells what of it cannot be used, without its value", () => {
+  test("reports what of it cannot be used, without its value", () => {
     const told = (environment: Environment): string =>
       tableOf("openai: {api_key: k}", { ...environment }).notices.join("\n");
     expect(told({ AWS_ACCESS_KEY_ID: "secret value", AWS_SECRET_ACCESS_KEY: "s" })).toBe(
@@ -342,7 +342,7 @@ describe("addresses of the environment", () => {
     return { baseUrl, enabled };
   };
 
-  test("stand for the provider's own, below that of the file", () => {
+  test("replace the provider's own, below that of the file", () => {
     expect(at({ COAST_API_KEY: "k", COAST_ENDPOINT: "https://Mine.example/v1/" })).toEqual({
       baseUrl: "https://mine.example/v1",
       enabled: true,
@@ -355,7 +355,7 @@ describe("addresses of the environment", () => {
     ).toMatchObject({ baseUrl: "https://file.example" });
   });
 
-  test("are plain http and https ones, or not used and told without their text", () => {
+  test("are plain http and https ones, or are reported without their text and not used", () => {
     for (const address of [
       "mine.example",
       "https://u:p@mine.example",
@@ -369,7 +369,7 @@ describe("addresses of the environment", () => {
     }
   });
 
-  test("enable a provider that needs no key, or is a server of one's own", () => {
+  test("enable a provider that needs no key, or is a self-hosted server", () => {
     const garage = (environment: Environment): ProviderSettings => providerOf("garage", "openai:", environment);
     expect([
       garage({}).enabled,
@@ -396,7 +396,7 @@ describe("addresses of the environment", () => {
   });
 });
 
-describe("whose credential goes where", () => {
+describe("the destination of credentials", () => {
   const AWS = { AWS_ACCESS_KEY_ID: "AKIA", AWS_SECRET_ACCESS_KEY: "s", HILLS_REGION: "r" };
   const kindOf = (entry: string, environment: Environment, id = "hills"): string | undefined =>
     storedOf(id, entry, environment)[0]?.kind;
@@ -428,13 +428,13 @@ describe("whose credential goes where", () => {
     ]);
   });
 
-  test("one of the file wins, and a provider that is switched off has none", () => {
+  test("one of the file takes precedence, and a provider that is switched off has none", () => {
     expect(kindOf("{api_key: k}", AWS)).toBe("key");
     expect(kindOf("{enabled: false}", AWS)).toBeUndefined();
     expect(kindOf("{enabled: false, aws: default}", {})).toBeUndefined();
   });
 
-  test("the lack of one is told with what to set", () => {
+  test("a missing one is reported with what to set", () => {
     expect(tableOf("hills: {region: r}").notices).toEqual([
       "providers.hills has no credential: set HILLS_TOKEN, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of the gateway, or providers.hills.api_key or providers.hills.aws in the file",
     ]);

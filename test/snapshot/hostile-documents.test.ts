@@ -284,7 +284,7 @@ function resource(
   };
 }
 
-describe("documents that cannot be used", () => {
+describe("unusable documents", () => {
   const { configuration } = loadConfiguration({
     file: null,
     families: PROVIDER_FAMILIES,
@@ -327,7 +327,7 @@ describe("documents that cannot be used", () => {
     expect([...snapshot.tenantRoutes.get("acme")!.keys()]).toContain("good");
   });
 
-  test("stop no snapshot, whatever stands in them and however they are named, and nothing beside them", () => {
+  test("stop no snapshot, whatever they contain and whatever their names, and nothing beside them", () => {
     let unused = 0;
     for (let seed = 1; seed <= 120; seed++) {
       const next = random(seed);
@@ -406,7 +406,7 @@ describe("many routes of many tenants", () => {
     return { snapshot: compileSnapshot(input), problems: storedProblems(input) };
   };
 
-  test("a chain of 3,000 whose last one is gone is left out at once, and what others have is not even looked at", async () => {
+  test("a chain of 3,000 whose last one is gone is left out at once, and other tenants' routes are not examined", async () => {
     const [own, others] = [chain("acme", 3000), ["t1", "t2", "t3"].flatMap((id) => chain(id, 500))];
     const whole = compiled([...own, ...others]);
     expect(whole.problems).toEqual([]);
@@ -444,7 +444,7 @@ describe("many routes of many tenants", () => {
   });
 });
 
-test("rows that are damaged, or of a newer version, are left out and named; everything else is read, also what changes later", async () => {
+test("damaged rows, and rows of a newer version, are left out and named; everything else is read, also later changes", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-damaged-"));
   const file = join(folder, "store.db");
   const store = await openSqliteStore({ file, cipher: openSecretCipher([new Uint8Array(32)]) });

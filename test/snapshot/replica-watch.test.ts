@@ -197,7 +197,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.boolean().map((isAway) => async (world: World) => void (world.table.isAway = isAway)) },
 );
 
-test("in random lives of gateways each knows which others live, and tells a difference of files when it has lasted, once, and its end", async () => {
+test("in random lives of gateways each knows which others are alive, and reports a lasting difference of files once, and its end", async () => {
   let told = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 40 }), async (all) => {

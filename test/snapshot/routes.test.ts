@@ -71,7 +71,7 @@ describe("a route", () => {
     });
   });
 
-  test("says all that it can say", () => {
+  test("has all its settings", () => {
     const said = route(`
     strategy: {type: least_latency, sticky: {header: X-Session}}
     targets: ["openai:a", {model: "anthropic/b/c:d", weight: 2.5, order: 2, params: {temperature: 0, top_k: 3, stop:}, drop: [user, max_tokens], max_concurrency: 8}]
@@ -146,7 +146,7 @@ projects:
   const snapshot = compile(text);
   const seen = (tenantId: string, projectId: string | null) => routesFor(snapshot, { tenantId, projectId });
 
-  test("a route's own word wins, then the project's, the tenant's and the global defaults, each clock by itself", () => {
+  test("a route's own setting takes precedence, then the project's, the tenant's and the global defaults, each timeout by itself", () => {
     const own = seen("t", "p").get("own")!;
     expect([
       own.retries,
@@ -163,7 +163,7 @@ projects:
     ]).toEqual([3, 2, 1]);
     expect(seen("t", "p").get("deep")!.timeouts).toEqual({ ...NO_TIMEOUTS, connectMs: 1, totalMs: 2 });
   });
-  test("false turns off what a wider scope says", () => {
+  test("false turns off a setting of a wider scope", () => {
     const { own, bare } = Object.fromEntries(seen("u", null)) as Record<string, Route>;
     expect([own!.sticky, own!.hedge, bare!.sticky, bare!.hedge]).toEqual([
       null,
@@ -177,7 +177,7 @@ projects:
     namedRoutes(seen(tenant, project))
       .map(({ name }) => name)
       .toSorted();
-  test("a route does not inherit a list of fallbacks that names it, and none where it says that there is none", () => {
+  test("a route does not inherit a list of fallbacks that names it, and none where it has an empty one", () => {
     const { own, bare, cheap } = Object.fromEntries(snapshot.routes) as Record<string, Route>;
     expect([own!.fallbacks, bare!.fallbacks, cheap!.fallbacks]).toEqual([
       [],
@@ -185,7 +185,7 @@ projects:
       [],
     ]);
   });
-  test("routes of a tenant or project go before wider ones and are seen there only", () => {
+  test("routes of a tenant or project take precedence over wider ones and are visible there only", () => {
     expect(namesSeen("u", "x")).toEqual(["bare", "cheap", "own"]);
     expect(namesSeen("t", "q")).toEqual(["bare", "cheap", "mine", "own"]);
     expect(namesSeen("t", "p")).toEqual(["bare", "cheap", "deep", "mine", "own"]);
@@ -194,7 +194,7 @@ projects:
       "openai:b",
     ]);
   });
-  test("a tenant that says nothing of routes sees the global ones as they are", () => {
+  test("a tenant without routes of its own sees the global ones unchanged", () => {
     const { routes, tenantRoutes, projectRoutes } = compile(
       'routes: {a: {targets: ["openai:a"]}}\ntenants: {t: {settings: {drop_params: true}}}\nprojects: {p: }\n',
     );
@@ -313,7 +313,7 @@ describe("mistakes", () => {
       "routes.r.targets[0].drop[0]: expected ",
     ),
   );
-  test("what a target sets it cannot drop", () =>
+  test("a parameter that a target sets cannot be dropped by it", () =>
     expect(
       problemsOf(
         'routes: {r: {targets: [{model: "openai:a", params: {temperature: 1}, drop: [user, temperature]}]}}',
@@ -340,19 +340,19 @@ describe("mistakes", () => {
     ).toEqual([`f:2:3 ${words}`]),
   );
 
-  test("a loop of routes is told once, with the way", () => {
+  test("a loop of routes is reported once, with its path", () => {
     const of = (name: string, next: string) => `  ${name}: {${target}, fallbacks: ["openai:x", "route:${next}"]}\n`;
     expect(problemsOf(`routes:\n${of("a", "b")}${of("b", "c")}${of("c", "a")}${of("d", "a")}`)).toEqual([
       "f:2:54 routes.a.fallbacks[1]: this leads back to the route: a -> b -> c -> a",
     ]);
   });
-  test("a loop that only a tenant has, over a global route", () =>
+  test("a loop that only a tenant has, over a global route, is reported", () =>
     expect(
       problemsOf(
         `routes:\n  a: {${target}}\n  b: {${target}, fallbacks: ["route:a"]}\ntenants: {t: {routes: {a: {${target}, fallbacks: ["route:b"]}}}}\n`,
       ),
     ).toEqual(["f:4:63 tenants.t.routes.a.fallbacks[0]: this leads back to the route: a -> b -> a"]));
-  test("an upstream that refuses content may be answered for by the route that falls back to it", () =>
+  test("a target that refuses content may be covered by the route that falls back to it", () =>
     expect(
       problemsOf(
         `routes:\n  a: {${target}, fallbacks: ["route:b"]}\n  b: {${target}, content_policy_fallbacks: ["route:a"]}\n`,
@@ -367,13 +367,13 @@ describe("mistakes", () => {
     expect(problemsOf("providers: {route: {type: openai}}")).toEqual([
       "f:1:13 providers.route: this id is reserved: `route:` is the prefix of route names",
     ]));
-  test("defaults are judged where they stand", () =>
+  test("defaults are checked where they are written", () =>
     expect(problemsOf('tenants: {t: {route_defaults: {fallbacks: ["route:none"], targets: []}}}')).toEqual([
       'f:1:59 tenants.t.route_defaults.targets: unknown key "targets"',
     ]));
 });
 
-test("a target whose provider is not enabled is told in the log", () => {
+test("a target whose provider is not enabled is reported in the log", () => {
   const configuration = parseConfiguration({
     file: "f",
     text: 'providers: {custom: {base_url: "http://a", enabled: false}}\nroutes: {r: {targets: ["custom:a", "sandbox:echo"], fallbacks: ["openai:b"]}}',

@@ -117,7 +117,7 @@ const token = (id: string): StoredToken => ({
   lifetimeMs: DAY_MS,
 });
 describe("the store", () => {
-  test("a reading that never settles holds up neither later readings nor a reload, and its late answer replaces nothing newer", async () => {
+  test("a read that never settles delays neither later reads nor a reload, and its late answer replaces nothing newer", async () => {
     let answerFirst: ((identities: Identities) => void) | null = null;
     let readings = 0;
     let revision = "1";
@@ -160,7 +160,7 @@ describe("the store", () => {
     );
   });
 
-  test("a token that is created is there soon, and swaps once", async () => {
+  test("a created token is accepted soon, with one new snapshot", async () => {
     const store = await openStore();
     const source = await open({ store, pollMs: 100 });
     expect(source.current().tokens.size).toBe(0);
@@ -170,7 +170,7 @@ describe("the store", () => {
     expect(swaps).toEqual([source.current()]);
   });
 
-  test("[d2.6] is asked more than once a second, so that a revocation takes effect within one", async () => {
+  test("[d2.6] is polled more than once a second, so that a revocation takes effect within one", async () => {
     let asked = 0;
     const revision = async (): Promise<string> => String(asked++ && 1);
     jest.useFakeTimers();
@@ -198,7 +198,7 @@ describe("the store", () => {
     await until(() => source.current().tokens.get("old")!.revokedAtMs === 5);
   });
 
-  test("that does not change swaps nothing", async () => {
+  test("causes no new snapshot without a change", async () => {
     const source = await open({ pollMs: 10 });
     const first = source.current();
     await Bun.sleep(100);
@@ -206,7 +206,7 @@ describe("the store", () => {
     expect(swaps).toEqual([]);
   });
 
-  test("that fails leaves the snapshot, is reported once for each time that it goes down, and is followed again afterwards", async () => {
+  test("that fails leaves the snapshot, is reported once for each failure, and is followed again afterwards", async () => {
     let down = false;
     let revision = 1;
     let asked = 0;
@@ -236,7 +236,7 @@ describe("the store", () => {
     );
   });
 
-  describe("that is not reached", () => {
+  describe("an unreachable store", () => {
     /** A store that is down from now on until `up()`, and a clock that the test turns. */
     async function unreachable(text: string) {
       let down = false;
@@ -263,7 +263,7 @@ describe("the store", () => {
       return { source, up: () => void (down = false), pass };
     }
 
-    test("[d2.6] for 60 s goes on being served by default, and is told every minute", async () => {
+    test("[d2.6] does not end serving after 60 s by default, and is reported every minute", async () => {
       const { source, pass, up } = await unreachable("");
       await pass(59_000);
       expect(problems).toEqual([]);
@@ -284,7 +284,7 @@ describe("the store", () => {
       expect(problems).toHaveLength(2);
     });
 
-    test("[d2.6] for 60 s refuses calls where the configuration says so, until it is reached again", async () => {
+    test("[d2.6] refuses calls after 60 s where the configuration says so, until it is reached again", async () => {
       const { source, pass, up } = await unreachable("server: {stale_snapshot: refuse}");
       await pass(59_000);
       expect(source.refusal()).toBeNull();
@@ -296,7 +296,7 @@ describe("the store", () => {
     });
   });
 
-  test("that fails between two questions is asked again, and misses nothing", async () => {
+  test("is asked again when it fails between two polls, and misses nothing", async () => {
     let fail = true;
     let revision = 1;
     const store = storeOf({
@@ -325,7 +325,7 @@ describe("the store", () => {
 describe("the file", () => {
   const write = (text: string): void => writeFileSync(file, text);
 
-  test("a change is live soon, in whatever way it is written", async () => {
+  test("a change takes effect soon, in whatever way it is written", async () => {
     write("ops: {open: false}\n");
     const source = await open({ file });
     write("ops: {open: true}\n");
@@ -337,7 +337,7 @@ describe("the file", () => {
     expect(problems).toEqual([]);
   });
 
-  test("a change between the loading and the opening is found, and the first snapshot is that of the loaded text", async () => {
+  test("a change between loading and following is found, and the first snapshot is that of the loaded text", async () => {
     write("ops: {open: false}\n");
     const environment = readEnvironment({});
     const loaded = loadConfiguration({ file, families: FAMILIES, environment });
@@ -357,7 +357,7 @@ describe("the file", () => {
     expect(held.version).toBe(1);
   });
 
-  test("a bad change is reported once with its place, and the old stays; a good one is taken again", async () => {
+  test("a bad change is reported once with its place, and the old snapshot stays; a good one is used again", async () => {
     write("ops: {open: true}\n");
     const source = await open({ file, pollMs: 20 });
     const before = source.current();
@@ -374,7 +374,7 @@ describe("the file", () => {
     expect(problems).toHaveLength(1);
   });
 
-  test("a file that is removed is a problem and not an empty configuration", async () => {
+  test("a removed file is a problem and not an empty configuration", async () => {
     write("ops: {open: true}\n");
     const source = await open({ file, pollMs: 20 });
     unlinkSync(file);
@@ -413,7 +413,7 @@ describe("the file", () => {
 });
 
 describe("a source", () => {
-  test("reloads on demand, changed or not, and says again what is wrong", async () => {
+  test("reloads on demand, changed or not, and repeats what is wrong", async () => {
     writeFileSync(file, "ops: {open: true}\n");
     let reads = 0;
     const store = storeOf({
@@ -444,7 +444,7 @@ describe("a source", () => {
     }
   });
 
-  test("tells what is probably not meant once, until it is new again", async () => {
+  test("reports a probable mistake once, until it is new again", async () => {
     writeFileSync(file, "projects: {defualt: {}}\n");
     const source = await open({ file, pollMs: 20 });
     const notice = {
@@ -461,7 +461,7 @@ describe("a source", () => {
     await until(() => problems.length === 2);
   });
 
-  test("that is closed swaps nothing any more, and lets the process end", async () => {
+  test("that is closed makes no new snapshot any more, and lets the process end", async () => {
     writeFileSync(file, "ops: {open: false}\n");
     let revision = 1;
     let asked = 0;

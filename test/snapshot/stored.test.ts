@@ -66,7 +66,7 @@ const told = (): string =>
     .map(({ message }) => message)
     .join("\n");
 
-test("a tool server whose secret does not open, or that is none, is named", async () => {
+test("a tool server whose secret cannot be decrypted, or is invalid, is named", async () => {
   await writes(store).createResource({
     kind: "tool_server",
     tenantId: "acme",
@@ -94,14 +94,14 @@ test("a tool server whose secret does not open, or that is none, is named", asyn
 });
 
 describe("a stored provider", () => {
-  test("that answers inside the gateway needs no guard: it calls no address", async () => {
+  test("that answers in the process needs no address check: it calls no address", async () => {
     await put("provider", "mine", { type: "sandbox" });
     expect(
       snapshotSeenBy((await follow()).current(), { tenantId: "acme", projectId: null }).providers.get("mine"),
     ).toMatchObject({ enabled: true, guarded: false });
   });
 
-  test("belongs to its tenant, and its key to nobody else", async () => {
+  test("belongs to its tenant, and its key to no other", async () => {
     await put("provider", "openai", { api_key: "of-acme" });
     const snapshot = (await follow()).current();
     const keyOf = (tenantId: string, projectId: string | null) =>
@@ -113,7 +113,7 @@ describe("a stored provider", () => {
     expect(told()).toBe("");
   });
 
-  test("without a key never takes the operator's, and one that a key does not open is off and named", async () => {
+  test("without a key never takes the operator's, and one whose key cannot be decrypted is off and named", async () => {
     await put("provider", "openai", {});
     await put("provider", "mistral", { api_key: "secret-of-acme" });
     const other = await openSqliteStore({
@@ -130,7 +130,7 @@ describe("a stored provider", () => {
     await other.close();
   });
 
-  test("of a tenant uses neither files nor identities of the machine, and its own address passes the guard", async () => {
+  test("of a tenant uses neither files nor identities of the machine, and its own address is checked", async () => {
     await put("provider", "bedrock", { aws: "default", region: "eu-west-1" });
     await put("provider", "mine", { type: "custom", base_url: "http://10.0.0.7:8000/v1" });
     const seen = snapshotSeenBy((await follow()).current(), { tenantId: "acme", projectId: null }).providers;
@@ -141,7 +141,7 @@ describe("a stored provider", () => {
 });
 
 describe("file and store", () => {
-  test("the file wins for the same kind, scope and name; things of other scopes stand beside it", async () => {
+  test("the file takes precedence for the same kind, scope and name; objects of other scopes stand beside it", async () => {
     await put("route", "fast", { targets: ["sandbox:from-store"] }, "site");
     await put("route", "own", { targets: ["sandbox:own"] }, "site");
     await put("route", "fast", { targets: ["sandbox:of-tenant"] });
@@ -176,7 +176,7 @@ describe("file and store", () => {
 });
 
 describe("a stored document that cannot be used", () => {
-  test("[d11.3] settings that cannot be read keep nothing of what is said: they may have said so", async () => {
+  test("[d11.3] settings that cannot be read turn content logging off: they may have said so", async () => {
     await put("setting", "settings", { content_log: { enabled: true } });
     expect((await follow()).current().contentLogs.has("site")).toBe(true);
     await put("setting", "settings", { content_log: { enabled: false }, of_a_newer_version: 1 }, "site");
@@ -226,7 +226,7 @@ describe("a stored document that cannot be used", () => {
     expect(told().split("\n")).toHaveLength(6);
   });
 
-  test("what is mended is in use soon", async () => {
+  test("is used soon after it is repaired", async () => {
     const { id } = await put("limit", "mine", { metric: "requests", window: "minute", limit: -1 });
     const following = await follow();
     expect(following.current().limitRules.forCaller("acme", "site", "t")).toBeNull();
@@ -235,7 +235,7 @@ describe("a stored document that cannot be used", () => {
   });
 });
 
-test("a change of a token leaves everything else of the snapshot as the very objects that they were", async () => {
+test("a change of a token leaves everything else of the snapshot as the very same objects", async () => {
   await put("policy", "good", { rule: "request.model == 'x'" });
   await put("provider", "openai", { api_key: "of-acme" });
   const following = await follow();

@@ -276,7 +276,7 @@ describe.skipIf(trafficMissing)("recorded traffic", () => {
   });
 
   test.each(some((recorded) => succeeded(recorded) && !isStream(recorded)))(
-    "[s:response.choices, d8.8, d8.9] the whole answer of %s is what the provider said, and valid",
+    "[s:response.choices, d8.8, d8.9] the non-streaming answer of %s is what the provider sent, and valid",
     async (_, entry, recorded) => {
       const response = await call(entry, recorded).answer;
       const body = (await response.json()) as Record<string, any>;
@@ -316,7 +316,7 @@ describe.skipIf(trafficMissing)("recorded traffic", () => {
 
   for (const chunk of ["whole", "event", 7, 1] as const)
     test.each(some((recorded) => succeeded(recorded) && isStream(recorded)))(
-      `[d8.1, d8.2, d8.7] the stream of %s, read ${chunk} at a time, is what the provider said, and valid`,
+      `[d8.1, d8.2, d8.7] the stream of %s, read ${chunk} at a time, is what the provider sent, and valid`,
       async (_, entry, recorded) => {
         const asked = chunk !== "event";
         const response = await call(entry, recorded, { chunk }, { stream_options: { include_usage: asked } }).answer;
@@ -392,7 +392,7 @@ describe.skipIf(trafficMissing)("recorded traffic", () => {
       },
     );
 
-  test("[d7.4] [d8.3] a stream that is cut before its first content is the second target's; one that has begun ends with the error", async () => {
+  test("[d7.4] [d8.3] a stream that is cut before its first content is answered by the second target; one that has begun ends with the error", async () => {
     const seen = { second: 0, begun: 0 };
     for (const [id, entry, recorded] of some((one) => succeeded(one) && isStream(one)))
       for (const part of [0.02, 0.2, 0.6]) {
@@ -453,7 +453,7 @@ describe.skipIf(trafficMissing)("recorded traffic", () => {
 
   test.each(
     some((recorded) => recorded.expect.error != null && !(isStream(recorded) && recorded.response_status === 200)),
-  )("[s:errors.5xx] the error of %s keeps the provider's words and lands in its class", async (_, entry, recorded) => {
+  )("[s:errors.5xx] the error of %s keeps the provider's message and has its class", async (_, entry, recorded) => {
     const { gateway, answer } = call(entry, recorded);
     const response = await answer;
     const { error } = (await response.json()) as { error: Record<string, any> };
@@ -479,7 +479,7 @@ describe.skipIf(trafficMissing)("recorded traffic", () => {
 
   test.each(
     some((recorded) => recorded.expect.error != null && isStream(recorded) && recorded.response_status === 200),
-  )("[d8.3] the error inside the stream of %s stays one", async (_, entry, recorded) => {
+  )("[d8.3] the error inside the stream of %s stays an error", async (_, entry, recorded) => {
     const response = await call(entry, recorded).answer;
     const text = await response.text();
     const error =

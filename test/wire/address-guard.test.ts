@@ -154,7 +154,7 @@ describe("addressRange", () => {
     );
   });
 
-  test("what is no address is not judged", () => {
+  test("text that is not an address is not classified", () => {
     for (const text of ["", "localhost", "1.2.3", "010.0.0.1", "::g", "1.2.3.4:80", "[::1]"])
       expect(() => addressRange(text)).toThrow(TypeError);
   });
@@ -183,7 +183,7 @@ async function refusal(address: string, more: Partial<AddressOptions> = {}): Pro
 }
 
 describe("checkAddress", () => {
-  test("[d2.12] http and https only, with a host and without a user", async () => {
+  test("[d2.12] accepts http and https only, with a host and without a user", async () => {
     const refused = [
       "",
       "example.com",
@@ -214,7 +214,7 @@ describe("checkAddress", () => {
     }
   });
 
-  test("[d2.12] a literal private address is refused in every spelling, without a look-up, and let through only where that is configured", async () => {
+  test("[d2.12] a literal private address is refused in every spelling, without a look-up, and allowed only where that is configured", async () => {
     const spellings: readonly (readonly [address: string, pinned: string])[] = [
       ["http://127.0.0.1:8080/v1", "127.0.0.1"],
       ["http://127.1/", "127.0.0.1"],
@@ -365,7 +365,7 @@ describe("checkAddress", () => {
     expect(slow.detail).toContain("50 ms");
   });
 
-  test("the system's look-up is used when none is handed in", async () => {
+  test("the system's look-up is used when no other is passed in", async () => {
     const system = { allowPrivate: true, param: "base_url" };
     expect(["127.0.0.1", "::1"]).toContain((await checkAddress("http://localhost:11434/", system)).pinnedAddress);
     const refused = await checkAddress("http://localhost/", { ...system, allowPrivate: false }).catch(

@@ -89,14 +89,14 @@ describe("AWS event streams", () => {
       { numRuns: 300 },
     );
   });
-  test("give the events that were whole when a chunk ends in the next", () => {
+  test("give the complete events when a chunk ends in the next one", () => {
     const parser = createAwsEventStreamParser({ maxEventBytes: ROOMY });
     const first = awsEvent(EVENTS[0]!);
     expect(parser.push(STREAM.subarray(0, first.length + 20))).toEqual([EVENTS[0]!]);
     expect(parser.push(STREAM.subarray(first.length + 20))).toEqual(EVENTS.slice(1));
     expect(parser.end()).toEqual([]);
   });
-  test("name exceptions by their type and errors of the framing by `error`; an exception without words is one all the same", () => {
+  test("name exceptions by their type and errors of the framing by `error`; an exception without a message is one all the same", () => {
     const exception = awsMessage(
       { ":message-type": "exception", ":exception-type": "throttlingException" },
       '{"message":"Slow down."}',
@@ -112,7 +112,7 @@ describe("AWS event streams", () => {
       { event: "error", data: '{"code":"InternalFailure","message":"Broken."}' },
     ]);
   });
-  test("give each byte of a payload that is no text as a character, so that one cut inside a character survives", () => {
+  test("give each byte of a binary payload as a character, so that one cut inside a character survives", () => {
     const text = Buffer.from("data: é\n\n");
     const parts = [text.subarray(0, 7), text.subarray(7)].map((part) =>
       awsMessage(
@@ -135,7 +135,7 @@ describe("AWS event streams", () => {
       fault: null,
     });
   });
-  test("[d8.3] that end inside a message were cut", () => {
+  test("[d8.3] that end inside a message are reported as cut", () => {
     const ends = EVENTS.map((_, index) => awsEventStream(EVENTS.slice(0, index + 1)).length);
     for (let length = 1; length < STREAM.length; length++) {
       const reading = read([STREAM.subarray(0, length)]);
@@ -154,7 +154,7 @@ describe("AWS event streams", () => {
       expect(kindOf(read(piecesOf(corrupt, 3)))).toBe("malformed");
     }
   });
-  test("with lengths that cannot be are malformed as soon as they are read", () => {
+  test("with impossible lengths are malformed as soon as they are read", () => {
     for (const [total, headers] of [
       [0, 0],
       [11, 0],
@@ -168,7 +168,7 @@ describe("AWS event streams", () => {
     for (const text of ["HTTP/1.1 200 OK\r\n", "<html><body>", 'data: {"a":1}\n\n'])
       expect(kindOf(read([Buffer.from(text)]))).toBe("malformed");
   });
-  test("[d8.3] with a message over the bound are too large, before it has come, and what was whole is given first", () => {
+  test("[d8.3] with a message over the bound are too large, before it has arrived, and the complete events are given first", () => {
     const [small, large] = [awsEvent(EVENTS[0]!), awsEvent(EVENTS[2]!)];
     const bound = large.length - 1;
     const parser = createAwsEventStreamParser({ maxEventBytes: bound });

@@ -32,14 +32,14 @@ describe("NO_PROXY", () => {
       for (const address of through) expect([address, proxied(exceptions, address)]).toEqual([address, true]);
     });
 
-  test("is asked about the name and about the checked address", () => {
+  test("is compared with the name and with the checked address", () => {
     expect(proxied("10.0.0.0/8", "https://a.test/", "10.0.0.1")).toBe(false);
     expect(proxied("a.test", "https://a.test/", "11.0.0.1")).toBe(false);
     expect(proxied("10.0.0.0/8", "https://a.test/", "11.0.0.1")).toBe(true);
   });
 });
 
-describe("the way through a proxy", () => {
+describe("the path through a proxy", () => {
   const way = (url: string, address: string, pinnedAddress?: string) =>
     httpTarget(address, pinnedAddress, openHttpProxy({ url, exceptions: "" }));
 
@@ -94,7 +94,7 @@ describe("the way through a proxy", () => {
     expect(way("http://proxy.test", "http://a.test/").headStart).not.toContain("Proxy");
   });
 
-  test("shares no connection with the direct way", () => {
+  test("shares no connection with direct requests", () => {
     expect(way("http://proxy.test", "http://a.test/").key).not.toBe(httpTarget("http://a.test/", undefined).key);
   });
 });

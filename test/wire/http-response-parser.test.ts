@@ -50,7 +50,7 @@ const OK = "HTTP/1.1 200 OK\r\n";
 const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`;
 
 describe("heads", () => {
-  test("fields by any case, joined, without the space around them", () => {
+  test("fields are found in any case, joined, and trimmed", () => {
     const { header } = readText(
       `${OK}X-Some:  a b\t \r\nx-some:b\r\nX-SOMEWHAT: c\r\nX-Empty:\r\nX-High: \xe4\xa0\r\nContent-Length: 0\r\n\r\n`,
     );
@@ -93,7 +93,7 @@ describe("heads", () => {
     }
   });
 
-  test("what speaks another protocol is refused without waiting for the end of its line", () => {
+  test("another protocol is refused without waiting for the end of its line", () => {
     for (const text of ["<", "SSH-2.0", "HTTP/2", "HTTP1", "\x16\x03\x01", "\n", "220 smtp"])
       expect([text, readText(text).outcome]).toEqual([text, "malformed"]);
     for (const text of ["H", "HTTP/1.", "HTTP/1.1 200 O"])
@@ -141,7 +141,7 @@ describe("heads", () => {
     expect(readText(`${OK}X: ${"a".repeat(MAX_HEAD_BYTES)}`).outcome).toBe("malformed");
   });
 
-  test("informational heads are passed over with all that they say, but not without end", () => {
+  test("informational heads are skipped with all their fields, but not without bound", () => {
     const early = "HTTP/1.1 103 Early Hints\r\nConnection: close\r\nX: early\r\n\r\n";
     const { outcome, body, reusable, header } = readText(`${early.repeat(16)}${OK}Content-Length: 2\r\n\r\nhi`);
     expect([outcome, body, reusable, header("x")]).toEqual(["whole", "hi", true, null]);
@@ -188,7 +188,7 @@ describe("framing", () => {
     }
   });
 
-  test("chunks win over a length, and then nothing more is sent on the connection", () => {
+  test("chunks take precedence over a length, and then nothing more is sent on the connection", () => {
     for (const fields of [
       "Content-Length: 2\r\nTransfer-Encoding: chunked",
       "transfer-encoding:  Chunked \r\nContent-Length: 2",
@@ -275,7 +275,7 @@ describe("framing", () => {
     expect(readText(`${OK}Content-Length: 5\r\n`, true).outcome).toBe("no head");
   });
 
-  test("204 and 304 have no body, whatever their head says; a head that announces one, a 304 to a request without condition, and what follows spoil the connection", () => {
+  test("204 and 304 have no body, whatever their head says; a head that announces one, a 304 to a request without condition, and later bytes make the connection unusable", () => {
     for (const status of [204, 304]) {
       for (const fields of ["", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"]) {
         expect(readText(`HTTP/1.1 ${status} X\r\n${fields}\r\n`)).toMatchObject({
@@ -305,7 +305,7 @@ describe("framing", () => {
     }
   });
 
-  test("how long the sender keeps the connection", () => {
+  test("the sender's keep-alive time is read", () => {
     const timeout = (value: string): number | undefined => {
       const parser = new ResponseParser();
       parser.push(Buffer.from(`${OK}Keep-Alive: ${value}\r\nContent-Length: 0\r\n\r\n`));
@@ -365,7 +365,7 @@ describe("any answer", () => {
     return Buffer.concat([head, ...(framed === "chunked" ? inChunks() : pieces)]);
   };
 
-  test("comes back as it was sent, however it is cut", () => {
+  test("is read as it was sent, however it is cut", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 200, max: 599 }).filter((status) => status !== 204 && status !== 304),

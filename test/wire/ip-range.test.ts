@@ -23,7 +23,7 @@ describe("a range of addresses", () => {
     }
   });
 
-  test("takes an IPv4 address inside IPv6 for the IPv4 address, on either side", () => {
+  test("treats an IPv4 address inside IPv6 as the IPv4 address, on either side", () => {
     expect(compileIpRanges(["10.0.0.0/8"]).has("::ffff:10.1.2.3")).toBe(true);
     expect(compileIpRanges(["10.0.0.0/8"]).has("::ffff:0a01:0203")).toBe(true);
     expect(compileIpRanges(["::ffff:10.0.0.0/104"]).has("10.1.2.3")).toBe(true);
@@ -31,7 +31,7 @@ describe("a range of addresses", () => {
     expect(compileIpRanges(["::ffff:0:0/96"]).has("203.0.113.9")).toBe(true);
   });
 
-  test("of several, one is enough; of none, none is; what is no address is in none", () => {
+  test("of several, one match is enough; none matches nothing; text that is not an address matches none", () => {
     const ranges = compileIpRanges(["192.0.2.0/24", "::1"]);
     expect(["192.0.2.1", "::1", "192.0.3.1"].map(ranges.has)).toEqual([true, true, false]);
     expect(compileIpRanges([]).has("192.0.2.1")).toBe(false);
@@ -39,7 +39,7 @@ describe("a range of addresses", () => {
       expect(ranges.has(text)).toBe(false);
   });
 
-  test("is refused where it is none", () => {
+  test("is refused where it is invalid", () => {
     for (const text of [
       "",
       "/",

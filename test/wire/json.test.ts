@@ -135,7 +135,7 @@ describe("any text", () => {
     );
   });
 
-  test("of bytes that are no text of ours is refused with a JsonError and nothing else", () => {
+  test("of bytes that are not UTF-8 text is refused with a JsonError and nothing else", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const text = new TextDecoder().decode(bytes);
@@ -215,7 +215,7 @@ describe("the members of an object", () => {
     );
   });
 
-  test("are refused when a key stands twice, in whatever spelling", () => {
+  test("are refused when a key occurs twice, in whatever spelling", () => {
     const text = '{"model":"a","n":1,"mo\\u0064el":"b"}';
     const refusal = refusalOf(() => parseJsonObject(text));
     expect(refusal.message).toBe('The key "model" occurs twice in the object, the second time at offset 19.');
@@ -224,7 +224,7 @@ describe("the members of an object", () => {
     refusalOf(() => parseJsonObject('{"":1,"":2}'));
   });
 
-  test("may hold keys that stand twice further inside, where the last one counts", () => {
+  test("may contain keys that occur twice further inside, where the last one counts", () => {
     expect(parseJsonObject('{"tools":[{"a":1,"a":2}]}').value).toEqual({ tools: [{ a: 2 }] });
     expect(JSON.stringify(parseJson('{"n":{"b":12345678901234567890},"n":{"b":[1,12345678901234567891]}}'))).toBe(
       '{"n":{"b":[1,12345678901234567891]}}',
@@ -252,7 +252,7 @@ describe("the members of an object", () => {
     ["null", "Expected a JSON object, got null."],
     ["12", "Expected a JSON object, got the number 12."],
     ["12345678901234567890", "Expected a JSON object, got the number 12345678901234567890."],
-  ])("are asked of an object alone: %s", (text, message) => {
+  ])("are read of an object alone: %s", (text, message) => {
     expect(refusalOf(() => parseJsonObject(text)).message).toBe(message);
     expect(JSON.stringify(parseJson(text))).toBe(text);
   });
@@ -319,7 +319,7 @@ describe("numbers", () => {
     "0e999",
     "12345.678900000000000000",
     "-1.5e-07",
-  ])("%s is a number of ours", (source) => {
+  ])("%s is a plain number", (source) => {
     expect(parseJson(source)).toBe(Number(source));
     expect(parseJsonObject(`{"n":${source}}`).value).toEqual({ n: Number(source) });
     expect(parseJson(`[${source}]${LONG}`)).toEqual([Number(source)]);
@@ -352,7 +352,7 @@ describe("numbers", () => {
     }
   });
 
-  test("beside one that keeps its digits stay numbers of ours", () => {
+  test("beside one that keeps its digits stay plain numbers", () => {
     const { value } = parseJsonObject('{"a":1.50,"b":[12345678901234567890,2e3,0.30000000000000004]}');
     expect(value["a"]).toBe(1.5);
     expect((value["b"] as readonly Json[]).slice(1)).toEqual([2000, 0.30000000000000004]);
@@ -370,7 +370,7 @@ describe("numbers", () => {
     expect(parseJson(text)).toEqual(JSON.parse(text));
   });
 
-  test("of any length go through digit by digit, anywhere in the tree", () => {
+  test("of any length keep every digit, anywhere in the tree", () => {
     const literal = fc
       .tuple(
         fc.constantFrom("", "-"),
@@ -438,7 +438,7 @@ describe("numbers", () => {
   });
 });
 
-describe("a refusal says what is wrong and where", () => {
+describe("a refusal has the reason and the place", () => {
   test.each([
     ["", "Expected a value, got the end of the text at offset 0 (line 1, column 1)."],
     ["  \n", "Expected a value, got the end of the text at offset 3 (line 2, column 1)."],

@@ -37,7 +37,7 @@ describe("lines of JSON", () => {
     expect(linesOf(...everyByte(bytes))).toEqual([texts[0]!, texts[1]!, texts[4]!]);
   });
 
-  test("gives a line as soon as its end is there, and the last one at the end of the bytes", () => {
+  test("gives a line as soon as its end has arrived, and the last one at the end of the bytes", () => {
     const parser = createNdjsonParser({ maxEventBytes: ROOMY });
     expect(parser.push(encoder.encode('{"a":'))).toEqual([]);
     expect(parser.push(encoder.encode('1}\n{"b"'))).toEqual([{ event: "", data: '{"a":1}' }]);
@@ -51,7 +51,7 @@ describe("lines of JSON", () => {
     expect(linesOf("\n\r\n \t\n")).toEqual([]);
   });
 
-  test("takes a byte order mark off the start, and puts U+FFFD for what is no UTF-8", () => {
+  test("removes a byte order mark at the start, and puts U+FFFD for invalid UTF-8", () => {
     expect(linesOf(new Uint8Array([0xef, 0xbb, 0xbf]), "{}\n")).toEqual(["{}"]);
     expect(linesOf(new Uint8Array([0x61, 0xff, 0x0a, 0x62, 0xf0, 0x9f]))).toEqual(["a\ufffd", "b\ufffd"]);
   });
@@ -70,7 +70,7 @@ describe("the bound on lines", () => {
     expect((fault as UpstreamFault).kind).toBe("too_large");
   });
 
-  test("takes what is exactly as large", () => {
+  test("accepts a line of exactly that size", () => {
     expect(read([encoder.encode('{"a":"012345"}\n'.repeat(50))], 14).events).toHaveLength(50);
     expect(read([encoder.encode('{"a":"012345"}')], 14)).toEqual({
       events: [{ event: "", data: '{"a":"012345"}' }],
@@ -78,7 +78,7 @@ describe("the bound on lines", () => {
     });
   });
 
-  test("gives the lines before the fault first, and stays at fault", () => {
+  test("gives the lines before the fault first, and keeps failing", () => {
     const parser = createNdjsonParser({ maxEventBytes: 14 });
     expect(parser.push(encoder.encode('{"a":1}\n{"a":"0123456789"}\n{"a":2}\n'))).toEqual([
       { event: "", data: '{"a":1}' },

@@ -13,7 +13,7 @@ function written(write: (writer: ProtobufWriter) => void): string {
 }
 
 describe("bytes", () => {
-  test("those of the guide", () => {
+  test("match the guide's examples", () => {
     expect(written((writer) => writer.integer(1, 150))).toBe("089601");
     expect(written((writer) => writer.text(2, "testing"))).toBe("120774657374696e67");
     expect(
@@ -25,7 +25,7 @@ describe("bytes", () => {
     ).toBe("1a03089601");
     expect(written((writer) => writer.integer(1, -2))).toBe("08feffffffffffffffff01");
   });
-  test("fixed numbers, doubles and hex digits", () => {
+  test("are written for fixed numbers, doubles and hex digits", () => {
     expect(written((writer) => writer.fixed32(16, 0x301))).toBe("850101030000");
     expect(written((writer) => writer.fixed64(1, 2 ** 53 - 1))).toBe("09ffffffffffff1f00");
     expect(written((writer) => writer.double(4, 1))).toBe("21000000000000f03f");

@@ -30,7 +30,7 @@ describe("the wait that a provider asks for", () => {
     expect(waitOf(headers)).toBe(expected);
   });
 
-  test("stands in the more exact header first, and in the next one where that is nonsense", () => {
+  test("is taken from the more exact header first, and from the next one where that is invalid", () => {
     expect(waitOf({ "retry-after-ms": "700", "retry-after": "1" })).toBe(700);
     expect(waitOf({ "x-ms-retry-after-ms": "700", "retry-after": "1" })).toBe(700);
     expect(waitOf({ "retry-after-ms": "soon", "retry-after": "1" })).toBe(1000);
@@ -62,12 +62,12 @@ describe("the wait that a provider asks for", () => {
     "Fri, 20 Foo 2026 09:00:30 GMT",
     "Fri, 20 Nov 2036 09:00:30 GMT",
     "20 Nov 2026 09:00:30 GMT",
-  ])("%j in retry-after is nonsense", (value) => {
+  ])("%j in retry-after is invalid", (value) => {
     expect(waitOf({ "retry-after": value })).toBeNull();
   });
 
   test.each(["", "x", "-5", "1s", "Fri, 20 Nov 2026 09:00:30 GMT", "1795165200000"])(
-    "%j in retry-after-ms is nonsense",
+    "%j in retry-after-ms is invalid",
     (value) => {
       expect(waitOf({ "retry-after-ms": value, "x-ms-retry-after-ms": value })).toBeNull();
     },
@@ -105,7 +105,7 @@ describe("the wait that a provider asks for", () => {
   });
 });
 
-describe("the time when a rate limit is fresh again", () => {
+describe("the time when a rate limit resets", () => {
   test.each([
     ["1s", 1000],
     ["6m0s", 360_000],
@@ -141,7 +141,7 @@ describe("the time when a rate limit is fresh again", () => {
     "tomorrow",
     "X-RATELIMIT-RESET-TOKENS-XXX",
     "400d",
-  ])("%j is nonsense", (reset) => {
+  ])("%j is invalid", (reset) => {
     expect(waitOf({ "x-ratelimit-reset-requests": reset })).toBeNull();
   });
 
@@ -153,7 +153,7 @@ describe("the time when a rate limit is fresh again", () => {
     expect(waitOf({ ...requests, "x-ratelimit-reset-requests": "0s" })).toBe(0);
   });
 
-  test("is the shortest wait that is any, where no limit is used up", () => {
+  test("is the shortest positive wait where no limit is used up", () => {
     expect(
       waitOf({
         "x-ratelimit-remaining-requests": "99",
@@ -166,7 +166,7 @@ describe("the time when a rate limit is fresh again", () => {
     expect(waitOf({ "x-ratelimit-reset-requests": "0ms" })).toBeNull();
   });
 
-  test("stands under the vendor's own name too, for that vendor alone", () => {
+  test("is read under the vendor's own name too, for that vendor alone", () => {
     const headers = {
       "anthropic-ratelimit-requests-remaining": "49",
       "anthropic-ratelimit-requests-reset": "2026-11-20T09:00:01Z",
@@ -182,7 +182,7 @@ describe("the time when a rate limit is fresh again", () => {
   });
 });
 
-describe("the wait that we ask for", () => {
+describe("the wait that the gateway asks for", () => {
   test.each([
     [0, "0", "0"],
     [1, "1", "1"],
@@ -196,7 +196,7 @@ describe("the wait that we ask for", () => {
     expect(formatRetryAfter(ms)).toEqual({ "retry-after": seconds, "retry-after-ms": milliseconds });
   });
 
-  test("is read back as it was meant, also by a client that knows the seconds alone", () => {
+  test("is read back as it was meant, also by a client that knows only seconds", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 366 * 86_400 * 1000 }), (ms) => {
         const headers = formatRetryAfter(ms);

@@ -63,7 +63,7 @@ describe("an event stream", () => {
     expect(eventsOf("event: named\nevent\ndata: one\n\n")).toEqual([{ event: "", data: "one" }]);
   });
 
-  test("takes one space off the value and no more", () => {
+  test("removes one space before the value and no more", () => {
     expect(dataOf("data:one\n\ndata:  two \n\ndata:\tthree\n\n")).toEqual(["one", " two ", "\tthree"]);
     expect(eventsOf("event:a\ndata:b\n\nevent:  a\ndata:b\n\n").map((event) => event.event)).toEqual(["a", " a"]);
   });
@@ -76,7 +76,7 @@ describe("an event stream", () => {
     expect(dataOf("data:\n\ndata\n\nevent: ping\n\n\n\ndata:\ndata\n\n")).toEqual(["\n"]);
   });
 
-  test("an event that is dropped for want of data takes its name along", () => {
+  test("an event that is dropped because it has no data is dropped with its name", () => {
     expect(eventsOf("event: ping\ndata:\n\ndata: x\n\n")).toEqual([{ event: "", data: "x" }]);
     expect(eventsOf("event: ping\ndata:", "\n", "\ndata: x\n\n")).toEqual([{ event: "", data: "x" }]);
   });
@@ -108,7 +108,7 @@ describe("an event stream", () => {
     expect(dataOf("data: a\r\r", "\ndata: b")).toEqual(["a", "b"]);
   });
 
-  test("gives an event as soon as its blank line is there", () => {
+  test("gives an event as soon as its blank line has arrived", () => {
     const parser = createSseParser({ maxEventBytes: ROOMY });
     expect(parser.push(encoder.encode("data: one\n"))).toEqual([]);
     expect(parser.push(encoder.encode("\n"))).toEqual([{ event: "", data: "one" }]);
@@ -117,7 +117,7 @@ describe("an event stream", () => {
     expect(parser.end()).toEqual([]);
   });
 
-  test("gives the last event although its blank line, or its line end, never came", () => {
+  test("gives the last event even if its blank line, or its line end, never arrived", () => {
     expect(dataOf("data: one\n\ndata: [DONE]")).toEqual(["one", "[DONE]"]);
     expect(dataOf("data: one\n\ndata: [DONE]\n")).toEqual(["one", "[DONE]"]);
     expect(dataOf("data: one\r\n\r\ndata: [DONE]\r")).toEqual(["one", "[DONE]"]);
@@ -126,7 +126,7 @@ describe("an event stream", () => {
     expect(eventsOf()).toEqual([]);
   });
 
-  test("reads UTF-8 whose characters are cut, and puts U+FFFD for what is none", () => {
+  test("reads UTF-8 whose characters are cut, and puts U+FFFD for invalid bytes", () => {
     const bytes = encoder.encode("data: ไธ… 😀é\n\n");
     for (let size = 1; size < 8; size++)
       expect(read(cut(bytes, size)).events).toEqual([{ event: "", data: "ไธ… 😀é" }]);
@@ -138,7 +138,7 @@ describe("an event stream", () => {
     expect(dataOf(joinBytes([encoder.encode("data: a"), new Uint8Array([0xf0, 0x9f])]))).toEqual(["a\ufffd"]);
   });
 
-  test("takes a byte order mark off the start of the stream and nowhere else", () => {
+  test("removes a byte order mark at the start of the stream and nowhere else", () => {
     const mark = new Uint8Array([0xef, 0xbb, 0xbf]);
     expect(dataOf(mark, "data: a\n\n")).toEqual(["a"]);
     expect(
@@ -148,7 +148,7 @@ describe("an event stream", () => {
     expect(dataOf(mark, "data: a")).toEqual(["a"]);
   });
 
-  test("what is encoded is read back", () => {
+  test("an encoded event is read back", () => {
     expect(encodeSseData('{"a":1}')).toBe('data: {"a":1}\n\n');
     fc.assert(
       fc.property(fc.array(fc.json(), { maxLength: 5 }), (texts) => {
@@ -174,14 +174,14 @@ describe("the bound on events", () => {
     expect((fault as UpstreamFault).kind).toBe("too_large");
   });
 
-  test("takes what is exactly as large", () => {
+  test("accepts an event of exactly that size", () => {
     expect(faultOf("data: 01234567\n\n", 14)).toEqual({ events: [{ event: "", data: "01234567" }], fault: null });
     expect(faultOf("data: 01234567", 14)).toEqual({ events: [{ event: "", data: "01234567" }], fault: null });
     expect(faultOf("data: 012\ndata: 345\ndata: 678\ndata: ab\n\n", 14).events).toHaveLength(1);
     expect(faultOf("data: 01234567\n\n".repeat(50), 14).events).toHaveLength(50);
   });
 
-  test("gives the events before the fault first, and stays at fault", () => {
+  test("gives the events before the fault first, and keeps failing", () => {
     const parser = createSseParser({ maxEventBytes: 14 });
     expect(parser.push(encoder.encode("data: 1\n\ndata: 0123456789\n\ndata: 2\n\n"))).toEqual([
       { event: "", data: "1" },
@@ -293,7 +293,7 @@ describe("a large stream", () => {
     expect(cpuMs).toBeLessThan(5_000);
   });
 
-  test("of 100,000 small events comes out whole from reads of 64 KB", () => {
+  test("of 100,000 small events is read completely from reads of 64 KB", () => {
     const texts = Array.from({ length: 100_000 }, (_, index) => `{"index":${index},"text":"é"}`);
     const bytes = encoder.encode(texts.map(encodeSseData).join(""));
     expect(read(cut(bytes, 65_536)).events.map((event) => event.data)).toEqual(texts);

@@ -37,7 +37,7 @@ test("[d7.2] an answer that arrived while the process was busy is read before it
   expect(outcome).toBe("here");
 });
 
-test("[d7.2] a wait for nothing expires, and one that was closed does not", async () => {
+test("[d7.2] a wait with zero time expires, and one that was closed does not", async () => {
   const expired: string[] = [];
   const closed = new WaitClock({ expired: () => expired.push("closed") }, 5);
   closed.start(5);
