@@ -3,7 +3,7 @@ import { openLogins } from "./auth/logins.ts";
 import { reportThreshold, thresholdWatch } from "./admission/budget-thresholds.ts";
 import { openBudgetUsage } from "./admission/budget-usage.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
-import { bootstrap } from "./auth/token-admin.ts";
+import { bootstrap } from "./auth/first-identities.ts";
 import { openClosing } from "./closing.ts";
 import { openGuardThreads } from "./chat/guards/guard-threads.ts";
 import { handleChat } from "./chat/handle.ts";

@@ -1,12 +1,18 @@
 // The text of an access token: dgm_pt_<id>_<secret> (project) or dgm_ut_<id>_<secret> (personal). The secret is 256
 // random bits in 43 base62 characters, followed by 6 characters with the CRC-32 of everything before them, so that a
 // mistyped token is refused without a look-up and a secret scanner can tell a token from random text. The secret has
-// enough entropy that one SHA-256 suffices to store it.
+// enough entropy that one SHA-256 suffices to store it. Also how long a token is valid by default.
 // https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
 import { timingSafeEqual } from "node:crypto";
 import type { AccessToken } from "../core/identity.ts";
 
 export type TokenKind = AccessToken["kind"];
+
+/** How long a new token is valid unless a request or the tenant sets another time. */
+export const DEFAULT_LIFETIME_MS: Readonly<Record<TokenKind, number>> = {
+  personal: 90 * 86_400_000,
+  project: 365 * 86_400_000,
+};
 
 export interface NewTokenText {
   readonly id: string;

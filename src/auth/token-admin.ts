@@ -2,7 +2,6 @@
 // line and the admin API. An invalid request throws an Error whose message lists the valid choices; no message repeats
 // a token.
 import {
-  UNRESTRICTED,
   OPS,
   PERMISSIONS,
   ROLES,
@@ -17,24 +16,14 @@ import type { StoredToken } from "../store/records.ts";
 import { type Store, StoreError } from "../store/store.ts";
 import type { Writer } from "../store/writer.ts";
 import { isIpRange } from "../wire/ip-range.ts";
-import { newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
+import { DEFAULT_LIFETIME_MS, newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
+import { FIRST_USER } from "./first-identities.ts";
 
 const DAY_MS = 86_400_000;
-const DEFAULT_DAYS: Readonly<Record<TokenKind, number>> = { personal: 90, project: 365 };
 export const LONGEST_DAYS = 36_500;
 const DEFAULT_OVERLAP_MS = DAY_MS;
 export const SHORTEST_OVERLAP_MS = 30 * 60_000;
 const LISTED = 20;
-const FIRST_TENANT = { id: "default", name: "Default" };
-const FIRST_PROJECT = { id: "default", tenantId: FIRST_TENANT.id, name: "Default" };
-/** The user whom the first start makes the owner. */
-const FIRST_USER = "owner";
-const FIRST_IDENTITIES = {
-  tenant: FIRST_TENANT,
-  project: FIRST_PROJECT,
-  user: { id: FIRST_USER, tenantId: FIRST_TENANT.id, name: "Owner", isOperator: true },
-  membership: { userId: FIRST_USER, tenantId: FIRST_TENANT.id, projectId: null, role: "owner" },
-} as const;
 const MAX_RESTRICTIONS = 100;
 const MODEL_PATTERN = /^[\x21-\x7e]{1,256}$/;
 const ROUTE_PATTERN = /^[A-Za-z0-9_.*-]{1,64}$/;
@@ -89,7 +78,7 @@ export async function createToken(writer: Writer, request: TokenRequest, nowMs: 
   const owner = await (kind === "personal" ? personalOwner(request, writer) : projectOwner(request, writer));
   const lifetimeMs = lifetime(
     request.expiresInDays ?? null,
-    DEFAULT_DAYS[kind] * DAY_MS,
+    DEFAULT_LIFETIME_MS[kind],
     await capMs(writer, owner.tenantId, kind),
   );
   const { id, text, sha256 } = newAccessToken(kind);
@@ -167,40 +156,6 @@ export async function listTokens(
 ): Promise<readonly TokenSummary[]> {
   const { tokens } = await store.readIdentities();
   return tokens.map((token) => summary(token, nowMs)).toSorted((a, b) => b.createdAtMs - a.createdAtMs);
-}
-
-/**
- * The first start creates tenant and project `default`, user `owner`, and one project token, whose text is returned to
- * be shown once. Returns `null` when they already exist; nothing is changed then.
- */
-export async function bootstrap(store: Store, nowMs: number): Promise<{ readonly token: string } | null> {
-  const { id, text, sha256 } = newAccessToken("project");
-  const lifetimeMs = DEFAULT_DAYS.project * DAY_MS;
-  const token: StoredToken = {
-    id,
-    kind: "project",
-    name: "first",
-    tenantId: FIRST_TENANT.id,
-    projectId: FIRST_PROJECT.id,
-    userId: null,
-    role: "developer",
-    permissions: [],
-    ...UNRESTRICTED,
-    secrets: [{ sha256, retiresAtMs: null }],
-    createdAtMs: nowMs,
-    lifetimeMs,
-    expiresAtMs: nowMs + lifetimeMs,
-    revokedAtMs: null,
-  };
-  return (await store.createFirst({ ...FIRST_IDENTITIES, token })) ? { token: text } : null;
-}
-
-/**
- * Creates what the first start creates except the project token, which the first start still makes and shows. Returns
- * false when a tenant already exists.
- */
-export function makeOwner(store: Store): Promise<boolean> {
-  return store.createFirst({ ...FIRST_IDENTITIES, token: null });
 }
 
 type Owner = Pick<AccessToken, "tenantId" | "projectId" | "userId" | "role">;

@@ -1,7 +1,8 @@
 // `dragoman token ...`: works on the database directly, even while a server runs on it, which sees the change within a
 // second. When a gateway is named in place of a data folder, it works over its admin API.
 import { resolve } from "node:path";
-import { createToken, type IssuedToken, listTokens, makeOwner, revokeToken, rotateToken } from "../auth/token-admin.ts";
+import { makeOwner } from "../auth/first-identities.ts";
+import { createToken, type IssuedToken, listTokens, revokeToken, rotateToken } from "../auth/token-admin.ts";
 import type { Environment } from "../config/environment.ts";
 import { systemClock } from "../core/clock.ts";
 import { POLL_MS } from "../snapshot/source.ts";

@@ -1,7 +1,8 @@
 // Making, rotating, revoking and listing tokens over a store in memory; the words in which a wrong request is refused.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newAccessToken } from "../../src/auth/access-token.ts";
-import { bootstrap, listTokens, type TokenRequest } from "../../src/auth/token-admin.ts";
+import { bootstrap } from "../../src/auth/first-identities.ts";
+import { listTokens, type TokenRequest } from "../../src/auth/token-admin.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { peopledStore, thrownBy } from "./identities.ts";

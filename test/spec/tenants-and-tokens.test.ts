@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { newAccessToken, newTokenText } from "../../src/auth/access-token.ts";
 import { authenticate } from "../../src/auth/authenticate.ts";
 import { authorize, type RequestedScope } from "../../src/auth/authorize.ts";
-import { bootstrap, makeOwner } from "../../src/auth/token-admin.ts";
+import { bootstrap, makeOwner } from "../../src/auth/first-identities.ts";
 import { CATALOGUE, GatewayError, type ErrorCode } from "../../src/core/errors.ts";
 import type { AccessToken, Principal } from "../../src/core/identity.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
