@@ -212,7 +212,8 @@ const ROUTE_SHAPE = {
     .strictObject({
       max: z.int().min(0).max(100_000).optional().meta({
         title: "Calls",
-        description: "Most waiting calls; further calls are answered with 503. The default is 64.",
+        description:
+          "Most waiting calls; a further call goes to another target, or is answered with 503. The default is 64.",
       }),
       timeout_ms: milliseconds("Longest wait of a call. The default is 5000."),
     })
