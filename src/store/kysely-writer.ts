@@ -3,16 +3,10 @@
 // version are written at the end.
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { deliveryWrites } from "./kysely-event-writes.ts";
-import {
-  projectWrites,
-  putMembership,
-  removeMembership,
-  tenantWrites,
-  tokenWrites,
-  userWrites,
-} from "./kysely-identity-writes.ts";
+import { projectWrites, putMembership, removeMembership, tenantWrites, userWrites } from "./kysely-identity-writes.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import { resourceWrites } from "./kysely-resource-writes.ts";
+import { tokenWrites } from "./kysely-token-writes.ts";
 import { requireTexts, type Work, type WriterContext, type Written } from "./kysely-work.ts";
 import type { KeptAnswer } from "./records.ts";
 import { toInteger } from "./schema.ts";
