@@ -1,18 +1,10 @@
 // Decides about calls while the store cannot be reached, by the `on_store_failure` of each rule. What is admitted here
 // is stated to the store when it is back.
 import type { Need, Shortage } from "../limit-store.ts";
-import {
-  localRoom,
-  type Moment,
-  journalBucket,
-  addTo,
-  type ReplicaAccount,
-  addUnrecorded,
-  statusOf,
-} from "./replica-account.ts";
+import { type Moment, journalBucket, addTo, type ReplicaAccount, addUnrecorded, statusOf } from "./replica-account.ts";
 import { type Channel, localMs, storeNowMs } from "./channel-state.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
-import type { Timings } from "./protocol.ts";
+import { SLOTS_FREED_MS, type Timings } from "./protocol.ts";
 import { bucketAt, leavesAtMs } from "./windows.ts";
 
 export interface OfflineCharge {
@@ -99,4 +91,42 @@ export function chargeOffline(
     journalBucket(account, bucket, journal);
   }
   return { buckets, usedBefore };
+}
+
+/**
+ * How many units may still be admitted here while the store cannot be reached: this replica's share of what was left at
+ * the last report, and later its share of the whole limit.
+ */
+function localRoom(
+  account: ReplicaAccount,
+  { replicas, rank }: { readonly replicas: number; readonly rank: number },
+  storeNowMs: number,
+  leaseLifeMs: number,
+): number {
+  const share = (units: number): number => Math.floor(units / replicas) + (rank < units % replicas ? 1 : 0);
+  if (account.outage === null) {
+    const leaves =
+      account.kind === "slots"
+        ? storeNowMs + SLOTS_FREED_MS
+        : leavesAtMs(account, bucketAt(account, storeNowMs), leaseLifeMs);
+    account.outage = {
+      knownUsed: Math.max(0, account.used),
+      knownInUse: account.inUse,
+      knownUntilMs: leaves ?? Number.POSITIVE_INFINITY,
+      spent: 0,
+    };
+  }
+  const { knownUsed, knownInUse, knownUntilMs, spent } = account.outage;
+  if (account.kind === "slots")
+    return (
+      (storeNowMs < knownUntilMs ? knownInUse + share(Math.max(0, account.limit - knownUsed)) : share(account.limit)) -
+      account.inUse
+    );
+  if (storeNowMs < knownUntilMs) return share(Math.max(0, account.limit - knownUsed)) - spent;
+  let own = account.overrun;
+  for (const [bucket, units] of account.charged) {
+    const leaves = leavesAtMs(account, bucket, leaseLifeMs);
+    if (leaves === null || leaves > storeNowMs) own += units;
+  }
+  return share(account.limit) - own;
 }

@@ -4,8 +4,8 @@
 import type { LimitRule, LimitUnit } from "../../core/limit.ts";
 import type { AccountStatus } from "../limit-store.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
-import { type AccountKind, SLOTS_FREED_MS } from "./protocol.ts";
-import { bucketAt, leavesAtMs, type WindowShape } from "./windows.ts";
+import type { AccountKind } from "./protocol.ts";
+import { leavesAtMs, type WindowShape } from "./windows.ts";
 
 /** Three clocks, read at the same moment. */
 export interface Moment {
@@ -369,42 +369,4 @@ export function statusOf(account: ReplicaAccount, used = account.used - account.
     remaining: Math.max(0, account.limit - Math.max(0, used)),
     resetsAtMs: account.resetsAtMs,
   };
-}
-
-/**
- * How many units may still be admitted here while the store cannot be reached: this replica's share of what was left at
- * the last report, and later its share of the whole limit.
- */
-export function localRoom(
-  account: ReplicaAccount,
-  { replicas, rank }: { readonly replicas: number; readonly rank: number },
-  storeNowMs: number,
-  leaseLifeMs: number,
-): number {
-  const share = (units: number): number => Math.floor(units / replicas) + (rank < units % replicas ? 1 : 0);
-  if (account.outage === null) {
-    const leaves =
-      account.kind === "slots"
-        ? storeNowMs + SLOTS_FREED_MS
-        : leavesAtMs(account, bucketAt(account, storeNowMs), leaseLifeMs);
-    account.outage = {
-      knownUsed: Math.max(0, account.used),
-      knownInUse: account.inUse,
-      knownUntilMs: leaves ?? Number.POSITIVE_INFINITY,
-      spent: 0,
-    };
-  }
-  const { knownUsed, knownInUse, knownUntilMs, spent } = account.outage;
-  if (account.kind === "slots")
-    return (
-      (storeNowMs < knownUntilMs ? knownInUse + share(Math.max(0, account.limit - knownUsed)) : share(account.limit)) -
-      account.inUse
-    );
-  if (storeNowMs < knownUntilMs) return share(Math.max(0, account.limit - knownUsed)) - spent;
-  let own = account.overrun;
-  for (const [bucket, units] of account.charged) {
-    const leaves = leavesAtMs(account, bucket, leaseLifeMs);
-    if (leaves === null || leaves > storeNowMs) own += units;
-  }
-  return share(account.limit) - own;
 }

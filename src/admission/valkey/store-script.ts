@@ -27,7 +27,7 @@ end
 local label, isOpen = epoch[2], now >= tonumber(epoch[3])
 
 local known = redis.call('HMGET', groupKey, 'q:' .. m.r, 'j:' .. m.r)
--- a statement is of one epoch too; whoever never heard of any has nothing to state
+-- a statement is of one epoch too; a replica that knows of none has nothing to state
 local isNew = m.j == 2 and m.e == ''
 if m.j ~= 3 and not isNew and (m.e ~= label or (m.j == 0 and known[2] ~= label)) then return { 1, label, now } end
 local last = tonumber(known[1] or '0')

@@ -19,7 +19,7 @@ import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-answer.ts";
 import { CallFacts, type FactSource } from "./call-facts.ts";
 import { blockedError, violation } from "./policy-violation.ts";
-import { guardedMessages, guardedRequest } from "../guards/guard-request.ts";
+import { charactersOfMessages, guardedMessages, guardedRequest } from "../guards/guard-request.ts";
 import { type PriorMatches, type TextGuard, textGuard, UNREPLACEABLE } from "../guards/text-guard.ts";
 import type { AnswerToSearch } from "../long-bodies/long-answers.ts";
 import type { HeldGuardFinding, LongRequests } from "../long-bodies/long-requests.ts";
@@ -132,7 +132,7 @@ export class CallPolicies {
     if (guards.length === 0 || scheduler === null) return;
     const searching = scheduler.search(
       guards,
-      charactersOf(messages),
+      charactersOfMessages(messages),
       (guard) => guardedMessages(messages, guard),
       (prior) => {
         if (prior === null)
@@ -225,7 +225,7 @@ export class CallPolicies {
     if (guards.length === 0) return messages;
     return this.#search(
       guards,
-      charactersOf(messages),
+      charactersOfMessages(messages),
       (guard) => guardedMessages(messages, guard),
       (prior) => this.guarded(() => guardedMessages(messages, textGuard(guards, this.recordFinding, prior))),
     );
@@ -252,7 +252,7 @@ export class CallPolicies {
         throw thrown;
       }
     };
-    return this.#search(guards, charactersOf([message]), (guard) => guardedMessages([message], guard), search);
+    return this.#search(guards, charactersOfMessages([message]), (guard) => guardedMessages([message], guard), search);
   }
 
   /** Returns the guards that search the answer of a target. */
@@ -379,18 +379,6 @@ const STEPS_AT_TARGET = 2_000_000;
 /** A copy of the policy that searches but neither masks nor blocks. */
 function inAudit(policy: GuardPolicy): GuardPolicy {
   return { ...policy, mode: "audit" };
-}
-
-/** Returns the characters of the texts, measured by their JSON. */
-function charactersOf(messages: readonly Message[]): number {
-  return messages.reduce(
-    (sum, message) =>
-      sum +
-      (typeof message.content === "string" && message.tool_calls === undefined
-        ? message.content.length
-        : JSON.stringify(message).length),
-    0,
-  );
 }
 
 function keyOf(guards: readonly GuardPolicy[]): string {

@@ -56,6 +56,18 @@ function withGuarded(request: ChatRequest, guarded: SourcedMembers<ChatRequest>)
   return isSame ? request : withMembers(request, guarded);
 }
 
+/** Returns the characters of the texts, measured by their JSON. */
+export function charactersOfMessages(messages: readonly Message[]): number {
+  return messages.reduce(
+    (sum, message) =>
+      sum +
+      (typeof message.content === "string" && message.tool_calls === undefined
+        ? message.content.length
+        : JSON.stringify(message).length),
+    0,
+  );
+}
+
 /** Throws BlockedText. Returns the same list if nothing was replaced. */
 export function guardedMessages(messages: readonly Message[], guard: TextGuard): readonly Message[] {
   return mappedList(messages, (message) => {

@@ -43,13 +43,60 @@ export interface ChunksReply {
   readonly isOutOfTime: boolean;
 }
 
-interface Stream {
+/** A stream whose chunks come in batches. */
+class GuardedStream {
   readonly tenantId: string;
-  readonly guards: readonly GuardPolicy[];
-  readonly longest: number;
-  guarded: GuardedChunks | null;
+  readonly #guards: readonly GuardPolicy[];
+  readonly #longest: number;
+  /** `null` once the time limit was reached. */
+  #guarded: GuardedChunks | null;
   /** The guards with findings since the last reply. */
-  foundBy: Set<number>;
+  #foundBy = new Set<number>();
+
+  constructor(tenantId: string, sent: readonly SentGuard[]) {
+    const guards = sent.map(receivedGuard);
+    this.tenantId = tenantId;
+    this.#guards = guards;
+    this.#longest = pieceFor(workOfGuards(guards));
+    this.#guarded = new GuardedChunks(guards, (policy) => void this.#foundBy.add(guards.indexOf(policy)));
+  }
+
+  /**
+   * When the time limit is reached, the stream ends if a guard blocks in that case. Otherwise the rest is not searched.
+   */
+  *search(chunks: readonly ChatChunk[], isEnd: boolean, spentMs: () => number): Generator<void, ChunksReply> {
+    const guarded = this.#guarded;
+    if (guarded === null) return this.#reply(chunks, null, true);
+    const shown: ChatChunk[] = [];
+    for (const [index, chunk] of chunks.entries()) {
+      for (const piece of splitChunk(chunk, this.#longest)) {
+        shown.push(guarded.take(piece));
+        if (spentMs() < GUARD_CLOCK_MS) {
+          yield;
+          continue;
+        }
+        const blocked = this.#guards.findIndex(blocksUnsearched);
+        if (blocked >= 0) return this.#reply([], blocked, true);
+      }
+      if (spentMs() < GUARD_CLOCK_MS) continue;
+      this.#guarded = null;
+      return this.#reply([...shown, ...guarded.abandon(), ...chunks.slice(index + 1)], null, true);
+    }
+    return this.#reply(isEnd ? [...shown, ...guarded.end()] : shown, null, false);
+  }
+
+  /** Returns the reply that says which guard has ended the search; `null` if none has. */
+  blockedBy(thrown: unknown): ChunksReply | null {
+    if (!(thrown instanceof GatewayError) || thrown.code !== "policy_violation") return null;
+    const blocked = this.#guards.findIndex(({ name }) => thrown.metadata?.["policy"] === name);
+    return blocked < 0 ? null : this.#reply([], blocked, false);
+  }
+
+  #reply(shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean): ChunksReply {
+    const foundBy = [...this.#foundBy];
+    this.#foundBy.clear();
+    return { chunks: JSON.stringify(shown), foundBy, blocked, isOutOfTime };
+  }
 }
 
 if (parentPort !== null) serve(parentPort);
@@ -59,7 +106,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
     () => systemClock.monotonic(),
     (resume) => void setImmediate(resume),
   );
-  const streams = new Map<number, Stream>();
+  const streams = new Map<number, GuardedStream>();
   /** The functions that stop the searches in flight. */
   const inFlight = new Map<number, () => void>();
   const answer = (id: number, result: unknown, transfer: ArrayBuffer[] = []): void => {
@@ -75,33 +122,6 @@ function serve(port: NonNullable<typeof parentPort>): void {
         message: thrown instanceof Error ? thrown.message : String(thrown),
       },
     } satisfies ThreadReply);
-  };
-
-  const work = (id: number, stream: Stream, chunks: readonly ChatChunk[], isEnd: boolean): void => {
-    const { tenantId, guards } = stream;
-    const replyWith = (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean): ChunksReply => {
-      const { foundBy } = stream;
-      stream.foundBy = new Set();
-      return { chunks: JSON.stringify(shown), foundBy: [...foundBy], blocked, isOutOfTime };
-    };
-    inFlight.set(
-      id,
-      turns.add(
-        tenantId,
-        (spentMs) => guardedBatch(stream, chunks, isEnd, spentMs, replyWith),
-        (reply) => answer(id, reply),
-        (thrown) => {
-          const blocked = guards.findIndex(
-            ({ name }) =>
-              thrown instanceof GatewayError &&
-              thrown.code === "policy_violation" &&
-              thrown.metadata?.["policy"] === name,
-          );
-          if (blocked < 0) fail(id, thrown);
-          else answer(id, replyWith([], blocked, false));
-        },
-      ),
-    );
   };
 
   const methods: Readonly<Record<GuardMethod, (id: number, ...args: never[]) => void>> = {
@@ -125,11 +145,24 @@ function serve(port: NonNullable<typeof parentPort>): void {
       isEnd: boolean,
       opening: readonly [tenantId: string, guards: readonly SentGuard[]] | null,
     ) {
-      if (opening !== null) streams.set(key, openedStream(...opening));
+      if (opening !== null) streams.set(key, new GuardedStream(...opening));
       const stream = streams.get(key);
       if (stream === undefined) return fail(id, new Error("the stream is not known here"));
       if (isEnd) streams.delete(key);
-      work(id, stream, parseJson(chunks) as unknown as readonly ChatChunk[], isEnd);
+      const batch = parseJson(chunks) as unknown as readonly ChatChunk[];
+      inFlight.set(
+        id,
+        turns.add(
+          stream.tenantId,
+          (spentMs) => stream.search(batch, isEnd, spentMs),
+          (reply) => answer(id, reply),
+          (thrown) => {
+            const blocked = stream.blockedBy(thrown);
+            if (blocked === null) fail(id, thrown);
+            else answer(id, blocked);
+          },
+        ),
+      );
     },
     drop(_id, key: number) {
       streams.delete(key);
@@ -146,47 +179,4 @@ function serve(port: NonNullable<typeof parentPort>): void {
       fail(id, thrown);
     }
   });
-}
-
-function openedStream(tenantId: string, sent: readonly SentGuard[]): Stream {
-  const guards = sent.map(receivedGuard);
-  const stream: Stream = {
-    tenantId,
-    guards,
-    longest: pieceFor(workOfGuards(guards)),
-    guarded: null,
-    foundBy: new Set(),
-  };
-  stream.guarded = new GuardedChunks(guards, (policy) => void stream.foundBy.add(guards.indexOf(policy)));
-  return stream;
-}
-
-/**
- * When the time limit is reached, the stream ends if a guard blocks in that case. Otherwise the rest is not searched.
- */
-function* guardedBatch(
-  stream: Stream,
-  chunks: readonly ChatChunk[],
-  isEnd: boolean,
-  spentMs: () => number,
-  replyWith: (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean) => ChunksReply,
-): Generator<void, ChunksReply> {
-  if (stream.guarded === null) return replyWith(chunks, null, true);
-  const { guarded, guards, longest } = stream;
-  const shown: ChatChunk[] = [];
-  for (const [index, chunk] of chunks.entries()) {
-    for (const piece of splitChunk(chunk, longest)) {
-      shown.push(guarded.take(piece));
-      if (spentMs() < GUARD_CLOCK_MS) {
-        yield;
-        continue;
-      }
-      const blocked = guards.findIndex(blocksUnsearched);
-      if (blocked >= 0) return replyWith([], blocked, true);
-    }
-    if (spentMs() < GUARD_CLOCK_MS) continue;
-    stream.guarded = null;
-    return replyWith([...shown, ...guarded.abandon(), ...chunks.slice(index + 1)], null, true);
-  }
-  return replyWith(isEnd ? [...shown, ...guarded.end()] : shown, null, false);
 }
