@@ -100,15 +100,15 @@ export function chargeOffline(
 function localRoom(
   account: ReplicaAccount,
   { replicas, rank }: { readonly replicas: number; readonly rank: number },
-  storeNowMs: number,
+  storeMs: number,
   leaseLifeMs: number,
 ): number {
   const share = (units: number): number => Math.floor(units / replicas) + (rank < units % replicas ? 1 : 0);
   if (account.outage === null) {
     const leaves =
       account.kind === "slots"
-        ? storeNowMs + SLOTS_FREED_MS
-        : leavesAtMs(account, bucketAt(account, storeNowMs), leaseLifeMs);
+        ? storeMs + SLOTS_FREED_MS
+        : leavesAtMs(account, bucketAt(account, storeMs), leaseLifeMs);
     account.outage = {
       knownUsed: Math.max(0, account.used),
       knownInUse: account.inUse,
@@ -119,14 +119,14 @@ function localRoom(
   const { knownUsed, knownInUse, knownUntilMs, spent } = account.outage;
   if (account.kind === "slots")
     return (
-      (storeNowMs < knownUntilMs ? knownInUse + share(Math.max(0, account.limit - knownUsed)) : share(account.limit)) -
+      (storeMs < knownUntilMs ? knownInUse + share(Math.max(0, account.limit - knownUsed)) : share(account.limit)) -
       account.inUse
     );
-  if (storeNowMs < knownUntilMs) return share(Math.max(0, account.limit - knownUsed)) - spent;
+  if (storeMs < knownUntilMs) return share(Math.max(0, account.limit - knownUsed)) - spent;
   let own = account.overrun;
   for (const [bucket, units] of account.charged) {
     const leaves = leavesAtMs(account, bucket, leaseLifeMs);
-    if (leaves === null || leaves > storeNowMs) own += units;
+    if (leaves === null || leaves > storeMs) own += units;
   }
   return share(account.limit) - own;
 }
