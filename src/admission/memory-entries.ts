@@ -1,9 +1,22 @@
-// The counts of limits in the memory of one process, as the file of counts has them: restored at a start, and written as
-// rows.
+// The counts of limits in the memory of one process: what fits into them, which of them are forgotten, and how they are
+// restored at a start and written as rows.
 import type { LimitRule } from "../core/limit.ts";
 import type { JournalledCount, KeptCount } from "../store/limit-counts.ts";
+import type { AccountStatus, Need, Shortage } from "./limit-store.ts";
 import { keyOf, type KeptState, ruleOfKey, stateOf } from "./kept-state.ts";
-import { corrected, type Count, keptWindow, newCount, restore, type Times } from "./windows.ts";
+import {
+  advance,
+  charge,
+  corrected,
+  type Count,
+  emptyAtMs,
+  fitsAtMs,
+  giveBack,
+  keptWindow,
+  newCount,
+  restore,
+  type Times,
+} from "./windows.ts";
 
 /** One count with its name. */
 export interface Entry {
@@ -88,4 +101,82 @@ export function restoreAll(
   }
   for (const each of known.values()) restoreOne(keyOf(each), each.value, { parts: [] });
   return { dropped, later };
+}
+
+/** How many values are checked for idleness whenever a new one appears. */
+const LOOKED_AT = 4;
+export function moveToEnd(byValue: Map<string, Entry>, value: string, entry: Entry): void {
+  byValue.delete(value);
+  byValue.set(value, entry);
+}
+
+/**
+ * Removes those of the least recently used values that count nothing; the others move to the end and are checked again
+ * later.
+ */
+export function dropIdle(byValue: Map<string, Entry>, times: Times): void {
+  let left = LOOKED_AT;
+  for (const [value, entry] of byValue) {
+    if (left-- === 0) return;
+    advance(entry.count, times);
+    if (entry.count.total === 0 && entry.count.open === 0 && !entry.isKept) byValue.delete(value);
+    else moveToEnd(byValue, value, entry);
+  }
+}
+
+const MIN_KEPT_MS = 60_000;
+/** A window that has passed before a process can start again is not worth keeping. */
+export function outlives({ slidesMs, window }: Count): boolean {
+  return slidesMs === 0 ? window !== null : slidesMs >= MIN_KEPT_MS;
+}
+
+/** A need of 0 units always fits. */
+export function isShort({ total }: Count, units: number, limit: number): boolean {
+  return units > 0 && total + units > limit;
+}
+
+export function statusOf(count: Count, limit: number, times: Times): AccountStatus {
+  const { total } = count;
+  return { limit, used: total, remaining: total < limit ? limit - total : 0, resetsAtMs: emptyAtMs(count, times) };
+}
+
+/** Of the needs that do not fit, the one that fits last. */
+export function shortest(needs: readonly Need[], entries: readonly Entry[], times: Times): Shortage | null {
+  let found: Shortage | null = null;
+  let lastMs = Number.NEGATIVE_INFINITY;
+  for (let index = 0; index < needs.length; index++) {
+    const need = needs[index]!;
+    const {
+      units,
+      force,
+      account: { rule },
+    } = need;
+    const { count } = entries[index]!;
+    if (force || !isShort(count, units, rule.limit)) continue;
+    const exceedsLimit = units > rule.limit;
+    const at = exceedsLimit ? null : fitsAtMs(count, units, rule.limit, times);
+    const order = at ?? (exceedsLimit ? Number.POSITIVE_INFINITY : Number.MAX_VALUE);
+    if (found !== null && order <= lastMs) continue;
+    lastMs = order;
+    found = { need, status: statusOf(count, rule.limit, times), fitsAtMs: at, exceedsLimit, unavailable: false };
+  }
+  return found;
+}
+
+/**
+ * Unused units go back to the bucket from which they were taken; usage beyond the reservation is charged now. A slot is
+ * given back in any case.
+ */
+export function endNeed(
+  count: Count,
+  { account: { rule }, units }: Need,
+  bucket: number,
+  used: number,
+  times: Times,
+): void {
+  advance(count, times);
+  count.open -= 1;
+  const kept = rule.unit === "concurrency" ? 0 : used;
+  if (kept < units) giveBack(count, bucket, units - kept);
+  else if (kept > units) charge(count, kept - units);
 }

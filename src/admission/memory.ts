@@ -6,8 +6,21 @@ import type { LimitRule } from "../core/limit.ts";
 import type { CountStore, JournalledCount, KeptCount } from "../store/limit-counts.ts";
 import { keyOf, type LaterState, laterStates, nameOf, ruleOfKey, stateOf, unitsOf } from "./kept-state.ts";
 import type { Account, LimitStore, Need, Reservation, Settled, Shortage, AccountStatus } from "./limit-store.ts";
-import { type Entry, keptRow, newEntry, restoreAll, type RuleEntries } from "./memory-entries.ts";
-import { advance, charge, type Count, emptyAtMs, fitsAtMs, giveBack, lower, type Times } from "./windows.ts";
+import {
+  dropIdle,
+  endNeed,
+  type Entry,
+  isShort,
+  keptRow,
+  moveToEnd,
+  newEntry,
+  outlives,
+  restoreAll,
+  type RuleEntries,
+  shortest,
+  statusOf,
+} from "./memory-entries.ts";
+import { advance, charge, lower, type Times } from "./windows.ts";
 
 export interface MemoryLimitsOptions {
   readonly clock: Clock;
@@ -27,12 +40,9 @@ export interface MemoryLimitsOptions {
 }
 
 const MAX_VALUES = 50_000;
-/** How many values are checked for idleness whenever a new one appears. */
-const LOOKED_AT = 4;
 const KEEP_EVERY_MS = 100;
 /** How many counts are written in one batch: the thread is blocked during the write. */
 const KEPT_AT_ONCE = 500;
-const MIN_KEPT_MS = 60_000;
 /** How many writes apart this process looks for others that have counted beside it and have ended. */
 const ADD_EVERY = 10;
 
@@ -397,73 +407,4 @@ class MemoryLimits implements MemoryLimitStore {
     if (!this.#hasFailed) this.#onFault(fault);
     this.#hasFailed = true;
   }
-}
-
-/** A window that has passed before a process can start again is not worth keeping. */
-function outlives({ slidesMs, window }: Count): boolean {
-  return slidesMs === 0 ? window !== null : slidesMs >= MIN_KEPT_MS;
-}
-
-function moveToEnd(byValue: Map<string, Entry>, value: string, entry: Entry): void {
-  byValue.delete(value);
-  byValue.set(value, entry);
-}
-
-/**
- * Removes those of the least recently used values that count nothing; the others move to the end and are checked again
- * later.
- */
-function dropIdle(byValue: Map<string, Entry>, times: Times): void {
-  let left = LOOKED_AT;
-  for (const [value, entry] of byValue) {
-    if (left-- === 0) return;
-    advance(entry.count, times);
-    if (entry.count.total === 0 && entry.count.open === 0 && !entry.isKept) byValue.delete(value);
-    else moveToEnd(byValue, value, entry);
-  }
-}
-
-/** A need of 0 units always fits. */
-function isShort({ total }: Count, units: number, limit: number): boolean {
-  return units > 0 && total + units > limit;
-}
-
-function statusOf(count: Count, limit: number, times: Times): AccountStatus {
-  const { total } = count;
-  return { limit, used: total, remaining: total < limit ? limit - total : 0, resetsAtMs: emptyAtMs(count, times) };
-}
-
-/** Of the needs that do not fit, the one that fits last. */
-function shortest(needs: readonly Need[], entries: readonly Entry[], times: Times): Shortage | null {
-  let found: Shortage | null = null;
-  let lastMs = Number.NEGATIVE_INFINITY;
-  for (let index = 0; index < needs.length; index++) {
-    const need = needs[index]!;
-    const {
-      units,
-      force,
-      account: { rule },
-    } = need;
-    const { count } = entries[index]!;
-    if (force || !isShort(count, units, rule.limit)) continue;
-    const exceedsLimit = units > rule.limit;
-    const at = exceedsLimit ? null : fitsAtMs(count, units, rule.limit, times);
-    const order = at ?? (exceedsLimit ? Number.POSITIVE_INFINITY : Number.MAX_VALUE);
-    if (found !== null && order <= lastMs) continue;
-    lastMs = order;
-    found = { need, status: statusOf(count, rule.limit, times), fitsAtMs: at, exceedsLimit, unavailable: false };
-  }
-  return found;
-}
-
-/**
- * Unused units go back to the bucket from which they were taken; usage beyond the reservation is charged now. A slot is
- * given back in any case.
- */
-function endNeed(count: Count, { account: { rule }, units }: Need, bucket: number, used: number, times: Times): void {
-  advance(count, times);
-  count.open -= 1;
-  const kept = rule.unit === "concurrency" ? 0 : used;
-  if (kept < units) giveBack(count, bucket, units - kept);
-  else if (kept > units) charge(count, kept - units);
 }
