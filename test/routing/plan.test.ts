@@ -303,7 +303,7 @@ describe("a request that an upstream refuses", () => {
       ).toEqual(["a", "b", "c", "d", "e", "final"]);
     },
   );
-  test("for an error that is found elsewhere is tried at all other targets, and not again", () => {
+  test("for a failure that another target may not have is attempted at all other targets, and not repeated", () => {
     expect(stepsOf(planOf([stage(["a", "b"], { retries: 3 }), stage(["c"])]), [failed("elsewhere")])).toEqual([
       "a",
       "b",
