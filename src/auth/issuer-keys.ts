@@ -2,7 +2,7 @@
 // needed, and refreshed in the background. An unknown key is fetched at once, but at most every half minute, whatever
 // external clients send. A failed fetch removes no known key.
 import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
-import { Cancellation } from "../core/cancellation.ts";
+import { withCancellation } from "../core/timeout.ts";
 import type { Clock } from "../core/clock.ts";
 import { isObject, type Json } from "../core/json.ts";
 import type { LoginIssuer } from "../core/login.ts";
@@ -98,20 +98,20 @@ async function fetchKeys({ issuer, keysUrl }: LoginIssuer, upstream: UpstreamCli
 }
 
 async function fetchJson(url: string, issuer: string, upstream: UpstreamClient): Promise<Json> {
-  const signal = new Cancellation();
-  const timer = setTimeout(() => signal.abort(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS);
-  try {
-    const limits = { connectTimeoutMs: TIMEOUT_MS, firstByteTimeoutMs: TIMEOUT_MS, betweenBytesTimeoutMs: TIMEOUT_MS };
-    const response = await upstream.send(
-      { method: "GET", url, headers: {}, body: "" },
-      { ...limits, signal, partition: `issuer\n${issuer}` },
-    );
-    if (response.status !== 200) {
-      response.body.cancel();
-      throw new Error(`${new URL(url).host} answered ${response.status}`);
-    }
-    return JSON.parse(await response.body.text(MAX_ANSWER_BYTES)) as Json;
-  } finally {
-    clearTimeout(timer);
-  }
+  const limits = { connectTimeoutMs: TIMEOUT_MS, firstByteTimeoutMs: TIMEOUT_MS, betweenBytesTimeoutMs: TIMEOUT_MS };
+  return await withCancellation(
+    async (signal) => {
+      const response = await upstream.send(
+        { method: "GET", url, headers: {}, body: "" },
+        { ...limits, signal, partition: `issuer\n${issuer}` },
+      );
+      if (response.status !== 200) {
+        response.body.cancel();
+        throw new Error(`${new URL(url).host} answered ${response.status}`);
+      }
+      return JSON.parse(await response.body.text(MAX_ANSWER_BYTES)) as Json;
+    },
+    TIMEOUT_MS,
+    () => new Error(`no answer within ${TIMEOUT_MS / 1000} s`),
+  );
 }

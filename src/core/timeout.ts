@@ -1,5 +1,5 @@
 // Bounds for work that may never settle, and waits that end early. This is the only file of core/ with a timer.
-import type { CancelSignal } from "./cancellation.ts";
+import { Cancellation, type CancelSignal } from "./cancellation.ts";
 
 /**
  * Settles as `work` does, or rejects with `late()` after `timeoutMs` milliseconds. The work itself continues; its
@@ -25,6 +25,21 @@ export async function within<T>(work: Promise<T>, timeoutMs: number): Promise<T 
   });
   try {
     return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Runs `work` with a signal that is aborted with `late()` after `timeoutMs` milliseconds. */
+export async function withCancellation<T>(
+  work: (signal: Cancellation) => Promise<T>,
+  timeoutMs: number,
+  late: () => Error,
+): Promise<T> {
+  const cancellation = new Cancellation();
+  const timer = setTimeout(() => cancellation.abort(late()), timeoutMs);
+  try {
+    return await work(cancellation);
   } finally {
     clearTimeout(timer);
   }

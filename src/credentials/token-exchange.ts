@@ -1,7 +1,8 @@
 // One exchange with a token service over the upstream port: a form is sent, a bearer token comes back (RFC 6749, 4 and
 // 5; RFC 7523). It is bounded in time and size, repeated once when the service failed, and never redirected. No error
 // message contains a secret.
-import { Cancellation } from "../core/cancellation.ts";
+import type { Cancellation } from "../core/cancellation.ts";
+import { withCancellation } from "../core/timeout.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { withoutSecrets } from "../core/redaction.ts";
 import { type UpstreamClient, UpstreamFault } from "../wire/upstream.ts";
@@ -61,20 +62,15 @@ export async function exchange(
   now: () => number,
   timeoutMs = EXCHANGE_TIMEOUT_MS,
 ): Promise<Issued> {
-  const cancellation = new Cancellation();
-  const timer = setTimeout(
-    () =>
-      cancellation.abort(new ExchangeFault("timeout", `the token service did not answer within ${timeoutMs / 1000} s`)),
+  return await withCancellation(
+    (signal) =>
+      requestToken(request, upstream, now, signal).catch((thrown: unknown) => {
+        if (signal.aborted || !(thrown instanceof ExchangeFault) || thrown.kind !== "failed") throw thrown;
+        return requestToken(request, upstream, now, signal);
+      }),
     timeoutMs,
+    () => new ExchangeFault("timeout", `the token service did not answer within ${timeoutMs / 1000} s`),
   );
-  try {
-    return await requestToken(request, upstream, now, cancellation).catch((thrown: unknown) => {
-      if (cancellation.aborted || !(thrown instanceof ExchangeFault) || thrown.kind !== "failed") throw thrown;
-      return requestToken(request, upstream, now, cancellation);
-    });
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 async function requestToken(

@@ -2,7 +2,8 @@
 // answers. A fault of the server is part of the result and not an error of the operation; the server is called outside
 // of any transaction.
 import { z } from "zod";
-import { Cancellation } from "../../core/cancellation.ts";
+import type { Cancellation } from "../../core/cancellation.ts";
+import { withCancellation } from "../../core/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { roleAtLeast } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -116,7 +117,7 @@ async function tested(call: Call, servers: ToolServers): Promise<JsonObject> {
   const server = serverOf(call);
   if (call.dryRun) return { ok: true, ...NOTHING_KNOWN, error: null };
   try {
-    const { transport, protocolVersion, name, version, connectMs, listMs, tools } = await within((signal) =>
+    const { transport, protocolVersion, name, version, connectMs, listMs, tools } = await inTime((signal) =>
       servers.test(server, signal),
     );
     return {
@@ -150,7 +151,7 @@ async function called(
       structured = null,
       isError,
       bytes,
-    } = await within((signal) =>
+    } = await inTime((signal) =>
       servers.call(server, call.body.tool, (call.body.arguments ?? {}) as JsonObject, signal, null),
     );
     return {
@@ -170,21 +171,12 @@ async function called(
 /** A server's own timeout may exceed the time that a response of this API may stay silent. */
 const MAX_WAIT_MS = 240_000;
 
-async function within<T>(ask: (signal: Cancellation) => Promise<T>): Promise<T> {
-  const cancellation = new Cancellation();
-  const timer = setTimeout(
-    () =>
-      cancellation.abort(
-        new GatewayError("tool_timeout", `The tool server did not answer within ${MAX_WAIT_MS / 1000} s.`),
-      ),
+const inTime = <T>(ask: (signal: Cancellation) => Promise<T>): Promise<T> =>
+  withCancellation(
+    ask,
     MAX_WAIT_MS,
+    () => new GatewayError("tool_timeout", `The tool server did not answer within ${MAX_WAIT_MS / 1000} s.`),
   );
-  try {
-    return await ask(cancellation);
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 function shownPart(part: ToolResultPart): JsonObject {
   return part.kind === "text"
@@ -231,7 +223,7 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         answer: toolList,
         run: async (call) => ({
           body: {
-            data: (await within((signal) => servers.list(serverOf(call), signal))).map(
+            data: (await inTime((signal) => servers.list(serverOf(call), signal))).map(
               ({ name, title, description, inputSchema }) => ({ name, title, description, input_schema: inputSchema }),
             ),
           },

@@ -1,7 +1,8 @@
 // One attempt to deliver an event: signed, within a time limit, without following redirects, and to an address that is
 // checked first unless the operator configured it.
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
-import { Cancellation } from "../../core/cancellation.ts";
+import type { Cancellation } from "../../core/cancellation.ts";
+import { withCancellation } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { GatewayEvent, Webhook } from "../../core/event.ts";
@@ -57,11 +58,12 @@ export function webhookSender(options: SenderOptions): WebhookSender {
       attempt: { atMs, durationMs: Math.round(clock.monotonic() - began), status, error, answer },
       askedMs,
     });
-    const cancellation = new Cancellation();
-    const outOfTime = new Error(`no answer within ${webhook.timeoutMs / 1000} s`);
-    const timer = setTimeout(() => cancellation.abort(outOfTime), webhook.timeoutMs);
     try {
-      const { status, answer, retryAfter } = await send(options, webhook, event, atMs, cancellation);
+      const { status, answer, retryAfter } = await withCancellation(
+        (signal) => send(options, webhook, event, atMs, signal),
+        webhook.timeoutMs,
+        () => new Error(`no answer within ${webhook.timeoutMs / 1000} s`),
+      );
       if (status >= 200 && status < 300) return outcome(status, null, answer);
       return outcome(
         status,
@@ -71,8 +73,6 @@ export function webhookSender(options: SenderOptions): WebhookSender {
       );
     } catch (thrown) {
       return outcome(null, deliveryFault(thrown), null);
-    } finally {
-      clearTimeout(timer);
     }
   };
 }
