@@ -60,21 +60,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
   const { providers } = providerTable(input, memoize);
   return {
     version,
-    tokens: memoize("tokens", [identities.tokens], () => new Map(identities.tokens.map((token) => [token.id, token]))),
-    projects: memoize("projects", [projects], () => new Map(projects.map((project) => [project.id, project]))),
-    memberships: memoize("memberships", [identities.memberships], () =>
-      Map.groupBy(identities.memberships, ({ userId }) => userId),
-    ),
-    operators: memoize(
-      "operators",
-      [identities.users],
-      () =>
-        new Map(
-          identities.users.flatMap(({ id, tenantId, isOperator }) =>
-            isOperator === true ? [[id, tenantId] as const] : [],
-          ),
-        ),
-    ),
+    ...identityIndexes(identities, memoize),
     providers,
     ...memoize("scoped providers", [providers, stored, projects], () => scopedProviders(providers, stored, identities)),
     settings: configuration.settings,
@@ -102,18 +88,36 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     ),
     proxyTrust: configuration.server.proxyTrust,
     logins: configuration.oidc,
-    loginUsers: memoize(
-      "logins",
-      [identities.users],
-      () =>
-        new Map(
-          identities.users.flatMap((user) =>
-            user.login == null ? [] : [[loginKey(user.tenantId, user.login), user] as const],
-          ),
-        ),
-    ),
     corsOrigins: configuration.cors.origins,
     opsOpen: configuration.ops.open,
+  };
+}
+
+/** The identities of the store, indexed as calls look them up. */
+function identityIndexes(
+  { tokens, projects, memberships, users }: Identities,
+  memoize: Memoize,
+): Pick<Snapshot, "tokens" | "projects" | "memberships" | "operators" | "loginUsers"> {
+  return {
+    tokens: memoize("tokens", [tokens], () => new Map(tokens.map((token) => [token.id, token]))),
+    projects: memoize("projects", [projects], () => new Map(projects.map((project) => [project.id, project]))),
+    memberships: memoize("memberships", [memberships], () => Map.groupBy(memberships, ({ userId }) => userId)),
+    operators: memoize(
+      "operators",
+      [users],
+      () =>
+        new Map(
+          users.flatMap(({ id, tenantId, isOperator }) => (isOperator === true ? [[id, tenantId] as const] : [])),
+        ),
+    ),
+    loginUsers: memoize(
+      "logins",
+      [users],
+      () =>
+        new Map(
+          users.flatMap((user) => (user.login == null ? [] : [[loginKey(user.tenantId, user.login), user] as const])),
+        ),
+    ),
   };
 }
 
