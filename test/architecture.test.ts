@@ -10,6 +10,7 @@ import {
   fileNameViolations,
   headCommentViolations,
   languageViolations,
+  maybePromiseViolations,
   longFiles,
   longFunctions,
   moduleFormViolations,
@@ -229,6 +230,10 @@ describe("form", () => {
   test("no enum, namespace or decorator, and no base class but Error", () => {
     expect(shown(languageViolations(everything))).toEqual([]);
   });
+  test("a value that may have to be awaited is a MaybePromise", () => {
+    const elsewhere = src.filter(({ path }) => path !== "src/core/maybe-promise.ts");
+    expect(shown(maybePromiseViolations(elsewhere))).toEqual([]);
+  });
   test("file names are kebab-case and say a concept", () => {
     expect(shown(fileNameViolations(everything.map(({ path }) => path)))).toEqual([]);
   });
@@ -422,6 +427,12 @@ describe("the judges can fail", () => {
     ])
       expect([text, judge(text)]).toEqual([text, []]);
     expect(judge("let last = 0;", [{ path: "src/core/a.ts", name: "last", reason: "a test" }])).toEqual([]);
+  });
+  test("a value or its promise, and a question for a promise", () => {
+    const judge = (line: string): number => maybePromiseViolations(tree({ "src/core/a.ts": `// A.\n${line}` })).length;
+    expect(judge("export type A = string | Promise<string>;")).toBe(1);
+    expect(judge("export const isA = (value: unknown): boolean => value instanceof Promise;")).toBe(1);
+    expect(judge("export let running: Promise<void> | null; export type B = Promise<string | null>;")).toBe(0);
   });
   test("forms: default export, barrel, enum, namespace, decorator, base class", () => {
     for (const text of [

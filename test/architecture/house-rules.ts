@@ -91,6 +91,25 @@ export function languageViolations(files: readonly SourceFile[]): readonly Viola
   });
 }
 
+/** A value that may have to be awaited has one type and one helper (`core/maybe-promise.ts`). */
+export function maybePromiseViolations(files: readonly SourceFile[]): readonly Violation[] {
+  const isPromise = (type: unknown): boolean => isNode(type) && dottedName(type["typeName"]) === "Promise";
+  const isNothing = (type: unknown): boolean =>
+    isNode(type) && (type.type === "TSNullKeyword" || type.type === "TSUndefinedKeyword");
+  return judgeNodes(files, (_, node) => {
+    if (
+      node.type === "BinaryExpression" &&
+      node["operator"] === "instanceof" &&
+      dottedName(node["right"]) === "Promise"
+    )
+      return "asks for a Promise; use isPending or whenReady of core/maybe-promise.ts";
+    const types = node.type === "TSUnionType" ? (node["types"] as readonly unknown[]) : [];
+    return types.some(isPromise) && types.some((type) => !isPromise(type) && !isNothing(type))
+      ? "is a value or its promise; make it a promise, or a MaybePromise where every call passes"
+      : null;
+  });
+}
+
 export function fileNameViolations(paths: readonly string[]): readonly Violation[] {
   return paths.flatMap((path) => {
     const name = basename(path);
