@@ -24,7 +24,7 @@ function choice(answer: object, memo?: unknown): AnswerChoice {
 }
 
 describe("content", () => {
-  test("text blocks are one text, and the id is the vendor's", () => {
+  test("text blocks are joined into one text, and the id is the vendor's", () => {
     expect(
       decode({
         content: [
@@ -48,7 +48,7 @@ describe("content", () => {
   test("an empty answer is an empty text", () => {
     expect(choice({ content: [] })).toMatchObject({ message: { content: "" }, finish_reason: "stop" });
   });
-  test("white space before the body is no matter", () => {
+  test("white space before the body is ignored", () => {
     expect(
       anthropic.decodeResponse(`\n\n  ${JSON.stringify({ content: [{ type: "text", text: "x" }] })}`, {
         model: "m",
@@ -75,7 +75,7 @@ describe("content", () => {
       ],
     });
   });
-  test("thinking that the vendor keeps back is signed all the same", () => {
+  test("thinking that the vendor withholds keeps its signature", () => {
     const { message } = choice({
       content: [
         { type: "thinking", thinking: "", signature: "czE=" },
@@ -87,7 +87,7 @@ describe("content", () => {
       { type: "reasoning.text", text: "", signature: "czE=", format: "anthropic-claude-v1", index: 0 },
     ]);
   });
-  test("calls, with every digit of their input, beside text or alone", () => {
+  test("calls keep every digit of their input, beside text or alone", () => {
     const body =
       '{"content":[{"type":"text","text":"Let me."},{"type":"tool_use","id":"toolu_1","name":"f","input":{"n":12345678901234567890},"caller":{"type":"direct"}},{"type":"tool_use","id":"toolu_2","name":"g","input":{}}],"stop_reason":"tool_use"}';
     expect(anthropic.decodeResponse(body, { model: "m", memo: null }).choices).toEqual([
@@ -107,7 +107,7 @@ describe("content", () => {
     ]);
     expect(choice({ content: [{ type: "tool_use", id: "t", name: "g", input: {} }] }).message.content).toBeNull();
   });
-  test("tools that the vendor ran are no calls, and travel beside the message; their sources are annotations of the text they stand behind", () => {
+  test("tools that the vendor ran are not calls, and are kept beside the message; their sources become annotations of the text before them", () => {
     const cited = {
       type: "web_search_result_location",
       url: "https://example.com/a",
@@ -154,7 +154,7 @@ describe("content", () => {
       extra_content: { anthropic: { content } },
     });
   });
-  test("[d6.8] the forced call of JSON mode is the content again, and a cut-off one keeps length", () => {
+  test("[d6.8] the forced call of JSON mode becomes content again, and a cut-off one keeps length", () => {
     const content = [{ type: "tool_use", id: "t", name: "respond_with_json", input: { a: [1] } }];
     const memo = { answerTool: "respond_with_json" };
     expect(choice({ content, stop_reason: "tool_use" }, memo)).toEqual({
@@ -184,7 +184,7 @@ describe("the end", () => {
     ["compaction", "length"],
     ["refusal", "content_filter"],
     ["something_new", "stop"],
-  ] as const)("%s is %s", (reason, finish) => {
+  ] as const)("%s becomes %s", (reason, finish) => {
     expect(choice({ content: text, stop_reason: reason })).toMatchObject({
       finish_reason: finish,
       native_finish_reason: reason,
@@ -198,10 +198,10 @@ describe("the end", () => {
       ),
     ).toEqual(["tool_calls", "tool_calls", "length", "content_filter"]);
   });
-  test("no reason is no reason", () => {
+  test("a missing reason stays missing", () => {
     expect(choice({ content: text, stop_reason: null }).finish_reason).toBeNull();
   });
-  test("a refusal says why", () => {
+  test("a refusal keeps its explanation", () => {
     expect(
       choice({
         content: [],
@@ -213,7 +213,7 @@ describe("the end", () => {
 });
 
 describe("usage", () => {
-  test("the prompt counts what came from the cache and went into it; thinking where it is told", () => {
+  test("the prompt includes tokens read from and written to the cache; thinking is counted where it is reported", () => {
     const usage = {
       input_tokens: 3,
       cache_creation_input_tokens: 20,
@@ -233,7 +233,7 @@ describe("usage", () => {
       service_tier: "priority",
     });
   });
-  test("what was not told is not said", () => {
+  test("a figure that was not reported is absent", () => {
     expect(
       decode({ content: [], usage: { ...USAGE, cache_read_input_tokens: null, service_tier: "batch" } }),
     ).toMatchObject({ usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } });
@@ -242,9 +242,9 @@ describe("usage", () => {
   });
 });
 
-describe("what is no answer", () => {
+describe("invalid answers", () => {
   const decodeBody = (body: string) => () => anthropic.decodeResponse(body, { model: "m", memo: null });
-  test("an error inside a 200 is that error", () => {
+  test("an error inside a 200 answer is that error", () => {
     try {
       decodeBody('{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}')();
       throw new Error("it was decoded");

@@ -79,7 +79,7 @@ describe("address and headers", () => {
       "content-type": "application/json",
     });
   });
-  test("a credential becomes x-api-key, none leaves the request alone", async () => {
+  test("a credential becomes x-api-key, and no credential leaves the request unchanged", async () => {
     const { request } = encode({});
     expect((await anthropic.sign(request, keyCredential("sk-test"), SIGN_CONTEXT)).headers["x-api-key"]).toBe(
       "sk-test",
@@ -89,7 +89,7 @@ describe("address and headers", () => {
 });
 
 describe("tools", () => {
-  test("a function becomes a tool; keys that only the vendor knows stay", () => {
+  test("a function becomes a tool; members that only the vendor knows stay", () => {
     const strict = {
       type: "function",
       function: { name: "f", parameters: {}, strict: true },
@@ -108,12 +108,12 @@ describe("tools", () => {
       { name: "g", input_schema: { type: "object", properties: {} } },
     ]);
   });
-  test("a schema is never mended: the vendor's word on it is the better one", () => {
+  test("a schema is never repaired: the vendor's own error message is more useful", () => {
     expect(sent({ tools: [{ type: "function", function: { name: "f", parameters: { anyOf: [] } } }] })).toMatchObject({
       tools: [{ input_schema: { anyOf: [] } }],
     });
   });
-  test("the vendor's own tools pass as they are, and the dialect names them", () => {
+  test("the vendor's own tools pass unchanged, and the dialect names them", () => {
     const tools = [
       { type: "web_search_20260318", name: "web_search", max_uses: 3 },
       { type: "bash_20250124", name: "bash" },
@@ -141,7 +141,7 @@ describe("tools", () => {
   ])("tool_choice %j", (choice, wire) => {
     expect(sent({ tools: [weather], tool_choice: choice })["tool_choice"]).toEqual(wire);
   });
-  test("parallel_tool_calls false needs a choice to stand in, and true is said too; a choice without tools says nothing", () => {
+  test("parallel_tool_calls false needs a choice to stand in, and true is sent too; a choice without tools is not sent", () => {
     expect(sent({ tools: [weather], parallel_tool_calls: false })["tool_choice"]).toEqual({
       type: "auto",
       disable_parallel_tool_use: true,
@@ -177,7 +177,7 @@ describe("tools", () => {
 });
 
 describe("parameters", () => {
-  test("the output bound has one name here, and is sent whatever the caller said", () => {
+  test("the output bound has one name here, and is always sent", () => {
     expect(sent({ max_completion_tokens: 7 })["max_tokens"]).toBe(7);
     expect(sent({ max_tokens: 500_000 })["max_tokens"]).toBe(500_000);
     const defaults = {
@@ -244,7 +244,7 @@ describe("parameters", () => {
       param: "reasoning_effort",
     });
   });
-  test("names that changed are told", () => {
+  test("changed names are reported", () => {
     expect(
       encode({ max_tokens: 5, stop: "x", user: "u", reasoning_effort: "low", response_format: { type: "json_object" } })
         .mapped,
@@ -279,7 +279,7 @@ describe("JSON", () => {
     });
     expect(sent(asked(closed), "claude-sonnet-4-6")).not.toHaveProperty("tools");
   });
-  test("a strict schema goes to the vendor whatever it holds; without strict, one outside its subset becomes a tool", () => {
+  test("a strict schema is sent to the vendor whatever it contains; without strict, one outside its subset becomes a tool", () => {
     const open = { type: "object", properties: { n: { type: "integer", minimum: 1 } }, additionalProperties: false };
     expect(sent(asked(open, true))).toMatchObject({ output_config: { format: { schema: open } } });
     expect(sent(asked(open))).toMatchObject({
@@ -289,7 +289,7 @@ describe("JSON", () => {
     expect(sent(asked({ type: "object", properties: {} }, false))).not.toHaveProperty("output_config");
     expect(sent(asked(open), "claude-opus-5-5")).toMatchObject({ output_config: { format: { schema: open } } });
   });
-  test("[d6.8] without it, a forced tool call gives the JSON", () => {
+  test("[d6.8] without native support, a forced tool call gives the JSON", () => {
     expect(sent(asked(closed, true), "claude-3-7-sonnet-20250219")).toMatchObject({
       tools: [{ name: "respond_with_json", input_schema: closed }],
       tool_choice: { type: "tool", name: "respond_with_json", disable_parallel_tool_use: true },
@@ -300,7 +300,7 @@ describe("JSON", () => {
     });
     expect(sent({ response_format: { type: "text" } })).not.toHaveProperty("tools");
   });
-  test("the caller's own tools stay callable beside it, and a call that the caller forces comes first", () => {
+  test("the caller's own tools stay callable beside it, and a call that the caller forces takes precedence", () => {
     const json = { response_format: { type: "json_object" } };
     expect(sent({ ...json, tools: [weather] })).toMatchObject({
       tools: [{ name: "weather" }, { name: "respond_with_json" }],
@@ -319,7 +319,7 @@ describe("JSON", () => {
       answerTool: "respond_with_json_",
     });
   });
-  test("where the vendor refuses to force a tool it is said, with the cure", () => {
+  test("where the vendor refuses to force a tool, the error says so with the cure", () => {
     expect(
       refusal({ response_format: { type: "json_object" }, reasoning_effort: "low" }, "claude-sonnet-4-5"),
     ).toMatchObject({ code: "unsupported_value", param: "response_format" });
@@ -331,7 +331,7 @@ describe("JSON", () => {
 });
 
 describe("pass-through", () => {
-  test("[d6.5] other fields go to the top of the body untouched, objects merged key by key", () => {
+  test("[d6.5] other fields go to the top of the body unchanged, and objects are merged key by key", () => {
     expect(
       sent({
         top_k: 5,
@@ -405,7 +405,7 @@ describe("capabilities", () => {
     "other",
   ];
 
-  test("[d6.2] every parameter that is accepted changes the request, and no other has a sample", () => {
+  test("[d6.2] every supported parameter changes the request, and no other has a sample", () => {
     const accepted = COMMON_PARAMETERS.filter(
       (name) => name !== "stream_options" && anthropic.capabilities.cells[name].support !== "unsupported",
     );
@@ -415,7 +415,7 @@ describe("capabilities", () => {
       expect(encode({ ...SAMPLES[name] }, "other").request.body).not.toBe(encode(without, "other").request.body);
     }
   });
-  test("every word that a cell allows can be encoded, on every generation", () => {
+  test("every value that a cell allows can be encoded, on every generation", () => {
     for (const model of MODELS) {
       for (const effort of capabilityOf(anthropic.capabilities, "reasoning_effort", model).values ?? []) {
         const { thinking, output_config: config } = sent({ reasoning_effort: effort }, model);

@@ -41,7 +41,7 @@ describe("classes", () => {
     });
   });
 
-  test("without a type of the vendor's the status decides", () => {
+  test("without an error type of the vendor's the status decides", () => {
     const statuses = {
       invalid_request: [400, 409, 413, 422],
       authentication: [401],
@@ -72,7 +72,7 @@ describe("the field", () => {
   });
 });
 
-describe("bodies that are no error of the vendor's", () => {
+describe("bodies that are not the vendor's error", () => {
   const messageOf = (status: number, body: string): string => anthropic.classifyError({ status, body }).message;
   test.each([
     [529, "", "The provider, or a proxy in front of it, answered with status 529 and an empty body."],
@@ -107,10 +107,10 @@ describe("bodies that are no error of the vendor's", () => {
       '{"detail":[{"loc":["body"],"msg":"bad"}]}',
       'The provider, or a proxy in front of it, answered with status 422 and no message: {"detail":[{"loc":["body"],"msg":"bad"}]}',
     ],
-  ])("%d %j says what a person can act on", (status, body, message) => {
+  ])("%d %j gives a message with something to act on", (status, body, message) => {
     expect(messageOf(status, body)).toBe(message);
   });
-  test("any bytes give a class and a message of bearable length", () => {
+  test("any bytes give a class and a message of bounded length", () => {
     for (const body of [
       "\u0000\u0001�",
       "{".repeat(2_000),

@@ -51,14 +51,14 @@ describe("turns", () => {
     });
     expect(sent([{ role: "system", content: "" }, ...ASK])).not.toHaveProperty("system");
   });
-  test("a picture in a system message is refused with its place", () => {
+  test("an image in a system message is refused with its path", () => {
     const error = refusal([
       { role: "system", content: [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }] },
       ...ASK,
     ]);
     expect([error.code, error.param]).toEqual(["unsupported_content_block", "messages[0].content"]);
   });
-  test("neighbours of one role become one turn, and the results of tools stand first in it", () => {
+  test("neighbouring messages of one role become one turn, and the results of tools stand first in it", () => {
     expect(
       turns([
         { role: "user", content: "a" },
@@ -108,7 +108,7 @@ describe("turns", () => {
       },
     ]);
   });
-  test("messages and parts that say nothing leave no turn and no block behind", () => {
+  test("empty messages and parts leave no turn and no block behind", () => {
     expect(
       turns([
         ...ASK,
@@ -131,7 +131,7 @@ describe("turns", () => {
       },
     ]);
   });
-  test("arguments that are no object reach the model wrapped, digits and all", () => {
+  test("arguments that are not an object reach the model wrapped, with all digits", () => {
     const inputs = turns([
       ...ASK,
       {
@@ -152,7 +152,7 @@ describe("turns", () => {
       body([...ASK, { role: "assistant", content: null, tool_calls: [call("c", "f", '{"n":12345678901234567890}')] }]),
     ).toContain('"input":{"n":12345678901234567890}');
   });
-  test("[d6.10] ids that the vendor refuses are made fit at both ends of a call, and two of them never become one", () => {
+  test("[d6.10] ids that the vendor refuses are changed at both ends of a call, and two of them never become equal", () => {
     const [, calls, results] = turns([
       ...ASK,
       {
@@ -167,7 +167,7 @@ describe("turns", () => {
     expect([new Set(ids).size, ids[2]]).toEqual([3, "call_1_a"]);
     expect(results.content.map((block: any) => block.tool_use_id)).toEqual(ids);
   });
-  test("a result that says that the tool failed says so to the vendor", () => {
+  test("a result that reports a failed tool reports it to the vendor", () => {
     expect(
       turns([
         ...ASK,
@@ -176,7 +176,7 @@ describe("turns", () => {
       ]),
     ).toMatchObject([{}, {}, { content: [{ type: "tool_result", is_error: true }] }]);
   });
-  test("the deprecated function messages are calls and results as well", () => {
+  test("the deprecated function messages become calls and results as well", () => {
     expect(
       turns([
         ...ASK,
@@ -189,7 +189,7 @@ describe("turns", () => {
       { role: "user", content: [{ type: "tool_result", tool_use_id: "call_1", content: "42" }] },
     ]);
   });
-  test("a refusal of an earlier answer is text", () => {
+  test("a refusal of an earlier answer becomes text", () => {
     expect(turns([...ASK, { role: "assistant", content: "", refusal: "I will not." }, ...ASK])).toMatchObject([
       {},
       { role: "assistant", content: [{ type: "text", text: "I will not." }] },
@@ -233,7 +233,7 @@ describe("turns", () => {
       },
     ]);
   });
-  test("blocks of the vendor's own form pass as they are", () => {
+  test("blocks of the vendor's own form pass unchanged", () => {
     const blocks = [
       { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "q" } },
       { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] },
@@ -246,7 +246,7 @@ describe("turns", () => {
   });
 });
 
-describe("thinking goes back", () => {
+describe("thinking that is sent back", () => {
   const answer = (...details: object[]) => ({
     role: "assistant",
     content: "Sure.",
@@ -276,7 +276,7 @@ describe("thinking goes back", () => {
       },
     ]);
   });
-  test("what the vendor would refuse stays out: unsigned thoughts, other vendors' blocks", () => {
+  test("blocks that the vendor would refuse are left out: unsigned thinking, other vendors' blocks", () => {
     const message = {
       ...answer(
         { type: "reasoning.text", text: "Hm." },
@@ -322,7 +322,7 @@ describe("parts", () => {
       .content[0];
   const base64 = (text: string) => Buffer.from(text).toString("base64");
 
-  test("a picture by address or inside", () => {
+  test("an image is sent by address or inline", () => {
     expect(
       block({
         type: "image_url",
@@ -346,7 +346,7 @@ describe("parts", () => {
       source: { data: base64("<svg/>") },
     });
   });
-  test("a file inside is a document with its name as title; text is decoded, a picture is a picture", () => {
+  test("an inline file is a document with its name as title; text is decoded, and an image is an image", () => {
     expect(block({ type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,QUJD" } })).toEqual(
       { type: "document", source: { type: "base64", media_type: "application/pdf", data: "QUJD" }, title: "a.pdf" },
     );
@@ -379,7 +379,7 @@ describe("parts", () => {
       source: { type: "base64", data: "QUJD" },
     });
   });
-  test("a document keeps its options, and its source takes the form that fits its media type", () => {
+  test("a document keeps its options, and its source takes the form of its media type", () => {
     const options = { title: "T", context: "C", citations: { enabled: true } };
     expect(
       block({ type: "document", source: { type: "text", media_type: "text/plain", data: "x" }, ...options }),
@@ -402,7 +402,7 @@ describe("parts", () => {
     ])
       expect(block({ type: "document", source })).toEqual({ type: "document", source });
   });
-  test("what the vendor has no block for is refused with its place", () => {
+  test("content for which the vendor has no block is refused with its path", () => {
     const error = refusal([
       {
         role: "user",

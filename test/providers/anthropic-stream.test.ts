@@ -75,8 +75,8 @@ function assemble(chunks: readonly ChatChunk[]) {
   return whole;
 }
 
-describe("what comes", () => {
-  test("text, chunk by chunk", () => {
+describe("events", () => {
+  test("text arrives chunk by chunk", () => {
     expect(
       chunksOf([
         start({ usage: { input_tokens: 10, output_tokens: 1, service_tier: "standard" } }),
@@ -98,7 +98,7 @@ describe("what comes", () => {
       },
     ]);
   });
-  test("calls are numbered among themselves, and their input comes as it is written", () => {
+  test("calls are numbered among themselves, and their input is passed on as it is written", () => {
     const events = [
       start(),
       ...textBlock(0, "Let me."),
@@ -152,7 +152,7 @@ describe("what comes", () => {
       ],
     });
   });
-  test("citations come when their text is complete", () => {
+  test("citations follow once their text is complete", () => {
     const citation = { type: "web_search_result_location", url: "https://example.com/a", title: "A" };
     const events = [
       start(),
@@ -195,7 +195,7 @@ describe("what comes", () => {
       finish: ["tool_calls"],
     });
   });
-  test("blocks that stand in message_start already are said first", () => {
+  test("blocks that message_start already contains are sent first", () => {
     const content = [
       {
         type: "tool_use",
@@ -214,7 +214,7 @@ describe("what comes", () => {
       anthropic: { caller: { type: "code_execution_20250825", tool_id: "s" } },
     });
   });
-  test("a refusal says why", () => {
+  test("a refusal keeps its explanation", () => {
     const events = [
       start(),
       ...textBlock(0, "Par"),
@@ -226,7 +226,7 @@ describe("what comes", () => {
       finish: ["content_filter"],
     });
   });
-  test("tools that the vendor runs, pings and events of tomorrow are passed over", () => {
+  test("tools that the vendor runs, pings and unknown events are skipped", () => {
     const events = [
       start(),
       { type: "ping" },
@@ -250,7 +250,7 @@ describe("what comes", () => {
 });
 
 describe("usage", () => {
-  test("message_delta corrects message_start and leaves alone what it does not name", () => {
+  test("message_delta corrects message_start and leaves other figures unchanged", () => {
     const last = {
       type: "message_delta",
       delta: { stop_reason: "end_turn" },
@@ -276,7 +276,7 @@ describe("usage", () => {
   });
 });
 
-describe("what breaks", () => {
+describe("broken streams", () => {
   const whole = [start(), ...textBlock(0, "Let me."), ...callBlock(1, "f", '{"a":', "1}"), ...finish("tool_use")];
 
   test("[d8.3] a stream that is cut after any event has no finish reason that the vendor did not send", () => {
@@ -285,7 +285,7 @@ describe("what breaks", () => {
     expect(assemble(chunksOf(whole.slice(0, -1))).finish).toEqual(["tool_calls"]);
     expect(assemble(chunksOf(whole)).finish).toEqual(["tool_calls"]);
   });
-  test("[d8.3] an end without a reason is no end", () => {
+  test("[d8.3] an end without a reason does not count as an end", () => {
     const [text, call] = [textBlock(0, "Let me."), callBlock(1, "f", "")];
     expect(
       assemble(
@@ -343,7 +343,7 @@ describe("what breaks", () => {
       expect((thrown as StreamError).failure.class).toBe(failureClass);
     }
   });
-  test.each(["{", "[]", '"x"', "7"])("an event that holds %s is malformed", (data) => {
+  test.each(["{", "[]", '"x"', "7"])("an event that contains %s is malformed", (data) => {
     expect(() => anthropic.openStream({ model: "m", memo: null }).push({ event: "", data })).toThrow(MalformedAnswer);
   });
 });

@@ -81,7 +81,7 @@ const TIME = "20261120T123015Z";
 
 describe("signatures with AWS keys", () => {
   test.each(["amazon.nova-lite-v1:0", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", ARN, "odd*model'(name)!/x"])(
-    "are what the vendor's page says, for the model %s",
+    "match the vendor's page, for the model %s",
     async (model) => {
       for (const credential of [PAIR, TEMPORARY]) {
         const request = requestFor(model);
@@ -94,7 +94,7 @@ describe("signatures with AWS keys", () => {
       }
     },
   );
-  test("put an id into the path as AWS's clients do", () => {
+  test("encode an id in the path like AWS's clients", () => {
     expect(requestFor("amazon.nova-lite-v1:0").url).toEndWith("/model/amazon.nova-lite-v1%3A0/converse");
     expect(requestFor(ARN).url).toEndWith(
       "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A123456789012%3Ainference-profile%2Fus.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse",
@@ -111,7 +111,7 @@ describe("signatures with AWS keys", () => {
     expect(other["authorization"]).not.toBe(headers["authorization"]!);
     expect(headers["authorization"]).not.toContain(PAIR.secret);
   });
-  test("say the same each time, change nothing of the request, and take its headers along", async () => {
+  test("are the same each time, change nothing of the request, and cover its headers", async () => {
     const request = requestFor("m");
     const before = structuredClone(request);
     const once = await bedrock.sign(request, TEMPORARY, FRANKFURT);
@@ -139,7 +139,7 @@ describe("signatures with AWS keys", () => {
       expectedAuthorization(request, PAIR, "eu-central-1", TIME, "bedrock"),
     );
   });
-  test("take the region from the vendor's own host where none is set, and are refused where there is none", async () => {
+  test("take the region from the vendor's own host where none is set, and are refused where the host has none", async () => {
     const { headers } = await bedrock.sign(requestFor("m"), PAIR, { nowMs: NOW_MS, settings: {} });
     expect(headers["authorization"]).toContain("/eu-central-1/bedrock/aws4_request");
     const elsewhere = bedrock.sign(requestFor("m", { baseUrl: "https://proxy.example" }), PAIR, {
@@ -155,7 +155,7 @@ describe("signatures with AWS keys", () => {
     );
     expect([refused?.code, refused?.param]).toEqual(["invalid_request", "aws_region_name"]);
   });
-  test("are not made for a key of Bedrock's own, which is a bearer token", async () => {
+  test("are not made for a Bedrock key, which is a bearer token", async () => {
     for (const kind of ["key", "token"] as const)
       expect(
         (await bedrock.sign(requestFor("m"), { kind, secret: "bedrock-api-key-x", fromCaller: false }, FRANKFURT))
@@ -219,7 +219,7 @@ describe.skipIf(vectorsMissing)("the vectors of AWS", () => {
   const vectors = vectorsMissing
     ? []
     : readdirSync(folder).map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")) as Vector);
-  test("there are 38", () => expect(vectors.length).toBe(38));
+  test("are 38", () => expect(vectors.length).toBe(38));
   test.each(vectors.filter(({ name }) => !(name in EXCEPTIONS)).map((vector) => [vector.name, vector] as const))(
     "%s",
     async (_, vector) => {

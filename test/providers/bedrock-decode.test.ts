@@ -29,12 +29,12 @@ describe("ends", () => {
     ["content_filtered", "content_filter"],
     ["malformed_model_output", "stop"],
     ["a_word_of_next_year", "stop"],
-  ])("%s is %s, whole and streamed, and the vendor's word stays", (stopReason, finish) => {
+  ])("%s becomes %s, streamed and non-streaming, and the vendor's reason is kept", (stopReason, finish) => {
     const want = { finish_reason: finish, native_finish_reason: stopReason };
     expect(bedrock.decodeResponse(answer([{ text: "A" }], stopReason), CLAUDE).choices[0]).toMatchObject(want);
     expect(streamed(["messageStop", { stopReason }])[0]!.choices[0]).toMatchObject(want);
   });
-  test("an answer with calls that ended in any normal way asks for them to be run", () => {
+  test("an answer with calls that ended in any normal way has the finish reason tool_calls", () => {
     expect(
       bedrock.decodeResponse(answer([{ toolUse: { toolUseId: "a", name: "f", input: {} } }], "end_turn"), CLAUDE)
         .choices[0]!.finish_reason,
@@ -63,7 +63,7 @@ describe("ends", () => {
   });
 });
 
-test("calls whose pieces come mixed keep their own", () => {
+test("calls with interleaved pieces keep their own", () => {
   const start = (block: number, name: string) =>
     ["contentBlockStart", { contentBlockIndex: block, start: { toolUse: { toolUseId: name, name } } }] as const;
   const piece = (block: number, input: string) =>
@@ -87,7 +87,7 @@ test("calls whose pieces come mixed keep their own", () => {
 });
 
 describe("usage", () => {
-  test("the prompt counts what was read from and written to the cache, and each once where two spellings stand side by side", () => {
+  test("the prompt includes tokens read from and written to the cache, each once where two spellings occur side by side", () => {
     const usage = {
       inputTokens: 22,
       outputTokens: 13,
@@ -108,13 +108,13 @@ describe("usage", () => {
   });
 });
 
-describe("what stands beside the answer", () => {
+describe("further members of the answer", () => {
   const beside = {
     trace: { guardrail: { actionReason: "masked" } },
     additionalModelResponseFields: { stop_sequence: "X" },
     serviceTier: { type: "priority" },
   };
-  test("is kept: trace, fields that were asked for, the tier that served", () => {
+  test("are kept: trace, requested fields, the tier that served", () => {
     const want = {
       trace: beside.trace,
       additionalModelResponseFields: { stop_sequence: "X" },
@@ -127,7 +127,7 @@ describe("what stands beside the answer", () => {
 
 describe("reasoning", () => {
   const content = [{ reasoningContent: { reasoningText: { text: "Hm." } } }, { text: "Yes." }];
-  test("of models that do not sign is told once, and nothing of it has to come back", () => {
+  test("of models that do not sign is sent once, and nothing of it has to come back", () => {
     expect(
       bedrock.decodeResponse(answer(content), { model: "us.deepseek.r1-v1:0", memo: null }).choices[0]!.message,
     ).toEqual({ role: "assistant", content: "Yes.", reasoning_content: "Hm." });
@@ -138,7 +138,7 @@ describe("reasoning", () => {
     ].flatMap((one) => decoder.push(one));
     expect(chunks).toEqual([{ choices: [{ index: 0, delta: { reasoning_content: "Hm." } }] }]);
   });
-  test("that another model signed comes back to it in no format of Claude's", () => {
+  test("that another model signed is sent back to it, and not in Claude's format", () => {
     const signed = [{ reasoningContent: { reasoningText: { text: "Hm.", signature: "c2ln" } } }];
     expect(
       bedrock.decodeResponse(answer(signed), { model: "us.amazon.nova-2-lite-v1:0", memo: null }).choices[0]!.message
@@ -242,7 +242,7 @@ describe("errors", () => {
       nativeCode: name,
     });
   });
-  test("an input that is too long is told as such inside a stream too", () => {
+  test("an input that is too long is reported as such inside a stream too", () => {
     expect(() => streamed(["validationException", { message: "Input is too long for requested model." }])).toThrow(
       StreamError,
     );
@@ -254,7 +254,7 @@ describe("errors", () => {
   });
 });
 
-describe("a whole call in AWS's bytes", () => {
+describe("a complete call in AWS's framing", () => {
   const told = [
     event("messageStart", { role: "assistant", p: "ab" }),
     event("contentBlockDelta", { contentBlockIndex: 0, delta: { text: "Hello" } }),
@@ -279,7 +279,7 @@ describe("a whole call in AWS's bytes", () => {
     });
     return { gateway, response, text: await response.text() };
   };
-  test("[d8.1] [s:param.stream] is a stream of the client's, with the vendor's trace, however it is cut", async () => {
+  test("[d8.1] [s:param.stream] becomes a client's stream, with the vendor's trace, however it is cut", async () => {
     for (const chunk of ["whole", 1, 13] as const) {
       const { gateway, response, text } = await call(awsEventStream([...told, ...end]), chunk);
       const { events, done, error } = readStream(text);
@@ -324,7 +324,7 @@ describe("a whole call in AWS's bytes", () => {
       expect(text).not.toContain('"finish_reason":"stop"');
     }
   });
-  test("[d7.8] a key that signs wrong is the caller's to see", async () => {
+  test("[d7.8] with a key that signs wrongly is reported to the caller", async () => {
     const gateway = stubGateway({
       upstream: cannedUpstream({
         status: 403,

@@ -42,7 +42,7 @@ describe("the conversation", () => {
     expect(encode({ stream: true }).request.url).toEndWith("/converse-stream");
     expect(sent({ stream: true })).toEqual(sent({}));
   });
-  test("system and developer messages stand apart, neighbours of one role are one turn, and empty text is left out", () => {
+  test("system and developer messages are separate, neighbouring messages of one role are one turn, and empty text is left out", () => {
     const { system, messages } = sent({
       messages: [
         { role: "system", content: "Be brief." },
@@ -65,7 +65,7 @@ describe("the conversation", () => {
     ]);
   });
   test.each(["amazon.titan-text-express-v1", "mistral.mistral-7b-instruct-v0:2"])(
-    "%s has no system prompt: it stands at the start of the first user turn",
+    "%s has no system prompt: it is put at the start of the first user turn",
     (model) => {
       const body = sent(
         {
@@ -80,7 +80,7 @@ describe("the conversation", () => {
       expect(body["messages"]).toEqual([{ role: "user", content: [{ text: "Be brief." }, { text: "A" }] }]);
     },
   );
-  test("results of tools are one user turn and stand first, with pictures, values and failures in them", () => {
+  test("results of tools are one user turn and stand first, with images, values and failures in them", () => {
     const call = (id: string, args: string) => ({
       id,
       type: "function",
@@ -127,7 +127,7 @@ describe("the conversation", () => {
       { text: "Go on." },
     ]);
   });
-  test("reasoning that is signed or hidden goes back before the words of its turn, other reasoning does not", () => {
+  test("signed and redacted reasoning is sent back before the text of its turn, other reasoning is not", () => {
     const details = [
       { type: "reasoning.text", text: "Hm.", signature: "c2ln", format: "anthropic-claude-v1", index: 0 },
       { type: "reasoning.encrypted", data: "aGlk", format: "anthropic-claude-v1", index: 1 },
@@ -147,7 +147,7 @@ describe("the conversation", () => {
       { text: "Yes." },
     ]);
   });
-  test("a mark for the cache becomes a cache point behind its part, message or tool", () => {
+  test("a cache mark becomes a cache point after its part, message or tool", () => {
     const mark = { cache_control: { type: "ephemeral" } };
     const body = sent({
       tools: [{ ...weather, ...mark }, clock],
@@ -194,7 +194,7 @@ describe("the conversation", () => {
 });
 
 describe("content blocks", () => {
-  test("pictures, videos and documents are bytes with a word for their format, whatever part they came in", () => {
+  test("images, videos and documents are bytes with a format name, in whatever part they came", () => {
     expect(blocks([{ type: "image_url", image_url: { url: "data:image/webp;base64,d2VicA==" } }])).toEqual([
       { image: { format: "webp", source: { bytes: "d2VicA==" } } },
     ]);
@@ -214,7 +214,7 @@ describe("content blocks", () => {
       { document: { format: "txt", name: "document", source: { bytes: "e30=" } } },
     ]);
   });
-  test("objects in S3 go by their address", () => {
+  test("objects in S3 are sent by their address", () => {
     expect(blocks([{ type: "image_url", image_url: { url: "s3://bucket/kiwi.jpg" } }], NOVA)).toEqual([
       { image: { format: "jpeg", source: { s3Location: { uri: "s3://bucket/kiwi.jpg" } } } },
     ]);
@@ -225,7 +225,7 @@ describe("content blocks", () => {
       { document: { format: "docx", name: "document", source: { s3Location: { uri: "s3://bucket/a.docx" } } } },
     ]);
   });
-  test("documents have names that the vendor takes, each once", () => {
+  test("documents have unique names that the vendor accepts", () => {
     const file = (filename: string) => ({ type: "file", file: { file_data: PDF, filename } });
     const names = (
       blocks([
@@ -239,7 +239,7 @@ describe("content blocks", () => {
     expect(names).toEqual(["Q1 report-(final)-v2", "Q1 report-(final)-v2 2", "document", "-bersicht", "x".repeat(180)]);
     for (const name of names) expect(name).toMatch(/^(?!.*\s\s)[A-Za-z0-9\s()[\]-]{1,200}$/);
   });
-  test("documents keep title, context and the wish for citations; plain text stays text", () => {
+  test("documents keep title, context and the option for citations; plain text stays text", () => {
     expect(
       blocks([
         {
@@ -268,7 +268,7 @@ describe("content blocks", () => {
       { document: { format: "pdf", name: "document", source: { bytes: "cGRm" } } },
     ]);
   });
-  test("the vendor's own blocks, and a text to be guarded, go in its form", () => {
+  test("the vendor's own blocks, and guarded text, are sent in its form", () => {
     const guarded = { text: { text: "Tokyo", qualifiers: ["grounding_source"] } };
     expect(
       blocks([
@@ -277,12 +277,12 @@ describe("content blocks", () => {
       ]),
     ).toEqual([{ guardContent: guarded }, { guardContent: { text: { text: "Hi" } } }]);
   });
-  test("sounds go to the models that hear", () => {
+  test("audio goes to the models that accept it", () => {
     expect(
       blocks([{ type: "input_audio", input_audio: { data: "bXAz", format: "mp3" } }], "mistral.voxtral-small-24b-2507"),
     ).toEqual([{ audio: { format: "mp3", source: { bytes: "bXAz" } } }]);
   });
-  test("what is no bytes, has no format or no known form is refused with its path", () => {
+  test("content without bytes, a format or a known form is refused with its path", () => {
     const at = ["unsupported_content_block", "messages[0].content[0]"];
     for (const part of [
       { type: "image_url", image_url: { url: "https://example.com/a.png" } },
@@ -306,7 +306,7 @@ describe("content blocks", () => {
   });
 });
 
-test("a media type that every object knows is unknown all the same", () => {
+test("a media type named like a member of every object is unknown all the same", () => {
   for (const url of ["data:constructor;base64,AAAA", "data:__proto__;base64,AAAA"])
     expect(refusal({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] })).toEqual([
       "unsupported_content_block",
@@ -315,7 +315,7 @@ test("a media type that every object knows is unknown all the same", () => {
 });
 
 describe("parameters", () => {
-  test("inferenceConfig has what Converse knows", () => {
+  test("inferenceConfig has the parameters that Converse knows", () => {
     expect(sent({ max_tokens: 5, temperature: 0.5, top_p: 0.9, stop: ["A", ""] })["inferenceConfig"]).toEqual({
       maxTokens: 5,
       temperature: 0.5,
@@ -365,7 +365,7 @@ describe("tools", () => {
   ])("tool_choice %j", (tool_choice, toolChoice) => {
     expect(sent({ tools: [weather], tool_choice })["toolConfig"]).toEqual({ tools: [spec], toolChoice });
   });
-  test("tool_choice none leaves them out, which a conversation with calls does not allow", () => {
+  test("tool_choice none leaves them out, which is refused for a conversation with calls", () => {
     expect(sent({ tools: [weather], tool_choice: "none" })).toEqual(sent({}));
     const called = [
       ...ASK,
@@ -381,12 +381,12 @@ describe("tools", () => {
       "tool_choice",
     ]);
   });
-  test("strict goes to the models that know it", () => {
+  test("strict is sent to the models that know it", () => {
     const strict = { type: "function", function: { ...weather.function, strict: true } };
     expect(sent({ tools: [strict] })["toolConfig"].tools[0].toolSpec.strict).toBe(true);
     expect(sent({ tools: [strict] }, NOVA)["toolConfig"].tools[0]).toEqual(spec);
   });
-  test("one call at a time is said in Claude's own words", () => {
+  test("one call at a time is requested in Claude's own form", () => {
     expect(sent({ tools: [weather], parallel_tool_calls: false })["additionalModelRequestFields"]).toEqual({
       tool_choice: { type: "auto", disable_parallel_tool_use: true },
     });
@@ -431,7 +431,7 @@ describe("JSON output", () => {
     expect(toolConfig).toBeUndefined();
   });
   test.each([NOVA, "us.anthropic.claude-opus-4-1-20250805-v1:0", PROFILE])(
-    "%s is made to call a tool whose input is the answer",
+    "%s is forced to call a tool whose input is the answer",
     (model) => {
       const { outputConfig, toolConfig } = sent(asked, model);
       expect(outputConfig).toBeUndefined();
@@ -440,7 +440,7 @@ describe("JSON output", () => {
       expect(encode(asked, model).memo).toEqual({ answerTool: "respond_with_json" });
     },
   );
-  test("beside other tools any may be called, and a call that the caller forces leaves no room", () => {
+  test("beside other tools any may be called, and a call that the caller forces excludes JSON output", () => {
     expect(sent({ ...asked, tools: [weather] }, NOVA)["toolConfig"]).toMatchObject({ toolChoice: { any: {} } });
     expect(sent({ ...asked, tools: [weather], tool_choice: "required" }, NOVA)["toolConfig"].tools.length).toBe(1);
     expect(sent({ ...asked, tools: [weather], tool_choice: "none" }, NOVA)["toolConfig"]).toMatchObject({
@@ -449,7 +449,7 @@ describe("JSON output", () => {
     });
     expect(sent(asked, "us.mistral.pixtral-large-2502-v1:0")["toolConfig"].toolChoice).toEqual({ any: {} });
   });
-  test("cannot be forced on a model that thinks by a budget", () => {
+  test("cannot be forced on a model that thinks with a budget", () => {
     expect(refusal({ response_format: { type: "json_object" }, reasoning_effort: "low" })).toEqual([
       "unsupported_value",
       "response_format",
@@ -461,7 +461,7 @@ describe("JSON output", () => {
 });
 
 describe("pass-through", () => {
-  test("[d6.5] Converse's own fields stand at the top, all others are the model's", () => {
+  test("[d6.5] Converse's own fields go to the top, all others to the model's fields", () => {
     const guardrailConfig = { guardrailIdentifier: "g", guardrailVersion: "1", trace: "enabled" };
     const body = sent({
       guardrailConfig,

@@ -26,7 +26,7 @@ function failureOf(run: () => unknown) {
   throw new Error("nothing was thrown");
 }
 
-test("calls whose pieces come mixed keep their own", () => {
+test("calls with interleaved pieces keep their own", () => {
   const start = (index: number, name: string) =>
     said(
       "tool-call-start",
@@ -50,7 +50,7 @@ test("calls whose pieces come mixed keep their own", () => {
 });
 
 describe("figures", () => {
-  test("are those of the tokens, with what was billed beside them", () => {
+  test("are those of the tokens, with the billed ones beside them", () => {
     const usage = {
       billed_units: { input_tokens: 5, output_tokens: 3 },
       tokens: { input_tokens: 72, output_tokens: 9, reasoning_tokens: 4, image_tokens: 60 },
@@ -70,7 +70,7 @@ describe("figures", () => {
     });
     expect(decode(TEXT)["usage"]).toBeNull();
   });
-  test("of likelihood have one entry for each piece of text", () => {
+  test("of log probabilities have one entry for each piece of text", () => {
     const logprobs = [
       { text: "He", token_ids: [1], logprobs: [-0.5] },
       { text: "llo", token_ids: [2, 3], logprobs: [-0.25, -0.5] },
@@ -99,7 +99,7 @@ describe("ends", () => {
     ["ERROR_TOXIC", "content_filter"],
     ["ERROR_LIMIT", "length"],
     ["SOMETHING_NEW", "stop"],
-  ])("%s is %s", (word, finish) => {
+  ])("%s becomes %s", (word, finish) => {
     const expected = { finish_reason: finish, native_finish_reason: word };
     expect(decode(TEXT, { finish_reason: word })["choices"][0]).toMatchObject(expected);
     expect(chunks({ type: "message-end", delta: { finish_reason: word } })[0].choices[0]).toMatchObject(expected);
@@ -120,14 +120,14 @@ describe("ends", () => {
         message: error ?? "The provider ended its answer with TIMEOUT.",
       });
   });
-  test("a stream without message-end has none", () => {
+  test("a stream without message-end has no finish reason", () => {
     expect(
       chunks(said("content-delta", { content: { text: "Hello" } }), { type: "content-end", index: 0 })
         .flatMap((chunk) => chunk.choices)
         .some((choice) => "finish_reason" in choice),
     ).toBe(false);
   });
-  test("what follows the end, and events that say nothing, are passed over", () => {
+  test("events after the end, and empty events, are skipped", () => {
     expect(
       chunks({ type: "debug", prompt: "secret" }, { type: "tool-call-end", index: 0 }, { type: "something-new" }),
     ).toEqual([]);
@@ -149,7 +149,7 @@ describe("citations", () => {
     url_citation: { start_index: from, end_index: from + 3, url, title },
   });
 
-  test("of what has an address are annotations, and the vendor's own list stays", () => {
+  test("with an address become annotations, and the vendor's own list stays", () => {
     const citations = [cite([web, output]), cite([{ type: "tool", id: "w1:0", tool_output: { rain: true } }])];
     expect(decode({ ...TEXT, citations })["choices"][0].message).toMatchObject({
       annotations: [
@@ -159,7 +159,7 @@ describe("citations", () => {
       citations,
     });
   });
-  test("of thinking or the plan are none of the text", () => {
+  test("of thinking or the plan do not refer to the text", () => {
     for (const type of ["THINKING_CONTENT", "PLAN"])
       expect("annotations" in decode({ ...TEXT, citations: [cite([web], { type })] })["choices"][0].message).toBe(
         false,
@@ -187,7 +187,7 @@ describe("citations", () => {
 });
 
 describe("calls", () => {
-  test("without arguments have an empty object, however that is said", () => {
+  test("without arguments have an empty object, in whatever form", () => {
     for (const text of ["null", "", undefined, {}])
       expect(
         decode(
@@ -200,7 +200,7 @@ describe("calls", () => {
         tool_calls: [{ id: "a", type: "function", function: { name: "clock", arguments: "{}" } }],
       });
   });
-  test("keep what is no JSON as it came", () => {
+  test("keep arguments that are not JSON unchanged", () => {
     expect(
       decode(
         { tool_calls: [{ id: "a", function: { name: "clock", arguments: '{"cut' } }] },
@@ -208,7 +208,7 @@ describe("calls", () => {
       )["choices"][0].message["tool_calls"][0].function.arguments,
     ).toBe('{"cut');
   });
-  test("of a stream are told apart by their number", () => {
+  test("of a stream are distinguished by their index", () => {
     const start = (index: number, name: string) =>
       said(
         "tool-call-start",

@@ -46,7 +46,7 @@ describe("address and key", () => {
 });
 
 describe("parameters", () => {
-  test("each stands where the vendor has it", () => {
+  test("each is sent in the vendor's place for it", () => {
     const asked = {
       temperature: 0.3,
       top_p: 0.7,
@@ -77,7 +77,7 @@ describe("parameters", () => {
       "stop -> stop_sequences",
     ]);
   });
-  test("what means nothing is not sent", () => {
+  test("a parameter without effect is not sent", () => {
     expect(
       sent({ top_p: 1, stop: "", logprobs: false, response_format: { type: "text" }, stream: false, tools: [] }),
     ).toEqual({ model: "command-a-plus-05-2026", messages: ASK });
@@ -96,13 +96,13 @@ describe("parameters", () => {
     ["low", { type: "enabled", token_budget: 1024 }],
     ["medium", { type: "enabled", token_budget: 8192 }],
     ["high", { type: "enabled" }],
-  ])("effort %s is thinking", (effort, thinking) => {
+  ])("effort %s becomes thinking", (effort, thinking) => {
     expect(sent({ reasoning_effort: effort })["thinking"]).toEqual(thinking);
   });
 });
 
 describe("tools", () => {
-  test("go as they are, with the parameters that the vendor demands", () => {
+  test("are sent unchanged, with the parameters that the vendor requires", () => {
     expect(sent({ tools: [{ type: "function", function: { name: "clock" } }] })["tools"]).toEqual([tool("clock")]);
   });
   test("strict on one of them is strict_tools", () => {
@@ -110,14 +110,14 @@ describe("tools", () => {
     expect([body["strict_tools"], body["tools"]]).toEqual([true, [tool("weather"), tool("clock")]]);
     expect("strict_tools" in sent({ tools: [tool("weather", { strict: false })] })).toBe(false);
   });
-  test("a function that is not there is refused, not forgotten", () => {
+  test("a function that is not offered is refused, not dropped", () => {
     expect(
       refusalOf(() =>
         sent({ tools: [tool("clock")], tool_choice: { type: "function", function: { name: "weather" } } }),
       ),
     ).toMatchObject({ code: "invalid_request", param: "tool_choice" });
   });
-  test("the choice is a word, and a named function is the only one offered", () => {
+  test("the choice is a keyword, and a named function is the only one offered", () => {
     const tools = [tool("weather"), tool("clock")];
     expect(sent({ tools, tool_choice: "required" })["tool_choice"]).toBe("REQUIRED");
     expect(sent({ tools, tool_choice: "none" })["tool_choice"]).toBe("NONE");
@@ -125,7 +125,7 @@ describe("tools", () => {
     const named = sent({ tools, tool_choice: { type: "function", function: { name: "clock" } } });
     expect([named["tool_choice"], named["tools"]]).toEqual(["REQUIRED", [tool("clock")]]);
   });
-  test("a model that knows no choice gets no tools where none may be called", () => {
+  test("a model without tool_choice gets no tools where none may be called", () => {
     expect(sent({ tools: [tool("weather")], tool_choice: "none" }, "command-r-plus-08-2024")).toEqual({
       model: "command-r-plus-08-2024",
       messages: ASK,
@@ -135,7 +135,7 @@ describe("tools", () => {
 });
 
 describe("messages", () => {
-  test("roles, and pictures with their detail", () => {
+  test("roles, and images with their detail", () => {
     const picture = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA", detail: "low" } };
     const { messages } = sent({
       messages: [
@@ -162,7 +162,7 @@ describe("messages", () => {
     });
     expect(turn({ ...made, tool_plan: "The plan." }, "command-a-03-2025")["tool_plan"]).toBe("The plan.");
   });
-  test("a model that thinks gets its thinking back as a block; one that does not gets none", () => {
+  test("a model that thinks gets its thinking back as a block; other models get none", () => {
     const said = { role: "assistant", content: "It rains.", reasoning_content: "Think first." };
     expect(turn(said, "command-a-reasoning-08-2025")).toEqual({
       role: "assistant",
@@ -184,14 +184,14 @@ describe("messages", () => {
       { type: "text", text: "It rains." },
     ]);
   });
-  test("citations go back, those of other vendors do not", () => {
+  test("citations are sent back, those of other vendors are not", () => {
     const citations = [{ start: 0, end: 2, text: "It", sources: [{ type: "tool", id: "w1:0", tool_output: {} }] }];
     expect(turn({ role: "assistant", content: "It rains.", citations })["citations"]).toEqual(citations);
     expect("citations" in turn({ role: "assistant", content: "It rains.", citations: ["https://example.com"] })).toBe(
       false,
     );
   });
-  test("a refusal is said again", () => {
+  test("a refusal is sent back as text", () => {
     expect(turn({ role: "assistant", content: "", refusal: "I will not." })["content"]).toBe("I will not.");
   });
   test("a tool's result is text, parts, or documents of either form", () => {
@@ -212,7 +212,7 @@ describe("messages", () => {
       ],
     ).toEqual([{ type: "document", document: { data: { text: "Rain", title: "W" } } }]);
   });
-  test("what a role cannot hold is refused with its path", () => {
+  test("content that a role cannot hold is refused with its path", () => {
     const picture = { type: "image_url", image_url: { url: "https://example.com/a.png" } };
     for (const [role, more] of [
       ["system", {}],
@@ -237,7 +237,7 @@ describe("documents", () => {
       },
     ],
   });
-  test("of a user's message stand at the top, and join those that are passed through", () => {
+  test("of a user's message are sent at the top level, and join those that are passed through", () => {
     const body = sent({
       ...document({ type: "text", media_type: "text/plain", data: "Rain." }, { title: "W" }),
       documents: ["More."],
@@ -247,7 +247,7 @@ describe("documents", () => {
       [{ role: "user", content: [{ type: "text", text: "Sum up." }] }],
     ]);
   });
-  test("text in base64 is decoded, and what is no text is refused", () => {
+  test("text in base64 is decoded, and binary data is refused", () => {
     expect(
       sent(document({ type: "base64", media_type: "text/markdown", data: Buffer.from("Regen. ü").toString("base64") }))[
         "documents"
@@ -275,7 +275,7 @@ describe("pass-through", () => {
     };
     expect(sent(own)).toEqual({ model: "command-a-plus-05-2026", messages: ASK, ...own });
   });
-  test("and never take the place of what a parameter says", () => {
+  test("the vendor's own fields never replace a parameter's value", () => {
     expect(refusal({ reasoning_effort: "low", thinking: { token_budget: 5000 } })).toEqual([
       "reserved_parameter",
       "thinking.token_budget",

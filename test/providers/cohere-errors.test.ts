@@ -42,7 +42,7 @@ describe("classes", () => {
   ] as const)("%d %s is %s", (status, message, failureClass) => {
     expect(classify(status, message)).toMatchObject({ class: failureClass, message });
   });
-  test("the field at fault is told, and the vendor's own type", () => {
+  test("the field at fault is reported, and the vendor's own type", () => {
     expect(classify(400, "invalid request: temperature must be between 0 and 1.0 inclusive.").param).toBe(
       "temperature",
     );

@@ -25,7 +25,7 @@ function callsOf(frames: readonly JsonObject[], end = true): Json {
 }
 
 describe("a call in pieces", () => {
-  test("becomes one call with all that was said, in the place where it ended", () => {
+  test("becomes one call with all its pieces, in the place where it ended", () => {
     const frames = [
       frameOf({ name: "cook", willContinue: true }, {}, { thoughtSignature: "S" }),
       piece("$.dish.steps[0]", { stringValue: "Pre" }),
@@ -47,7 +47,7 @@ describe("a call in pieces", () => {
       { index: 1, name: "clock", arguments: { zone: "UTC" } },
     ]);
   });
-  test("ends with the next call, or with the answer, where its own end is not said", () => {
+  test("ends with the next call, or with the answer, where its own end is missing", () => {
     const open = (name: string): JsonObject => frameOf({ name, willContinue: true });
     expect(
       callsOf([
@@ -61,10 +61,10 @@ describe("a call in pieces", () => {
       { index: 1, name: "b", arguments: {} },
     ]);
   });
-  test("is not told when the stream was cut before its end", () => {
+  test("is not sent on when the stream was cut before its end", () => {
     expect(callsOf([frameOf({ name: "a", willContinue: true }), piece("$.x", { stringValue: "1" })])).toEqual([]);
   });
-  test("keeps to its own arguments, whatever the path says", () => {
+  test("keeps to its own arguments, whatever the path contains", () => {
     expect(
       callsOf([
         frameOf({ name: "a", willContinue: true }),

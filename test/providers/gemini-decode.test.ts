@@ -12,7 +12,7 @@ const choiceOf = (parts: Json, candidate: JsonObject = {}): AnswerChoice =>
     .choices[0]!;
 
 describe("parts", () => {
-  test("texts are content, thoughts are reasoning, in their order", () => {
+  test("texts become content, thoughts become reasoning, in their order", () => {
     const { message } = choiceOf([
       { text: "I think", thought: true },
       { text: "Red" },
@@ -36,7 +36,7 @@ describe("parts", () => {
     });
     expect(message.tool_calls![1]).toMatchObject({ type: "function", function: { name: "g", arguments: "{}" } });
   });
-  test("the server's ids stay as they are; those that are made are never the same twice, neither in an answer nor in a conversation", () => {
+  test("the server's ids stay; generated ids are never repeated, neither in an answer nor in a conversation", () => {
     const parts = ["", "odd id!", "same", "same"].map((id) => ({ functionCall: { name: "f", args: {}, id } }));
     const ids = choiceOf(parts).message.tool_calls!.map((made) => made.id);
     expect([ids[1], ids[2]]).toEqual(["odd id!", "same"]);
@@ -60,7 +60,7 @@ describe("parts", () => {
       extra_content: { google: { thought_signature: "T" } },
     });
   });
-  test("pictures and sound", () => {
+  test("images and audio", () => {
     const { message } = choiceOf([
       { inlineData: { mimeType: "image/png", data: "QUJD" }, thoughtSignature: "I" },
       { inlineData: { mimeType: "audio/L16;codec=pcm;rate=24000", data: "REVG" } },
@@ -82,13 +82,13 @@ describe("parts", () => {
       sample_rate: 24_000,
     });
   });
-  test("parts of other kinds are kept as they came, and go back as they came", () => {
+  test("parts of other kinds are kept unchanged, and are sent back unchanged", () => {
     const code = { executableCode: { language: "PYTHON", code: "print(1)" } };
     const outcome = { codeExecutionResult: { outcome: "OUTCOME_OK", output: "1" }, thoughtSignature: "X" };
     const { message } = choiceOf([code, outcome, {}, { text: "It is 1." }]);
     expect(message).toEqual({ content: "It is 1.", extra_content: { google: { parts: [code, outcome] } } });
   });
-  test("odd frames: no content, no parts, parts that are no objects", () => {
+  test("odd responses: no content, no parts, parts that are not objects", () => {
     for (const content of [undefined, {}, { role: "model" }, { parts: null }, { parts: ["x", null] }]) {
       const choice = decode({
         candidates: [{ ...(content !== undefined && { content: content as JsonObject }), finishReason: "MAX_TOKENS" }],
@@ -117,13 +117,13 @@ describe("the end", () => {
     ["NO_IMAGE", "stop"],
     ["A_NEW_WORD", "stop"],
     ["NEW_SAFETY_WORD", "content_filter"],
-  ] as const)("%s is %s", (native, ours) => {
+  ] as const)("%s becomes %s", (native, ours) => {
     expect(choiceOf([{ text: "x" }], { finishReason: native })).toMatchObject({
       finish_reason: ours,
       native_finish_reason: native,
     });
   });
-  test("numbers of the enumeration are words", () => {
+  test("numbers of the enumeration are read as names", () => {
     expect(choiceOf([], { finishReason: 2 })).toMatchObject({
       finish_reason: "length",
       native_finish_reason: "MAX_TOKENS",
@@ -134,13 +134,13 @@ describe("the end", () => {
     });
     expect(choiceOf([], { finishReason: 99 })).toMatchObject({ finish_reason: "stop", native_finish_reason: "99" });
   });
-  test("[d8.6] a choice with calls that ended normally says tool_calls, and one that was cut says length", () => {
+  test("[d8.6] a choice with calls that ended normally has tool_calls, and one that was cut has length", () => {
     const calls = [{ functionCall: { name: "f", args: {} } }];
     expect(choiceOf(calls).finish_reason).toBe("tool_calls");
     expect(choiceOf(calls, { finishReason: "UNEXPECTED_TOOL_CALL" }).finish_reason).toBe("tool_calls");
     expect(choiceOf(calls, { finishReason: "MAX_TOKENS" }).finish_reason).toBe("length");
   });
-  test("without a word there is no reason; the words of an unusual one are kept", () => {
+  test("a missing finish reason stays missing; an unusual one keeps its text", () => {
     expect(choiceOf([{ text: "x" }], { finishReason: null }).finish_reason).toBeNull();
     expect(choiceOf([{ text: "x" }], { finishReason: "FINISH_REASON_UNSPECIFIED" }).finish_reason).toBe("stop");
     expect(
@@ -152,7 +152,7 @@ describe("the end", () => {
       choiceOf([], { finishMessage: "Model generated function call(s)." })["native_finish_message"],
     ).toBeUndefined();
   });
-  test("a refused prompt is an empty answer that was withheld", () => {
+  test("a refused prompt is an empty answer with content_filter", () => {
     for (const [blockReason, native] of [
       ["SAFETY", "SAFETY"],
       ["SOMETHING_NEW", "SOMETHING_NEW"],
@@ -167,7 +167,7 @@ describe("the end", () => {
         usage: { prompt_tokens: 4, completion_tokens: 0, total_tokens: 4 },
       });
   });
-  test("feedback that blocks nothing is no refusal", () => {
+  test("feedback that blocks nothing is not a refusal", () => {
     expect(
       decode({
         promptFeedback: { safetyRatings: [] },
@@ -177,7 +177,7 @@ describe("the end", () => {
   });
 });
 
-describe("the frame", () => {
+describe("the members around the parts", () => {
   test("id and time are the server's, where it gives them", () => {
     expect(decode({ responseId: "r1", createTime: "2026-01-02T03:04:05.678901Z", candidates: [{}] })).toMatchObject({
       id: "r1",
@@ -190,7 +190,7 @@ describe("the frame", () => {
     expect(decode({ candidates: [{ index: 1 }, { index: 0 }] }).choices.map((choice) => choice.index)).toEqual([1, 0]);
     expect(decode({ candidates: [{}, {}] }).choices.map((choice) => choice.index)).toEqual([0, 1]);
   });
-  test("usage: thoughts are generated, tool prompts are prompt, the total is the server's", () => {
+  test("usage: thoughts count as generated, tool prompts as prompt, and the total is the server's", () => {
     const usageMetadata = {
       promptTokenCount: 100,
       toolUsePromptTokenCount: 20,
@@ -252,7 +252,7 @@ describe("the frame", () => {
         .logprobs,
     ).toEqual({ content: [{ token: "a", logprob: -1, bytes: [97], top_logprobs: [] }], refusal: null });
   });
-  test("sources are annotations, in characters where the server counts bytes", () => {
+  test("sources become annotations, in characters where the server counts bytes", () => {
     const groundingMetadata = {
       groundingChunks: [{ other: 1 }, { web: { uri: "https://a.test", title: "A" } }],
       groundingSupports: [
@@ -277,7 +277,7 @@ describe("the frame", () => {
         },
       ]);
   });
-  test("an error inside a 200 is an error, also in a list", () => {
+  test("an error inside a 200 answer is an error, also in a list", () => {
     const error = { error: { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" } };
     for (const frame of [error, [error]]) {
       try {
@@ -293,7 +293,7 @@ describe("the frame", () => {
       }
     }
   });
-  test("what is no answer is malformed", () => {
+  test("an invalid answer is malformed", () => {
     for (const body of ["", "<html>", "[]", "7", "{}", `{"candidates":[]}`, `{"usageMetadata":{}}`])
       expect(() => gemini.decodeResponse(body, context)).toThrow(MalformedAnswer);
   });

@@ -73,7 +73,7 @@ const call = (id: string, name: string, args: string, more: JsonObject = {}): Js
 });
 
 describe("address and credential", () => {
-  test("plain and streamed calls have their own method", () => {
+  test("non-streaming and streamed calls have their own method", () => {
     expect(encode({}).request.url).toBe(
       "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:generateContent",
     );
@@ -132,7 +132,7 @@ describe("parameters", () => {
     top_logprobs: { logprobs: true },
   };
 
-  test("[d6.2] every parameter that is not unsupported reaches the wire", () => {
+  test("[d6.2] every supported parameter reaches the wire", () => {
     for (const name of COMMON_PARAMETERS) {
       if (capabilityOf(gemini.capabilities, name, MODEL).support === "unsupported" || NEVER_UNSUPPORTED.has(name))
         continue;
@@ -174,10 +174,10 @@ describe("parameters", () => {
       "stop -> generationConfig.stopSequences",
     ]);
   });
-  test("[d5.5] both names of the output bound say the same", () => {
+  test("[d5.5] both names of the output bound have the same effect", () => {
     expect(bodyOf({ max_tokens: 5 })).toEqual(bodyOf({ max_completion_tokens: 5 }));
   });
-  test("nothing is sent that was not asked for", () => {
+  test("nothing is sent that was not requested", () => {
     expect(bodyOf({})).toEqual({ contents: [{ role: "user", parts: [{ text: "Hello" }] }] });
     expect(bodyOf({ user: "u", safety_identifier: "s" })).toEqual(bodyOf({}));
   });
@@ -198,7 +198,7 @@ describe("parameters", () => {
       param: "reasoning_effort",
     });
   });
-  test("a seed that a double cannot hold is refused too", () => {
+  test("a seed beyond the precision of a double is refused too", () => {
     expect(() => encodeText(`"seed":12345678901234567890`)).toThrow("seed must be");
   });
   test("effort is a level from Gemini 3 on and a budget on 2.5", () => {
@@ -224,7 +224,7 @@ describe("parameters", () => {
     expect(capabilityOf(gemini.capabilities, "reasoning_effort", "gemini-2.5-pro").values).not.toContain("none");
     expect(capabilityOf(gemini.capabilities, "reasoning_effort", "gemini-2.5-flash").values).toContain("none");
   });
-  test("a schema for the answer goes as JSON Schema, untouched", () => {
+  test("a schema for the answer is sent as JSON Schema, unchanged", () => {
     const schema = {
       $schema: "x",
       type: "object",
@@ -246,7 +246,7 @@ describe("parameters", () => {
     ).toEqual({ type: "object", description: "d" });
     expect(bodyOf({ response_format: { type: "text" } }).generationConfig).toBeUndefined();
   });
-  test("speech: a prebuilt voice, and raw sound only", () => {
+  test("speech: a prebuilt voice, and raw audio only", () => {
     const model = "gemini-2.5-flash-preview-tts";
     expect(
       bodyOf({ modalities: ["audio"], audio: { voice: "Kore", format: "pcm16" } }, model).generationConfig,
@@ -259,7 +259,7 @@ describe("parameters", () => {
       param: "audio.format",
     });
   });
-  test("service tiers have the vendor's words", () => {
+  test("service tiers have the vendor's names", () => {
     expect(bodyOf({ service_tier: "default" })["serviceTier"]).toBe("standard");
     expect(bodyOf({ service_tier: "auto" })["serviceTier"]).toBeUndefined();
     expect(refusal({ service_tier: "scale" }).code).toBe("unsupported_value");
@@ -283,7 +283,7 @@ describe("tools", () => {
       },
     ]);
   });
-  test("what the vendor runs itself stands beside them", () => {
+  test("the vendor's own tools stand beside them", () => {
     const tools = [cityTool, { type: "google_search" }, { type: "file_search", names: ["s"] }];
     expect(bodyOf({ tools, web_search_options: {} }).tools!.slice(1) as readonly JsonObject[]).toEqual([
       { googleSearch: {} },
@@ -292,7 +292,7 @@ describe("tools", () => {
     ]);
     expect(gemini.dialect.tools).toContain("google_search");
   });
-  test("tool_choice is a mode", () => {
+  test("tool_choice becomes a mode", () => {
     const mode = (tool_choice: unknown, tools = [cityTool]): unknown =>
       bodyOf({ tools, tool_choice: tool_choice as string }).toolConfig?.["functionCallingConfig"];
     expect(mode("auto")).toEqual({ mode: "AUTO" });
@@ -310,11 +310,11 @@ describe("tools", () => {
     expect(mode(allowed("required"))).toEqual({ mode: "ANY", allowedFunctionNames: ["weather"] });
     expect(bodyOf({ tools: [cityTool] }).toolConfig).toBeUndefined();
   });
-  test("without functions there is nothing to choose", () => {
+  test("without functions no choice is sent", () => {
     expect(bodyOf({ tool_choice: "none" }).toolConfig).toBeUndefined();
     expect(refusal({ tool_choice: "required" })).toEqual({ code: "invalid_request", param: "tool_choice" });
   });
-  test("strict functions ask for validated calls", () => {
+  test("strict functions request validated calls", () => {
     const strict = tool("f", { type: "object", properties: { a: { type: "string" } } }, { strict: true });
     expect(bodyOf({ tools: [strict] }).toolConfig).toEqual({ functionCallingConfig: { mode: "VALIDATED" } });
     expect(bodyOf({ tools: [strict, cityTool] }).toolConfig).toBeUndefined();
@@ -344,7 +344,7 @@ describe("tools", () => {
 });
 
 describe("messages", () => {
-  test("[s:message.role] system and developer become the system instruction, wherever they stand", () => {
+  test("[s:message.role] system and developer messages become the system instruction, wherever they stand", () => {
     const messages = [
       { role: "system", content: "A" },
       ...hello,
@@ -360,13 +360,13 @@ describe("messages", () => {
       }),
     ).toEqual({ code: "unsupported_content_block", param: "messages[0].content[0]" });
   });
-  test("models without a system instruction read it at the start of the first turn", () => {
+  test("models without a system instruction get it at the start of the first turn", () => {
     const messages = [{ role: "system", content: "A" }, ...hello];
     expect(bodyOf({ messages }, "gemma-3-27b-it")).toEqual({
       contents: [{ role: "user", parts: [{ text: "A" }, { text: "Hello" }] }],
     });
   });
-  test("neighbours of one role are one turn, and empty texts are left out", () => {
+  test("neighbouring messages of one role become one turn, and empty texts are left out", () => {
     const messages = [
       { role: "user", content: "1" },
       {
@@ -393,7 +393,7 @@ describe("messages", () => {
       parts: [{ text: "" }],
     });
   });
-  test("pictures: bytes inline, addresses by reference with their type", () => {
+  test("images: bytes inline, addresses by reference with their type", () => {
     const picture = (url: string, more: JsonObject = {}): unknown =>
       partOf({ type: "image_url", image_url: { url, ...more } });
     expect(picture("data:image/png;base64,QUJD")).toEqual({ inlineData: { mimeType: "image/png", data: "QUJD" } });
@@ -421,7 +421,7 @@ describe("messages", () => {
     });
     expect(refusal(ask({ type: "image_url", image_url: { url: "data:image/png" } })).code).toBe("invalid_request");
   });
-  test("sound", () => {
+  test("audio", () => {
     const sound = (data: string, format: string): unknown =>
       partOf({ type: "input_audio", input_audio: { data, format } });
     expect(sound("QUJD", "mp3")).toEqual({ inlineData: { mimeType: "audio/mp3", data: "QUJD" } });
@@ -431,7 +431,7 @@ describe("messages", () => {
       "messages[0].content[0].input_audio.format",
     );
   });
-  test("films", () => {
+  test("videos", () => {
     const film = (url: string): unknown => partOf({ type: "video_url", video_url: { url } });
     expect(film("https://www.youtube.com/watch?v=abc")).toEqual({
       fileData: { mimeType: "video/mp4", fileUri: "https://www.youtube.com/watch?v=abc" },
@@ -473,7 +473,7 @@ describe("messages", () => {
   });
 });
 
-test("the gateway fetches pictures and documents for Gemini 2.0, which reads no addresses, and nothing for others", () => {
+test("the gateway fetches images and documents for Gemini 2.0, which reads no addresses, and nothing for others", () => {
   for (const model of ["gemini-2.0-flash", "models/gemini-2.0-flash-lite-001"])
     expect([...gemini.inlines(model)].toSorted()).toEqual(["document", "image_url"]);
   for (const model of ["gemini-2.5-flash", "gemini-3-flash-preview", "gemini-flash-latest", "gemma-3-27b-it"])
@@ -484,7 +484,7 @@ test("the gateway fetches pictures and documents for Gemini 2.0, which reads no 
   });
 });
 
-test("[d1.8] what is no version does not get into the address", () => {
+test("[d1.8] an invalid version does not get into the address", () => {
   for (const api_version of ["..", ".", "v1/..", "../v1", "beta", "v1?", "v1#"])
     expect(() => encode({}, "m", { settings: { api_version } })).toThrow(GatewayError);
 });
@@ -519,7 +519,7 @@ describe("calls and their results", () => {
       },
     ]);
   });
-  test("a list, a number and broken JSON are text", () => {
+  test("a list, a number and broken JSON become text", () => {
     const response = (content: string): unknown =>
       bodyOf(conversation([result("a", content)])).contents[2]!.parts[0]!.functionResponse!["response"];
     expect(response("[1]")).toEqual({ result: "[1]" });
@@ -534,7 +534,7 @@ describe("calls and their results", () => {
     expect(request.body).toContain(`"args":{"n":12345678901234567890}`);
     expect(request.body).toContain(`"response":{"n":98765432109876543210}`);
   });
-  test("ids that were made here stay here", () => {
+  test("ids that the gateway generated are not sent", () => {
     const made = gemini.decodeResponse(
       `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]},"finishReason":"STOP"}]}`,
       { model: MODEL, memo: null },
@@ -543,7 +543,7 @@ describe("calls and their results", () => {
     expect(body.contents[1]!.parts[0]!.functionCall).toEqual({ name: "f", args: {} });
     expect(body.contents[2]!.parts[0]!.functionResponse).toEqual({ name: "f", response: { result: "x" } });
   });
-  test("[s:message.function-call] the deprecated form has its place too", () => {
+  test("[s:message.function-call] the deprecated form is encoded too", () => {
     const messages = [
       ...hello,
       { role: "assistant", content: null, function_call: { name: "f", arguments: `{"a":1}` } },
@@ -553,7 +553,7 @@ describe("calls and their results", () => {
     expect(body.contents[1]!.parts[0]!.functionCall).toMatchObject({ name: "f", args: { a: 1 } });
     expect(body.contents[2]!.parts[0]!.functionResponse).toMatchObject({ name: "f", response: { result: "ok" } });
   });
-  test("a result whose call is unknown, and arguments that are no object, are refused with their path", () => {
+  test("a result whose call is unknown, and arguments that are not an object, are refused with their path", () => {
     expect(refusal(conversation([result("zzz", "x")]))).toEqual({
       code: "invalid_request",
       param: "messages[2].tool_call_id",
@@ -592,7 +592,7 @@ describe("thought signatures", () => {
       (turn) => turn.role === "model",
     )!.parts;
 
-  test("each goes back into the part that it came with", () => {
+  test("each is sent back in the part with which it came", () => {
     const parts = modelParts(
       {
         content: "text",
@@ -605,7 +605,7 @@ describe("thought signatures", () => {
     expect(parts.map((part) => part["thoughtSignature"])).toEqual(["T", "I", "C", undefined]);
     expect(modelParts({ content: "", ...signed("T") }, MODEL)).toEqual([{ text: "", thoughtSignature: "T" }]);
   });
-  test("they are understood as reasoning details too", () => {
+  test("they are accepted as reasoning details too", () => {
     const detail = (data: string, more: JsonObject = {}): JsonObject => ({
       type: "reasoning.encrypted",
       format: "google-gemini-v1",
@@ -628,7 +628,7 @@ describe("thought signatures", () => {
       ),
     ).toEqual([{ text: "t", thoughtSignature: "T" }]);
   });
-  test("a call of the current turn that nobody signed gets the documented value, from Gemini 3 on", () => {
+  test("an unsigned call of the current turn gets the documented value, from Gemini 3 on", () => {
     const assistant = { tool_calls: [call("a", "f", "{}"), call("b", "f", "{}")] };
     expect(modelParts(assistant, G3).map((part) => part["thoughtSignature"])).toEqual([
       "skip_thought_signature_validator",
@@ -647,7 +647,7 @@ describe("thought signatures", () => {
 });
 
 describe("pass-through", () => {
-  test("[d6.5] unknown fields stand at the top level, untouched", () => {
+  test("[d6.5] unknown fields stand at the top level, unchanged", () => {
     const fields = {
       safetySettings: [{ category: "C", threshold: "OFF" }],
       cachedContent: "cachedContents/1",

@@ -59,7 +59,7 @@ describe("classes", () => {
       nativeCode: "API_KEY_INVALID",
     });
   });
-  test("a day's quota is another thing than a minute's", () => {
+  test("a daily quota is distinguished from one per minute", () => {
     const quota = (quotaId: string): Json => ({
       code: 429,
       status: "RESOURCE_EXHAUSTED",
@@ -83,7 +83,7 @@ describe("classes", () => {
       "generation_config.top_k",
     );
   });
-  test("without a status word the HTTP status decides", () => {
+  test("without a status name the HTTP status decides", () => {
     const expected = {
       401: "authentication",
       403: "permission",
@@ -102,7 +102,7 @@ describe("classes", () => {
   });
 });
 
-describe("every form of body gives a message that a person can act on", () => {
+describe("every form of body gives a message with something to act on", () => {
   test.each([
     [`[{"error":{"code":400,"message":"In a list.","status":"INVALID_ARGUMENT"}}]`, "In a list."],
     [`{"error":"As a string."}`, "As a string."],

@@ -7,7 +7,7 @@ import { encodeTools } from "../../src/providers/gemini/encode-tools.ts";
 import { AI_STUDIO } from "../../src/providers/gemini/platform.ts";
 import { openApiSubset } from "../../src/providers/gemini/schema-subset.ts";
 
-describe("what the subset can say", () => {
+describe("what the subset can express", () => {
   test.each([
     [
       "annotations go, a null beside a type is nullable",
@@ -94,7 +94,7 @@ describe("what the subset can say", () => {
   });
 });
 
-describe("what it cannot say is refused with its path", () => {
+describe("what the subset cannot express is refused with its path", () => {
   test.each([
     ["s.not", { not: {} }],
     ["s.properties.x.patternProperties", { properties: { x: { patternProperties: {} } } }],
@@ -132,7 +132,7 @@ describe("what it cannot say is refused with its path", () => {
   });
 });
 
-test("old models get the subset, others the schema as it is", () => {
+test("old models get the subset, others the schema unchanged", () => {
   const schema = { type: "object", properties: { a: { const: "x" } }, additionalProperties: false };
   const subset = { type: "object", properties: { a: { type: "string", enum: ["x"] } } };
   const tools = [{ type: "function", function: { name: "f", parameters: schema } }];
@@ -149,7 +149,7 @@ test("old models get the subset, others the schema as it is", () => {
   });
 });
 
-test("what a tool's schema or the answer's cannot say is refused with the path in the request", () => {
+test("a schema of a tool or an answer that cannot be expressed is refused with its path in the request", () => {
   const tools = [
     { type: "function", function: { name: "f" } },
     {

@@ -41,7 +41,7 @@ describe("events", () => {
     ]);
     expect(chunks.every((chunk) => chunk.id === "r1")).toBe(true);
   });
-  test("calls come whole and are numbered over the whole stream", () => {
+  test("calls arrive whole and are numbered over the whole stream", () => {
     const chunks = run([
       frame([
         { functionCall: { name: "a", args: { x: 1 }, id: "i1" }, thoughtSignature: "S" },
@@ -80,7 +80,7 @@ describe("events", () => {
     ]);
     expect(choices(chunks).find((choice) => choice.index === 1)!.delta!.tool_calls![0]!.index).toBe(0);
   });
-  test("the last usage is the true one, and counts alone make one", () => {
+  test("the last usage is the final one, and an event with usage alone is accepted", () => {
     const chunks = run([
       frame([{ text: "a" }], {}, { usageMetadata: { trafficType: "ON_DEMAND" } }),
       frame([{ text: "b" }], {}, { usageMetadata: { promptTokenCount: 3, totalTokenCount: 3 } }),
@@ -105,7 +105,7 @@ describe("events", () => {
     expect(chunks[2]!.choices).toEqual([]);
     expect(chunks.at(-1)!["service_tier"]).toBe("flex");
   });
-  test("pictures, sound, sources and probabilities", () => {
+  test("images, audio, sources and log probabilities", () => {
     const picture = choices(run([frame([{ inlineData: { mimeType: "image/png", data: "QUJD" } }])]))[0]!;
     expect(picture.delta!["images"]).toEqual([{ type: "image_url", image_url: { url: "data:image/png;base64,QUJD" } }]);
     const sound = choices(run([frame([{ inlineData: { mimeType: "audio/L16", data: "QUJD" } }])]))[0]!;
@@ -127,14 +127,14 @@ describe("events", () => {
     )[0]!;
     expect(likely.logprobs).toMatchObject({ content: [{ token: "a" }] });
   });
-  test("events that say nothing give nothing", () => {
+  test("empty events give nothing", () => {
     expect(run([{}, frame([]), { candidates: [{}] }, frame([{ text: "" }]), { modelVersion: "m" }])).toEqual([]);
     expect(gemini.openStream(context).push({ event: "", data: "[DONE]" })).toEqual([]);
   });
 });
 
 describe("the end", () => {
-  test("the last reason counts: old servers say STOP on every event", () => {
+  test("the last reason counts: old servers send STOP with every event", () => {
     const chunks = run([
       frame([{ text: "a" }], { finishReason: "STOP" }),
       frame([{ text: "b" }], { finishReason: "STOP" }),
@@ -193,15 +193,15 @@ describe("failures", () => {
       }
     }
   });
-  test("what is no response is malformed", () => {
+  test("an invalid response is malformed", () => {
     const decoder = gemini.openStream(context);
     for (const data of ["{", "null", "[1,2]", `"x"`])
       expect(() => decoder.push({ event: "", data })).toThrow(MalformedAnswer);
   });
 });
 
-describe("a turn that comes back", () => {
-  test("is what the server sent: parts, calls and signatures", () => {
+describe("a turn that is sent back", () => {
+  test("equals what the server sent: parts, calls and signatures", () => {
     const parts = [
       { text: "Looking.", thoughtSignature: "T" },
       { functionCall: { id: "q1", name: "find", args: { what: "cat" } }, thoughtSignature: "C" },

@@ -17,7 +17,7 @@ test.each([
   "llamacpp",
   "cerebras",
   "groq",
-])("[d9.4] %s names the place of each parameter that it takes in another form", (id) => {
+])("[d9.4] %s names the place of each parameter that it maps to another form", (id) => {
   const provider = providers.get(id)!;
   const faults: string[] = [];
   for (const model of modelNames(provider))

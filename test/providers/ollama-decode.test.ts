@@ -16,7 +16,7 @@ function chunks(...lines: readonly object[]): readonly any[] {
 const call = (name: string, args: unknown, more: object = {}) => ({ ...more, function: { name, arguments: args } });
 
 describe("answers", () => {
-  test("tell their time, their figures and how long they took", () => {
+  test("have their time, their figures and their duration", () => {
     const counts = { prompt_eval_count: 10, eval_count: 3, total_duration: 9_000_000_000, load_duration: 1 };
     const told = {
       usage: { prompt_tokens: 10, completion_tokens: 3, total_tokens: 13 },
@@ -35,7 +35,7 @@ describe("answers", () => {
     ).toMatchObject([{ created: 1_767_323_045 }, told]);
     expect("created" in decode({ created_at: "1970-01-01T00:00:00Z" })).toBe(false);
   });
-  test("of a prompt that was cached whole count none of it; without figures there are none", () => {
+  test("with a fully cached prompt count none of it; without figures there are none", () => {
     expect(decode({ eval_count: 3 })["usage"]).toEqual({ prompt_tokens: 0, completion_tokens: 3, total_tokens: 3 });
     expect(decode({})["usage"]).toBeNull();
   });
@@ -55,14 +55,14 @@ describe("answers", () => {
       native_finish_reason: reason,
     });
   });
-  test("of an old server end without a reason", () => {
+  test("of an old server have no finish reason", () => {
     expect(decode({})["choices"][0]).toEqual({
       index: 0,
       message: { role: "assistant", content: "Hello" },
       finish_reason: "stop",
     });
   });
-  test("have likelihoods where they were asked for", () => {
+  test("have log probabilities where they were requested", () => {
     const logprobs = [{ token: "Hello", logprob: -0.1, bytes: [72], top_logprobs: [{ token: "Hi", logprob: -2 }] }];
     expect(decode({ logprobs })["choices"][0].logprobs).toEqual({ content: logprobs, refusal: null });
     expect(chunks({ message: { content: "Hello" }, logprobs, done: false })[0].choices[0].logprobs).toEqual({
@@ -70,7 +70,7 @@ describe("answers", () => {
       refusal: null,
     });
   });
-  test("stream no end before the line that is done, and nothing behind it", () => {
+  test("stream no end before the line with done, and nothing after it", () => {
     expect(
       chunks({ message: { content: "Hello" }, done: false })
         .flatMap((chunk) => chunk.choices)
@@ -99,7 +99,7 @@ describe("calls", () => {
       tool_calls: [{ id: "a", type: "function", function: { name: "weather", arguments: text } }],
     });
   });
-  test("of a stream are numbered by their order, whatever the server calls them", () => {
+  test("of a stream are numbered by their order, whatever numbers the server sends", () => {
     const line = (...calls: readonly object[]) => ({ message: { content: "", tool_calls: calls }, done: false });
     const deltas = chunks(
       line(call("a", {}), call("b", {})),
@@ -136,7 +136,7 @@ describe("errors", () => {
       nativeCode: null,
     });
   });
-  test("the field at fault is told", () => {
+  test("the field at fault is reported", () => {
     expect(ollama.classifyError({ status: 400, body: '{"error":"top_logprobs must be between 0 and 20"}' }).param).toBe(
       "top_logprobs",
     );

@@ -37,22 +37,22 @@ describe("address and key", () => {
     expect(encode({}).request.url).toBe("http://localhost:11434/api/chat");
     expect(encode({}, "https://ollama.com/api").request.url).toBe("https://ollama.com/api/chat");
   });
-  test("a key is a bearer token, and none is needed", async () => {
+  test("a key is a bearer token, and none is required", async () => {
     const { request } = encode({});
     expect((await ollama.sign(request, keyCredential("k"), SIGN_CONTEXT)).headers["authorization"]).toBe("Bearer k");
     expect(await ollama.sign(request, null, SIGN_CONTEXT)).toEqual(request);
   });
-  test("pictures are fetched by the gateway", () => {
+  test("images are fetched by the gateway", () => {
     expect([...ollama.inlines("any")]).toEqual(["image_url"]);
   });
 });
 
 describe("parameters", () => {
-  test("stream is said always, because the server streams unless it is told not to", () => {
+  test("stream is always sent, because the server streams by default", () => {
     expect(sent({})).toEqual(BARE);
     expect(sent({ stream: true })).toEqual({ ...BARE, stream: true });
   });
-  test("sampling stands in options", () => {
+  test("sampling parameters are put into options", () => {
     const asked = {
       temperature: 0,
       top_p: 0.9,
@@ -80,7 +80,7 @@ describe("parameters", () => {
       "reasoning_effort -> think",
     ]);
   });
-  test("the rest stands at the top", () => {
+  test("the others stand at the top level", () => {
     const schema = { type: "object", properties: {} };
     expect(sent({ response_format: { type: "json_object" } })["format"]).toBe("json");
     expect(sent({ response_format: { type: "json_schema", json_schema: { name: "n", schema } } })["format"]).toEqual(
@@ -98,7 +98,7 @@ describe("parameters", () => {
     ["high", "high"],
     ["xhigh", "max"],
     ["max", "max"],
-  ])("effort %s is think %p", (effort, think) => {
+  ])("effort %s becomes think %p", (effort, think) => {
     expect(sent({ reasoning_effort: effort })["think"]).toEqual(think);
   });
   test("a model whose thinking cannot be switched off takes no effort of none", () => {
@@ -106,14 +106,14 @@ describe("parameters", () => {
       expect(capabilityOf(ollama.capabilities, "reasoning_effort", model).values).not.toContain("none");
     expect(capabilityOf(ollama.capabilities, "reasoning_effort", "qwen3").values).toContain("none");
   });
-  test("tools go as they are, and not at all where none may be called", () => {
+  test("tools are sent unchanged, and not at all where none may be called", () => {
     expect(sent({ tools: [TOOL] })["tools"]).toEqual([TOOL]);
     expect(sent({ tools: [TOOL], tool_choice: "none" })).toEqual(BARE);
   });
 });
 
 describe("messages", () => {
-  test("have one text, with pictures and sound beside it as bare base64", () => {
+  test("have one text, with images and audio beside it as bare base64", () => {
     const content = [
       { type: "text", text: "One" },
       { type: "image_url", image_url: { url: "data:image/png;base64,AAAA", detail: "low" } },
@@ -133,7 +133,7 @@ describe("messages", () => {
       { role: "user", content: "One\n\nTwo", images: ["AAAA", "BBBB", Buffer.from("<svg/>").toString("base64")] },
     ]);
   });
-  test("a picture that is an address still, or no address at all, is refused", () => {
+  test("an image that is still an address, or not even that, is refused", () => {
     const asked = (url: string) =>
       refusal({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] });
     expect(asked("https://example.com/a.png")).toEqual([
@@ -142,7 +142,7 @@ describe("messages", () => {
     ]);
     expect(asked("AAAA")).toEqual(["invalid_request", "messages[0].content[0].image_url.url"]);
   });
-  test("documents are text of the message, and nothing else", () => {
+  test("text documents become text of the message, and other documents are refused", () => {
     const content = (source: object) => ({
       messages: [
         {
@@ -202,13 +202,13 @@ describe("messages", () => {
       { role: "tool", content: "rain", tool_call_id: "unknown" },
     ]);
   });
-  test("arguments that are no object are refused with their path", () => {
+  test("arguments that are not an object are refused with their path", () => {
     for (const text of ['{"cut', "[1]", '"x"'])
       expect(
         refusal({ messages: [...ASK, { role: "assistant", content: null, tool_calls: [call("a", "weather", text)] }] }),
       ).toEqual(["invalid_request", "messages[1].tool_calls[0].function.arguments"]);
   });
-  test("thinking of another vendor stays out, and a refusal is said again", () => {
+  test("thinking of another vendor is left out, and a refusal is sent back as text", () => {
     const turn = (message: object): any =>
       sent({ messages: [...ASK, { role: "assistant", ...message }] })["messages"][1];
     expect(
@@ -240,7 +240,7 @@ describe("pass-through", () => {
       truncate: false,
     });
   });
-  test("and never take the place of what a parameter says, or of one another", () => {
+  test("options never replace a parameter's value, or one another", () => {
     expect(refusal({ temperature: 0.5, options: { temperature: 0.6 } })).toEqual([
       "reserved_parameter",
       "options.temperature",

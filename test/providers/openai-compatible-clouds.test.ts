@@ -102,7 +102,7 @@ describe("addresses", () => {
 describe("watsonx", () => {
   const project = { project_id: "p-1" };
   const body = (request: { readonly body: string }): JsonObject => JSON.parse(request.body) as JsonObject;
-  test("names the model and who pays in the body, and streams at an address of its own", () => {
+  test("names the model and the project in the body, and streams at an address of its own", () => {
     const plain = sentTo("watsonx", { temperature: 0.5 }, { model: "ibm/granite", settings: project });
     expect(plain.url).toBe("https://us-south.ml.cloud.ibm.com/ml/v1/text/chat?version=2024-10-08");
     expect(body(plain)).toEqual({ model_id: "ibm/granite", project_id: "p-1", messages: HELLO, temperature: 0.5 });
@@ -114,7 +114,7 @@ describe("watsonx", () => {
     expect(streamed.url).toBe("https://us-south.ml.cloud.ibm.com/ml/v1/text/chat_stream?version=2025-01-01");
     expect(body(streamed)).toEqual({ model_id: "ibm/granite", project_id: "p-1", messages: HELLO });
   });
-  test("a space stands in for a project, which goes before it", () => {
+  test("a space replaces a project, and a project takes precedence", () => {
     expect(body(sentTo("watsonx", {}, { settings: { space_id: "s-1" } }))).toMatchObject({ space_id: "s-1" });
     expect(body(sentTo("watsonx", {}, { settings: { space_id: "s-1", ...project } }))).not.toHaveProperty("space_id");
     expect(body(sentTo("watsonx", {}, { settings: {} }))).toEqual({ model_id: "m-1", messages: HELLO });
@@ -133,7 +133,7 @@ describe("watsonx", () => {
       "https://cpd.example/ml/v1/text/chat?version=2024-10-08",
     );
   });
-  test("a choice of tools that is a word has a field of its own", () => {
+  test("a choice of tools that is a keyword has a field of its own", () => {
     for (const word of ["auto", "none", "required"])
       expect(wireBody(provider("watsonx"), { tools, tool_choice: word })).toMatchObject({
         tools,
@@ -204,7 +204,7 @@ describe("reasoning", () => {
   test("is an argument of the template for Xinference", () => {
     expect(effort("xinference", "qwen3.8")).toMatchObject({ chat_template_kwargs: { reasoning_effort: "medium" } });
   });
-  test("of Databricks stands in a list of the content", () => {
+  test("of Databricks is part of a list of content", () => {
     const content = [
       { type: "reasoning", summary: [{ type: "summary_text", text: "Think first.", signature: "c2ln" }] },
       { type: "text", text: "It is." },
@@ -223,7 +223,7 @@ describe("reasoning", () => {
       reasoning_details: [{ type: "reasoning.text", text: "Think first.", signature: "c2ln" }],
     });
   });
-  test("of Databricks goes back as it came, signed, and not at all without a signature", () => {
+  test("of Databricks is sent back unchanged with its signature, and not at all without one", () => {
     const piece = (text: string, signature?: string): JsonObject => ({
       type: "reasoning.text",
       text,
@@ -252,7 +252,7 @@ describe("reasoning", () => {
       turn({ content: "It is.", reasoning_content: "Think first.", reasoning_details: [piece("Think first.")] }),
     ).toEqual({ role: "assistant", content: "It is." });
   });
-  test("of Copilot has a name of its own, there and back", () => {
+  test("of Copilot has a name of its own, in both directions", () => {
     const answer = provider("copilot").decodeResponse(
       JSON.stringify({
         choices: [
@@ -283,7 +283,7 @@ describe("reasoning", () => {
 describe("headers of Copilot", () => {
   const headers = (body: JsonObject, own: Readonly<Record<string, string>> = {}) =>
     sentTo("copilot", body, { headers: own }).headers;
-  test("say who calls, who began, and whether there is an image", () => {
+  test("name the client, the initiator, and whether there is an image", () => {
     expect(headers({})).toMatchObject({ "copilot-integration-id": "vscode-chat", "x-initiator": "user" });
     expect(headers({})["editor-version"]).toMatch(/^dragoman\/\d/);
     expect(headers({})).not.toHaveProperty("copilot-vision-request");
@@ -321,7 +321,7 @@ describe("single parameters", () => {
     for (const id of ["azure_ai", "heroku", "watsonx", "tgi"])
       expect(wireBody(provider(id), { stop: "END" })["stop"]).toEqual(["END"]);
   });
-  test("the bound of the answer has the one name that is known there", () => {
+  test("the bound of the answer has the one name that the vendor knows", () => {
     for (const id of ["scaleway", "ovhcloud", "databricks", "huggingface", "tgi"])
       expect(wireBody(provider(id), { max_completion_tokens: 9 })).toMatchObject({ max_tokens: 9 });
     expect(wireBody(provider("snowflake"), { max_tokens: 9 })).toMatchObject({ max_completion_tokens: 9 });
@@ -339,7 +339,7 @@ describe("single parameters", () => {
     });
     expect(wireBody(provider("tgi"), { tools, tool_choice: "required" })["tool_choice"]).toBe("required");
   });
-  test("usage that comes unasked is not asked for", () => {
+  test("usage that is sent without a request is not requested", () => {
     for (const id of ["databricks", "watsonx", "mistralrs"])
       expect(wireBody(provider(id), { stream: true })).not.toHaveProperty("stream_options");
   });
@@ -352,7 +352,7 @@ describe("single parameters", () => {
 });
 
 describe("errors", () => {
-  test("Cloudflare's two reasons of a 429 are told apart by their numbers", () => {
+  test("Cloudflare's two reasons of a 429 are distinguished by their numbers", () => {
     const said = (code: number): JsonObject => ({
       result: null,
       success: false,
@@ -381,7 +381,7 @@ describe("errors", () => {
       "invalid_request",
     );
   });
-  test("a model that is not there is 404 also where the vendor says 400 or 422", () => {
+  test("a model that does not exist is 404 also where the vendor answers 400 or 422", () => {
     expect(failureOf("scaleway", 422, { error: { message: "The model m is unknown here.", code: 422 } })).toBe(
       "not_found",
     );
@@ -389,7 +389,7 @@ describe("errors", () => {
       "not_found",
     );
   });
-  test("TGI is overloaded with 429, and its prompts are too long with 422", () => {
+  test("TGI reports overload with 429, and prompts that are too long with 422", () => {
     expect(failureOf("tgi", 429, { error: "Model is overloaded", error_type: "overloaded" })).toBe("overloaded");
     expect(
       failureOf("tgi", 422, {
@@ -433,7 +433,7 @@ describe("files of Vercel", () => {
 });
 
 describe("answers of Snowflake, which have no finish reason", () => {
-  test("have ended by what they hold", () => {
+  test("get one from their content", () => {
     const finishOf = (message: JsonObject, finish: string): unknown =>
       provider("snowflake").decodeResponse(
         JSON.stringify({ choices: [{ index: 0, message, finish_reason: finish }] }),
@@ -457,7 +457,7 @@ describe("answers of Snowflake, which have no finish reason", () => {
     chunksOf(provider("snowflake"), ...events).flatMap(({ choices }) =>
       choices.map(({ index, finish_reason: finish }) => [index, finish]).filter(([, finish]) => finish !== null),
     );
-  test("streams end with the usage, each choice by what it said", () => {
+  test("streams end with the usage, each choice by its content", () => {
     expect(
       reasons(chunk(0, { role: "assistant", content: "Hi" }), chunk(1, call), chunk(1, { content: "" }), usage),
     ).toEqual([
@@ -468,7 +468,7 @@ describe("answers of Snowflake, which have no finish reason", () => {
       usage.usage,
     );
   });
-  test("streams keep a reason that they say all the same, and end once", () => {
+  test("streams keep a reason that is sent all the same, and end once", () => {
     expect(reasons(chunk(0, { content: "Hi" }), chunk(0, {}, "length"), usage, usage)).toEqual([[0, "length"]]);
   });
   test("[d8.3] streams that break off before the usage have none", () => {

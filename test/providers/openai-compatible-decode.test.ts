@@ -26,7 +26,7 @@ describe("the answer", () => {
       '{"id":"a","vendor":{"x":1},"choices":[{"index":0,"seed":12345678901234567890,"message":{"role":"assistant","content":"x","annotations":[]},"finish_reason":"stop"}],"citations":["u"]}';
     expect(JSON.stringify(decode(body))).toBe(body);
   });
-  test("may come after white space, as some send it to keep the connection", () => {
+  test("may come after white space, which some servers send to keep the connection", () => {
     expect(decode(`\n\n   \n${JSON.stringify(answerWith({ content: "x" }))}`).choices[0]!.message.content).toBe("x");
   });
   test("has its text in message, delta or text", () => {
@@ -67,7 +67,7 @@ describe("content", () => {
   test("an object becomes its JSON", () => {
     expect(messageOf({ content: { city: "Riga", n: [1] } }).content).toBe('{"city":"Riga","n":[1]}');
   });
-  test("think tags stay where they are", () => {
+  test("think tags are left in the content", () => {
     expect(messageOf({ content: "<think>hm</think>Yes" }).content).toBe("<think>hm</think>Yes");
   });
 });
@@ -88,14 +88,14 @@ describe("reasoning has one name", () => {
       } as never);
     expect(messageOf({ content: "x", reasoning: null })).toEqual({ role: "assistant", content: "x" } as never);
   });
-  test("a row may name another", () => {
+  test("a row may give another name", () => {
     expect(messageOf({ content: "x", thoughts: "r" }, providerOf({ reasoningField: "thoughts" }))).toEqual({
       role: "assistant",
       content: "x",
       reasoning_content: "r",
     } as never);
   });
-  test("details stay, with what is needed to send them back", () => {
+  test("details stay, with the members that are needed to send them back", () => {
     const details = [{ type: "reasoning.encrypted", data: "…", id: "rs_1", format: "x", index: 0 }];
     expect(messageOf({ content: "x", reasoning: "r", reasoning_details: details }, provider("openrouter"))).toEqual({
       role: "assistant",
@@ -124,11 +124,11 @@ describe("tool calls", () => {
     expect(call(null)).toBe("{}");
     expect(call(undefined)).toBe("{}");
   });
-  test("a text that was cut off stays as it came", () => {
+  test("a text that was cut off is kept unchanged", () => {
     expect(call('{"a": "b', "length")).toBe('{"a": "b');
     expect(call("", "length")).toBe("");
   });
-  test("none are absent, one alone is a list", () => {
+  test("an empty list is absent, and a single call becomes a list", () => {
     for (const tool_calls of [[], null])
       expect(messageOf({ content: "x", tool_calls })).not.toHaveProperty("tool_calls");
     expect(
@@ -149,13 +149,13 @@ describe("the finish reason", () => {
     const [choice] = decode(answerWith({ content: "x" }, { finish_reason: word }), from).choices;
     return [choice!.finish_reason, choice!.native_finish_reason];
   };
-  test("[d8.6] one of the five words stays, also beside tool calls", () => {
+  test("[d8.6] one of the five stays, also beside tool calls", () => {
     for (const word of ["stop", "length", "tool_calls", "content_filter", "function_call"])
       expect(finish(word)).toEqual([word, undefined]);
     const calls = [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }];
     expect(decode(answerWith({ content: null, tool_calls: calls })).choices[0]!.finish_reason).toBe("stop");
   });
-  test("[d8.6] a documented word is mapped and kept beside it", () => {
+  test("[d8.6] a documented vendor value is mapped and kept beside it", () => {
     expect(finish("eos")).toEqual(["stop", "eos"]);
     expect(finish("eos_token")).toEqual(["stop", "eos_token"]);
     expect(finish("model_length")).toEqual(["length", "model_length"]);
@@ -165,22 +165,22 @@ describe("the finish reason", () => {
       expect(finish(word)).toEqual(["content_filter", word]);
     expect(finish("DONE", providerOf({ finishReasons: { done: "stop" } }))).toEqual(["stop", "DONE"]);
   });
-  test("in capitals it is the same word", () => {
+  test("capitals make no difference", () => {
     expect(finish("STOP")).toEqual(["stop", "STOP"]);
     expect(finish("Length")).toEqual(["length", "Length"]);
   });
-  test("an unknown word is the end all the same, and none is no reason", () => {
+  test("an unknown value counts as stop, and a missing one stays missing", () => {
     expect(finish("satisfied")).toEqual(["stop", "satisfied"]);
     expect(finish("")).toEqual([null, undefined]);
     expect(finish(null)).toEqual([null, undefined]);
   });
-  test("a vendor's own native word stays", () => {
+  test("a vendor's native reason is kept", () => {
     expect(
       decode(answerWith({ content: "x" }, { finish_reason: "eos", native_finish_reason: "EOS" })).choices[0]!
         .native_finish_reason,
     ).toBe("EOS");
   });
-  test("a word that stands for a failure is one", () => {
+  test("a value that stands for a failure becomes one", () => {
     expect(thrownBy(StreamError, () => finish("error")).failure.class).toBe("server");
     expect(thrownBy(StreamError, () => finish("abort")).failure.class).toBe("server");
     expect(
@@ -216,7 +216,7 @@ describe("log probabilities", () => {
       refusal: null,
     });
   });
-  test("that are nothing are null", () => {
+  test("that are empty are null", () => {
     expect(logprobsOf(null)).toBeNull();
     expect(logprobsOf([])).toBeNull();
   });
@@ -224,7 +224,7 @@ describe("log probabilities", () => {
 
 describe("usage", () => {
   const counts = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
-  test("stays as the provider says, also where reasoning is billed apart or more is cached than asked", () => {
+  test("is kept as the provider reports it, also where reasoning is billed separately or more is cached than requested", () => {
     for (const usage of [
       counts,
       { ...counts, total_tokens: 40, completion_tokens_details: { reasoning_tokens: 25 } },
@@ -233,7 +233,7 @@ describe("usage", () => {
       expect(usageOf(usage)).toEqual(usage);
     expect(usageOf(null)).toBeNull();
   });
-  test("cached tokens go to their place, whatever they are called", () => {
+  test("cached tokens are read under every vendor's name", () => {
     for (const name of ["prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens"])
       expect(usageOf({ ...counts, [name]: 4 })).toEqual({
         ...counts,
@@ -247,20 +247,20 @@ describe("usage", () => {
       prompt_tokens_details: { cached_tokens: 4 },
     });
   });
-  test("reasoning tokens at the top too", () => {
+  test("reasoning tokens are read at the top level too", () => {
     expect(usageOf({ ...counts, reasoning_tokens: 3, citation_tokens: 1 })).toMatchObject({
       citation_tokens: 1,
       completion_tokens_details: { reasoning_tokens: 3 },
     });
   });
-  test("under the names of the Responses form", () => {
+  test("is read under the names of the Responses form", () => {
     expect(usageOf({ input_tokens: 1, output_tokens: 2, total_tokens: 3 })).toMatchObject({
       prompt_tokens: 1,
       completion_tokens: 2,
       total_tokens: 3,
     });
   });
-  test("is found where the row says, when it is not at the top", () => {
+  test("is read where the row says, when it is not at the top level", () => {
     expect(usageOf(null, { x_groq: { id: "r", usage: counts } }, provider("groq"))).toEqual(counts);
     expect(usageOf({ ...counts, total_tokens: 16 }, { x_groq: { usage: counts } }, provider("groq"))).toMatchObject({
       total_tokens: 16,
@@ -268,8 +268,8 @@ describe("usage", () => {
   });
 });
 
-describe("a 200 that is no answer", () => {
-  test("is the error that it says", () => {
+describe("a 200 without an answer", () => {
+  test("is the error that it contains", () => {
     const failure = (body: JsonObject | string, from = acme) => thrownBy(StreamError, () => decode(body, from)).failure;
     expect(failure({ error: { message: "Filtered", code: "content_filter", status: 400 } })).toEqual({
       class: "content_policy",
@@ -296,11 +296,11 @@ describe("a 200 that is no answer", () => {
       "rate_limit",
     );
   });
-  test("an error that is null or empty is none", () => {
+  test("an error that is null or empty does not count", () => {
     for (const error of [null, "", {}])
       expect(decode(answerWith({ content: "x" }, {}, { error })).choices).toHaveLength(1);
   });
-  test("is malformed when it says nothing", () => {
+  test("is malformed when it contains nothing", () => {
     const message = (body: string) => thrownBy(MalformedAnswer, () => decode(body)).message;
     expect(message("")).toBe("The provider's answer is empty, not JSON.");
     expect(message("<!DOCTYPE html><html>secret</html>")).toBe("The provider's answer is an HTML page, not JSON.");

@@ -84,13 +84,13 @@ describe("the caller's text", () => {
     expect(body).toEqual({ model: "m-1", messages: HELLO });
   });
 
-  test("a missing model is added: the route decided it", () => {
+  test("a missing model is added, as the route decided", () => {
     expect(wireBody(custom, '{"route":"r","messages":[{"role":"user","content":"Hi"}]}', "chosen")).toMatchObject({
       model: "chosen",
     });
   });
 
-  test("a parameter that was dropped from the request is gone, one whose value was changed is written anew", () => {
+  test("a parameter that was dropped from the request is removed, and a changed one is written anew", () => {
     const request = parseChatRequest(
       '{"model":"x","messages":[{"role":"user","content":"Hi"}],"stop":["a","b","c","d","e"],"seed":1,"top_p":0.5}',
     );
@@ -102,7 +102,7 @@ describe("the caller's text", () => {
     expect(body["top_p"]).toBe(0.5);
   });
 
-  test("a parameter that the request got from elsewhere is added", () => {
+  test("a parameter that was added to the request is written", () => {
     const request = parseChatRequest('{"model":"x","messages":[{"role":"user","content":"Hi"}]}');
     const body = JSON.parse(
       custom.encodeRequest(
@@ -114,7 +114,7 @@ describe("the caller's text", () => {
     expect(body).not.toHaveProperty("max_completion_tokens");
   });
 
-  test("[d6.6] functions always go as tools, and old calls in the conversation as tool calls", () => {
+  test("[d6.6] functions are always sent as tools, and old calls in the conversation as tool calls", () => {
     const body = wireBody(provider("openai"), {
       functions: [{ name: "look_up", parameters: { type: "object" } }],
       function_call: { name: "look_up" },
@@ -165,16 +165,16 @@ describe("the caller's text", () => {
 });
 
 describe("the usage of a stream", () => {
-  test("is asked for when the caller did not", () => {
+  test("is requested when the client did not", () => {
     expect(wireBody(custom, { stream: true })["stream_options"]).toEqual({ include_usage: true });
     expect(wireBody(custom, { stream: true, stream_options: null })["stream_options"]).toEqual({ include_usage: true });
   });
-  test("is asked for whatever else the caller set", () => {
+  test("is requested whatever else the client set", () => {
     expect(
       wireBody(custom, { stream: true, stream_options: { include_usage: false, chunk_include: 1 } })["stream_options"],
     ).toEqual({ include_usage: true, chunk_include: 1 });
   });
-  test("the caller's own words stay when they ask for it", () => {
+  test("the client's own setting stays when it requests usage", () => {
     expect(
       encode(
         custom,
@@ -182,7 +182,7 @@ describe("the usage of a stream", () => {
       ).request.body,
     ).toContain('"stream_options":{ "include_usage" : true }');
   });
-  test("is not asked for without a stream, nor where the row has no place for it", () => {
+  test("is not requested without a stream, nor where the row has no field for it", () => {
     expect(wireBody(custom, { stream: false })).not.toHaveProperty("stream_options");
     const bare = providerOf({ lacks: ["stream_options"] });
     expect(wireBody(bare, { stream: true, stream_options: { include_usage: true } })).not.toHaveProperty(
@@ -193,7 +193,7 @@ describe("the usage of a stream", () => {
 });
 
 describe("the output bound", () => {
-  test("[d5.5] goes once, under the name that the provider wants", () => {
+  test("[d5.5] is sent once, under the name that the provider expects", () => {
     const both = { max_tokens: 7, max_completion_tokens: 7 };
     expect(wireBody(custom, both)).toMatchObject({ max_tokens: 7 });
     expect(wireBody(custom, both)).not.toHaveProperty("max_completion_tokens");
@@ -203,7 +203,7 @@ describe("the output bound", () => {
       expect(wireBody(provider(id), both)).not.toHaveProperty("max_completion_tokens");
     }
   });
-  test("OpenAI's reasoning models get max_completion_tokens, and the mapping is told", () => {
+  test("OpenAI's reasoning models get max_completion_tokens, and the mapping is reported", () => {
     for (const model of ["o3-mini", "o1", "gpt-5", "gpt-5-mini-2025-08-07", "gpt-5.2", "ft:o4-mini:acme"]) {
       const encoded = encode(provider("openai"), { max_tokens: 9 }, model);
       expect(JSON.parse(encoded.request.body)).toMatchObject({ max_completion_tokens: 9 });
@@ -260,7 +260,7 @@ const COMPANIONS: Partial<Record<CommonParameter, JsonObject>> = {
   tool_choice: { tools: [{ type: "function", function: { name: "f" } }] },
 };
 
-describe("[d6.2] a parameter that is accepted reaches the wire, one that is never refused is left out where it has no place", () => {
+describe("[d6.2] a supported parameter reaches the wire, and one that is never refused is left out where the provider has no field for it", () => {
   for (const each of openaiCompatibleProviders)
     test(each.id, () => {
       for (const name of COMMON_PARAMETERS) {
@@ -302,7 +302,7 @@ describe("address, headers and key", () => {
       encode(providerOf({ hooks: { address: ({ model, baseUrl }) => `${baseUrl}/${model}?v=2` } }), {}).request.url,
     ).toBe("https://acme.example/v1/m-1?v=2");
   });
-  test("the caller's headers go along, the content type is ours", () => {
+  test("the caller's headers are sent, and the content type is the gateway's", () => {
     const request = parseChatRequest(JSON.stringify({ model: "x", messages: HELLO }));
     const { headers } = custom.encodeRequest(request, {
       ...targetOf(custom, "m"),

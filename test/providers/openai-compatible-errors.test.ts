@@ -66,7 +66,7 @@ describe("body forms", () => {
       classify(404, { status: 404, title: "Not Found", detail: "Function 'x': Not found for account" }, "nvidia"),
     ).toMatchObject({ class: "not_found", message: "Function 'x': Not found for account" });
   });
-  test("HTML and nothing get words of ours", () => {
+  test("HTML and an empty body get a message of the gateway", () => {
     expect(classify(502, "<html><head><title>502 Bad Gateway</title></head></html>")).toEqual({
       class: "server",
       message:
@@ -82,7 +82,7 @@ describe("body forms", () => {
       "The provider, or a proxy in front of it, answered with status 500 and no message: {}",
     );
   });
-  test("the words of the provider behind it", () => {
+  test("the message of the provider behind it", () => {
     const raw = JSON.stringify({
       error: { message: "prompt is too long: 9 tokens > 8 maximum", type: "invalid_request_error" },
     });
@@ -221,7 +221,7 @@ describe("classes", () => {
       expect(classify(status, body, id).class).toBe(want));
 });
 
-describe("a conversation that is too long, in the words of each", () => {
+describe("a conversation that is too long, in each vendor's wording", () => {
   const TEXTS: readonly (readonly [string, number, unknown])[] = [
     [
       "openai",
@@ -339,7 +339,7 @@ interface Reported {
 }
 const reportedFile = join(vectorsFolder, "errors-reported-in-issues.json");
 
-test.skipIf(!existsSync(reportedFile))("errors that people have reported fall into their class", () => {
+test.skipIf(!existsSync(reportedFile))("errors from public reports have their class", () => {
   const known = new Set(openaiCompatibleProviders.map(({ id }) => id));
   const reported = (JSON.parse(readFileSync(reportedFile, "utf8")) as readonly Reported[]).filter(
     ({ provider: id, body, text }) => known.has(id) && (body ?? text) !== undefined,

@@ -45,7 +45,7 @@ const refusalOf = (id: string, body: JsonObject, model = "m-1"): GatewayError =>
 };
 
 describe("Mistral's requests", () => {
-  test("name the seed and the output bound as Mistral does, and leave out what its closed schema does not know", () => {
+  test("name the seed and the output bound as Mistral does, and omit fields that its closed schema does not have", () => {
     const body = wireBody(provider("mistral"), {
       stream: true,
       stream_options: { include_usage: true },
@@ -105,7 +105,7 @@ describe("Mistral's requests", () => {
       input_audio: "UklG",
     });
   });
-  test("bring thinking back as a block to models that think, and not at all to others", () => {
+  test("send thinking back as a block to models that think, and not at all to others", () => {
     const turn = {
       role: "assistant",
       content: "b",
@@ -133,7 +133,7 @@ describe("Mistral's requests", () => {
       tool_calls: calling.tool_calls,
     });
   });
-  test("have short ids in place of those that other providers make, the same for call and answer on every turn", () => {
+  test("have short ids in place of other providers' ids, the same for call and result in every turn", () => {
     for (const id of [
       "call_abcdefghijklmnopqrstuvwx",
       "call_00_abcdefghijklmnopqrstuvwx",
@@ -161,7 +161,7 @@ describe("Mistral's requests", () => {
     const own = [...HELLO, { role: "tool", tool_call_id: "Ab3dEf9hI", content: "1" }];
     expect(messagesOf("mistral", own)).toEqual(own);
   });
-  test("[d5.7] may have what Mistral's own clients send, which others are refused", () => {
+  test("[d5.7] may have fields that Mistral's own clients send, which are refused for others", () => {
     const bare = { tools: [{ function: { name: "f" } }], tool_choice: "any" };
     expect(wireBody(provider("mistral"), bare)).toMatchObject(bare);
     for (const [body, param] of [
@@ -219,7 +219,7 @@ describe("Mistral's answers", () => {
 });
 
 describe("choices of tools", () => {
-  test("without a field for it auto is nothing and none is no tools; others are refused", () => {
+  test("without a field for it auto is omitted and none sends no tools; others are refused", () => {
     for (const id of ["ai21", "minimax"]) {
       expect(wireBody(provider(id), { tools: TOOLS, tool_choice: "auto" })).toEqual({
         model: "m-1",
@@ -247,7 +247,7 @@ describe("choices of tools", () => {
     });
     expect(provider("inception").reserved.has("diffusing")).toBe(true);
   });
-  test("Hunyuan has its own word for a forced call", () => {
+  test("Hunyuan has its own value for a forced call", () => {
     expect(provider("hunyuan").dialect.toolChoices).toEqual(["custom"]);
     expect(refusalOf("hunyuan", { tools: TOOLS, tool_choice: "required" }).code).toBe("unsupported_value");
   });
@@ -258,7 +258,7 @@ describe("switches for thinking", () => {
     const { model: _model, messages: _messages, ...rest } = wireBody(provider(id), { reasoning_effort: effort }, model);
     return rest;
   };
-  test("stand for the effort on models that know no degrees", () => {
+  test("represent the effort on models without levels", () => {
     expect([sent("zai", "glm-4.7", "none"), sent("zai", "glm-4.6v", "high"), sent("zai", "glm-5", "low")]).toEqual([
       { thinking: { type: "disabled" }, reasoning_effort: "none" },
       { thinking: { type: "enabled" }, reasoning_effort: "high" },
@@ -279,7 +279,7 @@ describe("switches for thinking", () => {
       sent("novita", "m", "low"),
     ]).toEqual([{ enable_thinking: false }, { enable_thinking: true }, { enable_thinking: true }]);
   });
-  test("are not used where the effort itself is known", () => {
+  test("are not used where the effort itself is supported", () => {
     for (const [id, model] of [
       ["zai", "glm-5.2"],
       ["zai", "glm-5.3"],
@@ -297,7 +297,7 @@ describe("switches for thinking", () => {
     ] as const)
       expect(refusalOf(id, { reasoning_effort: "high" }, model).code).toBe("unsupported_parameter");
   });
-  test("give way to the caller's own", () => {
+  test("give way to the caller's own value", () => {
     expect(sent("zai", "glm-4.7", "high")).toMatchObject({ thinking: { type: "enabled" } });
     expect(
       wireBody(provider("zai"), { reasoning_effort: "high", thinking: { type: "disabled" } }, "glm-4.7"),
@@ -305,14 +305,14 @@ describe("switches for thinking", () => {
   });
 });
 
-describe("what stands for a vendor and not for its shape", () => {
+describe("what belongs to a vendor and not to its wire form", () => {
   const turn = { role: "assistant", content: "b", reasoning: "why", reasoning_content: "why" };
-  test("a schema without a name is Perplexity's form, and refused by others", () => {
+  test("a schema without a name is Perplexity's form, and refused for others", () => {
     const nameless = { response_format: { type: "json_schema", json_schema: { schema: { type: "object" } } } };
     expect(wireBody(provider("perplexity"), nameless)).toMatchObject(nameless);
     expect(refusalOf("openai", nameless).param).toBe("response_format.json_schema.name");
   });
-  test("OpenAI gets no reasoning back, and another server that a caller calls by its id gets it as it came", () => {
+  test("OpenAI gets no reasoning back, and another server that a caller calls by its id gets it unchanged", () => {
     const sentTo = (changes: Partial<Target>): unknown => {
       const target = { ...targetOf(provider("openai"), "m"), ...changes };
       const request = parseChatRequest(JSON.stringify({ model: "openai:m", messages: [...HELLO, turn, ...HELLO] }));
@@ -341,7 +341,7 @@ describe("what stands for a vendor and not for its shape", () => {
   });
 });
 
-describe("single quirks on the wire", () => {
+describe("single exceptions on the wire", () => {
   test("Kimi's sampling is fixed from K2.5 on", () => {
     const support = (model: string) => capabilityOf(provider("moonshot").capabilities, "top_p", model).support;
     expect(["kimi-k3", "kimi-k2.5", "kimi-k2-0905-preview", "moonshot-v1-8k"].map(support)).toEqual([
@@ -356,7 +356,7 @@ describe("single quirks on the wire", () => {
     expect(wireBody(provider("zai"), { user: "user-1" })).toMatchObject({ user_id: "user-1" });
     expect(wireBody(provider("zai"), { user: "u" })).toEqual({ model: "m-1", messages: [...HELLO] });
   });
-  test("MiniMax gets the system's words as one message", () => {
+  test("MiniMax gets system messages as one message", () => {
     const [brief, kind] = [
       { role: "system", content: "Be brief." },
       { role: "developer", content: "Be kind." },
@@ -404,7 +404,7 @@ describe("single quirks on the wire", () => {
       ],
     ).toEqual({ disable_thinking: true });
   });
-  test("reasoning goes back under the vendor's name", () => {
+  test("reasoning is sent back under the vendor's name", () => {
     const turn = { role: "assistant", content: "b", reasoning: "why" };
     for (const id of ["moonshot", "zai", "dashscope", "minimax", "volcengine", "qianfan", "siliconflow"])
       expect(messagesOf(id, [...HELLO, turn])[1]).toEqual({
@@ -421,7 +421,7 @@ describe("single quirks on the wire", () => {
 });
 
 describe("answers", () => {
-  test("the vendors' further finish reasons are told in OpenAI's words, or as failures", () => {
+  test("the vendors' further finish reasons are mapped to OpenAI's, or to failures", () => {
     const finish = (word: string): unknown =>
       chunksOf(provider("zai"), { choices: [{ index: 0, delta: {}, finish_reason: word }] })[0]!.choices[0];
     expect(finish("sensitive")).toMatchObject({ finish_reason: "content_filter", native_finish_reason: "sensitive" });
@@ -467,7 +467,7 @@ const said = (message: string, code: string | number | null = null, type: string
   error: { message, code, type, param: null },
 });
 
-describe("errors in the vendors' own words", () => {
+describe("errors in the vendors' own wording", () => {
   const TOO_LONG: readonly (readonly [id: string, status: number, body: unknown])[] = [
     [
       "mistral",

@@ -27,7 +27,7 @@ const ROWS_FOLDER = join(import.meta.dir, "../../src/providers/openai-compatible
 const ROW_TEXT = /^(?:export )?const (\w+): OpenAICompatibleRow = \{[\s\S]*?^\};/gm;
 
 describe("every row", () => {
-  test("says all of a provider in at most 70 lines", () => {
+  test("describes a provider in at most 70 lines", () => {
     const rows = readdirSync(ROWS_FOLDER).flatMap((file) =>
       [...readFileSync(join(ROWS_FOLDER, file), "utf8").matchAll(ROW_TEXT)].map(([text, name]) => ({
         name,
@@ -47,7 +47,7 @@ describe("every row", () => {
       expect(each.sameShape).toBe(true);
     }
   });
-  test("all of them are there", () => {
+  test("all providers have one", () => {
     const ids = openaiCompatibleProviders.map(({ id }) => id);
     expect(ids).toEqual(
       expect.arrayContaining([
@@ -106,7 +106,7 @@ describe("reasoning of earlier turns", () => {
       content: "<think>why</think>b",
     });
   });
-  test("stays as it came where the row says nothing", () => {
+  test("is kept unchanged where the row does not mention it", () => {
     expect(turnOf(wireBody(provider("custom"), history({ reasoning_content: "why", reasoning: "x" })))).toEqual({
       role: "assistant",
       content: "b",
@@ -138,13 +138,13 @@ describe("the developer role", () => {
 
 describe("documents and files", () => {
   const file = { type: "file", file: { filename: "document.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } };
-  test("a document is a file for OpenAI and OpenRouter, and a text one is text", () => {
+  test("a document is a file for OpenAI and OpenRouter, and a text document is text", () => {
     for (const id of ["openai", "openrouter"]) {
       expect(partOf(wireBody(provider(id), withPart(DOCUMENT)))).toEqual(file);
       expect(partOf(wireBody(provider(id), withPart(TEXT_DOCUMENT)))).toEqual({ type: "text", text: "the text" });
     }
   });
-  test("a source that has no form there is refused with its path", () => {
+  test("a source without a form there is refused with its path", () => {
     const body = withPart({ type: "document", source: { type: "url", url: "https://x.example/a.pdf" } });
     const refusal = thrownBy(GatewayError, () => wireBody(provider("openai"), body));
     expect([refusal.code, refusal.param]).toEqual(["unsupported_value", "messages[0].content[1].source"]);
@@ -178,7 +178,7 @@ describe("documents and files", () => {
     );
     expect(refusal.param).toBe("messages[0].content[1].file");
   });
-  test("an address in file_id is said as the vendor wants it, an id stays", () => {
+  test("an address in file_id is sent in the vendor's form, and an id stays", () => {
     const address = { type: "file", file: { file_id: "https://x.example/d/a.pdf?v=1" } };
     expect(partOf(wireBody(provider("openrouter"), withPart(address)))).toEqual({
       type: "file",
@@ -217,7 +217,7 @@ describe("single parameters", () => {
     expect(wireBody(provider("together"), { logprobs: true })["logprobs"]).toBe(1);
     expect(wireBody(provider("together"), { logprobs: false })).not.toHaveProperty("logprobs");
   });
-  test("DeepSeek's user_id takes some characters only, and the caller's own user_id wins", () => {
+  test("DeepSeek's user_id accepts some characters only, and the caller's own user_id takes precedence", () => {
     expect(wireBody(provider("deepseek"), { user: "team-1_a" })).toMatchObject({ user_id: "team-1_a" });
     const other = wireBody(provider("deepseek"), { user: "a@b.example" });
     expect(other).not.toHaveProperty("user");
@@ -275,7 +275,7 @@ describe("single parameters", () => {
     });
     expect(wireBody(provider("nvidia"), { stream: true }, "meta/llama")).toHaveProperty("stream_options");
   });
-  test("the end user's identifiers go where there is a place for them and are never refused", () => {
+  test("the end user's identifiers are sent where the provider has a field for them and are never refused", () => {
     expect(wireBody(provider("openai"), { user: "u", safety_identifier: "s" })).toMatchObject({
       user: "u",
       safety_identifier: "s",
@@ -302,7 +302,7 @@ describe("capability cells", () => {
     expect(support("deepseek", "image_url", "deepseek-chat")).toBe("unsupported");
     expect(support("deepseek", "image_url", "deepseek-flash")).toBe("native");
   });
-  test("say values and ranges", () => {
+  test("contain values and ranges", () => {
     expect(capabilityOf(provider("zai").capabilities, "top_p", "m").range).toEqual([0.01, 1]);
     expect(capabilityOf(provider("deepseek").capabilities, "response_format", "m").values).toEqual([
       "text",
@@ -313,11 +313,11 @@ describe("capability cells", () => {
     expect(support("custom", "document")).toBe("native");
     expect(support("openai", "document")).toBe("mapped");
   });
-  test("custom is unverified, what was checked names its source", () => {
+  test("custom is unverified, and a verified row names its source", () => {
     expect(provider("custom").capabilities.verified).toBe("unverified");
     expect(provider("groq").capabilities.verified).toMatchObject({ date: "2026-11-20" });
   });
-  test("[d5.7] dialects name what only the vendor takes", () => {
+  test("[d5.7] dialects name what only the vendor accepts", () => {
     expect(provider("openai").dialect.tools).toContain("custom");
     expect(provider("groq").dialect.tools).toEqual(["browser_search", "code_interpreter"]);
     expect(provider("deepseek").dialect).toEqual({ blocks: [], tools: [], toolChoices: [], messageRules: [] });

@@ -15,12 +15,12 @@ const deltaOf = (delta: JsonObject | undefined, choice: JsonObject = {}, from = 
   chunksOf(from, chunkWith(delta, choice))[0]!.choices[0]!.delta;
 
 describe("a usual chunk", () => {
-  test("comes out as it came in, with every digit", () => {
+  test("is passed on unchanged, with every digit", () => {
     const text =
       '{"id":"c","created":1,"vendor":{"a":1},"choices":[{"index":0,"delta":{"content":"Hi"},"seed":12345678901234567890,"logprobs":null,"finish_reason":null}],"usage":null}';
     expect(JSON.stringify(chunksOf(acme, text)[0])).toBe(text);
   });
-  test("[DONE] says nothing, and so does the end", () => {
+  test("[DONE] gives no chunk, and neither does the end", () => {
     expect(chunksOf(acme, "[DONE]")).toEqual([]);
     expect(chunksOf(acme, "[DONE] ")).toEqual([]);
   });
@@ -32,12 +32,12 @@ describe("a usual chunk", () => {
 });
 
 describe("quirks", () => {
-  test("choices: [] without usage is no end and no delta", () => {
+  test("choices: [] without usage is neither an end nor a delta", () => {
     expect(chunksOf(acme, { id: "", choices: [], prompt_filter_results: [] })).toEqual([
       { id: "", choices: [], prompt_filter_results: [] },
     ] as never);
   });
-  test("usage is taken wherever it stands", () => {
+  test("usage is read wherever it stands", () => {
     const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
     expect(chunksOf(acme, chunkWith({ content: "a" }, {}, { usage }))[0]!.usage).toEqual(usage);
     expect(chunksOf(acme, { choices: [], usage })[0]!.usage).toEqual(usage);
@@ -47,7 +47,7 @@ describe("quirks", () => {
     expect(chunksOf(acme, chunkWith({}, { usage }))[0]!.usage).toEqual(usage);
     expect(chunksOf(provider("groq"), chunkWith({ content: "a" }, {}, { x_groq: { usage } }))[0]!.usage).toEqual(usage);
   });
-  test("a growing message beside the delta does not count, a message alone is a server that does not stream", () => {
+  test("a growing message beside the delta is ignored, and a message alone means a server that does not stream", () => {
     const [chunk] = chunksOf(
       provider("perplexity"),
       chunkWith({ content: "lo" }, { finish_reason: "stop", message: { role: "assistant", content: "Hello" } }),
@@ -55,7 +55,7 @@ describe("quirks", () => {
     expect(chunk!.choices[0]).toEqual({ index: 0, delta: { content: "lo" }, finish_reason: "stop" });
     expect(deltaOf(undefined, { message: { content: "Hello" } })).toEqual({ content: "Hello" });
   });
-  test("text beside the delta is not said twice, text alone is the delta", () => {
+  test("text beside the delta is not repeated, and text alone is the delta", () => {
     expect(chunksOf(provider("together"), chunkWith({ content: "a" }, { text: "a" }))[0]!.choices[0]).toEqual({
       index: 0,
       delta: { content: "a" },
@@ -72,7 +72,7 @@ describe("quirks", () => {
       reasoning_content: "r",
     });
   });
-  test("reasoning details go along", () => {
+  test("reasoning details are passed on", () => {
     const reasoning_details = [{ type: "reasoning.text", text: "r", index: 0 }];
     expect(deltaOf({ role: "assistant", content: "", reasoning: "r", reasoning_details })).toEqual({
       role: "assistant",
@@ -81,14 +81,14 @@ describe("quirks", () => {
       reasoning_details,
     } as never);
   });
-  test("content as a list is text and reasoning", () => {
+  test("content as a list becomes text and reasoning", () => {
     expect(deltaOf({ content: [{ type: "thinking", thinking: [{ type: "text", text: "t" }] }] })).toEqual({
       content: "",
       reasoning_content: "t",
     });
     expect(deltaOf({ content: [{ type: "text", text: "a" }] })).toEqual({ content: "a" });
   });
-  test("tool calls: none are absent, one alone is a list, arguments are text", () => {
+  test("tool calls: an empty list is absent, a single call becomes a list, arguments are text", () => {
     expect(deltaOf({ content: "", tool_calls: [] })).toEqual({ content: "" });
     expect(deltaOf({ tool_calls: { id: "a", function: { name: "f", arguments: "{}" } } })).toEqual({
       tool_calls: [{ id: "a", function: { name: "f", arguments: "{}" } }],
@@ -102,12 +102,12 @@ describe("quirks", () => {
         .arguments,
     ).toBe("");
   });
-  test("null tool calls and empty choices are left to the grammar, which takes them as absent", () => {
+  test("null tool calls and empty choices are left to the normalizer, which treats them as absent", () => {
     expect(deltaOf({ content: "a", tool_calls: null })).toMatchObject({ content: "a" });
     expect(chunksOf(acme, { choices: null })).toEqual([{ choices: [] }]);
     expect(deltaOf(undefined)).toEqual({});
   });
-  test("an empty finish reason is none, a vendor's is mapped, each time it comes", () => {
+  test("an empty finish reason is absent, and a vendor's is mapped, each time it is sent", () => {
     const finish = (word: string, from = acme) =>
       chunksOf(from, chunkWith({ content: "a" }, { finish_reason: word }), chunkWith({}, { finish_reason: word })).map(
         (chunk) => chunk.choices[0]!.finish_reason,
@@ -123,7 +123,7 @@ describe("quirks", () => {
       refusal: null,
     });
   });
-  test("events of other protocols say nothing", () => {
+  test("events of other protocols give nothing", () => {
     expect(chunksOf(acme, { type: "ping" })).toEqual([]);
   });
 });
@@ -173,12 +173,12 @@ describe("an error inside the stream", () => {
       failureOf(chunkWith({}, { finish_reason: "insufficient_system_resource" }), provider("deepseek")).class,
     ).toBe("overloaded");
   });
-  test("an error that is null is none", () => {
+  test("an error that is null does not count", () => {
     expect(chunksOf(acme, chunkWith({ content: "a" }, {}, { error: null }))).toHaveLength(1);
   });
 });
 
-test("what is no JSON object is malformed", () => {
+test("anything but a JSON object is malformed", () => {
   for (const event of ['{"choices":[', "hello", "<html></html>", "42", "null", "[1]"])
     expect(thrownBy(MalformedAnswer, () => chunksOf(acme, event)).message).toStartWith(
       "An event of the provider's stream is ",

@@ -68,14 +68,14 @@ describe("OpenAI's completions", () => {
     ]);
     expect(answer.usage).toEqual({ prompt_tokens: 4, completion_tokens: 2, total_tokens: 6 });
   });
-  test("a stream that says text beside a delta of no words loses none", () => {
+  test("a stream with text beside an empty delta loses none of it", () => {
     const chunks = streamed("together-generate", [
       { id: "a", choices: [{ index: 0, text: "Hi", delta: { token_id: 1, role: "assistant" } }] },
       { id: "a", choices: [{ index: 0, text: "!", delta: { role: "assistant", content: "!" }, finish_reason: "eos" }] },
     ]);
     expect(chunks.map(({ choices }) => choices[0]!.delta!.content)).toEqual(["Hi", "!"]);
   });
-  test("a conversation that is too long is told as that", () => {
+  test("a conversation that is too long is reported as such", () => {
     const body = JSON.stringify({
       error: {
         message:
@@ -109,7 +109,7 @@ describe("TGI's generate", () => {
     ],
   };
 
-  test("text, and the server's own finish reason beside ours", () => {
+  test("text, and the server's own finish reason beside the mapped one", () => {
     expect(decoded("tgi-generate", { generated_text: "Hi", details })).toEqual({
       choices: [{ index: 0, message: { content: "Hi" }, finish_reason: "stop", native_finish_reason: "eos_token" }],
     });
@@ -118,7 +118,7 @@ describe("TGI's generate", () => {
         .choices[0],
     ).toMatchObject({ finish_reason: "length" });
   });
-  test("figures where both are known: half of them are none, and the gateway estimates", () => {
+  test("figures where both are known: one alone is not enough, and the gateway estimates", () => {
     expect(
       decoded("tgi-generate", {
         generated_text: "Hi",
@@ -132,7 +132,7 @@ describe("TGI's generate", () => {
       ]).at(-1)!.usage,
     ).toEqual({ prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 });
   });
-  test("log probabilities without the special tokens, with as many alternatives as were asked for", () => {
+  test("log probabilities without the special tokens, with as many alternatives as were requested", () => {
     const told = (asked: JsonObject) =>
       decoded("tgi-generate", { generated_text: "Hi", details }, asked).choices[0]!.logprobs;
     expect(told({})).toBeUndefined();
@@ -180,7 +180,7 @@ describe("TGI's generate", () => {
 });
 
 describe("a stop sequence at the end of a text", () => {
-  test("is taken off, in pieces too, and only where it ended the answer", () => {
+  test("is removed, in pieces too, and only where it ended the answer", () => {
     expect(withoutStop("One.END", ["END"])).toBe("One.");
     for (const pieces of [["One.END"], ["One.E", "ND"], ["One.", "E", "N", "D"], ["O", "ne.EN", "D"]]) {
       const trimmer = stopTrimmer(["END", "FIN"]);
@@ -203,7 +203,7 @@ describe("Ollama's generate", () => {
     ...rest,
   });
 
-  test("text, figures, thinking and log probabilities; the tokens of its context are not handed on", () => {
+  test("text, figures, thinking and log probabilities; the tokens of its context are not passed on", () => {
     const answer = decoded(
       "ollama-generate",
       line({
@@ -246,7 +246,7 @@ describe("Ollama's generate", () => {
       usage: { prompt_tokens: 4, completion_tokens: 2, total_tokens: 6 },
     });
   });
-  test("a stream ends with the line that says so, and an old server's without a reason is a stop", () => {
+  test("a stream ends with the line with done, and an old server's end without a reason is a stop", () => {
     expect(
       streamed("ollama-generate", [line({ response: "Hi" }), line({ done: true })]).map(
         ({ choices }) => choices[0]!.finish_reason,

@@ -14,7 +14,7 @@ const SCHEMA = { type: "object", properties: { city: { type: "string" } } };
 const FORMAT = { type: "json_schema", json_schema: { name: "place", schema: SCHEMA } };
 
 describe("OpenAI's completions", () => {
-  test("parameters keep their names, but for the bound and log probabilities", () => {
+  test("parameters keep their names, except for the bound and log probabilities", () => {
     const asked = {
       temperature: 0,
       top_p: 0.5,
@@ -48,7 +48,7 @@ describe("OpenAI's completions", () => {
     expect(urlOf("openai-generate")).toBe("https://api.openai.com/v1/completions");
     expect(urlOf("deepseek-generate")).toBe("https://api.deepseek.com/beta/completions");
   });
-  test("a refusal beside an empty text is what the assistant said", () => {
+  test("a refusal beside an empty text is the assistant's text", () => {
     expect(
       bodyOf(
         "vllm-generate",
@@ -63,11 +63,11 @@ describe("OpenAI's completions", () => {
       )["prompt"],
     ).toContain("No.");
   });
-  test("log probabilities without alternatives are 0 of them, or 1 where 0 means none at all", () => {
+  test("log probabilities without alternatives are 0 alternatives, or 1 where 0 means none at all", () => {
     expect(bodyOf("openai-generate", { logprobs: true })["logprobs"]).toBe(0);
     expect(bodyOf("llamacpp-generate", { logprobs: true })["logprobs"]).toBe(1);
   });
-  test("a stream asks for its usage, whatever the caller said of it", () => {
+  test("a stream requests its usage, whatever the caller set", () => {
     expect(bodyOf("vllm-generate", { stream: true })).toMatchObject({
       stream: true,
       stream_options: { include_usage: true },
@@ -77,7 +77,7 @@ describe("OpenAI's completions", () => {
     });
     expect(bodyOf("vllm-generate", {})).not.toHaveProperty("stream");
   });
-  test("JSON output goes as it is where completions take it, as the schema for llama.cpp, and else not at all", () => {
+  test("JSON output is sent unchanged where completions accept it, as the schema for llama.cpp, and else not at all", () => {
     expect(bodyOf("vllm-generate", { response_format: FORMAT })["response_format"]).toEqual(FORMAT);
     expect(bodyOf("llamacpp-generate", { response_format: FORMAT })["json_schema"]).toEqual(SCHEMA);
     expect(bodyOf("llamacpp-generate", { response_format: { type: "json_object" } })["json_schema"]).toEqual({
@@ -85,7 +85,7 @@ describe("OpenAI's completions", () => {
     });
     expect(refusalOf(() => bodyOf("openai-generate", { response_format: FORMAT }))?.code).toBe("unsupported_parameter");
   });
-  test("user is left off where there is no place for it", () => {
+  test("user is left out where the provider has no field for it", () => {
     expect(bodyOf("together-generate", { user: "u" })).not.toHaveProperty("user");
   });
   test("suffix, best_of and the like pass; the prompt and its echo do not", () => {
@@ -98,7 +98,7 @@ describe("OpenAI's completions", () => {
         code: "reserved_parameter",
       });
   });
-  test("digits that a double cannot hold stay", () => {
+  test("digits beyond the precision of a double are kept", () => {
     const provider = providers.get("vllm-generate")!;
     const request = parseChatRequest(
       '{"model":"vllm-generate:m","messages":[{"role":"user","content":"Hello"}],"seed":12345678901234567890,"vendor":0.10000000000000000001}',
@@ -110,7 +110,7 @@ describe("OpenAI's completions", () => {
 });
 
 describe("TGI's generate", () => {
-  test("parameters stand in parameters, and the details are asked for", () => {
+  test("parameters go into parameters, and the details are requested", () => {
     const asked = {
       temperature: 0.5,
       top_p: 0.9,
@@ -141,14 +141,14 @@ describe("TGI's generate", () => {
       },
     });
   });
-  test("what the server refuses is said in its own way: a temperature of 0 as no sampling, a top_p of 1 not at all", () => {
+  test("values that the server refuses are expressed in its own way: a temperature of 0 as no sampling, a top_p of 1 not at all", () => {
     expect(bodyOf("tgi-generate", { temperature: 0, top_p: 1 }, LLAMA)["parameters"]).toEqual({
       details: true,
       return_full_text: false,
       do_sample: false,
     });
   });
-  test("the address says whether it streams; at the root of an endpoint the body does", () => {
+  test("the address decides whether it streams; at the root of an endpoint the body does", () => {
     expect([urlOf("tgi-generate"), urlOf("tgi-generate", { stream: true })]).toEqual([
       "http://localhost:8080/generate",
       "http://localhost:8080/generate_stream",
@@ -177,7 +177,7 @@ describe("TGI's generate", () => {
 });
 
 describe("Ollama's generate", () => {
-  test("the prompt is raw, and parameters stand in options", () => {
+  test("the prompt is raw, and parameters go into options", () => {
     const asked = {
       temperature: 0,
       top_p: 0.9,
@@ -209,11 +209,11 @@ describe("Ollama's generate", () => {
     });
     expect(urlOf("ollama-generate")).toBe("http://localhost:11434/api/generate");
   });
-  test("JSON output is its format", () => {
+  test("JSON output becomes its format", () => {
     expect(bodyOf("ollama-generate", { response_format: { type: "json_object" } })["format"]).toBe("json");
     expect(bodyOf("ollama-generate", { response_format: FORMAT })["format"]).toEqual(SCHEMA);
   });
-  test("further options pass; what stands around a prompt does not", () => {
+  test("further options pass; the template's own fields do not", () => {
     expect(bodyOf("ollama-generate", { keep_alive: "5m", extra_body: { options: { num_ctx: 8192 } } })).toMatchObject({
       keep_alive: "5m",
       options: { num_ctx: 8192 },

@@ -8,15 +8,15 @@ const META = "meta/meta-llama-3-8b-instruct";
 const inputOf = (fields: JsonObject, model = META): unknown => wireBody(encoded(replicate, fields, { model }))["input"];
 const urlOf = (model: string): string => encoded(replicate, {}, { model }).request.url;
 
-describe("where", () => {
-  test("a model, a version, a deployment", () => {
+describe("the address", () => {
+  test("is that of a model, a version or a deployment", () => {
     expect(urlOf(META)).toBe("https://api.replicate.com/v1/models/meta/meta-llama-3-8b-instruct/predictions");
     expect(urlOf("deployments/acme/mine")).toBe("https://api.replicate.com/v1/deployments/acme/mine/predictions");
     const version = `acme/mine:${"0a".repeat(32)}`;
     expect(urlOf(version)).toBe("https://api.replicate.com/v1/predictions");
     expect(wireBody(encoded(replicate, {}, { model: version }))["version"]).toBe(version);
   });
-  test("a whole answer is waited for, a stream is asked for", () => {
+  test("a non-streaming answer is waited for, a stream is requested", () => {
     const [whole, stream] = [{}, { stream: true }].map((fields) => encoded(replicate, fields, { model: META }).request);
     expect([whole!.headers["prefer"], JSON.parse(whole!.body)["stream"]]).toEqual(["wait", undefined]);
     expect([stream!.headers["prefer"], JSON.parse(stream!.body)["stream"]]).toEqual([undefined, true]);
@@ -24,7 +24,7 @@ describe("where", () => {
 });
 
 describe("the prompt", () => {
-  test("one question goes as it is: the model's own template is best", () => {
+  test("one question is sent unchanged: the model's own template is best", () => {
     expect(inputOf({})).toEqual({ prompt: "Hello" });
     expect(
       inputOf({
@@ -35,7 +35,7 @@ describe("the prompt", () => {
       }),
     ).toEqual({ prompt: "Hello", system_prompt: "Be brief." });
   });
-  test("a longer conversation goes as a finished prompt, around which the model puts nothing where it lets that be said", () => {
+  test("a longer conversation is sent as a finished prompt, to which the model adds nothing where that can be set", () => {
     const messages = [
       { role: "user", content: "a" },
       { role: "assistant", content: "b" },
@@ -48,7 +48,7 @@ describe("the prompt", () => {
     });
     expect(inputOf({ messages }, "acme/mine")).toEqual({ prompt: "User: a\n\nAssistant: b\n\nUser: c\n\nAssistant:" });
   });
-  test("the caller's own form is taken for one question too", () => {
+  test("a prompt in the caller's own form counts as one question too", () => {
     expect(inputOf({ roles: { user: { pre_message: "U: " } } })).toEqual({
       prompt: "U: Hello",
       prompt_template: "{prompt}",
@@ -57,7 +57,7 @@ describe("the prompt", () => {
 });
 
 describe("parameters", () => {
-  test("stand in the input, the bound under the model's name for it", () => {
+  test("go into the input, the bound under the model's name for it", () => {
     const asked = {
       temperature: 0.5,
       top_p: 0.9,
@@ -83,7 +83,7 @@ describe("parameters", () => {
       reasoning_effort: "low",
     });
   });
-  test("a stop sequence with a comma cannot be said", () => {
+  test("a stop sequence with a comma cannot be expressed", () => {
     expect(refusalOf(() => inputOf({ stop: ["a,b"] }))).toMatchObject({ code: "unsupported_value", param: "stop" });
   });
   test("further members of the input pass; the prompt and the bound do not", () => {

@@ -31,8 +31,8 @@ async function failedAs(stub: Stub, fields: object = {}): Promise<string> {
   return `${response.status} ${error.code}: ${error.message}`;
 }
 
-describe("a whole answer", () => {
-  test("that came in time is one request", async () => {
+describe("a non-streaming answer", () => {
+  test("that arrives in time is one request", async () => {
     const stub = gatewayOf([prediction(DONE)]);
     const body = (await (await stub.chat(ASKED)).json()) as Record<string, any>;
     expect([body["choices"][0].message.content, body["choices"][0].finish_reason, body["usage"].total_tokens]).toEqual([
@@ -42,7 +42,7 @@ describe("a whole answer", () => {
     ]);
     expect(stub.sent.map(lineOf)).toEqual([MADE]);
   });
-  test.concurrent("that did not is looked for again, on the same host, with the key", async () => {
+  test.concurrent("that does not is polled, on the same host, with the key", async () => {
     const stub = gatewayOf([
       prediction({ urls: { get: "https://evil.example/x" } }),
       prediction({ status: "processing" }),
@@ -55,7 +55,7 @@ describe("a whole answer", () => {
       expect([headers["authorization"], method, sent]).toEqual(["Bearer stored-key", "GET", ""]);
     expect(stub.records.at(-1)!.attempts).toHaveLength(1);
   });
-  test.concurrent("on another address is looked for there, and that address is judged each time", async () => {
+  test.concurrent("on another address is polled there, and that address is checked each time", async () => {
     const pinned: unknown[] = [];
     const answers = [prediction({}), prediction(DONE)];
     const upstream: UpstreamClient = {
@@ -83,7 +83,7 @@ describe("a whole answer", () => {
     ]).toEqual([["Hello", "Hello"], 14]);
     expect(stub.sent.map(lineOf)).toEqual([MADE, MADE]);
   });
-  test("that failed or was ended is the provider's failure, with its words", async () => {
+  test("that failed or was cancelled is the provider's failure, with its message", async () => {
     expect(
       await failedAs(
         gatewayOf([
@@ -99,14 +99,14 @@ describe("a whole answer", () => {
     );
     expect(await failedAs(gatewayOf([prediction({ status: "canceled" })]))).toContain("ended with the status canceled");
   });
-  test("whose id is none leads nowhere", async () => {
+  test("with an invalid id is not polled", async () => {
     for (const id of ["../../account", "a b", "", 7]) {
       const stub = gatewayOf([prediction({ id })]);
       expect(await failedAs(stub)).toStartWith("502 upstream_invalid_response");
       expect(stub.sent).toHaveLength(1);
     }
   });
-  test.concurrent("whose second look is refused fails as that refusal says", async () => {
+  test.concurrent("whose poll is refused fails as that refusal says", async () => {
     const stub = gatewayOf([
       prediction({}),
       {
@@ -118,7 +118,7 @@ describe("a whole answer", () => {
     expect(await failedAs(stub)).toStartWith("429 rate_limit_exceeded: Request was throttled.");
     expect(stub.records.at(-1)!.attempts[0]).toMatchObject({ status: 429, code: "rate_limit_exceeded" });
   });
-  test("that never comes ends with the call's time", async () => {
+  test("that never arrives ends with the call's time", async () => {
     const stub = gatewayOf([prediction({})]);
     expect(await failedAs(stub, { timeout: 0.05 })).toStartWith("504 upstream_timeout");
     expect(stub.sent).toHaveLength(1);
@@ -131,7 +131,7 @@ describe("a whole answer", () => {
     expect((await answer).status).toBe(499);
     expect(stub.sent).toHaveLength(1);
   });
-  test("that is larger than the gateway takes is refused while it is followed", async () => {
+  test("that is larger than the gateway accepts is refused while it is polled", async () => {
     // the stub reads all of it: the bound is the driver's, and is handed to it
     const seen: number[] = [];
     const stub = stubGateway({
@@ -191,7 +191,7 @@ describe("a stream", () => {
     expect(stub.sent.map(lineOf)).toEqual([MADE, `GET https://stream.replicate.com/v1/streams/${ID}`]);
     expect(stub.sent[1]!.headers).toMatchObject({ authorization: "Bearer stored-key", accept: "text/event-stream" });
   });
-  test("may say [DONE], which ends streams of another form", async () => {
+  test("may send [DONE], which ends streams of another form", async () => {
     const stub = gatewayOf([
       made(`https://stream.replicate.com/v1/streams/${ID}`),
       streamOf(["output", "[DONE]"], ["output", " is the end"], ["done", "{}"]),
@@ -199,7 +199,7 @@ describe("a stream", () => {
     const text = await (await stub.chat({ ...ASKED, stream: true })).text();
     expect([textOf(text), readStream(text).done, stub.records[0]!.code]).toEqual(["[DONE] is the end", true, null]);
   });
-  test("never from a host that an answer names", async () => {
+  test("is never read from a host that an answer names", async () => {
     for (const [given, asked] of [
       [`https://evil.example/v1/streams/${ID}`, `https://stream.replicate.com/v1/streams/${ID}`],
       [
@@ -226,18 +226,18 @@ describe("a stream", () => {
     await (await stub.chat({ ...ASKED, stream: true, base_url: "http://127.0.0.1:9/base", api_key: "own-key" })).text();
     expect(stub.sent[1]!.url).toBe(`http://127.0.0.1:9/base/v1/streams/${ID}`);
   });
-  test.concurrent("of a model that does not stream comes as one piece, once it is there", async () => {
+  test.concurrent("of a model that does not stream comes in one piece, once it is complete", async () => {
     const stub = gatewayOf([prediction({}), prediction(DONE)]);
     const text = await (await stub.chat({ ...ASKED, stream: true })).text();
     expect([textOf(text), readStream(text).done]).toEqual(["Hello", true]);
     expect(stub.sent.map(lineOf)).toEqual([MADE, LOOKED]);
   });
-  test.concurrent("that is none is not asked for without a pause", async () => {
+  test.concurrent("that does not start is not requested again without a pause", async () => {
     const stub = gatewayOf([made(`https://stream.replicate.com/v1/streams/${ID}`)]);
     expect(await failedAs(stub, { stream: true, timeout: 0.1 })).toStartWith("504 upstream_timeout");
     expect(stub.sent.length).toBeLessThan(4);
   });
-  test("that fails, is ended or is cut never looks complete", async () => {
+  test("that fails, is cancelled or is cut never looks complete", async () => {
     for (const [events, code] of [
       [
         [

@@ -57,7 +57,7 @@ describe("requests", () => {
 });
 
 describe("streams", () => {
-  test("are the container's, wherever the frames cut it", () => {
+  test("carry the container's answer, wherever the frames cut it", () => {
     for (let size = 1; size <= SSE.length; size++) {
       const chunks = decoded(framed(size));
       expect(chunks.map(({ choices }) => choices[0]?.delta?.content ?? "").join("")).toBe(WORDS);
@@ -67,7 +67,7 @@ describe("streams", () => {
   test.each([
     ["ModelStreamError", "server"],
     ["InternalStreamFailure", "server"],
-  ])("[d8.3] an exception %s of AWS's ends them", (name, failureClass) => {
+  ])("[d8.3] are ended by an exception %s of AWS's", (name, failureClass) => {
     const exception = awsMessage(
       { ":message-type": "exception", ":exception-type": name, ":content-type": "application/json" },
       '{"Message":"The container stopped."}',
@@ -85,7 +85,7 @@ describe("streams", () => {
       nativeCode: name,
     });
   });
-  test("[d8.1] reach the client whole, byte by byte", async () => {
+  test("[d8.1] reach the client completely, byte by byte", async () => {
     const gateway = stubGateway({
       upstream: cannedUpstream({
         headers: { "content-type": "application/vnd.amazon.eventstream" },
@@ -111,7 +111,7 @@ describe("streams", () => {
 });
 
 describe("errors", () => {
-  test("of the container are told in its words and its class", () => {
+  test("of the container have its message and its class", () => {
     const body = JSON.stringify({
       ErrorCode: "CLIENT_ERROR_FROM_MODEL",
       LogStreamArn: "arn:aws:logs:...",

@@ -39,8 +39,8 @@ const eightfold = (arrays: number, items: JsonObject): JsonObject => ({
 });
 const sized = (value: Json): number => JSON.stringify(value).length;
 
-describe("words", () => {
-  test("are counted without being made, and are those that a stream sends", () => {
+describe("generated words", () => {
+  test("are counted without being generated, and equal those that a stream sends", () => {
     const space = fc.constantFrom(
       ...Array.from(" \t\n\u000b\f\r\u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"),
     );
@@ -57,10 +57,10 @@ describe("words", () => {
   });
 });
 
-describe("what is repeated", () => {
+describe("repeated text", () => {
   const long = "word ".repeat(60_000);
 
-  test("[d5.8] has at most 100,000 characters and ends with length; the prompt is counted whole", () => {
+  test("[d5.8] has at most 100,000 characters and ends with length; the prompt is counted completely", () => {
     for (const model of ["echo", "assistant", "slow-1", "tools"]) {
       const found = reading(model, long);
       expect(found.promptTokens).toBe(60_000);
@@ -74,7 +74,7 @@ describe("what is repeated", () => {
     expect(answered(reading("json", long)).text).toHaveLength(100_000);
   });
 
-  test("[d5.8] has less where there are many choices, and a stop within it still ends it", () => {
+  test("[d5.8] is shorter with many choices, and a stop within it still ends it", () => {
     expect(answered(reading("echo", long, { n: 128 }))).toMatchObject({ finish: "length" });
     expect(answered(reading("echo", long, { n: 128 })).text).toHaveLength(32_768);
     expect(answered(reading("words-100000", "x", { n: 128 })).text).toHaveLength(32_768);
@@ -85,7 +85,7 @@ describe("what is repeated", () => {
     expect(answered(reading("words-100000", "x")).finish).toBe("stop");
   });
 
-  test("more than four stop sequences are refused, as OpenAI does", () => {
+  test("more than four stop sequences are refused, as by OpenAI", () => {
     expect(reading("echo", "x", { stop: ["a", "b", "c", "d"] }).result).toHaveProperty("answer");
     expect(reading("echo", "x", { stop: ["a", "b", "c", "d", "e"] }).result).toMatchObject({
       refusal: { status: 400, param: "stop" },
@@ -94,7 +94,7 @@ describe("what is repeated", () => {
 });
 
 describe("a value that fits a schema", () => {
-  test("[d5.8] looks at some 50,000 members at most, however often the schema leads to the same", () => {
+  test("[d5.8] reads some 50,000 members at most, however often the schema refers to the same", () => {
     const $defs = {
       object: { type: "object", properties: many(9000) },
       choice: { anyOf: [{ $ref: "#/$defs/choice" }], ...many(9000) },
@@ -163,7 +163,7 @@ describe("a plan", () => {
     expect(reads).toBe(functions.length);
   });
 
-  test("[d5.8] says no more in all its calls than an answer may hold", () => {
+  test("[d5.8] writes no more in all its calls than an answer may hold", () => {
     const parameters = { type: "object", required: ["a"], properties: { a: { const: "x".repeat(40_000) } } };
     const { calls } = answered(
       reading("tools", "call f, ".repeat(200), { tools: [{ type: "function", function: { name: "f", parameters } }] }),

@@ -13,7 +13,7 @@ const turn = (...ids: readonly string[]): Message => ({
   tool_calls: ids.map((id) => ({ id, type: "function", function: { name: "bell", arguments: "{}" } })),
 });
 
-test("names are those of functions, or what stands behind their server's label; arguments are the object behind a name", () => {
+test("names are those of functions, or the part after their server's label; arguments are the object after a name", () => {
   expect(
     plan('Call echo {"message": "a } b", "deep": {"x": 1}} and call remote__get-sum, and CALL bell.')!.calls,
   ).toEqual([
@@ -51,7 +51,7 @@ test("words that name no function, and words that come later, are no plan", () =
   expect(planOf([], FUNCTIONS)).toBeNull();
 });
 
-test("long words are read in little time", async () => {
+test("long texts are read in little time", async () => {
   const cpuMs = await cpuMsOf(() => {
     plan(`Call echo ${"{".repeat(100_000)}${"}".repeat(100_000)}`);
     plan("call ".repeat(100_000));

@@ -33,7 +33,7 @@ test("[d11.4] every vendor of OpenTelemetry's list has its name there, whatever 
     ]).toEqual([name, [...families].toSorted()]);
 });
 
-test("a provider says no name but one of that list", () => {
+test("a provider has no vendor name except from that list", () => {
   for (const { id, vendor } of providers.values())
     if (vendor !== undefined) expect([id, Object.hasOwn(LISTED, vendor)]).toEqual([id, true]);
 });

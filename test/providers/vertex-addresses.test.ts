@@ -68,7 +68,7 @@ describe("each form of model has its address", () => {
       streamed === null ? whole : whole.replace(/:(generateContent|rawPredict)$/, streamed),
     );
   });
-  test("locations: the world, multi-regions, regions; unset is the world, as in Google's own client", () => {
+  test("locations: global, multi-regions, regions; unset is global, as in Google's own client", () => {
     expect(at("global")).toStartWith("https://aiplatform.googleapis.com/v1beta1/projects/p1/locations/global/");
     expect(at("us")).toStartWith("https://aiplatform.us.rep.googleapis.com/v1beta1/projects/p1/locations/us/");
     expect(at("eu")).toStartWith("https://aiplatform.eu.rep.googleapis.com/v1beta1/projects/p1/locations/eu/");
@@ -96,7 +96,7 @@ describe("each form of model has its address", () => {
       }),
     ).toStartWith("https://proxy.test/google/v1beta1/projects/");
   });
-  test("an address of one's own stays, whatever the location", () => {
+  test("a configured address stays, whatever the location", () => {
     for (const baseUrl of [
       "http://127.0.0.1:9/base",
       "https://proxy.test",
@@ -131,7 +131,7 @@ describe("an API key alone", () => {
       authorization: "Bearer ya29.token",
     });
   });
-  test("goes with a project where there is one", () => {
+  test("is sent with a project where there is one", () => {
     expect(urlOf("gemini-2.5-flash", { credential: keyCredential("k") })).toStartWith(
       `${REGION}/v1beta1/projects/p1/locations/europe-west4/`,
     );
@@ -155,7 +155,7 @@ describe("an API key alone", () => {
   });
 });
 
-describe("nothing of a request bends the address", () => {
+describe("nothing in a request changes the address", () => {
   const ATTACKS = [
     "..",
     ".",
@@ -176,7 +176,7 @@ describe("nothing of a request bends the address", () => {
     "-/",
     "evil.example#",
   ];
-  test("[d1.8] what cannot be a project, location or version is refused with its field, through the whole gateway and by the encoder itself", async () => {
+  test("[d1.8] an invalid project, location or version is refused with its field, through the whole gateway and by the encoder itself", async () => {
     const gateway = answeringGateway();
     for (const field of ["vertex_project", "vertex_location", "api_version"])
       for (const attack of ATTACKS)
@@ -257,7 +257,7 @@ describe("nothing of a request bends the address", () => {
       { numRuns: 600 },
     );
   });
-  test("[d1.8] a model's name is encoded, but for the sign before a version", () => {
+  test("[d1.8] a model's name is encoded, except for the sign before a version", () => {
     expect(urlOf("claude-x:rawPredict")).toEndWith("/models/claude-x%3ArawPredict:rawPredict");
     expect(urlOf("gemini 2?x#y")).toEndWith("/models/gemini%202%3Fx%23y:generateContent");
     expect(urlOf("mistral-a/b")).toEndWith("/models/mistral-a%2Fb:rawPredict");
@@ -292,7 +292,7 @@ describe("through the gateway", () => {
       "https://aiplatform.googleapis.com/v1beta1/publishers/google/models/gemini-2.5-flash:generateContent",
     ]);
   });
-  test("a missing project is the caller's to see", async () => {
+  test("a missing project is reported to the caller", async () => {
     expect((await ask(stub(), { model: "vertex:claude-opus-4-6" })).outcome).toBe("400 invalid_request vertex_project");
   });
 });

@@ -28,7 +28,7 @@ describe("the request", () => {
     expect(bodyOf(MODEL, { stream: true, max_tokens: 10 })["stream"]).toBe(true);
     expect(encode(MODEL).request.headers).toEqual({ "content-type": "application/json" });
   });
-  test("names with a version have the facts of their generation", () => {
+  test("names with a version have the capabilities of their generation", () => {
     expect(
       [
         "claude-3-5-sonnet-v2@20241022",
@@ -59,7 +59,7 @@ describe("the request", () => {
     expect(body["tool_choice"]).toEqual({ type: "any", disable_parallel_tool_use: true });
     expect([body["thinking"], body["output_config"]]).toEqual([{ type: "adaptive" }, { effort: "high" }]);
   });
-  test("JSON goes by a forced tool, because output_config.format is off unless an organization allows it", () => {
+  test("JSON is produced by a forced tool, because output_config.format is off unless an organization allows it", () => {
     const forced = bodyOf(MODEL, JSON_SCHEMA);
     expect(forced).not.toHaveProperty("output_config");
     expect(forced["tool_choice"]).toMatchObject({ type: "tool" });
@@ -104,7 +104,7 @@ describe("the request", () => {
       "400 reserved_parameter extra_body.model",
     );
   });
-  test("what the models do not take is refused by name", async () => {
+  test("unsupported parameters of the models are refused by name", async () => {
     const gateway = answeringGateway();
     for (const [name, value] of [
       ["seed", 7],
@@ -121,7 +121,7 @@ describe("the request", () => {
 
 describe("the answer", () => {
   const context = { model: MODEL, memo: null };
-  test("whole, with text, a call and what the cache gave", () => {
+  test("non-streaming, with text, a call and cache figures", () => {
     const answer = vertex.decodeResponse(
       JSON.stringify({
         id: "msg_vrtx_1",
@@ -190,7 +190,7 @@ describe("the answer", () => {
       completion_tokens: 2,
     });
   });
-  test("JSON by a forced tool is content again", () => {
+  test("JSON by a forced tool becomes content again", () => {
     const { request, memo } = encode(MODEL, JSON_SCHEMA);
     const { tool_choice: forced } = JSON.parse(request.body) as { readonly tool_choice: { readonly name: string } };
     const { choices } = vertex.decodeResponse(

@@ -14,7 +14,7 @@ const partOf = (block: JsonObject): unknown => bodyOf(MODEL, asking(block))["con
 const refusedBlock = (block: JsonObject) => refusalOf(() => encode(MODEL, asking(block)));
 
 describe("files", () => {
-  test("addresses go with their media type, which Google demands here", () => {
+  test("addresses are sent with their media type, which Google requires here", () => {
     expect(partOf({ type: "image_url", image_url: { url: "gs://bucket/a.png" } })).toEqual({
       fileData: { mimeType: "image/png", fileUri: "gs://bucket/a.png" },
     });
@@ -28,7 +28,7 @@ describe("files", () => {
       fileData: { mimeType: "text/plain", fileUri: "https://files.test/a.txt" },
     });
   });
-  test("an address whose type nobody knows is refused, with the way to say it", () => {
+  test("an address of unknown type is refused, with the way to specify it", () => {
     expect(refusedBlock({ type: "file", file: { file_id: "gs://bucket/a" } })).toMatchObject({
       code: "invalid_request",
       param: "messages[0].content[0].file.file_id",
@@ -67,7 +67,7 @@ describe("tools and parameters", () => {
     expect(vertex.dialect.tools).not.toContain("file_search");
     expect(gemini.dialect.tools).not.toContain("enterprise_web_search");
   });
-  test("the tier of a call is a header, and is told when it served", () => {
+  test("the tier of a call is a header, and is reported when it served", () => {
     const headers = (service_tier: string) => encode(MODEL, { service_tier }).request.headers;
     expect([headers("flex")[TIER], headers("priority")[TIER], headers("default")[TIER], headers("auto")[TIER]]).toEqual(
       ["flex", "priority", "standard", undefined],
@@ -101,14 +101,14 @@ describe("tools and parameters", () => {
       generationConfig: { audioTimestamp: true, topK: 3 },
     });
   });
-  test("who uses it is not sent to anybody's bill", () => {
+  test("the end user is not sent as a billing label", () => {
     expect(
       JSON.stringify(
         encode(MODEL, { user: "end-user-7", safety_identifier: "safe-7", metadata: { who: "end-user-7" } }).request,
       ),
     ).not.toContain("-7");
   });
-  test("what a name says of a model is the same with its maker before it", () => {
+  test("capabilities by a model's name are the same with its maker before it", () => {
     for (const name of ["gemini-2.5-pro", "google/gemini-2.5-pro", "publishers/google/models/gemini-2.5-pro"]) {
       expect(bodyOf(name, { reasoning_effort: "low" })["generationConfig"]).toEqual({
         thinkingConfig: { thinkingBudget: 1024, includeThoughts: true },
@@ -119,7 +119,7 @@ describe("tools and parameters", () => {
       thinkingConfig: { thinkingLevel: "low", includeThoughts: true },
     });
   });
-  test("a conversation is the one of AI Studio, ids and signatures included", () => {
+  test("a conversation is encoded as for AI Studio, ids and signatures included", () => {
     const messages = [
       ...HELLO,
       {
@@ -161,7 +161,7 @@ function parsed(fields: JsonObject) {
 }
 
 describe("answers", () => {
-  test("figures on the last event alone, with what a cache and thoughts took", () => {
+  test("figures on the last event alone, with cached and thought tokens", () => {
     const decoder = vertex.openStream({ model: MODEL, memo: null });
     const event = (parts: JsonObject[], usageMetadata: JsonObject, more: JsonObject = {}) =>
       decoder.push({

@@ -8,7 +8,7 @@ import { bodyOf, HELLO } from "./vertex-calls.ts";
 const LLAMA = "meta/llama-4-maverick-17b-128e-instruct-maas";
 
 describe("models that speak OpenAI's form", () => {
-  test("open models keep their maker's name, and the usage is asked for", () => {
+  test("open models keep their maker's name, and the usage is requested", () => {
     expect(bodyOf(LLAMA, { temperature: 0.5, stream: true, max_tokens: 9 })).toEqual({
       model: LLAMA,
       messages: HELLO,
@@ -18,7 +18,7 @@ describe("models that speak OpenAI's form", () => {
       stream_options: { include_usage: true },
     });
   });
-  test("Mistral's go without it, and have two names of their own", () => {
+  test("Mistral's are sent without it, and have two names of their own", () => {
     expect(bodyOf("mistralai/mistral-medium-3", { seed: 7, max_completion_tokens: 9 })).toEqual({
       model: "mistral-medium-3",
       messages: HELLO,
@@ -59,7 +59,7 @@ describe("models that speak OpenAI's form", () => {
       { finish_reason: "stop" },
     ]);
   });
-  test("the table of one maker's models says nothing of another's", () => {
+  test("the table of one maker's models does not apply to another's", () => {
     const support = (model: string) =>
       (["seed", "logit_bias", "reasoning_effort", "video_url"] as const).map(
         (name) => capabilityOf(vertex.capabilities, name, model).support,
@@ -73,8 +73,8 @@ describe("models that speak OpenAI's form", () => {
   });
 });
 
-describe("[d5.7] what one maker's models alone understand", () => {
-  test("is refused for the others with its path, and nothing is sent", async () => {
+describe("[d5.7] forms that one maker's models alone understand", () => {
+  test("are refused for the others with their path, and nothing is sent", async () => {
     const refused = async (model: string, fields: object) => {
       const { outcome, request } = await ask(answeringGateway(), {
         model: `vertex:${model}`,
@@ -95,7 +95,7 @@ describe("[d5.7] what one maker's models alone understand", () => {
       "400 invalid_request messages[0].content[0].type",
     );
   });
-  test("and taken for its own, through the gateway", async () => {
+  test("are accepted for that maker, through the gateway", async () => {
     const gateway = answeringGateway();
     expect(
       (
@@ -258,7 +258,7 @@ describe("errors", () => {
     expect(failure.message).toBe((first.error ?? first).message as string);
     if (code !== null) expect(failure.nativeCode).toBe(code);
   });
-  test("Claude names the field at the start of its words", () => {
+  test("Claude names the field at the start of its message", () => {
     expect(
       vertex.classifyError({
         status: 400,
@@ -269,7 +269,7 @@ describe("errors", () => {
       }).param,
     ).toBe("tools.0.name");
   });
-  test("a page of a proxy and nothing at all have words too", () => {
+  test("a proxy's page and an empty body give a message too", () => {
     expect(vertex.classifyError({ status: 502, body: "<html><title>502 Bad Gateway</title></html>" })).toMatchObject({
       class: "server",
       message: expect.stringContaining("502 Bad Gateway"),
