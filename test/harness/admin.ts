@@ -181,7 +181,7 @@ export async function openAdminWorld({
       await calls.close();
       await limits.close();
       await store.close();
-      database.dispose();
+      await database.dispose();
     },
   };
 }

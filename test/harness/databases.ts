@@ -11,7 +11,7 @@ import { openPostgresCalls } from "../../src/store/postgres-calls.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
-import { type PostgresServer, startPostgres, statement } from "./postgres-server.ts";
+import { connection, type PostgresServer, startPostgres } from "./postgres-server.ts";
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
@@ -20,7 +20,7 @@ export interface EmptyDatabase {
   openCalls(): CallStore;
   /** A statement from outside, past the store. */
   read(sql: string): Promise<Rows>;
-  dispose(): void;
+  dispose(): void | Promise<void>;
 }
 
 export interface DatabaseKind {
@@ -74,11 +74,12 @@ export async function allDatabases(): Promise<readonly DatabaseKind[]> {
     isMissing: server === null,
     async create() {
       const url = await newDatabase!();
+      const outside = connection(url);
       return {
         openStore: (options) => Promise.resolve(openPostgresDatabase({ url, ...options }).store),
         openCalls: () => openPostgresCalls({ url }),
-        read: (sql) => statement(url, sql),
-        dispose: () => {},
+        read: outside.read,
+        dispose: outside.close,
       };
     },
     dispose: async () => await server?.dispose(),

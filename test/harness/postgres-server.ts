@@ -24,10 +24,11 @@ export interface PostgresServer {
   dispose(): Promise<void>;
 }
 
+type Rows = readonly Readonly<Record<string, unknown>>[];
+
 const USER = "dragoman";
 const UP_WITHIN_MS = 100_000;
 
-/** Null, with a line that says so, where PostgreSQL is not installed; an error there in CI. */
 /** Nothing has to outlive the machine, and queries over few rows are not worth compiling. */
 const SETTINGS = [
   "listen_addresses=127.0.0.1",
@@ -40,6 +41,7 @@ const SETTINGS = [
   "jit=off",
 ];
 
+/** Null, with a line that says so, where PostgreSQL is not installed; an error there in CI. */
 export async function startPostgres(): Promise<PostgresServer | null> {
   const programs = postgresPrograms();
   if (programs === null) {
@@ -103,11 +105,14 @@ export async function startPostgres(): Promise<PostgresServer | null> {
     for (const pid of signal === "SIGSTOP" ? pids : pids.toReversed()) signalOne(pid, signal);
   };
   await start();
+  // cheaper than the way through the write-ahead log, and the only way before version 15
+  const [version] = await statement(url("postgres"), "select current_setting('server_version_num')::int as number");
+  const copying = Number(version!["number"]) >= 150_000 ? " strategy file_copy" : "";
   return {
     url: url("postgres"),
     async newDatabase(like) {
       const name = `test_${++databases}`;
-      const template = like === undefined ? "" : ` template ${new URL(like).pathname.slice(1)}`;
+      const template = like === undefined ? "" : ` template ${new URL(like).pathname.slice(1)}${copying}`;
       await statement(url("postgres"), `create database ${name}${template}`);
       return url(name);
     },
@@ -125,14 +130,27 @@ export async function startPostgres(): Promise<PostgresServer | null> {
 }
 
 /** One statement on a connection of its own. */
-export async function statement(url: string, sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
+export async function statement(url: string, sql: string): Promise<Rows> {
+  const { read, close } = connection(url);
   try {
-    return (await client.query(sql)).rows as Readonly<Record<string, unknown>>[];
+    return await read(sql);
   } finally {
-    await client.end();
+    await close();
   }
+}
+
+/** A connection that is opened with its first statement. */
+export function connection(url: string): { read(sql: string): Promise<Rows>; close(): Promise<void> } {
+  let client: Promise<Client> | null = null;
+  const open = async (): Promise<Client> => {
+    const opening = new Client({ connectionString: url });
+    await opening.connect();
+    return opening;
+  };
+  return {
+    read: async (sql) => (await (await (client ??= open())).query(sql)).rows as Rows,
+    close: async () => await (await client)?.end(),
+  };
 }
 
 /** The newest that is installed; Debian keeps them out of the path. */
