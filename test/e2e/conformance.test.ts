@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LLMock } from "@copilotkit/aimock";
 import type { Result } from "../../src/cli/conformance.ts";
 import { CHECKS } from "../../src/diagnostics/conformance/checks.ts";
+import { gatewayCommand } from "../harness/gateway-program.ts";
 
 interface Run {
   readonly code: number;
@@ -12,7 +13,7 @@ interface Run {
 
 async function dragoman(...args: readonly string[]): Promise<Run> {
   const child = Bun.spawn({
-    cmd: ["node", "bin/dragoman.mjs", ...args],
+    cmd: [...gatewayCommand, ...args],
     stdout: "pipe",
     stderr: "pipe",
     env: { ...process.env, NO_COLOR: "1", VERTEXAI_PROJECT: "played" },
