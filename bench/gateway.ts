@@ -2,12 +2,12 @@
 // file at the default level.
 import { closeSync, mkdirSync, openSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { packageFolder } from "../bin/runtime.mjs";
 import { cleanEnvironment } from "../test/harness/gateway-process.ts";
 import { ANSWERS, ROUTED_ANSWER } from "./answers.ts";
 import { MODEL, PROTOCOLS } from "./protocols.ts";
 import { onCore } from "./process-stats.ts";
-import { ended, type Subject, underBun } from "./subject.ts";
+import { ended, type Subject } from "./subject.ts";
+import { gatewayCommand } from "../test/harness/gateway-program.ts";
 import { untilFound } from "../test/harness/until.ts";
 
 /**
@@ -33,16 +33,8 @@ export async function startGateway(
   // the log is a file, because a pipe that is not emptied in time would block the gateway; it is opened for appending,
   // so that it can be truncated between rows
   const log = openSync(logFile, "a");
-  const command = underBun(
-    join(packageFolder, "src", "main.ts"),
-    "serve",
-    "--port",
-    "0",
-    "--data",
-    own?.data ?? join(folder, "data"),
-    "--config",
-    config,
-  );
+  const data = own?.data ?? join(folder, "data");
+  const command = [...gatewayCommand, "serve", "--port", "0", "--data", data, "--config", config];
   const child = Bun.spawn(onCore(core, command), {
     cwd: folder,
     env: cleanEnvironment(),

@@ -25,8 +25,8 @@ const END = "<!-- end of governance -->";
 const OTHERS = { tokens: 10_000, projects: 1_000 };
 const CONNECTIONS = 32;
 /** Process clocks advance in steps of 10 ms, so that shorter rounds would be meaningless. */
-const FULL = { rounds: 4, roundMs: 900, warmUpMs: 1200, others: OTHERS };
-const QUICK = { rounds: 1, roundMs: 100, warmUpMs: 50, others: { tokens: 200, projects: 20 } };
+const FULL = { rounds: 4, roundMs: 900, warmUpMs: 1200, revocationMs: 1500, others: OTHERS };
+const QUICK = { rounds: 1, roundMs: 40, warmUpMs: 20, revocationMs: 200, others: { tokens: 200, projects: 20 } };
 type Pace = typeof FULL;
 
 const VARIANTS = ["nothing", "governed", "crowded", "leased"] as const;
@@ -119,7 +119,7 @@ async function measured(folder: string, pace: Pace, stops: (() => Promise<unknow
   for (let index = 0; index < pace.rounds; index++)
     for (const kind of KINDS) for (const running of all) await round(running, kind, pace.roundMs, true);
   const crowded = all.find(({ variant }) => variant === "crowded")!;
-  const revoked = await revocation(crowded.subject, join(folder, "crowded-data"));
+  const revoked = await revocation(crowded.subject, join(folder, "crowded-data"), pace.revocationMs);
   return report(all, revoked);
 }
 
@@ -206,10 +206,10 @@ interface Revocation {
   readonly usualLongestMs: number;
 }
 
-/** Revokes a token as the command line does, while another token calls without a pause. */
-async function revocation(subject: Subject, dataFolder: string): Promise<Revocation> {
+/** Revokes a token as the command line does, while another token calls without a pause for `durationMs`. */
+async function revocation(subject: Subject, dataFolder: string, durationMs: number): Promise<Revocation> {
   const { path, model, token } = subject.target("openai-plain");
-  const call = (durationMs: number) =>
+  const call = () =>
     runLoad(
       { port: subject.port, request: httpRequest(subject.port, path, chatBody(model, false), token) },
       { connections: 1, durationMs },
@@ -227,8 +227,8 @@ async function revocation(subject: Subject, dataFolder: string): Promise<Revocat
       return answer.status;
     };
     while ((await statusOf()) !== 200) await Bun.sleep(20);
-    const usual = await call(1500);
-    const load = call(1500);
+    const usual = await call();
+    const load = call();
     await Bun.sleep(100);
     const revokedMs = performance.now();
     await store.change(LOCAL_ACTOR, (writer) => revokeToken(writer, issued.id, Date.now()));

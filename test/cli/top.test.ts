@@ -6,7 +6,7 @@ import { plainText, screenOf, type View } from "../../src/diagnostics/top/screen
 import { recent } from "../../src/cli/top.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
-import { projectFolder } from "../harness/gateway-program.ts";
+import { gatewayCommand } from "../harness/gateway-program.ts";
 import { until } from "../harness/until.ts";
 
 const READY: JsonObject = {
@@ -326,7 +326,7 @@ describe("against a running gateway", () => {
     async () => {
       const own = await startGateway({});
       const port = new URL(own.url).port;
-      const command = `stty columns 80 rows 24; exec ${process.execPath} --no-env-file --config=${projectFolder}/bunfig.toml --no-install ${projectFolder}/src/main.ts top --url ${own.url} --interval 0.2`;
+      const command = `stty columns 80 rows 24; exec ${gatewayCommand.join(" ")} top --url ${own.url} --interval 0.2`;
       const child = Bun.spawn(["script", "-qfec", command, "/dev/null"], {
         env: { ...cleanEnvironment(), TERM: "xterm", NO_COLOR: "1" },
         stdin: "pipe",

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cleanEnvironment, type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { jsonDifference, textDifference } from "./output-match.ts";
+import { gatewayFile } from "../harness/gateway-program.ts";
 import { allPages, type Fence, fencesOf, type Page, projectFolder, readPage, tableBelow } from "./pages.ts";
 
 const missing = ["bash", "curl", "node"].filter((program) => Bun.which(program) === null);
@@ -37,7 +38,7 @@ async function openPlace(): Promise<Place> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-docs-"));
   const programs = join(folder, "programs");
   mkdirSync(programs);
-  symlinkSync(join(projectFolder, "bin/dragoman.mjs"), join(programs, "dragoman"));
+  symlinkSync(gatewayFile, join(programs, "dragoman"));
   symlinkSync(join(projectFolder, "examples"), join(folder, "examples"));
   const gateway = await startGateway();
   const base = cleanEnvironment();

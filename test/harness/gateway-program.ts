@@ -19,13 +19,16 @@ export const sourceCommand: readonly string[] = [
   join(projectFolder, "src/main.ts"),
 ];
 
-/** The executable where the run has built one, else the gateway from its source. */
-export const gatewayCommand: readonly string[] = builtProgram() ?? sourceCommand;
-
-function builtProgram(): readonly string[] | null {
+const builtProgram = ((): string | null => {
   const program = process.env[PROGRAM_VARIABLE];
-  return program !== undefined && existsSync(program) ? [program] : null;
-}
+  return program !== undefined && existsSync(program) ? program : null;
+})();
+
+/** The executable where the run has built one, else the gateway from its source. */
+export const gatewayCommand: readonly string[] = builtProgram === null ? sourceCommand : [builtProgram];
+
+/** The file behind the command `dragoman`: the executable where the run has built one, else the launcher. */
+export const gatewayFile = builtProgram ?? join(projectFolder, "bin/dragoman.mjs");
 
 /** Writes the executable to `path`. Returns whether that worked; if not, the tests start the gateway from its source. */
 export async function buildProgram(path: string): Promise<boolean> {
