@@ -5,7 +5,7 @@ import Ajv from "ajv/dist/2020";
 import formats from "ajv-formats";
 import { type Role, ROLES, roleAtLeast } from "../../src/core/identity.ts";
 import type { ConfigurationScope } from "../../src/store/records.ts";
-import { allDatabases } from "../harness/databases.ts";
+import { allDatabases, SQLITE } from "../harness/databases.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
 import { type Described, describedOperations } from "../harness/admin-document.ts";
 import { exampleBody, furnish, type PathValues } from "../harness/admin-examples.ts";
@@ -167,6 +167,20 @@ const CALLERS: readonly Caller[] = [
   ]),
 ];
 
+/**
+ * Who may do what is decided before a database is asked, so that one caller for each kind of answer suffices for the
+ * second database.
+ */
+const FEW: ReadonlySet<string | null> = new Set([
+  null,
+  "default.owner",
+  "default.boss",
+  "acme.admin",
+  "acme.viewer",
+  "acme.site.reader",
+  "site-only.maintainer",
+]);
+
 const TENANTS: readonly ConfigurationScope[] = [
   { tenantId: "acme", projectId: null },
   { tenantId: "beta", projectId: null },
@@ -222,6 +236,7 @@ afterAll(async () => void (await Promise.all(kinds.map((kind) => kind.dispose())
 
 for (const kind of kinds)
   describe.skipIf(kind.isMissing)(`in ${kind.name}`, () => {
+    const callers = kind === SQLITE ? CALLERS : CALLERS.filter(({ name }) => FEW.has(name));
     beforeAll(async () => {
       world = await openAdminWorld({ kind });
       values = await furnish(world, [...TENANTS, ...PROJECTS]);
@@ -276,7 +291,7 @@ for (const kind of kinds)
         for (const operation of operations) {
           const places = operation.path.includes("{project}") ? PROJECTS : TENANTS;
           for (const place of places)
-            for (const caller of CALLERS) {
+            for (const caller of callers) {
               cells++;
               const { status, text, body } = await tried(caller, operation, place);
               const due = expected(caller, operation, place);
@@ -292,7 +307,7 @@ for (const kind of kinds)
               }
             }
         }
-        console.log(`${operations.length} operations, ${CALLERS.length} callers, ${cells} cells`);
+        console.log(`${operations.length} operations, ${callers.length} callers, ${cells} cells`);
         expect(wrong.slice(0, 20)).toEqual([]);
       });
 
@@ -302,7 +317,7 @@ for (const kind of kinds)
         let cells = 0;
         for (const operation of operations.filter(({ bodySchema }) => bodySchema !== null))
           for (const place of operation.path.includes("{project}") ? PROJECTS : TENANTS)
-            for (const caller of CALLERS) {
+            for (const caller of callers) {
               const due = expected(caller, operation, place);
               // the place of a project that is to be is in the body: of the tenant beside nothing is known without it
               if (due === 200 || (operation.operationId === "createProject" && place.tenantId !== caller.tenantId))
