@@ -23,8 +23,12 @@ export interface Load {
   end(): Promise<void>;
 }
 
-/** Starts `workers` clients that call without a pause. `gateway` returns null while no gateway is running. */
-export function startLoad(workers: number, token: string, gateway: () => GatewayProcess | null): Load {
+/** Starts `workers` clients that pause for `paceMs` between calls. `gateway` returns null while no gateway is running. */
+export function startLoad(
+  { workers, paceMs }: { readonly workers: number; readonly paceMs: number },
+  token: string,
+  gateway: () => GatewayProcess | null,
+): Load {
   const clients: Clients = { asked: 0, seen: new Map(), cut: new Set(), refused: [], turnedAway: 0 };
   let goesOn = true;
   const worker = async (): Promise<void> => {
@@ -32,6 +36,7 @@ export function startLoad(workers: number, token: string, gateway: () => Gateway
       const now = gateway();
       if (now === null) await Bun.sleep(2);
       else await callOnce(now, token, clients);
+      if (paceMs > 0) await Bun.sleep(paceMs);
     }
   };
   const working = Array.from({ length: workers }, worker);

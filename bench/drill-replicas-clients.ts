@@ -67,9 +67,9 @@ export interface Load {
   end(): Promise<void>;
 }
 
-/** Starts `workers` clients that call without a pause. */
+/** Starts `workers` clients that pause for `paceMs` between calls. */
 export function startLoad(
-  workers: number,
+  { workers, paceMs }: { readonly workers: number; readonly paceMs: number },
   call: (gateway: GatewayProcess, turn: number) => Promise<unknown>,
   gateways: readonly (GatewayProcess | null)[],
 ): Load {
@@ -80,6 +80,7 @@ export function startLoad(
       const gateway = gateways[++turn % gateways.length] ?? null;
       if (gateway === null) await Bun.sleep(2);
       else await call(gateway, turn);
+      if (paceMs > 0) await Bun.sleep(paceMs);
     }
   };
   const working = Array.from({ length: workers }, worker);

@@ -140,7 +140,10 @@ export async function statement(url: string, sql: string): Promise<Rows> {
 }
 
 /** A connection that is opened with its first statement. */
-export function connection(url: string): { read(sql: string): Promise<Rows>; close(): Promise<void> } {
+export function connection(url: string): {
+  readonly read: (sql: string) => Promise<Rows>;
+  readonly close: () => Promise<void>;
+} {
   let client: Promise<Client> | null = null;
   const open = async (): Promise<Client> => {
     const opening = new Client({ connectionString: url });
