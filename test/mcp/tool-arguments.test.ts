@@ -125,4 +125,25 @@ describe("arguments of tools", () => {
   test("of more than a million characters are not validated", () => {
     expect(checks.check(`{"a":"${"b".repeat(1_048_576)}"}`, {}).fault).toContain("1048576 characters");
   });
+
+  test("[d10.4] are not checked any more against a schema that takes too many steps even for a few of them", () => {
+    let visits = 0;
+    const value = {
+      get type(): string {
+        visits += 1;
+        return "integer";
+      },
+    };
+    const schema: JsonObject = { items: { allOf: Array.from({ length: 4_000 }, () => value) } };
+    const own = new ArgumentChecks();
+    const args = JSON.stringify({ list: Array.from({ length: 100 }, () => 1) });
+    const within: JsonObject = { properties: { list: schema } };
+    expect(own.check(args, within).fault).toBe(null);
+    const before = visits;
+    expect(before).toBeGreaterThan(0);
+    expect(own.check(args, within).fault).toBe(null);
+    expect(visits).toBe(before);
+    expect(new ArgumentChecks().check(args, within).fault).toBe(null);
+    expect(visits).toBeGreaterThan(before);
+  });
 });

@@ -294,6 +294,15 @@ describe("a failure in mid-stream", () => {
     },
   );
 
+  test("[d8.3] comes after the text that arrived with the failure in one piece", async () => {
+    const upstream = manualUpstream();
+    upstream.give(data(HELLO[0]!) + data(HELLO[1]!));
+    upstream.give(`${data(HELLO[2]!)}data: {"choices": [{\n\n`);
+    const response = await stubGateway({ upstream: upstream.client }).chat({ ...ASK, stream: true });
+    const { content, error } = readStream(await response.text());
+    expect([content, error?.["code"]]).toEqual(["Hello", "upstream_invalid_response"]);
+  });
+
   test("[d8.3] of one choice of two is a failure of the stream", async () => {
     const { error, faults, done } = await play(
       [
