@@ -212,7 +212,7 @@ function printSurroundings(): void {
   for (const [name, there, without] of things) console.log(there ? `there:   ${name}` : `missing: ${name}; ${without}`);
 }
 
-/** Repeated at the end, because whoever reads the last lines alone should learn which test failed and of what. */
+/** Repeated at the end, so that the last lines alone show which test failed and why. */
 function printFailed({ title, faults, complaints }: Outcome): void {
   console.log(`failed: ${title}`);
   for (const fault of faults) console.log(`  ${fault}`);

@@ -42,7 +42,7 @@ function used(store: LimitStore, account: Account): number {
   return standing.used;
 }
 
-/** One thing that happens: time passes, somebody asks, a reservation ends. */
+/** One step: time passes, a call reserves, a reservation ends. */
 interface Step {
   readonly waitMs: number;
   readonly units: number;

@@ -1,4 +1,4 @@
-// When the log is told that the store of the limits is away: at once, for any tenant, again while it stays so, and seldom where it comes and goes.
+// When the log reports that the limit store is unreachable: at once, for any tenant, again while this lasts, and seldom where the store comes and goes.
 import { expect, test } from "bun:test";
 import { openOutageReport } from "../../src/admission/valkey/outage-report.ts";
 

@@ -15,7 +15,7 @@ if (binary === null) console.log("skipped: there is no redis-server on this mach
 const totalOf = (id: string) => accountOf({ id, kind: "budget", unit: "tokens", window: "total", limit: 100_000 });
 const module = (path: string): string => JSON.stringify(new URL(path, import.meta.url).pathname);
 
-/** Says what it has used, while it holds a lease, and goes on when it is told to. */
+/** Prints what it has used, while it holds a lease, and goes on when it is asked to. */
 const borrower = (url: string, nodes: readonly string[] | null, id: string): string => `
   const { openValkeyLimits } = await import(${module("../../src/admission/valkey/valkey.ts")});
   const { systemClock } = await import(${module("../../src/core/clock.ts")});
@@ -30,7 +30,7 @@ const borrower = (url: string, nodes: readonly string[] | null, id: string): str
     if (n % 20 === 19) await Bun.sleep(5);
   }
   process.stdout.write(used + "\\n");
-  // stopped here, with a lease that nobody ends
+  // stopped here, with a lease that is never ended
   const endsMs = performance.now() + 30;
   while (performance.now() < endsMs);
   for await (const _ of Bun.stdin.stream()) break;
@@ -38,7 +38,7 @@ const borrower = (url: string, nodes: readonly string[] | null, id: string): str
   process.stdout.write("ended\\n");
 `;
 
-/** Has used 30 units and reserved 700 for calls under way, 400 of which it asked the store for one by one; they end with 1 unit each when it is told to. */
+/** Has used 30 units and reserved 700 for calls in flight, 400 of which it requested from the store one by one; they end with 1 unit each when it is asked to. */
 const reserver = (url: string, id: string): string => `
   const { openValkeyLimits } = await import(${module("../../src/admission/valkey/valkey.ts")});
   const { systemClock } = await import(${module("../../src/core/clock.ts")});
@@ -137,7 +137,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     expect((await run()).written_off).toEqual([]);
     await age(redis.url, "killed", 61_000);
     const planned = await run("--dry-run");
-    // what it had borrowed when it was last heard: what it spent of that afterwards nobody knows
+    // what it had leased at its last message: how much of that it spent afterwards is unknown
     const { units } = planned.written_off[0]!;
     expect(planned).toMatchObject({ dry_run: true, written_off: [{ tenant: "t", budget: "killed", unit: "tokens" }] });
     expect(units).toBeGreaterThanOrEqual(charged - used);
@@ -177,7 +177,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
 
   test("[d4.2] lists and writes off what a killed gateway had reserved for calls in flight, one by one or out of leases", async () => {
     const { child } = await start(redis.url, null, "reserved", reserver(redis.url, "reserved"));
-    // a call under way is no sign of death, however long it takes
+    // a call in flight is no sign of death, however long it takes
     const replica = await replicaOf(redis.url, "reserved");
     await Bun.sleep(5200);
     expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: [replica], dryRun: true })).toEqual([]);

@@ -63,7 +63,7 @@ describe("a replica", () => {
     reserve({ account: stays, units: 1, force: false }).settle([1]);
     expect(replica.counts().accounts).toBe(301);
     pass(150_000);
-    // what a new epoch would have to be told of is kept
+    // what would have to be stated in a new epoch is kept
     expect(replica.counts().accounts).toBe(1);
   });
 

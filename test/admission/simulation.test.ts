@@ -1,4 +1,4 @@
-// Thousands of short, bad worlds in virtual time: never over a limit, and nothing left charged that nobody used. Each of eight faults that such a protocol has
+// Thousands of short simulations with faults, in virtual time: no limit is exceeded, and nothing stays charged that was not used. Each of eight faults that such a protocol has
 // when it is almost right is planted, and found. DRAGOMAN_TEST_SEED=<seed> repeats one world.
 import { describe, expect, test } from "bun:test";
 import { seedsFrom } from "./simulation/chance.ts";

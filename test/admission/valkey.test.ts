@@ -32,7 +32,7 @@ const borrower = (url: string, folder: string): string => `
     const given = await result;
     if ("need" in given) continue;
     given.recorded();
-    // a surplus that may not have been told yet, and calls that are under way at the end
+    // a surplus that may not have been reported yet, and calls that are in flight at the end
     if (used % 3 !== 0) { given.settle([7]); used += 7; } else used += 10;
     await Bun.sleep(2);
   }

@@ -88,7 +88,7 @@ export function seamViolations(files: readonly SourceFile[]): readonly Violation
   );
 }
 
-/** Packages: `node:` builtins, Bun's own, and what package.json lists as a dependency of the running gateway. `computed`: files that load what somebody names. */
+/** Packages: `node:` builtins, Bun's own, and what package.json lists as a dependency of the running gateway. `computed`: files that load a configured module. */
 export function packageViolations(
   files: readonly SourceFile[],
   dependencies: ReadonlySet<string>,

@@ -26,7 +26,7 @@ export const ORDINARY_WORDS: ReadonlySet<string> = new Set([
 /** Names of a wire shape and of the libraries that callers speak it with: a common language, no vendor's quirk. */
 const SHAPES = /\bopenai[- ](compatible|shaped|style|sdks?)\b/gi;
 
-/** Fields of a request that the specification names: a caller's words, whoever serves the call. */
+/** Fields of a request that the specification names: the caller's own words, whichever provider serves the call. */
 const FIELDS = /\bvertex_(?:project|location|credentials|access_token)\b/g;
 
 /** Client programs, whose names begin as a vendor's do. */

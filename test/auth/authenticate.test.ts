@@ -95,7 +95,7 @@ describe("authenticate", () => {
     const otherSecret = await thrownBy(() => call(`Bearer ${newTokenText("project", made.id).text}`));
     expect([unknownId.code, otherSecret.code]).toEqual(["invalid_token", "invalid_token"]);
     expect(otherSecret.message).toBe(unknownId.message);
-    // Not even the state of a token is told to who does not have its secret.
+    // Not even the state of a token is revealed to a caller without its secret.
     expect(await codeOf(`Bearer ${newTokenText("project", made.id).text}`, { ...stored, revokedAtMs: 1 })).toBe(
       "invalid_token",
     );

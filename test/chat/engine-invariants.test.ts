@@ -163,7 +163,7 @@ function withOneHealthy(world: World): World {
   return { ...world, places, scripts, callers: world.callers.map((caller) => ({ ...caller, leavesAfterMs: null })) };
 }
 
-/** Why a call may fail although somebody would have answered it. */
+/** Why a call may fail although a target would have answered it. */
 function isExcused({ attempts, tookMs, caller: { timeoutMs } }: Outcome, { content }: Heard): boolean {
   const faults = attempts.filter(isRequestFault);
   // further targets of a route are tried after a context length alone

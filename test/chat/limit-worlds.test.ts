@@ -57,7 +57,7 @@ const rules = fc
   .array(limit, { minLength: 1, maxLength: 6 })
   .map((all) => limitSet({ limits: Object.fromEntries(all.map((each, index) => [`l${index}`, each])) }));
 
-/** A store that hands everything on, and hears how each account stands when something is reserved. `waitMs`: it answers over a network; null: at once. */
+/** A store that passes everything on, and notes the state of each account with each reservation. `waitMs`: it answers over a network; null: at once. */
 function watched(store: LimitStore, over: string[], waitMs: number | null): LimitStore {
   const look = ({ needs, after }: Reservation): void => {
     for (const [

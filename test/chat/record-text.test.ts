@@ -1,4 +1,4 @@
-// The text of a record: written once, the same for the journal and for integrations, and still true of the record when integrations are told.
+// The text of a record: written once, the same for the journal and for integrations, and still true of the record when integrations receive it.
 import { expect, test } from "bun:test";
 import type { CallRecord } from "../../src/core/record.ts";
 import { recordText } from "../../src/core/record-text.ts";

@@ -121,7 +121,7 @@ describe("strategies: their shares, and how they recover from a slow target", ()
   test("least_busy: evenly among equals; less to the one whose calls take longer", () => {
     const report = simulated({ strategy: "least_busy", targets: [A, B] }, { calls: STEADY, faults: SLOW });
     expect(Math.abs(shareOf(report, A, 0, 60_000) - 0.5)).toBeLessThan(0.1);
-    // 5 s against 2 s under way: 2 of 7 calls
+    // 5 s against 2 s in flight: 2 of 7 calls
     expect(shareOf(report, A, 70_000, 120_000)).toBeLessThan(0.38);
     expect(Math.abs(shareOf(report, A, 200_000, 300_000) - 0.5)).toBeLessThan(0.1);
   });

@@ -42,7 +42,7 @@ function follow(text: string, pollMs = 20): void {
     onFault: (fault) => void told.push(fault.message.replace(file, "F")),
   });
 }
-/** Resolves when as much has been told; then waits a little longer for what should not come. */
+/** Resolves when so many changes have been reported; then waits a little longer for reports that should not come. */
 async function toldThings(count: number): Promise<readonly string[]> {
   await until(() => told.length >= count);
   await Bun.sleep(120);
@@ -126,7 +126,7 @@ describe("a followed file", () => {
 
   test("that is written all the time is read all the same", async () => {
     follow("start");
-    // what is told is told between two writings
+    // a report comes between two writes
     for (let count = 0; told.length === 0; count++) {
       writeFileSync(file, `text ${count}`);
       await Bun.sleep(8);

@@ -82,7 +82,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       const added = await Promise.all(three.map((one) => one.append([event, someEvent()])));
       expect(added.reduce((sum, count) => sum + count)).toBe(4);
       expect((await queue.awaitingFanOut(10)).filter(({ id }) => id === event.id)).toEqual([event]);
-      // and once more much later, after it was told
+      // and once more much later, after it was delivered
       await queue.fanOut(
         (await queue.awaitingFanOut(10)).map((one) => ({ event: one, recipients: [] })),
         NOW,

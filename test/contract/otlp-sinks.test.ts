@@ -30,7 +30,7 @@ const langfuse = (url: string, more: object = {}): Sink =>
 const datadog = (url: string, more: object = {}): Sink =>
   openDatadogSink(datadogSettings.parse({ type: "datadog", endpoint: url, api_key: "dd-key", ...more }));
 
-/** Calls of the suite are not traced; whoever sends traces is told only of those that are. */
+/** Calls of the suite are not traced; sinks that send traces get only traced ones. */
 function traced(sink: Sink): Sink {
   const withTrace = ({ record, content }: RecordedCall): RecordedCall => ({
     record: {

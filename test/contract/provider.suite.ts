@@ -54,7 +54,7 @@ function dataSuite(provider: Provider): void {
     expect(filled).not.toMatch(/[/?#]$/);
     const { protocol, hostname, username, search, hash } = new URL(filled);
     expect([username, search, hash]).toEqual(["", "", ""]);
-    // a key goes over an open wire to nobody but this machine
+    // a key is sent without TLS to this machine alone
     if (protocol === "http:") expect(hostname).toBe("localhost");
   });
   test("[d1.8] its address names only settings that it has, and whatever their values the host ends in the vendor's own domain", () => {
@@ -77,7 +77,7 @@ function dataSuite(provider: Provider): void {
     ]) {
       expect([value, ADDRESS_WORD.test(value)]).toEqual([value, true]);
       const address = baseUrl!.replaceAll(/\{\w+\}/g, value);
-      // an address that is none is called by nobody
+      // an invalid address is never called
       if (URL.canParse(address)) expect(new URL(address).hostname.endsWith(domain)).toBe(true);
     }
   });

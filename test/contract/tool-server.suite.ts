@@ -154,7 +154,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
     test("is reached again when another process has replaced it", async () => {
       if (reference.restart === undefined) return;
       await reference.restart();
-      // over Server-Sent Events the stream has told that it ended; over Streamable HTTP the first message finds out
+      // over Server-Sent Events the stream has reported its end; over Streamable HTTP the first message detects it
       await Bun.sleep(100);
       expect((await call("echo", { message: "again" })).parts).toEqual([{ kind: "text", text: "Echo: again" }]);
       expect((await servers.list(server, new Cancellation())).length).toBe(13);

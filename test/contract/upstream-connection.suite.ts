@@ -64,7 +64,7 @@ const connectionSuite = ({ client, answering }: ClientAndServers): void =>
     }
   });
 
-/** What a call is told of its request: whether it is with the provider. */
+/** What is reported of the request of a call: whether it was handed over. */
 const sendingSuite = ({ client, isProxied, answering, rawServer }: ClientAndServers): void =>
   describe("sending", () => {
     test("[d4.2] the request counts as handed over before the head comes, also for a call that ends", async () => {

@@ -311,7 +311,7 @@ const asText = (bytes: string): string =>
     .toString("utf8")
     .replace(/^\ufeff/, "");
 
-/** What is wrong with what calls told, by what the server wrote and what the proxy did. */
+/** The errors in the outcomes of calls, judged by what the server wrote and what the proxy did. */
 function judge(
   asks: readonly Ask[],
   told: readonly Told[],

@@ -555,7 +555,7 @@ describe("the one repetition", () => {
   });
 
   test("a call that follows in the same turn of the loop sees a close that came with the answer, and sends nothing there", async () => {
-    // The peer takes no second request: whoever sends one gets a reset.
+    // The peer takes no second request, and answers one with a reset.
     await using server = await rawServer((socket) => void socket.end(plain("{}")));
     const client = createSocketUpstream();
     for (let index = 0; index < 40; index++) expect(await post(client, server.url)).toBe("{}");

@@ -111,7 +111,7 @@ export function context(signal = new Cancellation()): ResolveContext {
   return { providerId: "cloud", label: "Cloud", signal };
 }
 
-/** Everything that an error says, to anybody. */
+/** Everything that an error contains, for client and operator. */
 export function wordsOf(error: GatewayError): string {
   return [error.message, error.detail, JSON.stringify(error.metadata), JSON.stringify(error.headers), error.param].join(
     "\n",

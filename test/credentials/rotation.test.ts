@@ -1,4 +1,4 @@
-// Several credentials of one provider: who gets which share of the calls, who is set aside for how long, and what the operator hears of it.
+// Several credentials of one provider: the share of calls that each gets, how long a refused one is not used, and what is reported to the operator.
 import { afterAll, describe, expect, test } from "bun:test";
 import type { StoredCredential } from "../../src/core/credential.ts";
 import { startUpstream } from "../harness/upstream.ts";

@@ -1,4 +1,4 @@
-// docs/integrations/callback.md: its module is checked against the types of the package as somebody who writes one does it, and is told of a call.
+// docs/integrations/callback.md: its module is checked against the types of the package as an author would do it, and receives a call.
 import { expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

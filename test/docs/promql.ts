@@ -187,7 +187,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   status: ["200", ...new Set(Object.values(CATALOGUE).map(({ status }) => String(status)))],
 };
 
-/** Words that the label never has find nothing, and nobody notices. */
+/** Values that the label never has match nothing, which goes unnoticed. */
 function requireValue(label: string, operator: string, value: string): void {
   const known =
     WORDS[label] ??

@@ -43,7 +43,7 @@ const TOKEN = {
   revokedAtMs: null,
 };
 
-/** Of each type one that was really told, but for those of the admin API. */
+/** Of each type one event that was really emitted, except for those of the admin API. */
 async function examples(): Promise<ReadonlyMap<string, object>> {
   const told: Pick<NewEvent, "type" | "data">[] = [];
   const events = { emit: (event: NewEvent) => told.push(event) };

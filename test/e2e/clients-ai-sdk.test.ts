@@ -218,7 +218,7 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
       ],
     });
     expect(got.text).toBe(AFTER_TOOLS);
-    // the signature goes back to the vendor whose it is, stays where fields that nobody knows stay, and is nothing to the others
+    // the signature goes back to its own vendor, stays where unknown fields are kept, and is ignored by the others
     const signatures: Partial<Record<Form, string>> = {
       openai: '"thought_signature":"c2ln"',
       gemini: '"thoughtSignature":"c2ln"',

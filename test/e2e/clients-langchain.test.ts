@@ -1,5 +1,5 @@
 // LangChain's client (@langchain/openai) against the running gateway: sandbox models, and a provider of each wire family behind it. Limits of the
-// library: breaking out of its stream waits for the read that is under way (also against a provider without a gateway between), so that a silent
+// library: breaking out of its stream waits for the pending read (also against a provider without a gateway between), so that a silent
 // stream is left by a signal here; and it retries by the status alone, without `x-should-retry`.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AIMessage, type AIMessageChunk, HumanMessage, type ToolMessage } from "@langchain/core/messages";

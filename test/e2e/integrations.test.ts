@@ -1,4 +1,4 @@
-// The real process with a file, a webhook and a module of the operator's: what each is told of plain and streamed calls, at the end of the process, and after a change
+// The real process with a file, a webhook and a module of the operator's: what each receives of plain and streamed calls, at the end of the process, and after a change
 // of the configuration.
 import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

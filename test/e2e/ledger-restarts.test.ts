@@ -167,7 +167,7 @@ async function refused({ gateways, place, book }: Life): Promise<void> {
   book.set(response.headers.get("x-gateway-trace-id")!, 0);
 }
 
-/** Ends the oldest one. With SIGKILL a stream of its own is under way. */
+/** Ends the oldest one. With SIGKILL a stream of its own is in flight. */
 async function end({ gateways, place, book }: Life, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
   const gateway = gateways.shift()!;
   if (signal === "SIGKILL") {

@@ -1,4 +1,4 @@
-// A gateway that is killed again and again, with calls under way: what a budget without end has counted is at least what the rows of calls that ended say, and at most what all rows
+// A gateway that is killed again and again, with calls in flight: the count of a total budget is at least what the rows of calls that ended contain, and at most what all rows
 // say: a call between its settlement and its row is charged by the ledger with its reservation. Counted in Redis and in the process alone.
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
@@ -38,7 +38,7 @@ budgets:
   all: {tokens: ${limit}, window: total, on_store_failure: closed}
 `;
 
-/** Everything that killed processes left has been told to the store of the limits. */
+/** Everything that killed processes left has been reported to the limit store. */
 async function toldOfTheDead(dataFolder: string): Promise<void> {
   while (readdirSync(join(dataFolder, "leases")).filter((name) => name.endsWith(".leases")).length > 1)
     await Bun.sleep(20);

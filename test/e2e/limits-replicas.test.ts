@@ -101,7 +101,7 @@ describe.skipIf(binary === null)("three gateways and one Redis", () => {
     expect(new Set(closed.map(({ code }) => code))).toEqual(new Set(["limit_store_unavailable"]));
     const admitted = shared.filter(({ status }) => status === 200).length;
     expect(admitted).toBeGreaterThan(0);
-    // one gateway heard last that nine were left, the others had not heard of this limit yet
+    // to one gateway the store last reported that nine were left, and to the others nothing of this limit yet
     expect(admitted).toBeLessThanOrEqual(10);
     await Bun.sleep(1000);
     expect(statuses(await calls(30, "frozen"))).toEqual({ 200: 10, 429: 20 });

@@ -161,7 +161,7 @@ describe.skipIf(server === null)("two gateways on one PostgreSQL", () => {
       await untilAll(one.firstToken!, 200);
       server!.freeze();
       expect(await statusOf(gateway, one.firstToken!)).toBe(200);
-      // the queue of events has a statement under way by then
+      // the queue of events has a statement in flight by then
       await Bun.sleep(1_500);
       const beganMs = performance.now();
       expect(await gateway.stop()).toBe(0);

@@ -79,7 +79,7 @@ describe("models of every wire form", () => {
       expect([streamed.finish, streamed.model]).toEqual(["stop", plain.model]);
       expect(streamed.activity.map(({ type }) => type)).toEqual(["tool_start", "tool_start", "tool_end", "tool_end"]);
       expect(streamed.message["tool_calls"]).toBeUndefined();
-      // what the provider is told back is the same as well
+      // the messages that go back to the provider are the same as well
       expect(conversationIn(stage.upstream.last().text)).toEqual(conversationIn(second));
     },
   );

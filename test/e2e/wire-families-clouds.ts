@@ -142,7 +142,7 @@ function payloadParts(text: string): Uint8Array {
   );
 }
 
-/** What a container said is told inside of what AWS says of it. */
+/** A container's message is inside AWS's message about it. */
 function fromContainer({ status, body }: WireFailure): WireFailure {
   const words = JSON.stringify(body);
   const kind = status < 500 ? "client" : "server";

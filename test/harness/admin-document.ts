@@ -15,7 +15,7 @@ export interface Described {
   readonly reach: string;
 }
 
-/** Those that need a role: what everybody may ask is not of the admin API. */
+/** Those that need a role: operations for all callers are not part of the admin API. */
 export function describedOperations(document: any): readonly Described[] {
   return Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) =>
     Object.entries(item)

@@ -63,7 +63,7 @@ export function exampleBody(schema: string, place: ConfigurationScope): unknown 
   return fields;
 }
 
-/** One thing of each kind, set by the lowest role that may: read by all, changed by whoever may change such things. */
+/** One thing of each kind, set by the lowest role that may: read by all, changed by callers with the role for its kind. */
 const THINGS: readonly (Pick<NewResource, "kind" | "name" | "document"> & {
   readonly noun: string;
   readonly setBy: Role;

@@ -8,7 +8,7 @@ export async function cpuMsOf(work: () => unknown): Promise<number> {
   return (user + system) / 1000;
 }
 
-/** The most CPU time of this thread that passed between two turns of its loop while the work was under way: how long it kept everything else waiting. */
+/** The most CPU time of this thread that passed between two turns of its loop while the work ran: how long it delayed all other work. */
 export async function longestTurnMs(work: () => unknown): Promise<number> {
   let [longestMs, lastMs] = [0, threadMs()];
   const look = (): void => {

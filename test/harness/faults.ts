@@ -37,7 +37,7 @@ export interface Served {
   readonly mark: string;
   readonly request: UpstreamRequest;
   readonly startedMs: number;
-  /** Null: still under way. */
+  /** Null while it is in flight. */
   ended: "read" | "failed" | "cancelled" | null;
   endedMs: number | null;
 }
@@ -111,7 +111,7 @@ async function serve(served: Served, call: UpstreamCall, nowMs: () => number): P
     served.ended = how;
     served.endedMs = nowMs();
   };
-  // the signal ends it whether anybody reads or not, as it does at a real connection
+  // the signal ends it whether or not it is being read, as at a real connection
   if (call.signal.aborted) end("cancelled");
   else call.signal.addEventListener("abort", () => end("cancelled"));
   const broken = (thrown: UpstreamFault): UpstreamFault => {

@@ -132,7 +132,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   return gateway;
 }
 
-/** What fails is told at once: tests of repeats say so themselves. */
+/** A failure is reported at once: tests of retries configure them. */
 function withoutRepeats(config: string): string {
   return /^route_defaults:/m.test(config) ? config : `route_defaults: { retries: 0 }\n${config}`;
 }

@@ -53,7 +53,7 @@ export const LIMITS: ServerLimits = {
 };
 
 export interface Stub {
-  /** Calls with a token that has byo_endpoint, unless told otherwise. */
+  /** The token has byo_endpoint, unless this says otherwise. */
   chat(
     body: unknown,
     init?: { readonly headers?: Record<string, string>; readonly signal?: AbortSignal; readonly peer?: string },
@@ -65,7 +65,7 @@ export interface Stub {
   readonly records: readonly CallRecord[];
   /** Credentials that were set aside. */
   readonly refused: readonly RefusedCredential[];
-  /** Thresholds of budgets that were told. */
+  /** Thresholds of budgets that were reported. */
   readonly crossed: readonly CrossedThreshold[];
   readonly context: ChatContext;
 }
@@ -138,7 +138,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     settings: { dropParams: null, disableStopSequenceLimit: null },
     tenantSettings: new Map(),
     projectSettings: new Map(),
-    // what fails is told at once: tests of repeats say so themselves
+    // a failure is reported at once: tests of retries configure them
     routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]),
     tenantRoutes: new Map(),
     projectRoutes: new Map(),
@@ -219,7 +219,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
   };
 }
 
-/** A cloud that takes no key is called with a pair or a token, and nobody without a credential who needs one. */
+/** A cloud without keys is called with a key pair or a token, and a provider that needs a credential is never called without one. */
 function storedFor({ keyVariables, credentials }: Provider): readonly StoredCredential[] {
   const operators = { weight: 1, fromCaller: false } as const;
   if (credentials.includes("key") && keyVariables.length > 0) return [storedKey("stored-key")];

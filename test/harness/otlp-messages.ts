@@ -225,7 +225,7 @@ function delimited(bytes: Uint8Array, kind: Kind): unknown {
   );
 }
 
-/** Whole numbers as bigints, so that they are told from doubles. */
+/** Whole numbers as bigints, so that they differ from doubles. */
 function anyValue(value: Message): unknown {
   const [kind, held] = Object.entries(value)[0] ?? ["empty", null];
   if (kind === "array") return (((held as Message)["values"] as Message[] | undefined) ?? []).map(anyValue);

@@ -55,7 +55,7 @@ export type RouteParts = Omit<Partial<Route>, "targets" | "timeouts" | "fallback
   readonly contentPolicyFallbacks?: readonly (string | RouteFallback)[];
 };
 
-/** In the order given; `retries` 0, unless told otherwise. */
+/** In the order given; `retries` 0, unless given. */
 export function routeOf(
   name: string,
   targets: readonly (string | (Partial<RouteTarget> & { readonly name: string }))[],

@@ -21,7 +21,7 @@ export interface ServedCall {
   readonly notify: (method: string, params: JsonObject) => void;
   /** Answers now, over a stream that stays open. */
   readonly answer: (result: JsonObject) => void;
-  /** When the client has let go of the stream. */
+  /** When the client has cancelled the stream. */
   readonly closed: Promise<void>;
 }
 
@@ -42,13 +42,13 @@ export interface ToolServerEnd {
   /** How often a token was asked for. */
   readonly tokensIssued: number;
   sessions(): number;
-  /** Streams of clients that hear what it says. */
+  /** Streams of clients that receive its notifications. */
   listeners(): number;
   /** All sessions are unknown from now on. */
   forget(): void;
   /** No token that was given holds any more. */
   refuseTokens(): void;
-  /** Other tools, which the clients are told of, unless it is said to keep quiet. */
+  /** Replaces the tools and notifies the clients, unless it is asked not to. */
   change(tools: readonly ServedTool[], quietly?: boolean): void;
   /** Says so to every client, that often. */
   say(method: string, times?: number): void;

@@ -26,7 +26,7 @@ function parentOf(traceparent: unknown): Parent | null {
   return match === null ? null : { traceId: match[1]!, spanId: match[2]! };
 }
 
-/** Another service: what it does is a span under the one that it was told of. */
+/** Another service: its work is a span under the one that it received. */
 function service(name: string, receiverUrl: string) {
   const writer = new ProtobufWriter();
   return async (parent: Parent | null, own: Parent, parts: Pick<Span, "name" | "kind" | "startMs">): Promise<void> => {

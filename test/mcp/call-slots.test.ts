@@ -63,7 +63,7 @@ describe("places", () => {
           }
           expect(places.inUse).toBe(holders + waiters.filter(({ hasPlace }) => hasPlace).length);
         }
-        // everybody who waits is served in the end, in the order of arrival
+        // every waiter is served in the end, in the order of arrival
         const served: number[] = [];
         for (const [index, { promise }] of waiters.entries()) void promise.then(() => served.push(index));
         for (let count = holders; count > 0; count--) places.free();

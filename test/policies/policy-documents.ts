@@ -22,7 +22,7 @@ export function configuredPolicy(
   };
 }
 
-/** For everybody. */
+/** Global. */
 export function policiesFor(...documents: readonly object[]): PolicySet {
   return compilePolicies(documents.map((document) => configuredPolicy(document)));
 }

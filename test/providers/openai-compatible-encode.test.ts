@@ -214,7 +214,7 @@ describe("the output bound", () => {
   });
 });
 
-/** A value for each parameter that is nobody's default. */
+/** A value for each parameter that is no provider's default. */
 const SAMPLES: Readonly<Record<CommonParameter, JsonObject[string]>> = {
   temperature: 0.3,
   top_p: 0.4,

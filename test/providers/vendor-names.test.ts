@@ -1,4 +1,4 @@
-// What providers are called by OpenTelemetry: each name of its list stands for one vendor, and the gateway's own names beside it are nobody else's.
+// OpenTelemetry's names of providers: each name of its list stands for one vendor, and the gateway's own names beside it belong to no other.
 // https://opentelemetry.io/docs/specs/semconv/registry/attributes/gen-ai/
 import { expect, test } from "bun:test";
 import { providers } from "../../src/providers/registry.ts";

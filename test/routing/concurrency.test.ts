@@ -1,4 +1,4 @@
-// Places at a target: the bound holds, the queue is fair between tenants and first come first served within one, and nobody is called twice or forgotten.
+// Places at a target: the bound holds, the queue is fair between tenants and first come first served within one, and no waiter is called twice or forgotten.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { openConcurrency, type Concurrency, type Ticket } from "../../src/routing/concurrency.ts";

@@ -93,7 +93,7 @@ function targetScript(
   });
 }
 
-/** `patient`: nobody misbehaves but by retryable failures, so that only time and health matter. */
+/** `patient`: the only faults are retryable failures, so that only time and health matter. */
 export function worlds(mood: "any" | "patient"): fc.Arbitrary<World> {
   const start = fc.constantFrom<TargetScript["start"]>(
     "fresh",

@@ -1,4 +1,4 @@
-// File, store and environment compiled: who is enabled, whose key goes where, what the operator is told.
+// File, store and environment compiled: which providers are enabled, where each key is sent, what is reported to the operator.
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { UNRESTRICTED, type AccessToken } from "../../src/core/identity.ts";

@@ -273,7 +273,7 @@ describe("headers of the request", () => {
   });
 });
 
-/** What the call is told beside the request, above all the address to connect to. */
+/** The options of the call beside the request, above all the address to connect to. */
 function watchedUpstream(): { readonly client: UpstreamClient; readonly calls: UpstreamCall[] } {
   const calls: UpstreamCall[] = [];
   const inner = cannedUpstream({ body: JSON.stringify(openaiAnswer()) });

@@ -1,5 +1,5 @@
-// Requests that nobody wrote, made from the OpenAPI document: valid bodies, nearly valid ones, and whatever comes to mind in every string: SQL, line breaks, keys of
-// prototypes, half letters. Whatever is sent, the answer is one of the document's, never a fault of ours, and nothing of the tenant beside changes.
+// Random requests, generated from the OpenAPI document: valid bodies, nearly valid ones, and hostile text in every string: SQL, line breaks, keys of
+// prototypes, half letters. Whatever is sent, the answer is one of the document's, never an internal error, and nothing of another tenant changes.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ConfigurationScope } from "../../src/store/records.ts";

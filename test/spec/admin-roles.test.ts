@@ -140,7 +140,7 @@ interface Caller {
 const CALLERS: readonly Caller[] = [
   { name: null, roleIn: () => null },
   { name: "default.owner", isOperator: true, tenantId: "default", roleIn: () => "owner" },
-  // the right is asked for, and not the name of the tenant: an owner of the first tenant is nobody elsewhere
+  // the right is checked, and not the name of the tenant: an owner of the first tenant has no right elsewhere
   { name: "default.boss", tenantId: "default", roleIn: () => null },
   { name: "default.scraper", isScraper: true, tenantId: "default", roleIn: () => null },
   {

@@ -1,4 +1,4 @@
-// Promises 2.9 and 7.8 for clouds: where stored pairs and tokens go, what goes before what when a request brings its own, and who hears of a refusal.
+// Promises 2.9 and 7.8 for clouds: where stored key pairs and tokens are sent, which credential takes precedence when a request brings its own, and to whom a refusal is reported.
 import { describe, expect, test } from "bun:test";
 import type { StoredCredential } from "../../src/core/credential.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";
@@ -35,7 +35,7 @@ const ACCOUNT = {
   token_uri: "https://evil.example/token",
 };
 
-/** Gives a token to whoever asks for one, and an answer to everything else. */
+/** Answers every token request with a token, and every other request with an answer. */
 function service(answer: CannedAnswer = { body: JSON.stringify(openaiAnswer()) }): UpstreamClient {
   let tokens = 0;
   return cannedUpstream(({ url }) =>

@@ -1,4 +1,4 @@
-// What people are told of by events (promises 4.6, 11.4): which happen, once, to whom, and without anything that is nobody's business.
+// Events (promises 4.6, 11.4): which are reported, once, to which webhooks, and without anything that their receivers may not see.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

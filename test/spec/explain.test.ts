@@ -1,4 +1,4 @@
-// `x-gateway-explain: true` (promise 9.4), through the whole gateway: nobody is called, what is shown is what would be sent, and no secret is in it.
+// `x-gateway-explain: true` (promise 9.4), through the whole gateway: no provider is called, the upstream request is shown as it would be sent, and it contains no secret.
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { newAccessToken } from "../../src/auth/access-token.ts";

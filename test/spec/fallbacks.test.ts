@@ -254,7 +254,7 @@ describe("content that a provider's policy refuses", () => {
   });
 });
 
-/** The upstream call is over, the call is in its record, and nothing is under way. */
+/** The upstream call is over, the call is in its record, and nothing is in flight. */
 async function isOver({ upstream, records, context: { routing } }: Routed): Promise<void> {
   while (
     records.length === 0 ||
@@ -512,7 +512,7 @@ describe("credentials and addresses of a call", () => {
       ["up2.test", "Bearer key-of-up2"],
     ]);
     expect(got.body["model"]).toBe("up2:m");
-    // where a key of the call was left behind, that is told
+    // a key of the call that was not sent is reported
     expect(got.headers.get("x-gateway-warnings")).toBe("endpoint_not_shared");
   });
 });

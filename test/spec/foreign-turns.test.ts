@@ -384,7 +384,7 @@ describe("a turn with tool calls of one provider, at every other provider", () =
           // ids are changed only where a form is demanded
           if (provider.id !== "mistral" && clientId.length <= 40 && made !== clientId)
             fault(`has the id ${String(made)}`);
-          // what stands in the text and not in the body is told
+          // a member of the text that is not in the body is reported
           const table = provider.conversation(targetFor(provider, { model: each }));
           const { assistant, user } = table.messages;
           for (const [name, value] of Object.entries(messages[1]!))

@@ -41,7 +41,7 @@ async function contentOf(
   };
 }
 
-/** What is let go of is told a moment after the answer. */
+/** The upstream request that is cancelled reports this a moment after the answer. */
 const settled = (): Promise<number> => time.drain(5);
 const ends = ({ upstream }: Routed): readonly (readonly [string, string | null])[] =>
   upstream.served.map(({ target, ended }) => [target, ended]);

@@ -1,4 +1,4 @@
-// Callers that want to do harm with a token that is good: nothing short that they send may hold the one thread or the memory, or end in a fault of ours.
+// Hostile callers with a valid token: no short request may block the serving thread, fill the memory, or end in an internal error.
 import { describe, expect, test } from "bun:test";
 import { cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";

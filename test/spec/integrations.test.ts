@@ -1,4 +1,4 @@
-// Integrations cannot slow or fail a call, whatever is behind them (promise 11.4); what they are told, and what they are not.
+// Integrations cannot slow or fail a call, whatever their receivers do (promise 11.4); which records they receive, and which not.
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

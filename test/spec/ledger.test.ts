@@ -9,7 +9,7 @@ import { eventStream, openaiAnswer, openaiChunk } from "../harness/upstream.ts";
 import { until } from "../harness/until.ts";
 
 interface WatchedLedger extends Ledger {
-  /** What it was told, in order: `open`, `close`, `close unopened`. */
+  /** The calls of its methods, in order: `open`, `close`, `close unopened`. */
   readonly told: string[];
   readonly closed: CallRecord[];
   readonly opened: CallRecord[];

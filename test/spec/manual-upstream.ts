@@ -1,4 +1,4 @@
-// A provider whose answer the test gives piece by piece: what has been asked of it, and when it was let go.
+// A provider whose answer the test gives piece by piece, with its requests and the time at which it was cancelled.
 import { readBytes, decodeUtf8 } from "../../src/wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault } from "../../src/wire/upstream.ts";
 
@@ -8,7 +8,7 @@ export interface ManualUpstream {
   give(piece: string | UpstreamFault | null): void;
   /** Reads that were asked for so far. */
   reads(): number;
-  /** The gateway has let go of the answer, by cancelling it or by its signal. */
+  /** The gateway has cancelled the answer, directly or by its signal. */
   released(): boolean;
 }
 

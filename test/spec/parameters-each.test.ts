@@ -309,7 +309,7 @@ function carried(type: BlockType, atLeast: number): void {
         continue;
       }
       const refusal = refusalOf(run);
-      // a provider may take the type and not this form of it: told with the path
+      // a provider may accept the type and not this form of it, which is reported with the path
       if (refusal !== null)
         expect([
           provider.id,

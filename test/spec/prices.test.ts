@@ -52,7 +52,7 @@ describe("what a call cost", () => {
     });
     await ask(bundled, { model: "openai:of-nobody" });
     expect(lastOf(bundled)).toMatchObject({ status: 200, cost: null });
-    // an address that the caller brought has a price that nobody here knows
+    // the price at an address that the caller brought is unknown
     await ask(gateway, { base_url: "http://10.0.0.1/v1", api_key: "k" });
     expect(lastOf(gateway)).toMatchObject({ status: 200, cost: null });
   });

@@ -13,7 +13,7 @@ function boundedGateway(parts: RouteParts, others: readonly string[] = []): Rout
 
 const chat = (gateway: Routed, fields: object = {}, init: { readonly signal?: AbortSignal } = {}): Promise<Response> =>
   gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }], ...fields }, init);
-/** The most calls that were under way at once. */
+/** The largest number of calls that were in flight at once. */
 function peak({ upstream }: Routed, tookMs: number): number {
   return Math.max(
     ...upstream.served.map(

@@ -15,7 +15,7 @@ export interface RawRequest {
   readonly token: string;
   /** Beside Host, Authorization and Content-Type; an undefined one takes the standard one away. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
-  /** Sent after the head, each after the pause that stands before it. Content-Length is theirs together unless `headers` say something else. */
+  /** Sent after the head, each after the pause before it. Content-Length is the length of all of them unless `headers` say something else. */
   readonly pieces?: readonly (string | Uint8Array | { readonly pauseMs: number })[];
 }
 

@@ -1,4 +1,4 @@
-// Promises 7.1, 7.2, 7.6 and 7.8 through the whole gateway: what is tried again and what never, how often, after which wait, within which time, and what is told.
+// Promises 7.1, 7.2, 7.6 and 7.8 through the whole gateway: what is retried and what never, how often, after which wait, within which time, and what is reported.
 import { describe, expect, mock, test } from "bun:test";
 import { type Fault, OK, status, WORDS } from "../harness/faults.ts";
 import { routedGateway, type RouteParts, routeOf, type Routed } from "../harness/routed.ts";
@@ -433,7 +433,7 @@ describe("[d7.5] a breaker", () => {
     ])
       expect([fault, await closedAfter(fault, {})]).toEqual([fault, false]);
     for (const code of [400, 404, 422]) expect([code, await closedAfter(status(code), {})]).toEqual([code, true]);
-    // a client that waits no longer than this could close the way for everybody
+    // a client that waits no longer than this could open the breaker for all callers
     expect(await closedAfter({ kind: "ok", delayMs: 10 }, { timeout: 0.003 })).toBe(true);
   });
   test("is not affected by a client that leaves, and what was used is settled", async () => {

@@ -87,7 +87,7 @@ describe.each(Object.entries(WAYS))("a call of a route that ends at %s", (_, { f
     expect(touched!.limits.find(({ id }) => id === "id_calls")!.settled).toBeGreaterThanOrEqual(
       touched!.usage!.total_tokens,
     );
-    // the second one has no room there, and hears of the limit
+    // the second one has no room there, and gets the refusal of the limit
     expect(await ask(gateway, named)).toMatchObject(fault === DEAD ? { status: 502 } : { status: 400 });
     expect(gateway.upstream.targets().filter((target) => target === "up1")).toHaveLength(1);
   });

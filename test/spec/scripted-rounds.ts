@@ -1,4 +1,4 @@
-// A model of OpenAI's form that says, round by round, what a test wrote down; and what a client heard of it, plain or as a stream, in one form.
+// A model of OpenAI's form that answers each round as a test scripts it; and the client's answer, plain or streamed, in one form.
 import { cannedUpstream, type CannedAnswer } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";
 import type { UpstreamClient, UpstreamRequest } from "../../src/wire/upstream.ts";
@@ -9,7 +9,7 @@ export interface ScriptedRound {
   readonly details?: readonly object[];
   readonly calls?: readonly { readonly name: string; readonly args?: string; readonly id?: string }[];
   readonly finish?: string;
-  /** None is told, if false. */
+  /** No usage is sent, if false. */
   readonly usage?: boolean;
   /** The figures; USAGE, if left out. */
   readonly told?: object;

@@ -1,4 +1,4 @@
-// `n` where a provider gives one answer a call and its row says that more are emulated: as many calls side by side, one answer, and the cost told.
+// `n` where a provider gives one choice per request and its row says that more are emulated: as many requests side by side, one answer, and the cost reported.
 import { describe, expect, test } from "bun:test";
 import { cannedUpstream, type CannedAnswer, type Stub, stubGateway } from "../harness/in-process.ts";
 import { limitSet } from "../harness/limited.ts";

@@ -1,4 +1,4 @@
-// Streams of which the client has seen nothing, because a guard held it back, the provider broke off or nobody read: what was made is charged once, and limit, record and cost say the same
+// Streams of which the client has seen nothing, because a guard held it back, the provider broke off or the client did not read: what was generated is charged once, and limit, record and cost say the same
 // (promises 4.2, 4.7, 7.7, 11.1).
 import { expect, test } from "bun:test";
 import { policiesFor } from "../policies/policy-documents.ts";

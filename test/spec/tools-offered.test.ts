@@ -522,7 +522,7 @@ describe("[d10.4] one run of a tool", () => {
       ["gemini", "gemini-2.5-flash"],
     ] as const)
       expect([id, sentTo(id, model).split("AAAA").length]).toEqual([id, 3]);
-    // a model that takes none, and a vendor that lets nobody but the assistant speak after results
+    // a model that takes none, and a vendor that allows only the assistant's messages after results
     for (const [id, model] of [
       ["deepseek", "deepseek-chat"],
       ["mistral", "mistral-large-latest"],

@@ -1,4 +1,4 @@
-// Reports and lists of calls through the admin API (promise 9.3): groups, times, filters, totals, CSV, single calls, and that nobody sees another's.
+// Reports and lists of calls through the admin API (promise 9.3): groups, times, filters, totals, CSV, single calls, and that no tenant sees another's.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, rowOf } from "../contract/call-records.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";

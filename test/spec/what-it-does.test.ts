@@ -57,7 +57,7 @@ afterAll(async () => {
 interface Asked {
   readonly status: number;
   readonly body: any;
-  /** What the provider was asked; null: nobody was. */
+  /** The request that the provider received; null if none was called. */
   readonly request: { readonly path: string; readonly body: any } | null;
 }
 

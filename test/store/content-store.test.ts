@@ -1,4 +1,4 @@
-// What is kept of calls, over a real database: without the master key it is still told until when it is kept, and with its project it goes.
+// Content of calls in a real database: without the master key its retention is still reported, and it is removed with its project.
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -83,7 +83,7 @@ describe("damage", () => {
       const hit = starts.findLastIndex((start) => start <= at);
       const { damages, closings, openings } = found(flipped, folder);
       expect({ at, closings, damages: damages.length }).toEqual({ at, closings: hit >= 3 ? 1 : 2, damages: 1 });
-      // an opening that lost its closing counts as under way, and one that was hit is not there
+      // an opening that lost its closing counts as in flight, and a damaged one is missing
       const expected = new Set(
         [1, ...(hit === 3 ? [0] : []), ...(hit === 4 ? [2] : [])]
           .filter((index) => index !== hit)

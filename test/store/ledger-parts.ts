@@ -79,7 +79,7 @@ export function newJournal(folder: string, more: Partial<JournalOptions> = {}): 
   });
 }
 
-/** As a shipper is told to release one; damaged ones as well. */
+/** As a shipper releases one; damaged ones as well. */
 export async function release(folder: string, journal: Journal, segment: number): Promise<boolean> {
   if (!(await journal.mayRelease(segment))) return false;
   systemDisk.remove(segmentPath(folder, segment));

@@ -203,7 +203,7 @@ function cohereForm(body: Value): Value {
   };
 }
 
-/** It streams unless it is told not to. */
+/** It streams by default. */
 const ollamaForm = (body: Value): Value => ({ ...body, stream: body.stream === false ? false : undefined });
 
 const FORMS: Readonly<Record<string, (body: Value) => Value>> = {

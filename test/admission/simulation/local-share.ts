@@ -27,7 +27,7 @@ interface Node {
   readonly replica: Replica;
   cutFrom: number;
   cutUntil: number;
-  /** As it last heard: how many there are, and what is used of the account, less what it holds of that unspent. */
+  /** As the store last reported: the number of replicas, and what is used of the account, less what it holds of that unspent. */
   replicas: number;
   used: number;
   heardAt: number;
@@ -217,7 +217,7 @@ class World {
   #call(node: Node): void {
     if (this.#now < node.standsUntil) return;
     const units = this.#rule.unit === "concurrency" ? 1 : this.#chance.pick([1, 2, 5]);
-    // each decision is told at once
+    // each decision is reported at once
     const decidesAlone = (): boolean => node.decidedAlone < (node.decidedAlone = node.replica.counts().alone);
     const admitted = (reservation: Reservation, isAlone: boolean): void => {
       node.admissions.push({ at: this.#allowedAt ?? this.#now, units, isAlone });

@@ -21,7 +21,7 @@ export interface Observed {
   units: number[];
   readonly accounts: readonly string[];
   runs: boolean;
-  /** The store lost it, and whoever could have told was away when the store opened again: outside of what is promised. */
+  /** The store lost it, and the replica that could have stated it was unreachable when the store opened again: outside of what is promised. */
   excused: boolean;
 }
 
@@ -101,7 +101,7 @@ export function openObserver(accounts: readonly SimulatedAccount[]) {
       lostAt = now;
       epoch = "";
     },
-    /** After a loss, whoever has not stated what it admitted when the store opens is past helping. */
+    /** After a loss, nothing can be done for a replica that has not stated its admissions when the store opens. */
     opened(label: string, now: number, store: StoreModel): void {
       if (lostAt === null) return;
       if (epoch !== label) {

@@ -1,5 +1,5 @@
 // The store's script once more in TypeScript, for the simulation: the same message gives the same answer, which store-script.test.ts demands over random
-// messages. It can be told four lies, the planted faults that are the store's.
+// messages. It can be given four of the planted faults.
 import {
   type AccountAnswer,
   type AccountLine,
@@ -137,7 +137,7 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
     return account;
   };
 
-  /** The fault: what was held unspent when it was last heard is taken for unspent for ever. */
+  /** The fault: what was held unspent at the last message counts as unspent for ever. */
   const giveForTheDead = (account: Working, id: string, held: Hold): void => {
     account.count.holds.delete(id);
     const bucket = Math.max(...account.count.buckets.keys());

@@ -11,7 +11,7 @@ import { type Chance, chanceOf } from "./chance.ts";
 import { openObserver, type Observed, type SimulatedAccount } from "./observer.ts";
 import { openStoreModel, type StoreFault, type StoreModel } from "./store-model.ts";
 
-/** None of them is in the product's code: the store's are in its model, the replica's in what it is told here of time and answers, and in what is told it of calls. */
+/** None of them is in the product's code: the store's are in its model, the replica's in the times, answers and calls that it receives here. */
 type ReplicaFault =
   | "surplus into the pocket"
   | "life from receipt"
@@ -28,7 +28,7 @@ const STORE_FAULTS: ReadonlySet<PlantedFault> = new Set<PlantedFault>([
 const TAG = "t";
 /** One that starves gets CPU this often at least. */
 const MOST_STARVED_MS = 900;
-/** After a pause a replica has so long to hear the store. */
+/** The time that a replica has for an answer of the store after a pause. */
 const NUMB_MS = 250;
 const MIDNIGHT_MS = 20_000 * 86_400_000;
 
@@ -42,15 +42,15 @@ interface Node {
   /** Somebody reads it, or has. */
   followed: boolean;
   pausedUntil: number;
-  /** After a pause: until it has had the time to hear that others have its slots, it cannot know. Its calls do not count so long. */
+  /** After a pause: until it has had the time to learn that others have its slots, it cannot know. Its calls do not count until then. */
   numbUntil: number;
   /** It gets CPU for a moment now and then, and timers run before what has come meanwhile. */
   starvesUntil: number;
-  /** When the store heard of it last. */
+  /** When the store last received a message of it. */
   spokeAt: number;
-  /** Of each account of slots: when the last message with it whose answer was heard had been sent first, and when the store answered it. */
+  /** Of each account of slots: when the last answered message with it had first been sent, and when the store answered it. */
   readonly renewed: Map<string, { readonly sentAt: number; readonly answeredAt: number }>;
-  /** The answer that is being heard came so late after the one before that the store had given its slots to others. */
+  /** The present answer came so late after the one before that the store had given its slots to others. */
   wereFreed: boolean;
   cutUntil: number;
   /** What its two clocks show, less the true time. */
@@ -196,7 +196,7 @@ class World {
       this.#schedule(at, () => this.#restartStore());
     }
     this.#play(end);
-    // whoever is left comes back, and what is under way ends
+    // the remaining replicas come back, and calls in flight end
     for (const node of this.#nodes) if (node.alive) node.cutUntil = node.pausedUntil = 0;
     const dead = this.#nodes.filter((node) => !node.alive && !node.followed);
     for (const node of dead) if (this.#chance.perMille(700)) this.#start(node);
@@ -497,7 +497,7 @@ class World {
     this.#schedule(this.#now + lasts, () => this.#toNode(node, () => this.#endCall(node, call)));
   }
 
-  /** It had no CPU to say what it holds for so long that the store has given it to others, nor to hear that since. */
+  /** It had no CPU to state what it holds for so long that the store has given it to others, nor to read that since. */
   #isNumb({ numbUntil, starvesUntil, spokeAt }: Node): boolean {
     return (
       this.#now < numbUntil ||
@@ -572,7 +572,7 @@ class World {
 
   #pause(node: Node, lastsMs: number, isAsleep: boolean): void {
     node.pausedUntil = this.#now + lastsMs;
-    // asleep it has no clock of its own that tells: it has to hear the store, or to miss it for two heartbeats
+    // asleep it has no running clock: it has to receive an answer of the store, or to miss it for two heartbeats
     node.numbUntil = node.pausedUntil + (isAsleep ? 2 * TIMINGS.heartbeatMs + NUMB_MS : NUMB_MS);
     if (isAsleep) node.monoLag -= lastsMs;
     // the first call finds what was there before any timer has run
@@ -597,7 +597,7 @@ class World {
   #neverShort(): string | null {
     for (const account of this.#accounts) {
       for (const node of this.#nodes) {
-        // a store that lost what was told of the dead has nobody to ask
+        // a store that lost the statements for dead replicas cannot get them again
         if (!node.alive && (!node.told || this.#hasLost)) continue;
         const fault = this.#observer.short(account, node.id, this.#store, this.#now);
         if (fault !== null) return fault;
@@ -607,7 +607,7 @@ class World {
   }
 }
 
-/** As if the life of what it lends began when it came. */
+/** As if the life of a lease began when it arrived. */
 function withLifeFrom(answer: Answer, tookMs: number): Answer {
   const [status, epoch, nowMs, replicas, rank, accounts, operations] = answer;
   return [

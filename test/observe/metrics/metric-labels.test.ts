@@ -1,4 +1,4 @@
-// No caller can make a series, however many calls he makes; and a scrape of all series that there can be holds up nobody.
+// No caller can create a series, however many calls it makes; and a scrape of all possible series delays no call.
 import { expect, test } from "bun:test";
 import { cataloguedModels } from "../../../src/accounting/model-catalogue.ts";
 import { openModelNames } from "../../../src/accounting/model-names.ts";
@@ -46,7 +46,7 @@ test("[d9.5] 100,000 calls of a caller with invented names put no such name into
   await (await gateway.chat({ model: "sandbox:echo", messages: MESSAGES, stream: true })).text();
   const [template] = gateway.records as readonly [CallRecord];
   const ids = [...providers.keys()];
-  // what a caller with a key and an address of his own can ask for is every name of every provider, and what he makes up
+  // a caller with a key and an address of its own can ask for every name of every provider, and for invented names
   const catalogued = [...providers.values()].flatMap((provider) =>
     cataloguedModels(provider).map((model) => [provider.id, model] as const),
   );

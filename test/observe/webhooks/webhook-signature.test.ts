@@ -1,4 +1,4 @@
-// Signatures as receivers see them: judged by the library that they are told to use.
+// Signatures as receivers see them, verified by the library that the documentation recommends.
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { newWebhookSecret } from "../../../src/observe/webhooks/webhook-settings.ts";

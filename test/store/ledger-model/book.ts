@@ -18,7 +18,7 @@ export interface Book {
   readonly counted: Map<string, Units & { readonly user: string }>;
 }
 
-/** What a start has told. */
+/** What a start has reported. */
 export interface Told {
   readonly words: string;
   readonly fields: Readonly<Record<string, unknown>>;

@@ -28,7 +28,7 @@ export interface ModelDatabase {
   /** As of now; later ones of this database are gone with the next restore. */
   copy(): Promise<unknown>;
   restore(copy: unknown): Promise<void>;
-  /** Resolves when nothing is under way in it. */
+  /** Resolves when nothing is in flight in it. */
   idle(): Promise<void>;
   calls(): Promise<readonly KeptCall[]>;
   /** Calls and tokens of its sums by hour. */

@@ -33,7 +33,7 @@ interface Gateway extends ModelProcess {
   readonly ledger: OpenLedger;
   readonly limits: MemoryLimitStore;
   readonly open: OpenCall[];
-  /** What the start, and what came after it, has told. */
+  /** What the start, and later steps, have reported. */
   readonly told: Told[];
 }
 
@@ -45,7 +45,7 @@ interface Copy {
   readonly counts: KeptCounts;
   readonly book: Book;
   readonly takenMs: number;
-  /** The database was copied before the folder: what was shipped in between, and let go of, is in neither. */
+  /** The database was copied before the folder: rows that were shipped in between, and whose segments were removed, are in neither. */
   readonly isDatabaseFirst: boolean;
   readonly disturbances: number;
   readonly known: KnowledgeCopy;
@@ -298,7 +298,7 @@ export class World {
     return new Set((await this.#database.calls()).map(({ traceId }) => traceId));
   }
 
-  /** What becomes of calls that were under way when a copy was made that was restored since. */
+  /** The outcome of calls that were in flight when a copy was made that was restored since. */
   readonly #interrupted = new Map<string, Expected>();
   /** Rows that neither of the two has any more since the database went back, and of which the folder knew; the next start has to say so. */
   readonly #lost = new Set<string>();
