@@ -1,4 +1,5 @@
-// What usage comes to: every token once, at its own price, exactly; the bound that a call is reserved at.
+// The cost of usage: every token is counted once, at its own price, exactly; and the bound with which a call is
+// reserved.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { costBound, costOf } from "../../src/accounting/cost.ts";

@@ -1,4 +1,4 @@
-// The estimate of tokens: the quick way for long texts counts as the slow one does.
+// The estimate of tokens: the fast path for long texts counts like the slow one.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { estimatePrompt, newTally, tally, tokensOf } from "../../src/accounting/estimate.ts";

@@ -1,4 +1,4 @@
-// What is known of models: the bundled catalogue, the provider's own table, the file's words, and that nothing of it grows without end.
+// What is known of models: the bundled catalogue, the provider's own table and the file's values, all within bounds.
 import { describe, expect, test } from "bun:test";
 import { cataloguedModels, modelKnowledge } from "../../src/accounting/model-catalogue.ts";
 import { ratesAt, usdPerToken } from "../../src/accounting/price.ts";

@@ -1,4 +1,4 @@
-// Documents of prices: what they take, what they refuse, and which of several decides.
+// Price documents: which are accepted, which are refused, and which of several takes precedence.
 import { describe, expect, test } from "bun:test";
 import { priceAt } from "../../src/accounting/price-book.ts";
 import { compilePrices, priceSchema } from "../../src/accounting/price-settings.ts";

@@ -1,4 +1,4 @@
-// Prices in integers: no float sums, tiers, periods of the day, exact words of dollars.
+// Prices in integers: no floating-point sums, tiers, periods of the day, dollars as exact text.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { amountOf, exactRate, rateFor, rateOfMillion, ratesAt, usd, usdPerToken } from "../../src/accounting/price.ts";

@@ -1,4 +1,4 @@
-// Reports as people and programs read them: exact figures, and CSV that no spreadsheet runs.
+// Reports for people and programs: exact figures, and CSV without cells that a spreadsheet runs.
 import { describe, expect, test } from "bun:test";
 import { usd } from "../../src/accounting/price.ts";
 import { csvOf, latencyAt, shownSums } from "../../src/accounting/usage-sums.ts";

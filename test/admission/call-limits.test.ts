@@ -1,5 +1,5 @@
-// The reservations of one call: topped up by later attempts, shared between attempts side by side, ended whatever comes first, also where the store answers late.
-// DRAGOMAN_TEST_SEED repeats a run.
+// The reservations of one call: later attempts add to them, concurrent attempts share them, and they end in any order,
+// also with a slow store. DRAGOMAN_TEST_SEED repeats a run.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type AttemptReservation, CallLimits } from "../../src/admission/call-limits.ts";

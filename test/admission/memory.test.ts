@@ -1,5 +1,5 @@
-// Limits of one process in time: windows that slide, periods of the calendar, clocks that are set, values without number, restarts. Against an observer who
-// remembers every admission. DRAGOMAN_TEST_SEED repeats a run.
+// Limits of one process over time: sliding windows, calendar periods, changed clocks, many values, restarts. An
+// observer that remembers every admission checks them. DRAGOMAN_TEST_SEED repeats a run.
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// The counts of budgets from the rows of calls: only the windows that budgets have are asked for.
+// Budgets that are counted again from the rows of calls: only the windows that budgets have are queried.
 import { expect, test } from "bun:test";
 import { rebuiltBudgets } from "../../src/admission/rebuilt-budgets.ts";
 import type { Spent, SpentQuery } from "../../src/store/calls.ts";

@@ -1,4 +1,5 @@
-// What is written off by hand: the leases of gateways that never come back, on budgets without end; and what becomes of it when one does all the same.
+// Writing off leases of gateways that never come back, on total budgets; and what happens when such a gateway comes
+// back after all.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { Redis } from "ioredis";

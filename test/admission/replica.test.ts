@@ -1,4 +1,5 @@
-// One replica against the model of the store in virtual time: what it keeps in memory, and what it says to the store of figures that are none.
+// One replica against the model of the store in virtual time: what it keeps in memory, and how it reports invalid
+// figures.
 import { describe, expect, test } from "bun:test";
 import { isShortage, type Need, type Reservation } from "../../src/admission/limit-store.ts";
 import { noJournal } from "../../src/admission/valkey/lease-journal.ts";

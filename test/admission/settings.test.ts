@@ -1,4 +1,5 @@
-// Limits and budgets as they are configured: what is taken, what is refused and in which words, and what calls find of it.
+// The configuration of limits and budgets: what is accepted, what is refused with which message, and which of them
+// apply to a call.
 import { describe, expect, test } from "bun:test";
 import { compileLimits } from "../../src/admission/compile-limits.ts";
 import { budgetSchema, limitSchema, nanoUsdOf } from "../../src/admission/settings.ts";

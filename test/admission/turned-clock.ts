@@ -1,4 +1,4 @@
-// A clock that a test turns: the wall clock and the one that never goes back, apart.
+// A clock that a test sets: the wall clock and the monotonic clock, separately.
 import type { Clock } from "../../src/core/clock.ts";
 
 export interface TurnedClock extends Clock {

@@ -1,5 +1,5 @@
-// What only real processes, files and time show of the driver for many replicas: leases of a killed process come back, and slots that cannot be renewed are
-// taken from their calls.
+// Behaviour of the Valkey driver that only real processes, files and time show: leases of a killed process come back,
+// and calls whose slots cannot be renewed end.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// The house rules that a parser can judge, each a function from the files to what breaks it.
+// The house rules that a parser can check. Each is a function from the files to the violations.
 import { basename } from "node:path/posix";
 import { dottedName, isNode, violation, type SourceFile, type SyntaxNode, type Violation } from "./source-tree.ts";
 

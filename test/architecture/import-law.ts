@@ -1,4 +1,5 @@
-// The import law: a file of src/ imports only from its own folder or from folders to the left of it, type imports too, and nothing goes round.
+// The import law: a file of src/ imports only from its own folder or from folders to the left of it, type imports
+// included, without cycles.
 import type { SourceFile, Violation } from "./source-tree.ts";
 
 /** From left to right. A name that ends in .ts is a file that stands directly under src/. */

@@ -1,5 +1,5 @@
-// Judges that modules hold no state: what changes belongs to an object that something opens and closes. A syntax tree
-// shows variables that are not constant, constants that are changed in their file, and new objects that can change.
+// Checks that modules hold no state: what changes belongs to an object that is opened and closed. The syntax tree shows
+// variables that are not constant, constants that are changed in their file, and new objects that can change.
 import { dottedName, isNode, violation, type SourceFile, type SyntaxNode, type Violation } from "./source-tree.ts";
 
 /** A module that may hold state, by its variable, and why. */

@@ -1,4 +1,4 @@
-// The table of ports in ARCHITECTURE.md against the interfaces and the suites that there are.
+// Compares the table of ports in ARCHITECTURE.md with the interfaces and suites that exist.
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
-// No provider's name stands outside src/providers/ in code: a vendor's quirk that leaks into shared code brings its name along. Names are read from
-// the providers themselves. Comments may speak of vendors, and so may the documentation.
+// No provider's name is in code outside src/providers/: a vendor's quirk that leaks into shared code would bring its
+// name along. Names are read from the providers themselves. Comments and documentation may name vendors.
 import { isNode, literalText, violation, type SourceFile, type SyntaxNode, type Violation } from "./source-tree.ts";
 
 const PROVIDERS = "src/providers/";

@@ -1,4 +1,4 @@
-// The text of access tokens: its shape, its randomness, its checksum, and everything that must not pass for one.
+// The text of access tokens: its form, its randomness, its checksum, and texts that must not be accepted as one.
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";

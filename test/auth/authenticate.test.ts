@@ -1,4 +1,5 @@
-// The Authorization header to a stored token: which forms are taken, and with which code each of the others is refused.
+// From the Authorization header to a stored token: which forms are accepted, and with which code each of the others is
+// refused.
 import { describe, expect, test } from "bun:test";
 import { newAccessToken, newTokenText } from "../../src/auth/access-token.ts";
 import { authenticate } from "../../src/auth/authenticate.ts";

@@ -1,4 +1,4 @@
-// Token and request to a principal, case by case; and one property over random tenants: no principal leaves its own tenant.
+// From token and request to a principal, case by case; and over random tenants: no principal leaves its own tenant.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { authorize, type RequestedScope } from "../../src/auth/authorize.ts";

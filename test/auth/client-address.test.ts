@@ -1,4 +1,5 @@
-// Whose address counts: the peer's, or, behind proxies of the operator's, the nearest one in the header that is no proxy.
+// The client's address: the peer's, or, behind proxies of the operator's, the nearest one in the header that is no
+// proxy.
 import { describe, expect, test } from "bun:test";
 import { clientAddress } from "../../src/auth/client-address.ts";
 import type { ProxyTrust } from "../../src/core/snapshot.ts";

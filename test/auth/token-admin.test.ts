@@ -1,4 +1,4 @@
-// Making, rotating, revoking and listing tokens over a store in memory; the words in which a wrong request is refused.
+// Creating, rotating, revoking and listing tokens over a store in memory, with the messages for wrong requests.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { bootstrap } from "../../src/auth/first-identities.ts";

@@ -1,4 +1,5 @@
-// The benchmark itself: its rows come out, a rate that means nothing says so, and the load generator sees the end of an answer wherever it is cut.
+// The benchmark itself: it prints its rows, marks a meaningless rate as such, and the load generator finds the end of
+// an answer however it is cut.
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// The bench of the store of calls in its short form: it runs, its questions are answered from indexes, and a report does not keep the process's own thread.
+// The benchmark of the store of calls in its short form: it runs, its queries use indexes, and a report does not block
+// the process's own thread.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,5 +1,5 @@
-// What holds of every call, whatever its upstreams and its client do: over thousands of random routes, faults and latencies, through the whole gateway in turned
-// time. DRAGOMAN_TEST_SEED repeats a run.
+// Properties of every call, whatever its upstreams and its client do: thousands of random routes, faults and latencies,
+// through the whole gateway in simulated time. DRAGOMAN_TEST_SEED repeats a run.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { OK, type Served, status, WORDS } from "../harness/faults.ts";

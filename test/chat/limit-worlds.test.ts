@@ -1,5 +1,6 @@
-// What holds of limits over random routes, faults, latencies and clients that leave, through the whole gateway in turned time: nothing stays reserved, nothing is
-// over, and what stands in the records is what is counted. DRAGOMAN_TEST_SEED repeats a run.
+// Properties of limits over random routes, faults, latencies and clients that leave, through the whole gateway in
+// simulated time: nothing stays reserved, no limit is exceeded, and the records agree with the counts.
+// DRAGOMAN_TEST_SEED repeats a run.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import {

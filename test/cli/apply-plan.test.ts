@@ -1,4 +1,5 @@
-// What `dragoman apply` makes of documents and of what is there: the order, the differences, what is left alone.
+// The plan of `dragoman apply` from documents and the present state: the order, the differences, and what stays
+// unchanged.
 import { describe, expect, test } from "bun:test";
 import { documentsOf, titleOf, type DesiredState } from "../../src/cli/apply/documents.ts";
 import { type ApplyPlan, type PlanOptions, planOf, specToSend, type ActualState } from "../../src/cli/apply/plan.ts";

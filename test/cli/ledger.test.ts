@@ -1,4 +1,4 @@
-// `dragoman ledger status` and `verify`: what the journal holds, beside a process that writes it, and what is damaged.
+// `dragoman ledger status` and `verify`: the content of the journal, beside a process that writes it, and its damage.
 import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// What the command line prints of what others wrote.
+// How the command line prints text of others.
 import { afterEach, expect, spyOn, test } from "bun:test";
 import { printError, printJson, printLine, printTable } from "../../src/cli/output.ts";
 

@@ -1,4 +1,5 @@
-// `dragoman policy test`: which policies speak of a sample, where and why, what is expected and not met, and what is wrong with a file.
+// `dragoman policy test`: which policies apply to a sample, where and why, which expectations are not met, and mistakes
+// in a file.
 import { dirname } from "node:path";
 import { describe, expect, test } from "bun:test";
 import { runCli } from "../harness/gateway-process.ts";

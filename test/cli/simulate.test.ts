@@ -1,4 +1,5 @@
-// `dragoman simulate`: what each strategy does with calls and how it comes back, when breakers open and close, and what is wrong with a file, in virtual time.
+// `dragoman simulate`: how each strategy distributes calls and recovers, when breakers open and close, and mistakes in
+// a file, in virtual time.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

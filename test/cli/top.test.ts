@@ -1,4 +1,4 @@
-// `dragoman top`: the arithmetic between two readings, the picture of it, and the command against a real gateway.
+// `dragoman top`: the computation between two readings, the screen, and the command against a real gateway.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { parseExposition } from "../../src/diagnostics/top/exposition.ts";
 import { figuresOf, quantile, type Reading } from "../../src/diagnostics/top/figures.ts";

@@ -1,4 +1,4 @@
-// Files for commands, in a folder that goes when the tests have ended.
+// Files for commands, in a folder that is removed when the tests have ended.
 import { afterAll } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

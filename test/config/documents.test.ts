@@ -1,4 +1,4 @@
-// What is written about the configuration holds: the committed schema and page are the generated ones, and the examples load.
+// Generated documents of the configuration: the committed schema and page are up to date, and the examples load.
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

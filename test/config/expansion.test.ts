@@ -1,4 +1,4 @@
-// `${NAME}` and `${file:/path}` in a text: what is filled in, what is left alone, what is a problem.
+// `${NAME}` and `${file:/path}` in a text: what is expanded, what is left unchanged, and what is a problem.
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// A configuration file from bytes to value: places and words of problems, what of YAML is refused, what the environment fills in.
+// A configuration file from bytes to value: places and messages of problems, which YAML is refused, and which values
+// the environment fills in.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// Flags, environment and file: which one counts, and what is wrong with them.
+// Flags, environment and file: their precedence, and their mistakes.
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";

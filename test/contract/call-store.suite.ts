@@ -1,4 +1,5 @@
-// What every store of calls does: rows come in exactly once, sums are what the rows add up to, pages are whole and without doubles, reports are exact.
+// What every store of calls does: rows are stored exactly once, sums agree with the rows, pages are complete and
+// without repetition, reports are exact.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { JsonObject } from "../../src/core/json.ts";

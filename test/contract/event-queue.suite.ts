@@ -1,5 +1,5 @@
-// What every queue of events does, over each database: what happened is written down once, each webhook's delivery is in one process's hands at a time, and nothing grows
-// without bound.
+// What every queue of events does, over each database: an event is stored once, each webhook's delivery is leased to
+// one process at a time, and nothing grows without bound.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { eventIdOf, newEventId } from "../../src/core/event-id.ts";
 import type { GatewayEvent } from "../../src/core/event.ts";

@@ -1,4 +1,4 @@
-// The queues of events that there are, through the one suite; and what one away does.
+// The queues of events through their common suite; and what happens when the database is unavailable.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// A provider that does not take the connections that are made to it.
+// A provider that does not accept connections.
 import { createConnection } from "node:net";
 import type { Socket } from "node:net";
 

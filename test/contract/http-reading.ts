@@ -1,5 +1,5 @@
-// HTTP/1.1 answers read a second time, by another hand: out of all that a server has written, with text and patterns where src/wire reads byte by byte. After RFC 9112,
-// as strictly as the client is meant to be.
+// An independent reading of HTTP/1.1 answers: from all that a server has written, with text and patterns where src/wire
+// reads byte by byte. After RFC 9112, as strictly as the client has to be.
 
 export interface HttpReading {
   /** `open`: more has to come. */

@@ -1,5 +1,6 @@
-// What every driver of limits does, whatever it counts in: all accounts or none, exactly so many at once, what was not used comes back, and no need is ended
-// twice. Time stands still here, or goes on by so little that no window is left; what time does is tested with each driver.
+// What every driver of limits does: all accounts are reserved or none, admission is exact under concurrency, unused
+// units come back, and no reservation ends twice. Time stands still here, or advances so little that no window ends;
+// each driver has its own tests of time.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   type Account,

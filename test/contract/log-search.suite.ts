@@ -1,5 +1,5 @@
-// What every store of calls does with the log: each filter finds what a scan over the records finds, in every order, in pages that end at a bound; contents are kept,
-// found and removed.
+// What every store of calls does for the log: each filter finds what a scan over the records finds, in every order, in
+// pages of bounded cost; contents are stored, found and removed.
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { CallRecord } from "../../src/core/record.ts";
 import type { CallStore, LogFilter, LogOrder } from "../../src/store/calls.ts";

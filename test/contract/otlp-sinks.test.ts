@@ -1,4 +1,5 @@
-// The contract of sinks on those that speak OpenTelemetry's protocol: any receiver, Langfuse, Datadog; and what only they have.
+// The contract of sinks on those that speak OpenTelemetry's protocol: any receiver, Langfuse, Datadog; and what only
+// these have.
 import { describe, expect, test } from "bun:test";
 import { datadogSettings } from "../../src/observe/integrations/datadog-settings.ts";
 import { openDatadogSink } from "../../src/observe/integrations/datadog-sink.ts";

@@ -1,4 +1,5 @@
-// What every provider has to make of answers: the same whole and streamed, nothing unexpected of any bytes, and words for every error.
+// What every provider does with answers: streamed and non-streaming ones agree, no bytes give an unexpected result, and
+// every error has a message.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { isObject } from "../../src/core/json.ts";

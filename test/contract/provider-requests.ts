@@ -1,4 +1,5 @@
-// Requests, targets and answers for the provider suite, on the way that they really go: parsed, fitted, encoded; decoded, made strict.
+// Requests, targets and answers for the provider suite, on the real path: parsed, fitted, encoded; decoded, made
+// strict.
 import { StreamNormalizer } from "../../src/chat/stream/stream-normalizer.ts";
 import { fitRequest } from "../../src/chat/fit/fit.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";

@@ -1,4 +1,5 @@
-// What every provider has to do, whatever its wire form: a table that is honest, requests that stay on their address. Its answers: provider-answers.suite.ts.
+// What every provider does, whatever its wire form: its table is true, and requests stay on their address. Its answers:
+// provider-answers.suite.ts.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { parseCallerHeaders } from "../../src/chat/fit/caller-headers.ts";

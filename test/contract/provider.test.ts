@@ -1,4 +1,4 @@
-// The providers that there are, through the one suite.
+// All providers through their common suite.
 import { describe, expect, test } from "bun:test";
 import { providers } from "../../src/providers/registry.ts";
 import { modelNames } from "../spec/parameter-samples.ts";

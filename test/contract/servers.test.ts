@@ -1,4 +1,4 @@
-// Databases that tests start end with the test, also with one that is killed.
+// Databases that tests start end with the test, even when it is killed.
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,5 +1,6 @@
-// What every sink must do, whatever it speaks: hand over all of a batch, say of a failure whether repeating helps, end within its time, and send no text that it was
-// not given. Those that speak HTTP also stand receivers that are dead, slow or lying.
+// What every sink does, whatever its protocol: it delivers all of a batch, reports whether a retry can help, ends
+// within its time, and sends no content that it was not given. Sinks over HTTP also survive receivers that are dead,
+// slow or faulty.
 import { describe, expect, test } from "bun:test";
 import type { CallContent } from "../../src/core/content.ts";
 import type { JsonObject } from "../../src/core/json.ts";

@@ -1,4 +1,4 @@
-// The contract of sinks on those that are files and webhooks, and what only they have.
+// The contract of sinks on files and webhooks, and what only these have.
 import { describe, expect, test } from "bun:test";
 import {
   appendFileSync,

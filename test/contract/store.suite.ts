@@ -1,4 +1,5 @@
-// What every store has to do, whatever it is kept in. A driver's test hands in how a fresh, empty database is made and looked at from outside.
+// What every store does, whatever its database. A driver's test passes in how a new, empty database is created and
+// inspected from outside.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { UNRESTRICTED } from "../../src/core/identity.ts";
 import type { Identities, StoredToken } from "../../src/store/records.ts";

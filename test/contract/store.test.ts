@@ -1,4 +1,4 @@
-// The stores that there are, through the one suite; and what only SQLite in a file can get wrong.
+// The stores through their common suite; and errors that only SQLite in a file can make.
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, copyFileSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";

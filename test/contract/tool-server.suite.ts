@@ -1,5 +1,5 @@
-// What every way to a tool server gives, whichever it is: the same list, the same results, calls at once that do not mix, an end when the caller goes. Asked of
-// the protocol's own reference server.
+// What every transport to a tool server gives: the same list, the same results, concurrent calls that do not mix, an
+// end when the caller leaves. Tested with the protocol's own reference server.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import { systemClock } from "../../src/core/clock.ts";

@@ -1,4 +1,5 @@
-// The ways to a tool server, through the one suite, and servers of the protocol's newer version, which has no sessions.
+// The transports to a tool server, through their common suite, and servers of the protocol's newer version, which has
+// no sessions.
 import { afterAll, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import { systemClock } from "../../src/core/clock.ts";

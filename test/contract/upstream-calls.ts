@@ -1,4 +1,4 @@
-// One call and what comes of it, for the contract suite of upstream clients.
+// One call and its outcome, for the contract suite of upstream clients.
 import { UpstreamFault } from "../../src/wire/upstream.ts";
 import type {
   UpstreamCall,

@@ -1,4 +1,5 @@
-// What every upstream client does, shown against real sockets on which the peer misbehaves. The port is src/wire/upstream.ts.
+// What every upstream client does, tested with real sockets on which the peer misbehaves. The port is
+// src/wire/upstream.ts.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";

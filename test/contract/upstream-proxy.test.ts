@@ -1,5 +1,5 @@
-// What a proxy can do to the upstream client: refuse, lie, stall and break off. What is the same with and without a proxy is in upstream-client.test.ts and
-// upstream-tunnel.test.ts.
+// Faults of a proxy: it refuses, lies, stalls and breaks off. What is the same with and without a proxy is in
+// upstream-client.test.ts and upstream-tunnel.test.ts.
 import { describe, expect, test } from "bun:test";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";

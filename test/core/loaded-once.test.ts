@@ -1,4 +1,4 @@
-// What is loaded with its first use: once, and again after a failure.
+// Values that are loaded on first use: once, and again after a failure.
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

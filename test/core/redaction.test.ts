@@ -1,4 +1,4 @@
-// Secrets taken out of other people's words, however these quote them.
+// Secrets are removed from text of others, however it quotes them.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { withoutSecrets } from "../../src/core/redaction.ts";

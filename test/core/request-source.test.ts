@@ -1,4 +1,4 @@
-// A changed value of a request never goes with the caller's text of the old value.
+// A changed value of a request is never sent with the caller's text of the old value.
 import { describe, expect, test } from "bun:test";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import { withMembers } from "../../src/core/request-source.ts";

@@ -1,4 +1,4 @@
-// The two headers of W3C trace context, by the letter of the recommendation and against what is near to it; and which traces are kept.
+// The two headers of W3C trace context, exactly as in the recommendation, and which traces are kept.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { newSpanId, newTraceId } from "../../src/core/ids.ts";

@@ -1,4 +1,5 @@
-// Tokens over real sockets: what is asked, how long the answer is used, one exchange for all who wait, and what becomes of a service that fails.
+// Tokens over real sockets: what is requested, how long a token is used, one exchange for all waiting calls, and how a
+// failing service is treated.
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import type { StoredCredential } from "../../src/core/credential.ts";

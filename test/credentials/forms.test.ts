@@ -1,4 +1,5 @@
-// Every form of credential, over real sockets: what the token service is asked, which files are read, which libraries, and what cannot be used.
+// Every form of credential, over real sockets: requests to the token service, files, libraries, and what cannot be
+// used.
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

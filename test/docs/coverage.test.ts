@@ -1,4 +1,5 @@
-// What the code can say, the pages explain, and the other way round: headers, warnings, log fields, commands, sandbox models.
+// The pages explain everything that the code can output, and nothing else: headers, warnings, log fields, commands,
+// sandbox models.
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

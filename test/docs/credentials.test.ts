@@ -1,4 +1,4 @@
-// The examples of docs/credentials.md are configurations that can be used, and make the credentials that the page speaks of.
+// The examples of docs/credentials.md are valid configurations, and give the credentials that the page describes.
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

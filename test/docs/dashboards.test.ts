@@ -1,4 +1,5 @@
-// The dashboard, the alerts and the rules of examples/ ask for metrics, labels and values that exist, and what they print of a result is there.
+// The dashboard, the alerts and the rules of examples/ use metrics, labels and values that exist, and print only
+// existing labels.
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

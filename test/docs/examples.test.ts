@@ -1,4 +1,4 @@
-// The clients in examples/ run as they stand against the real process, and print what they are there to show.
+// The clients in examples/ run unchanged against the real process, and print what they demonstrate.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

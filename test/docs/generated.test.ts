@@ -1,4 +1,4 @@
-// Generated pages are what the code gives today, and say something about everything that they are made of.
+// Generated pages are up to date with the code, and have a text for everything from which they are made.
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Each integration that the code has stands on a page of its own, whose configurations load, and to which the index, README and operations lead.
+// Each integration has a page of its own, whose configurations load, and to which the index, README and operations
+// link.
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

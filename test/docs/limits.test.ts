@@ -1,4 +1,5 @@
-// docs/limits.md and docs/api.md on refusals: the configuration loads, every scope and value that the page names is taken, and the tables say what the code says.
+// docs/limits.md and docs/api.md on refusals: the configuration loads, every scope and value of the page is accepted,
+// and the tables agree with the code.
 import { expect, test } from "bun:test";
 import { budgetSchema, limitSchema } from "../../src/admission/settings.ts";
 import { readEnvironment } from "../../src/config/environment.ts";

@@ -1,4 +1,4 @@
-// Links inside the project lead somewhere, to the heading that they name too; what the pages show loads.
+// Links inside the project lead to existing files and headings, and examples on the pages load.
 import { describe, expect, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path/posix";

@@ -1,4 +1,5 @@
-// docs/metrics.md says what a running gateway tells Prometheus: each metric with its type, words, labels and buckets, and nothing else.
+// docs/metrics.md lists the metrics of a running gateway: each with its type, description, labels and buckets, and
+// nothing else.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LABELS } from "../../src/observe/metrics/labels.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";

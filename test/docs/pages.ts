@@ -1,4 +1,4 @@
-// The pages of the project, and what tests want of them: fences, tables, links, anchors.
+// The pages of the project for tests: fences, tables, links, anchors.
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Glob } from "bun";

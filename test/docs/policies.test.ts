@@ -1,4 +1,5 @@
-// docs/policies.md: every piece of configuration on it loads, its sample is as it says, and its tables name what there is.
+// docs/policies.md: every piece of configuration on it loads, its sample has the expected result, and its tables are
+// complete.
 import { expect, test } from "bun:test";
 import { NATIONAL_ID_NAMES } from "../../src/guards/detector-national-ids.ts";
 import { DETECTOR_CLASSES } from "../../src/guards/detector-classes.ts";

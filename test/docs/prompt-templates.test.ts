@@ -1,4 +1,4 @@
-// The prompts that docs/prompt-templates.md shows are those that go out, and its table has every family with its page.
+// The prompts on docs/prompt-templates.md are those that are sent, and its table has every family with its page.
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { PLAIN_FAMILY, PROMPT_FAMILIES } from "../../src/providers/prompt-template/families.ts";

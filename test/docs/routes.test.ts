@@ -1,4 +1,5 @@
-// docs/routes.md: every piece of configuration on it loads, every key of a route and of a target is on it, and its request is one that is taken.
+// docs/routes.md: every piece of configuration on it loads, it has every key of a route and of a target, and its
+// request is accepted.
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import { withCheckedEntries } from "../../src/chat/fit/entry-request.ts";

@@ -1,4 +1,4 @@
-// docs/integrations/webhooks.md says what is sent, and its receiver takes it.
+// docs/integrations/webhooks.md describes what is sent, and its receiver accepts it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

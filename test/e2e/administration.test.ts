@@ -1,4 +1,4 @@
-// The command line on the admin API of a real process: every noun, `apply` and `export`, and what is said when something is wrong.
+// The command line on the admin API of a real process: every noun, `apply` and `export`, and the messages of errors.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

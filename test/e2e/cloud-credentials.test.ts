@@ -1,5 +1,6 @@
-// How clouds are called, seen from the server that is called: tokens of Google's, signatures of AWS's, and plain keys for both.
-// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html, https://developers.google.com/identity/protocols/oauth2/service-account#httprest
+// Requests to clouds, seen by the server that is called: tokens of Google's, signatures of AWS's, and plain keys for
+// both. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html,
+// https://developers.google.com/identity/protocols/oauth2/service-account#httprest
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash, createHmac } from "node:crypto";
 import type { SeenRequest } from "../harness/upstream.ts";

@@ -1,4 +1,4 @@
-// The data folder of the real process: who may read it, and what becomes of a start where its database was lost.
+// The data folder of the real process: its file permissions, and a start after its database was lost.
 import { afterAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,

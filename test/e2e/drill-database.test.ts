@@ -1,4 +1,5 @@
-// The drill with the database away in its short form: the real process on a real PostgreSQL that is stopped, killed and frozen under load.
+// The drill of database outages in its short form: the real process on a real PostgreSQL that is stopped, killed and
+// frozen under load.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { isolation, packageFolder } from "../../bin/runtime.mjs";

@@ -1,5 +1,5 @@
-// The drill of replicas in its short form: three real gateways on one PostgreSQL and one Redis, killed and frozen, and so are they; the provider's books and the
-// database are compared with what clients saw.
+// The drill of replicas in its short form: three real gateways on one PostgreSQL and one Redis, all of which are killed
+// and frozen; the provider's books and the database are compared with what clients saw.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { isolation, packageFolder } from "../../bin/runtime.mjs";

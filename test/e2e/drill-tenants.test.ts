@@ -1,4 +1,5 @@
-// The drill with two tenants and a hostile upstream in its short form: the real process, real sockets, and what reaches whom.
+// The drill with two tenants and a hostile upstream in its short form: with the real process and real sockets, no
+// tenant receives bytes of another.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { isolation, packageFolder } from "../../bin/runtime.mjs";

@@ -1,4 +1,5 @@
-// The failure drill in its short form: the real process, three upstreams over sockets that die, stall, refuse, cut, lie and come back.
+// The failure drill in its short form: the real process with three upstreams over sockets that die, stall, refuse, cut
+// answers and recover.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { isolation, packageFolder } from "../../bin/runtime.mjs";

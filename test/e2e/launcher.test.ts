@@ -1,5 +1,5 @@
-// The gateway as npm start and the command `dragoman` run it: below a launcher, whose end is the gateway's end, however it comes. Started in another way, the gateway
-// follows nobody.
+// The gateway as npm start and the command `dragoman` run it: below a launcher, with which it ends, however that ends.
+// Started in another way, it does not watch its parent.
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

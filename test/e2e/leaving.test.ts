@@ -1,4 +1,5 @@
-// Leaving early, by a real process on real sockets: what has reached the provider is charged, and the ledger's line says so (promises 4.2, 7.7).
+// Clients of a real process that leave early, on real sockets: what has reached the provider is charged, and the
+// ledger's row shows it (promises 4.2, 7.7).
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { openaiAnswer, startUpstream } from "../harness/upstream.ts";

@@ -1,5 +1,5 @@
-// Three real gateways that share one real Redis: two hundred calls at once, also while one of them is killed, and what becomes of calls while the store stands
-// still, is gone, or has lost what it knew.
+// Three real gateways that share one real Redis: two hundred simultaneous calls, also while one gateway is killed, and
+// calls while the store is frozen, gone, or without its data.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { findServer, type RedisServer, startRedis } from "../harness/redis-server.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";

@@ -1,4 +1,5 @@
-// Limits of the real process: two hundred calls at once over sockets, and what is left of the counts when the process ends, in order and by SIGKILL.
+// Limits of the real process: two hundred simultaneous calls over sockets, and the counts after the process ends, in
+// order and by SIGKILL.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

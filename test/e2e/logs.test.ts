@@ -1,4 +1,5 @@
-// The log and what is said, with the real process: turned on over the admin API, looked up, followed, read and removed by the command line; and found nowhere else.
+// The call log and content logging with the real process: turned on over the admin API, searched, followed, read and
+// removed by the command line; and content is found nowhere else.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

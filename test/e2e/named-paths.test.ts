@@ -1,5 +1,5 @@
-// Paths that a flag, the environment or the configuration names, and that cannot be used: the real process ends with
-// one line that says which path, what is wrong with it, and which setting names another.
+// Unusable paths that a flag, the environment or the configuration names: the real process ends with one line that
+// names the path, what is wrong with it, and the setting.
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// Two gateways on one PostgreSQL, as on two machines: what is changed at one is soon in use at both, and a database that is gone stops changes only.
+// Two gateways on one PostgreSQL, as on two machines: a change at one soon takes effect at both, and a lost database
+// prevents changes only.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

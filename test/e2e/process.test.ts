@@ -1,4 +1,5 @@
-// The life of the real process: its first words, a port in use, tokens and configuration that change while it serves, and its end.
+// The life of the real process: its first output, a port in use, tokens and configuration that change while it serves,
+// and its end.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";

@@ -1,4 +1,5 @@
-// Gateways that share a database read a configuration file each. Where the files differ, each of them says so, and which of them it is; once.
+// Gateways that share a database read a configuration file each. Where the files differ, each of them reports it once,
+// naming the others.
 import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// What the scripted provider says, in no provider's form: chosen by a word `#name` in the conversation, so that every client can ask for it.
+// The answers of the scripted provider, in no provider's form: chosen by a word `#name` in the conversation, so that
+// every client can ask for them.
 
 export interface ScriptedCall {
   readonly id: string;

@@ -1,4 +1,5 @@
-// Streams through the real process: clients that leave or do not read, providers that stall, cut and lie, a thousand streams at once.
+// Streams through the real process: clients that leave or do not read, providers that stall, cut and send garbage, a
+// thousand concurrent streams.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";

@@ -1,5 +1,5 @@
-// Event webhooks with the real process, real sockets and real databases: receivers that are down, slow, wrong for ever or elsewhere, a process that is killed in between, and
-// two gateways on one PostgreSQL.
+// Event webhooks with the real process, real sockets and real databases: receivers that are down, slow, always failing
+// or moved, a process that is killed in between, and two gateways on one PostgreSQL.
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// What a scripted provider can say in one vendor's form, and the few words that all forms are made with.
+// What a scripted provider can answer in one vendor's form, and functions with which all forms are written.
 import type { ScriptedAnswer, ScriptedFailure } from "./scripted-answers.ts";
 
 export interface WireFamily {

@@ -1,4 +1,4 @@
-// What each class finds and what it leaves alone: numbers, ids and code of everyday texts are no personal data.
+// What each class finds and what it does not: numbers, ids and code of everyday texts are not personal data.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { DETECTOR_CLASSES } from "../../src/guards/detector-classes.ts";

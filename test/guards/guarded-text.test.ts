@@ -1,4 +1,5 @@
-// Guards over text in pieces: what comes out does not depend on the pieces, nothing of a match leaves, and no more is held than could still become one.
+// Guards over text in pieces: the result does not depend on the pieces, nothing of a match is sent, and only what could
+// still become a match is held back.
 import { describe, expect, test } from "bun:test";
 import type { GuardPolicy } from "../../src/core/policy.ts";
 import fc from "fast-check";

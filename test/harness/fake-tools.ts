@@ -1,4 +1,5 @@
-// Servers of tools within the process: each tool is a function of the test. For what needs many rounds, or a clock that is turned.
+// Tool servers within the process: each tool is a function of the test. For tests of many rounds, or with a simulated
+// clock.
 import type { CancelSignal } from "../../src/core/cancellation.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";

@@ -1,5 +1,6 @@
-// Upstreams that fail as a script says, within the process, in OpenAI's form. Each answer is marked with who gave it, so that two that were mixed show; each
-// call is kept with how it ended. Their clocks are the global timers, so that a test may turn them.
+// Upstreams that fail by a script, within the process, in OpenAI's form. Each answer is marked with its upstream, so
+// that mixed answers show; each call is kept with how it ended. They use the global timers, so that a test may simulate
+// time.
 import { pause } from "../../src/core/timeout.ts";
 import { readBytes, decodeUtf8 } from "../../src/wire/body-bytes.ts";
 import {

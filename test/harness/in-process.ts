@@ -1,4 +1,5 @@
-// The whole way of a call without sockets: the real handler, a snapshot and an upstream as the test wants them. For what needs many calls or a clock.
+// A whole call without sockets: the real handler, with a snapshot and an upstream of the test. For tests of many calls,
+// or with a simulated clock.
 import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { openLogins } from "../../src/auth/logins.ts";
 import { newAccessToken } from "../../src/auth/access-token.ts";

@@ -1,4 +1,5 @@
-// An issuer of OpenID Connect on this machine: a discovery document, a key set, and tokens signed with its keys, which turn over and fail as a test says.
+// An issuer of OpenID Connect on this machine: a discovery document, a key set, and tokens signed with its keys, which
+// rotate and fail as a test asks.
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 
 type Pair = Awaited<ReturnType<typeof generateKeyPair>>;

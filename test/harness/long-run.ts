@@ -1,4 +1,4 @@
-// How much a test that draws at random draws: little in an ordinary run, and all with `npm test -- --long`.
+// The number of draws of a random test: few in an ordinary run, and all with `npm test -- --long`.
 
 export const isLongRun = Bun.env["DRAGOMAN_TEST_LONG"] === "1";
 

@@ -1,4 +1,4 @@
-// Reads the gateway's event streams as a client does, and strictly.
+// A strict reader of the gateway's event streams, like a client's.
 
 export interface ReadStream {
   readonly events: readonly Record<string, any>[];

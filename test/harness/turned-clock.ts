@@ -1,4 +1,4 @@
-// A clock that stands still until a test turns it.
+// A clock that stands still until a test advances it.
 import type { Clock } from "../../src/core/clock.ts";
 
 export interface TurnedClock extends Clock {

@@ -1,4 +1,5 @@
-// Waits for what a test expects to come about, and never for a time. The bound is only there so that a test that waits in vain says for what it waited.
+// Waits for an event that a test expects, and never for a fixed time. The bound only exists so that a test that waits
+// in vain says for what.
 
 const WITHIN_MS = 150_000;
 /** The pause between two looks grows to this, so that a test that waits long leaves the machine to those that work. */

@@ -1,4 +1,4 @@
-// What goes to a tool server and how much of its answers is read, whatever the client library asks for.
+// Requests to a tool server and how much of its answers is read, whatever the client library asks for.
 import { describe, expect, test } from "bun:test";
 import { boundedFetch, type BoundedFetch } from "../../src/mcp/bounded-fetch.ts";
 import { openPinnedOrigins } from "../../src/mcp/pinned-origins.ts";

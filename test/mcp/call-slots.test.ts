@@ -1,4 +1,4 @@
-// The places of calls that run at the same time, against an independent count of who holds one and who waits.
+// The places of concurrent calls, against an independent count of holders and waiters.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { openCallSlots } from "../../src/mcp/call-slots.ts";

@@ -1,5 +1,5 @@
-// Tool servers that want to do harm: to other calls, to the gateway's time and memory, to what is secret. Each is the server of one tenant, and the gateway is
-// everybody's.
+// Hostile tool servers: they attack other calls, the gateway's time and memory, and its secrets. Each belongs to one
+// tenant of a gateway that serves all.
 import { afterEach, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import type { ToolServer } from "../../src/core/tool.ts";

@@ -1,4 +1,5 @@
-// Tool servers that are programs: what they get of the gateway, and what becomes of calls, and of the next one, when they end, write nonsense or never stop.
+// Tool servers that are programs: what they receive from the gateway, and what happens to the present and the next call
+// when they end, write nonsense or never stop.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

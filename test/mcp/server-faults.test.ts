@@ -1,4 +1,5 @@
-// Tool servers that fail, lie or say too much: what calls see of it, how soon, and that the next call is served again.
+// Tool servers that fail, contradict themselves or send too much: what calls see, how soon, and that the next call is
+// served again.
 import { afterEach, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import type { ToolServer } from "../../src/core/tool.ts";

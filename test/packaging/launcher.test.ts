@@ -1,4 +1,4 @@
-// The launcher: Node starts it, Bun runs the program, wherever npm put it, and the folder that it is started in decides nothing.
+// The launcher: Node starts it and Bun runs the program, wherever npm put it; the working directory has no influence.
 import { afterAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,

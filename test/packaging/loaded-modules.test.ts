@@ -1,4 +1,5 @@
-// What a start without any of it does not load: libraries that only some configurations need take megabytes and milliseconds (ARCHITECTURE.md).
+// Libraries that a start does not load: those that only some configurations need take megabytes and milliseconds
+// (ARCHITECTURE.md).
 import { expect, test } from "bun:test";
 import { resolve } from "node:path";
 

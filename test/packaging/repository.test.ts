@@ -1,4 +1,5 @@
-// What is checked in holds everywhere: exact versions, a lock file without addresses, and nothing of the machine it was written on.
+// Properties of the repository: exact versions, a lock file without addresses, and no path of the machine on which it
+// was written.
 import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";

@@ -1,5 +1,5 @@
-// What goes to the Messages API beside the conversation: address, tools, parameters, JSON mode, pass-through. Each request is parsed from the text
-// that a client would send.
+// Requests to the Messages API except the conversation: address, tools, parameters, JSON mode, pass-through. Each
+// request is parsed from the text that a client would send.
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { capabilityOf, type Capability } from "../../src/core/capability.ts";

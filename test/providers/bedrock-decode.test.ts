@@ -1,5 +1,5 @@
-// What comes from Converse and ConverseStream beside what the provider suite holds: ends, usage, vendor fields, reasoning of other models, errors by class,
-// and a whole call in AWS's bytes.
+// Answers of Converse and ConverseStream beyond the provider suite: finish reasons, usage, vendor fields, reasoning of
+// other models, errors by class, and a complete call in AWS's framing.
 import { describe, expect, test } from "bun:test";
 import type { ChatChunk } from "../../src/core/chat.ts";
 import type { JsonObject } from "../../src/core/json.ts";

@@ -1,4 +1,5 @@
-// What goes to Converse: conversation, blocks, tools, parameters, JSON mode, pass-through. Each request is parsed from the text that a client would send.
+// Requests to Converse: conversation, blocks, tools, parameters, JSON mode, pass-through. Each request is parsed from
+// the text that a client would send.
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { bedrock } from "../../src/providers/bedrock/provider.ts";

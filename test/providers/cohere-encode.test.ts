@@ -1,4 +1,5 @@
-// What goes to Cohere's chat API: address, parameters, tools, messages, documents, pass-through. Each request is parsed from the text that a client would send.
+// Requests to Cohere's chat API: address, parameters, tools, messages, documents, pass-through. Each request is parsed
+// from the text that a client would send.
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { GatewayError } from "../../src/core/errors.ts";

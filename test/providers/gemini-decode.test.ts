@@ -1,4 +1,5 @@
-// What generateContent answers, as an OpenAI answer: parts, ends, usage, probabilities, sources, and what is no answer.
+// Answers of generateContent in OpenAI's form: parts, finish reasons, usage, log probabilities, sources, and invalid
+// answers.
 import { describe, expect, test } from "bun:test";
 import type { AnswerChoice, ChatAnswer } from "../../src/core/chat.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";

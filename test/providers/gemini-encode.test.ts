@@ -1,4 +1,5 @@
-// What leaves for generateContent: address, parameters, tools, messages, signatures and pass-through fields, each from a request as a client sends it.
+// Requests to generateContent: address, parameters, tools, messages, signatures and pass-through fields, each from a
+// request as a client sends it.
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { capabilityOf } from "../../src/core/capability.ts";

@@ -1,4 +1,4 @@
-// JSON Schema in the words of the OpenAPI subset, for models that know no other; and that those models get it.
+// JSON Schema in the OpenAPI subset, for models that know no other; and that those models get it.
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";

@@ -1,4 +1,5 @@
-// Where a parameter went that did not keep its name or form, for explain (promise 9.4): these encoders tell it of each one that their table maps or emulates.
+// Parameters that changed their name or form, as explain shows them (promise 9.4): these encoders report each one that
+// their table maps or emulates.
 import { expect, test } from "bun:test";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import { providers } from "../../src/providers/registry.ts";

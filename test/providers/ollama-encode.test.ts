@@ -1,4 +1,5 @@
-// What goes to Ollama's chat API: address, options, messages, pass-through. Each request is parsed from the text that a client would send.
+// Requests to Ollama's chat API: address, options, messages, pass-through. Each request is parsed from the text that a
+// client would send.
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { capabilityOf } from "../../src/core/capability.ts";

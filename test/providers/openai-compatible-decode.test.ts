@@ -1,4 +1,4 @@
-// Plain answers: what OpenAI-shaped servers write differently, set right; all else stays.
+// Non-streaming answers: deviations of OpenAI-shaped servers are corrected; everything else stays unchanged.
 import { describe, expect, test } from "bun:test";
 import type { AnswerMessage, ChatAnswer } from "../../src/core/chat.ts";
 import type { JsonObject } from "../../src/core/json.ts";

@@ -1,4 +1,4 @@
-// The body that an OpenAI-shaped provider gets: the caller's own text but for what has to change.
+// The body that an OpenAI-shaped provider gets: the caller's own text except for what has to change.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { capabilityOf } from "../../src/core/capability.ts";

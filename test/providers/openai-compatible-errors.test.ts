@@ -1,4 +1,4 @@
-// Errors of OpenAI-shaped providers: every body form has a message, every wording its class.
+// Errors of OpenAI-shaped providers: every form of body has a message, and every wording its class.
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

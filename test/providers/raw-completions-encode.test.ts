@@ -1,4 +1,4 @@
-// Requests of raw prompt endpoints, in each wire form: what becomes of the parameters, and what may be passed through where.
+// Requests of raw prompt endpoints, in each wire form: how parameters are sent, and which may be passed through where.
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import type { JsonObject } from "../../src/core/json.ts";

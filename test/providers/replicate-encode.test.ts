@@ -1,4 +1,4 @@
-// Requests of Replicate: where a prediction is made, and what stands in its input.
+// Requests of Replicate: where a prediction is created, and what its input contains.
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/core/json.ts";
 import { replicate } from "../../src/providers/replicate/provider.ts";

@@ -1,4 +1,5 @@
-// Predictions of Replicate, followed from the request to the answer through the whole gateway: looked at again until they are there, or read from their stream.
+// Predictions of Replicate, from the request to the answer through the whole gateway: polled until they are complete,
+// or read from their stream.
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { UpstreamClient, UpstreamRequest } from "../../src/wire/upstream.ts";

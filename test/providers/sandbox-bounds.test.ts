@@ -1,4 +1,5 @@
-// Promise 5.8: what the sandbox does for a request is bounded by the request's length, and what it says by bounds of its own. Work is counted, not timed.
+// Promise 5.8: the sandbox's work for a request is bounded by the request's length, and its answer by bounds of its
+// own. Work is counted, not timed.
 import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import type { Message } from "../../src/core/chat.ts";

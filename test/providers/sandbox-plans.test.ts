@@ -1,4 +1,4 @@
-// What `sandbox:tools` reads of a plan of calls in the user's words.
+// How `sandbox:tools` reads a plan of calls in the user's text.
 import { expect, test } from "bun:test";
 import { type Plan, planOf } from "../../src/providers/sandbox/planned-calls.ts";
 import type { Message } from "../../src/core/chat.ts";

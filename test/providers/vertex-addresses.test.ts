@@ -1,4 +1,5 @@
-// Where calls to Vertex AI go: locations, projects, versions, calls with an API key alone, and that nothing of a request bends it.
+// Addresses of calls to Vertex AI: locations, projects, versions, calls with an API key alone; nothing in a request
+// changes the host.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { vertex } from "../../src/providers/vertex/provider.ts";

@@ -1,4 +1,4 @@
-// Claude on Vertex AI: what leaves for rawPredict, and its answers, plain, streamed and refused.
+// Claude on Vertex AI: requests to rawPredict, and answers, non-streaming, streamed and refused.
 import { describe, expect, test } from "bun:test";
 import { capabilityOf } from "../../src/core/capability.ts";
 import type { JsonObject } from "../../src/core/json.ts";

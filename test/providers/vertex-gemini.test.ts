@@ -1,4 +1,4 @@
-// What Vertex AI has differently from AI Studio for the same models: files, tools, tiers, tuned models, figures.
+// Differences of Vertex AI from AI Studio for the same models: files, tools, tiers, tuned models, usage.
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { capabilityOf } from "../../src/core/capability.ts";

@@ -1,4 +1,4 @@
-// The seed of a run, which is printed so that a run that failed can be had again with DRAGOMAN_TEST_SEED.
+// The seed of a run, which is printed so that a failed run can be repeated with DRAGOMAN_TEST_SEED.
 
 export function printedSeed(name: string): number {
   const given = Bun.env["DRAGOMAN_TEST_SEED"];

@@ -1,4 +1,5 @@
-// What holds of every plan, over thousands of random worlds: bounds of attempts and waits, nothing repeated that must not be, a healthy target is reached.
+// Properties of every plan, over thousands of random worlds: bounds of attempts and waits, no forbidden repetition, and
+// a healthy target is reached.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Candidate, Failure, Stage, TryStep } from "../../src/routing/plan.ts";

@@ -1,4 +1,5 @@
-// Which target is tried next, and after which wait: retries, fallbacks, the lists for context length and content policy, health, deadlines, words.
+// Which target is attempted next, and after which wait: retries, fallbacks, the lists for context length and content
+// policy, health, deadlines, reasons.
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_BREAKER } from "../../src/core/route.ts";
 import { backoffMs } from "../../src/routing/backoff.ts";

@@ -1,4 +1,4 @@
-// The sections of the configuration file: defaults, bounds, and the words for what is out of them.
+// The sections of the configuration file: defaults, bounds, and the messages for values out of bounds.
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";

@@ -1,4 +1,5 @@
-// Credentials and settings of file and environment compiled: every form, what wins, whose credential goes where, and the words for mistakes.
+// Credentials and settings of file and environment compiled: every form, their precedence, their destinations, and the
+// messages for mistakes.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

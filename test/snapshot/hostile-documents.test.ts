@@ -1,4 +1,5 @@
-// Whatever documents and rows the store holds, there is a snapshot: what cannot be used is left out with a word, and everything beside it is in use.
+// Whatever documents and rows the store holds, a snapshot is made: unusable ones are left out with a message, and all
+// others are used.
 import { describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Routes of the configuration file: what they compile to, what they inherit, who sees them, and what is wrong with them.
+// Routes of the configuration file: their compiled form, inheritance, visibility, and mistakes.
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";

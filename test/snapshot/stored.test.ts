@@ -1,4 +1,5 @@
-// What the store holds beside the file: joined by the rule, compiled for its tenant or project, and left out with a word where it cannot be used.
+// Stored objects beside the file: joined by the rule, compiled for their tenant or project, and left out with a message
+// where they cannot be used.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

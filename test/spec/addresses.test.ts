@@ -1,5 +1,6 @@
-// Promises 2.9, 2.10 and 2.12 through the whole gateway: where a stored credential goes, what a caller's headers may say, and which addresses of a
-// request are called, once in this process to see the call itself and once over the real one.
+// Promises 2.9, 2.10 and 2.12 through the whole gateway: where a stored credential is sent, which headers a caller may
+// set, and which addresses of a request are called, once in this process to inspect the upstream request and once over
+// the real one.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type CredentialProvider, IBM_TOKEN_URL, type StoredCredential } from "../../src/core/credential.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";

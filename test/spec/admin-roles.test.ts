@@ -1,5 +1,6 @@
-// Who may administer what (promises 2.3, 2.11): every operation of the OpenAPI document, tried by every kind of caller, in the own and in a foreign tenant.
-// What is expected is said here once more, by hand: an operation that this page does not know fails.
+// Who may administer what (promises 2.3, 2.11): every operation of the OpenAPI document, tried by every kind of caller,
+// in its own and in a foreign tenant. The expectations are written here independently: an operation that this file does
+// not list fails.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
 import formats from "ajv-formats";

@@ -1,4 +1,5 @@
-// The plain answer of the specification, and what a client sees of every way in which a provider can fail (promises 5.1, 7.8; s:errors.5xx).
+// The non-streaming answer of the specification, and what a client receives for every way in which a provider can fail
+// (promises 5.1, 7.8; s:errors.5xx).
 import { describe, expect, test } from "bun:test";
 import type { UpstreamClient, UpstreamFaultKind } from "../../src/wire/upstream.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";

@@ -1,5 +1,6 @@
-// The specification's Authentication over the real process: tokens as the command line makes them, sent in the header, scoped by body and headers, and
-// what is answered to those who have none. The rules themselves are tested in tenants-and-tokens.test.ts.
+// The specification's Authentication over the real process: tokens as the command line creates them, sent in the
+// header, scoped by body and headers, and the answers to callers without one. The rules themselves are tested in
+// tenants-and-tokens.test.ts.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
 import { answeringGateway, ask, HELLO, readError } from "./chat-calls.ts";

@@ -1,5 +1,5 @@
-// Promises 1.7 and 1.8 for Azure: which of the two forms of address a call takes, where the deployment's name goes, and that nothing bends either.
-// https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
+// Promises 1.7 and 1.8 for Azure: which of the two forms of address a call uses, where the deployment's name goes, and
+// that nothing changes the host. https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
 import { describe, expect, test } from "bun:test";
 import { providers } from "../../src/providers/registry.ts";
 import { cannedUpstream } from "../harness/in-process.ts";

@@ -1,5 +1,6 @@
-// Property tests: whatever is sent, the answer is an error in the form of promise 5.1 or a valid answer, soon, and never a 500. Bytes, JSON, headers
-// and requests that are nearly right go through the whole gateway in this process; bytes and framing go over bare sockets to the real one too.
+// Property tests: whatever is sent, the answer is an error in the form of promise 5.1 or a valid answer, soon, and
+// never a 500. Bytes, JSON, headers and nearly valid requests go through the whole gateway in this process; bytes and
+// framing go over bare sockets to the real one too.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { MESSAGE_ROLES } from "../../src/core/chat.ts";

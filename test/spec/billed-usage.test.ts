@@ -1,5 +1,6 @@
-// Promises 4.2, 8.9 and 11.1: all that a provider bills is counted, for the client, the record, limits and prices alike; what a total leaves out of its parts
-// counts all the same; and a figure that no code names is kept and counted, so that it is seen.
+// Promises 4.2, 8.9 and 11.1: all that a provider bills is counted, for the client, the record, limits and prices
+// alike; parts that a total omits are counted too; and an unknown usage figure is kept and counted, so that it is
+// noticed.
 import { describe, expect, test } from "bun:test";
 import { compilePrices, priceSchema } from "../../src/accounting/price-settings.ts";
 import type { CallRecord } from "../../src/core/record.ts";

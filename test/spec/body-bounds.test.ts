@@ -1,4 +1,5 @@
-// Promise 5.8: how much a body may hold. Each bound is met exactly and exceeded by one; what exceeds it is 400 with the path and the bound, and nothing goes out.
+// Promise 5.8: how much a body may hold. Each bound is met exactly and exceeded by one, which is answered with 400, the
+// path and the bound, and nothing is sent.
 import { describe, expect, test } from "bun:test";
 import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";

@@ -1,5 +1,5 @@
-// What clients of the field send (R1 to R12, promise 9.7), and what becomes of it at the provider. R11, the responses operation, is a path of the
-// server and stands in operations.test.ts.
+// Requests as common clients send them (R1 to R12, promise 9.7), and how they reach the provider. R11, the responses
+// operation, is a path of the server and is tested in operations.test.ts.
 import { describe, expect, test } from "bun:test";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";

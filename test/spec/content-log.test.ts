@@ -1,4 +1,5 @@
-// Keeping what is said in calls (promise 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere else.
+// Content logging (promise 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere
+// else.
 import { policiesFor } from "../policies/policy-documents.ts";
 import { textGuard } from "../../src/chat/guards/text-guard.ts";
 import { redactedValues } from "../../src/chat/content/content-redaction.ts";

@@ -1,4 +1,5 @@
-// Promise 7.3: which failures end a call, and which are taken further, for requests and for routes. The rows are those of the table in docs/routes.md, and each is tested.
+// Promise 7.3: which failures end a call, and which lead to another attempt, for requests and for routes. The rows are
+// those of the table in docs/routes.md, and each is tested.
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,5 +1,5 @@
-// Promises 7.3 to 7.5 and 1.6 through the whole gateway: where a call goes when the first target has failed, with which parameters and credentials, and what the
-// client has seen by then.
+// Promises 7.3 to 7.5 and 1.6 through the whole gateway: where a call goes when the first target has failed, with which
+// parameters and credentials, and what the client has received by then.
 import { describe, expect, test } from "bun:test";
 import type { Route } from "../../src/core/route.ts";
 import { type Fault, OK, status, WORDS } from "../harness/faults.ts";

@@ -1,4 +1,5 @@
-// Promises 6.9 and 2.12 for content behind an address: what a model that takes bytes only gets, and what the gateway never fetches.
+// Promises 6.9 and 2.12 for content behind an address: what a model that takes bytes only receives, and what the
+// gateway never fetches.
 import { describe, expect, test } from "bun:test";
 import { checkAddress } from "../../src/wire/address-guard.ts";
 import type { UpstreamCall, UpstreamClient, UpstreamRequest } from "../../src/wire/upstream.ts";

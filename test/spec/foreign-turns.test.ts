@@ -1,5 +1,6 @@
-// A turn with calls that one provider made goes on with another (promises 6.10, 9.7): what stands in it of the first that the second has no place for is left
-// out and named, and what goes out is valid by the second one's row. Every family's turn goes to every provider, through the whole gateway.
+// A turn with calls of one provider continues at another (promises 6.10, 9.7): members that the second provider cannot
+// take are left out and reported, and the upstream request is valid by its row. Every family's turn is sent to every
+// provider, through the whole gateway.
 import { fitConversation } from "../../src/chat/fit/fit-conversation.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { describe, expect, test } from "bun:test";

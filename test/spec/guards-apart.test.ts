@@ -1,5 +1,5 @@
-// Guards that take long (promise 3.3): they look in threads beside the one that serves calls, have their time, and end when the call does. What they find is what they
-// would have found here.
+// Guards that take long (promise 3.3): they search in threads beside the serving thread, have a time limit, and end
+// with the call. Their findings are the same as in the serving thread.
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { openTurns } from "../../src/guards/fair-turns.ts";

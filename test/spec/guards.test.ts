@@ -1,4 +1,4 @@
-// Promise 3.3 through the whole gateway: what a provider gets and what a client gets where guards look at the text.
+// Promise 3.3 through the whole gateway: what a provider and a client receive where guards search the text.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Fault } from "../harness/faults.ts";

@@ -1,4 +1,5 @@
-// A second attempt beside one whose first content is late, through the whole gateway: whose answer the client gets, and what becomes of the other one.
+// A second attempt beside one whose first content is late, through the whole gateway: which answer the client gets, and
+// how the other one ends.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Fault, OK, status, WORDS } from "../harness/faults.ts";
 import { routedGateway, routeOf, type Routed, type RouteParts } from "../harness/routed.ts";

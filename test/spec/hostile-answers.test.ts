@@ -1,4 +1,5 @@
-// Providers that want to do harm: what they send must not reach the log as it is, hold memory or the one thread, or keep a call's place for ever.
+// Hostile providers: what they send must not reach the log unescaped, fill memory, block the serving thread, or keep a
+// call in flight for ever.
 import { describe, expect, test } from "bun:test";
 import { type CannedAnswer, cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";

@@ -1,4 +1,5 @@
-// Promise 2.9 where a provider repeats its key in what the model is supposed to have said: plain and streamed, in any text of the answer, in pieces of any size.
+// Promise 2.9 where a provider repeats its key in the model's answer: non-streaming and streamed, in any text of the
+// answer, in pieces of any size.
 import { describe, expect, test } from "bun:test";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";

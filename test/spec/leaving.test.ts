@@ -1,4 +1,5 @@
-// Promises 4.2 and 7.7: leaving early is not free. What reached a provider is charged, once; a plain answer that has begun is read on, within bounds, for what it used.
+// Promises 4.2 and 7.7: leaving early is not free. A request that reached a provider is charged, once; a non-streaming
+// answer that has begun is read on, within bounds, for its usage.
 import { describe, expect, test } from "bun:test";
 import { readBytes } from "../../src/wire/body-bytes.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";

@@ -1,4 +1,5 @@
-// Promises 11.2 and 11.5 on the way of a call: which rows it leaves, when, what the last byte waits for, and which ids it has.
+// Promises 11.2 and 11.5 for one call: which ledger entries it leaves, when, what the last byte waits for, and which
+// ids it has.
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { CallRecord } from "../../src/core/record.ts";

@@ -1,5 +1,6 @@
-// Limits and budgets under callers and operators who mean no good (promises 3.4, 4): waits taken at their word, odd end users, prices that are not known, rules
-// that change while a call runs, sums that no double holds, audit beside enforcement, calls that end before their content.
+// Limits and budgets under hostile callers and operators (promises 3.4, 4): waits of exactly the requested length, odd
+// end users, unknown prices, rules that change while a call is in flight, sums beyond the precision of a double, audit
+// beside enforcement, calls that end before their content.
 import { describe, expect, test } from "bun:test";
 import { openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { turnedClock } from "../admission/turned-clock.ts";

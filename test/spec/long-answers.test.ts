@@ -1,4 +1,5 @@
-// Promise 5.8: a long plain answer is read and written in another thread. What the client gets and what is recorded is what it would be in one thread.
+// Promise 5.8: a long non-streaming answer is read and written in another thread. The client's answer and the record
+// are the same as with one thread.
 import { afterAll, describe, expect, test } from "bun:test";
 import { openLongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";

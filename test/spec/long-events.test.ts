@@ -1,4 +1,5 @@
-// Promise 5.8: single events of megabytes in a provider's stream. They go through whole, within bounds of what they hold.
+// Promise 5.8: single events of megabytes in a provider's stream. They are passed on whole, within bounds of what they
+// contain.
 import { describe, expect, test } from "bun:test";
 import { piecesOf } from "../../src/chat/long-bodies/long-events.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";

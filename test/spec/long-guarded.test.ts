@@ -1,5 +1,5 @@
-// Long requests under guards (promises 3.3, 5.8): the text stays in the thread that holds it, and what is blocked, masked, sent and recorded is what it would be of a
-// short one.
+// Long requests under guards (promises 3.3, 5.8): the text stays in the thread that holds it, and what is blocked,
+// masked, sent and recorded is the same as for a short one.
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";

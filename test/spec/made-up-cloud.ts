@@ -1,4 +1,5 @@
-// A cloud that there is not, called with every form of credential: it writes all that it is called with into a header, so that tests see where it went.
+// A fictitious cloud, called with every form of credential: it writes what it receives into a header, so that tests see
+// where it was sent.
 import type { StoredCredential } from "../../src/core/credential.ts";
 import { openTable } from "../../src/providers/conversation-members.ts";
 import { openAICompatibleProvider } from "../../src/providers/openai-compatible/provider.ts";

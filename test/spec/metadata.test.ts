@@ -1,4 +1,5 @@
-// `metadata`: what a client says about a call is logged with it, everywhere, as it came; and one that means harm does none.
+// `metadata`: what a client says about a call is logged with it, everywhere, unchanged; and hostile metadata does no
+// harm.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

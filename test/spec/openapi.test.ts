@@ -1,4 +1,4 @@
-// The OpenAPI document (promise 9.3): valid, whole, and with what clients of it need.
+// The OpenAPI document (promise 9.3): valid, complete, and usable by clients.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { ADMIN_OPERATIONS } from "../../src/auth/admin-operations.ts";

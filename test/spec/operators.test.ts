@@ -1,4 +1,5 @@
-// The right of an operator (promises 2.3, 2.4, 2.12): who has it, who gives it, what it opens, and what the name of a tenant does not.
+// The right of an operator (promises 2.3, 2.4, 2.12): who has it, who grants it, what it permits, and what the name of
+// a tenant does not permit.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// Promises 3.1, 3.2 and 3.4 through the whole gateway: which calls a rule denies, what the caller and the record see of it, and that no way to a target goes past it.
+// Promises 3.1, 3.2 and 3.4 through the whole gateway: which calls a rule denies, what the caller and the record see of
+// it, and that no path to a target avoids it.
 import { describe, expect, test } from "bun:test";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { type Fault, status } from "../harness/faults.ts";

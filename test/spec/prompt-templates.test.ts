@@ -1,4 +1,5 @@
-// Promise 6.7: prompts of completion targets, by the caller's own marks and by the bundled templates; each of these against what its vendor publishes.
+// Promise 6.7: prompts of completion targets, by the caller's own marks and by the bundled templates, each of which is
+// compared with its vendor's publication.
 import { describe, expect, test } from "bun:test";
 import { PLAIN_FAMILY, PROMPT_FAMILIES, findFamily } from "../../src/providers/prompt-template/families.ts";
 import { answeringGateway, ask } from "./chat-calls.ts";

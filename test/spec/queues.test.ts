@@ -1,4 +1,5 @@
-// `max_concurrency` of a target through the whole gateway: who waits, who gets a place, who is sent elsewhere or refused.
+// `max_concurrency` of a target through the whole gateway: which calls wait, which get a place, and which are sent to
+// another target or refused.
 import { describe, expect, test } from "bun:test";
 import { OK } from "../harness/faults.ts";
 import { routedGateway, routeOf, type Routed, type RouteParts } from "../harness/routed.ts";

@@ -1,4 +1,5 @@
-// Requests over a bare socket, for what no HTTP client would send: bodies that drip, lie about their length, or are no JSON, UTF-8 or HTTP at all.
+// Requests over a bare socket that no HTTP client would send: bodies that drip, have a wrong length, or are not JSON,
+// UTF-8 or HTTP at all.
 import { connect, type Socket } from "node:net";
 
 export interface RawAnswer {

@@ -1,5 +1,5 @@
-// `num_retries`, `fallbacks`, `model_list` and the map for long conversations: what is taken, what is refused, and the request that each try is made of
-// (promises 1.6, 2.9, 3.4, 7.1, 7.3).
+// `num_retries`, `fallbacks`, `model_list` and the context-window map: what is accepted, what is refused, and the
+// request of each attempt (promises 1.6, 2.9, 3.4, 7.1, 7.3).
 import { describe, expect, test } from "bun:test";
 import { type Entry, requestForEntry, requestForTarget, withCheckedEntries } from "../../src/chat/fit/entry-request.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";

@@ -1,4 +1,5 @@
-// Promise 7.5: a sticky key keeps calls at one target, whichever way it comes with a request: by a header, by the end user, by the beginning of the conversation.
+// Promise 7.5: a sticky key keeps calls at one target, whether it is a header, the end user or the beginning of the
+// conversation.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { openaiAnswer, startUpstream } from "../harness/upstream.ts";

@@ -1,5 +1,6 @@
-// Promises 9.8 and 6: what a provider tells beside its answer (the model that answered, its own id of the request) stands in headers and in the record, and
-// what an answer of its own form says has a place in ours; a message that says nothing is never left out in silence.
+// Promises 9.8 and 6: what a provider reports beside its answer (the model that answered, its own request id) is in
+// headers and in the record, details of its own form are kept in the answer; and an empty message is never left out
+// silently.
 import { describe, expect, test } from "bun:test";
 import { callLine } from "../../src/observe/log.ts";
 import { helloFromBedrock } from "../harness/aws-events.ts";

@@ -1,4 +1,5 @@
-// Rounds of tools when something is slow, leaves, has no room or is not allowed (promises 10.4 with 4.2, 7.2, 7.7, 8.4, 8.5, 3.3), and what holds for any rounds.
+// Rounds of tools when a tool is slow, a client leaves, a limit has no room or a guard blocks (promises 10.4 with 4.2,
+// 7.2, 7.7, 8.4, 8.5, 3.3), and properties of any rounds.
 import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { policiesFor } from "../policies/policy-documents.ts";

@@ -1,4 +1,5 @@
-// Rounds of tools that a model, a client or a tool makes odd or hostile (promises 10.2 to 10.4 with 3.3, 4.3, 6.6, 8.5, 11.2): what is refused runs nothing, what is much is bounded.
+// Rounds of tools that a model, a client or a tool makes odd or hostile (promises 10.2 to 10.4 with 3.3, 4.3, 6.6, 8.5,
+// 11.2): a refused call runs nothing, and large numbers are bounded.
 import { describe, expect, test } from "bun:test";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { type FakeTool, type FakeToolServers, fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";

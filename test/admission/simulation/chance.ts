@@ -1,4 +1,4 @@
-// Chance that can be repeated. DRAGOMAN_TEST_SEED runs one seed in place of many.
+// Repeatable randomness. DRAGOMAN_TEST_SEED runs one seed in place of many.
 
 export interface Chance {
   /** A whole number from 0 up to, not including, `bound`. */

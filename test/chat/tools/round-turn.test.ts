@@ -1,4 +1,5 @@
-// The turn of one round of tools, as it goes back to the model: what a vendor packed for itself into the message is part of it.
+// The turn of one round of tools as it goes back to the model: data that a vendor packed into the message is part of
+// it.
 import { expect, test } from "bun:test";
 import { MultiRoundAnswer } from "../../../src/chat/tools/multi-round-answer.ts";
 import { withOutcomes } from "../../../src/chat/tools/tool-turns.ts";

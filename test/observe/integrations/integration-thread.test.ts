@@ -1,4 +1,5 @@
-// One thread seen from the one that serves calls: what is on its way is bounded, and each call that it was handed is accounted for, whatever becomes of it.
+// One thread as the serving thread sees it: lines on the way are bounded, and each call that was handed over is
+// accounted for, whatever happens to it.
 import { expect, test } from "bun:test";
 import { EventEmitter } from "node:events";
 import type { Worker } from "node:worker_threads";

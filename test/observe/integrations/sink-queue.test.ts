@@ -1,4 +1,5 @@
-// The queue in front of every sink: bounded, in batches, within time, repeated with growing waits; what is shed is counted.
+// The queue in front of every sink: bounded, in batches, within time, retried with growing waits; dropped calls are
+// counted.
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "../../../src/core/clock.ts";
 import type { IntegrationDelivery } from "../../../src/observe/integrations/integration-fields.ts";

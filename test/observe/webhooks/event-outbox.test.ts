@@ -1,4 +1,4 @@
-// Events are handed over in memory and never wait; what the database does not take is kept in bounded room.
+// Events are handed over in memory and never wait; those that the database does not take are kept in bounded room.
 import { describe, expect, test } from "bun:test";
 import type { GatewayEvent, WebhookSet } from "../../../src/core/event.ts";
 import { newEventFigures } from "../../../src/observe/webhooks/event-figures.ts";

@@ -1,4 +1,4 @@
-// A storm of refusals is no storm of events.
+// A storm of refusals does not become a storm of events.
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import type { NewEvent } from "../../../src/core/event.ts";
 import type { CallRecord } from "../../../src/core/record.ts";

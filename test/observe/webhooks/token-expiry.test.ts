@@ -1,4 +1,4 @@
-// Tokens near their end, and at it.
+// Events for tokens near their expiry, and at it.
 import { describe, expect, test } from "bun:test";
 import { eventIdOf } from "../../../src/core/event-id.ts";
 import { type NewEvent, NO_WEBHOOKS, type WebhookSet } from "../../../src/core/event.ts";

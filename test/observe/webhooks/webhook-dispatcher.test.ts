@@ -1,4 +1,5 @@
-// Deliveries over a real queue and real sockets, with time turned by hand: what is repeated, what is given up, and that no receiver holds up another.
+// Deliveries over a real queue and real sockets, in simulated time: what is retried, what is given up, and that no
+// receiver delays another.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// When deliveries are tried again.
+// The times at which deliveries are retried.
 import { expect, test } from "bun:test";
 import { waitAfter } from "../../../src/observe/webhooks/webhook-schedule.ts";
 
