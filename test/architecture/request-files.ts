@@ -1,5 +1,5 @@
 // The files of src/ that a request runs through: the same gateway handles one request and, in a second process, many of
-// them under Bun's coverage; a file is run through where the count of a line grows with the number of requests.
+// them under Bun's coverage. A file is run through if the count of a line grows with the number of requests.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
-// The map of ARCHITECTURE.md against the files that real requests run through: what the map names is run through, and
-// what a call runs through of the folders that decide about it is on the map.
+// Compares the map of ARCHITECTURE.md with the files that real requests run through: a request runs through every file
+// that the map names, and the map names every file of the deciding folders that it runs through.
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// The project's files as parsed trees, for the judges of the architecture. oxc-parser sees type imports too, which a transpiler drops.
+// The project's files as parsed trees, for the checks of the architecture. oxc-parser sees type imports too, which a
+// transpiler drops.
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path/posix";
 import { Glob } from "bun";

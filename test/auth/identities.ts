@@ -1,4 +1,5 @@
-// A snapshot's identities for tests of auth: what authenticate and authorize read, and an opened store with a few people in it.
+// A snapshot's identities for tests of auth: what authenticate and authorize read, and an opened store with a few users
+// in it.
 import type { AccessToken, Membership, Project } from "../../src/core/identity.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import type { Identities } from "../../src/store/records.ts";

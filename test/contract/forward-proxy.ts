@@ -1,5 +1,6 @@
-// A forward proxy on real sockets that changes nothing but the request line: what the provider does with its connection, the client sees on its own, and the other way
-// round. It forwards requests to http addresses, and opens tunnels to all others.
+// A forward proxy on real sockets that changes nothing but the request line: what the provider does with its connection
+// happens to the client's too, and the other way round. It forwards requests to http addresses, and opens tunnels to
+// all others.
 import { createConnection, createServer, type AddressInfo, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import type { Identity } from "./upstream-tls.suite.ts";

@@ -1,6 +1,6 @@
-// Answers in each wire form, whole and streamed, made up for the provider suite: the two say the same, and the choices beside them are what a client has
-// to get of either. https://platform.openai.com/docs/api-reference/chat, https://platform.claude.com/docs/en/build-with-claude/streaming,
-// https://ai.google.dev/api/generate-content
+// Answers in each wire form, streamed and non-streaming, made up for the provider suite: the two agree, and the choices
+// beside them are what a client has to receive. https://platform.openai.com/docs/api-reference/chat,
+// https://platform.claude.com/docs/en/build-with-claude/streaming, https://ai.google.dev/api/generate-content
 import type { JsonObject } from "../../src/core/json.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import type { SseEvent } from "../../src/wire/sse.ts";

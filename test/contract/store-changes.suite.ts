@@ -1,4 +1,5 @@
-// What every store has to do when something is changed over the admin API: versions for ETags, pages, audit rows, versions to go back to, secrets, repeats.
+// What every store does with changes over the admin API: versions for ETags, pages, audit rows, versions that can be
+// restored, secrets, repeated requests.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { openSecretCipher } from "../../src/config/secret-cipher.ts";
 import type { Clock } from "../../src/core/clock.ts";

@@ -1,5 +1,6 @@
-// Databases of earlier versions, with data in them, brought up to date: what they hold is there afterwards, and can be changed. As SQL text, so that one reads
-// what an earlier version wrote. A version that ships gets its text here and is never edited again.
+// Databases of earlier versions, with data in them, are migrated: their contents are there afterwards, and can be
+// changed. They are written as SQL text, as the earlier version wrote them. A released version gets its text here,
+// which is never edited again.
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,6 +1,7 @@
-// The upstream client on sockets against random servers and an independent reading (http-reading.ts) of all that they wrote: sequences of calls of several
-// partitions, ordinary and evil answers, cut anywhere, early, late, twice, reset and half-closed. What a call gives has to be what the other reading gives of the
-// bytes that stand behind the previous answer on its connection; a connection serves one partition, one request at a time, and none after an answer that forbids it.
+// The upstream client on sockets against random servers and an independent reading (http-reading.ts) of all that they
+// wrote: sequences of calls of several partitions, ordinary and hostile answers, cut anywhere, early, late, repeated,
+// reset and half-closed. A call has to return what the other reading gives of the bytes after the previous answer on
+// its connection; a connection serves one partition, one request at a time, and none after an answer that forbids it.
 import { afterAll, expect, test } from "bun:test";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";

@@ -1,5 +1,5 @@
-// What only the upstream client on sockets has or can get wrong: its connections, its retry, its clocks, its decoding. The contract itself runs in
-// upstream-client.test.ts.
+// Behaviour that only the upstream client on sockets has: its connections, its retry, its timeouts, its decoding. The
+// contract itself runs in upstream-client.test.ts.
 import { describe, expect, test } from "bun:test";
 import { heapStats } from "bun:jsc";
 import { existsSync, readFileSync } from "node:fs";

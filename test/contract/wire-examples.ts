@@ -1,4 +1,4 @@
-// What examples of a wire form are: answers whole and streamed, and what a client has to get of either.
+// The type of examples of a wire form: answers streamed and non-streaming, and what a client has to receive of either.
 import type { JsonObject } from "../../src/core/json.ts";
 import type { SseEvent } from "../../src/wire/sse.ts";
 

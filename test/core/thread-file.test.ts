@@ -1,4 +1,4 @@
-// Threads are found beside the file that begins them, and inside of a single executable.
+// Files of threads are found beside the file that starts them, and inside a single executable.
 import { expect, test } from "bun:test";
 import { threadFile } from "../../src/core/thread-file.ts";
 

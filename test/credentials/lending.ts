@@ -1,4 +1,5 @@
-// A lender on a token service of the test's, with a clock that the test turns, and credentials of every kind for it.
+// A credential provider on a token service of the test, with a clock that the test sets, and credentials of every kind
+// for it.
 import { generateKeyPairSync } from "node:crypto";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import type { CredentialProvider, ResolveContext, StoredCredential } from "../../src/core/credential.ts";

@@ -1,5 +1,5 @@
-// The commands of the pages run as they stand, and print what the pages show: every fence ```bash run, page by page against a gateway of its own, and the
-// fence ```json output or ```text output below it.
+// The commands of the pages run unchanged, and print what the pages show: every fence ```bash run, page by page against
+// a gateway of its own, and the fence ```json output or ```text output below it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

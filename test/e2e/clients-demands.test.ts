@@ -1,5 +1,6 @@
-// What clients of the field send and expect beyond a plain call, the demands H, R and M of promise 9.7: each is sent through OpenAI's own library to a
-// provider of each wire family, and looked at where it arrives. The demands on streams and on errors are in the files beside this one.
+// Requests and expectations of common clients beyond a plain call, the demands H, R and M of promise 9.7: each is sent
+// through OpenAI's own library to a provider of each wire family, and checked where it arrives. The demands on streams
+// and on errors are in the files beside this one.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI, { APIError } from "openai";
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";

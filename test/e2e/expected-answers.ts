@@ -1,4 +1,5 @@
-// What a client has to get of a scripted answer, whole: the same words from every wire family, and the few fields in which they differ.
+// What a client has to receive of a scripted answer: the same text from every wire family, and the few fields in which
+// they differ.
 import { expect } from "bun:test";
 import type { Family, Wire } from "./families.ts";
 import { AZURE_PROMPT_FILTER } from "./wire-families-clouds.ts";

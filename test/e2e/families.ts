@@ -1,4 +1,5 @@
-// Every wire family behind the gateway: how it is configured and called, and what of the common set it does not take. What it answers is in expected-answers.ts.
+// Every wire family behind the gateway: how it is configured and called, and which common parameters it does not
+// support. Its answers are in expected-answers.ts.
 import { azure, bedrock, sagemaker, vertex, vertexClaude } from "./wire-families-clouds.ts";
 import { cohere, ollama } from "./wire-families-native.ts";
 import { anthropic, gemini, openai } from "./wire-families.ts";

@@ -1,4 +1,5 @@
-// `dragoman key rotate` on a data folder: afterwards the new key alone opens what is kept, and a gateway that runs meanwhile follows.
+// `dragoman key rotate` on a data folder: afterwards the new key alone decrypts the stored secrets, and a gateway that
+// runs meanwhile follows.
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// A process that is killed while a call runs: after the next start the call is in the database and in the limits with what was reserved for it.
+// A process that is killed while a call is in flight: after the next start the call is in the database and in the
+// limits with its reservation.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";

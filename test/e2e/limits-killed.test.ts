@@ -1,5 +1,6 @@
-// A gateway that is killed again and again, with calls in flight: the count of a total budget is at least what the rows of calls that ended contain, and at most what all rows
-// say: a call between its settlement and its row is charged by the ledger with its reservation. Counted in Redis and in the process alone.
+// A gateway that is killed again and again, with calls in flight: the count of a total budget is at least what the rows
+// of calls that ended contain, and at most what all rows contain: a call between its settlement and its row is charged
+// by the ledger with its reservation. Counted in Redis and in the process alone.
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";

@@ -1,5 +1,6 @@
-// Three real gateways on one real Redis that get CPU for a moment now and then: stopped and continued by signals, so that their timers are late and come before the
-// answers that have arrived meanwhile. The provider's own books say how many calls it served at once.
+// Three real gateways on one real Redis that get CPU only now and then: stopped and continued by signals, so that their
+// timers are late and run before the answers that have arrived meanwhile. The provider's own books record how many
+// calls it served at once.
 import { expect, test } from "bun:test";
 import { startGateway } from "../harness/gateway-process.ts";
 import { findServer, startRedis } from "../harness/redis-server.ts";

@@ -1,4 +1,5 @@
-// A client on a bare socket: it reads or does not read as the test says, and there may be thousands of it, which fetch does not allow.
+// A client on a bare socket: it reads or does not read as the test asks, and there may be thousands of it, which fetch
+// does not allow.
 import { connect, type Socket } from "node:net";
 
 export interface RawClient {

@@ -1,4 +1,4 @@
-// The databases that the gateway can be kept in, each new and without rows, so that one suite runs over all of them.
+// The databases that the gateway supports, each new and without rows, so that one suite runs over all of them.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

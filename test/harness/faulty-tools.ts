@@ -1,4 +1,4 @@
-// A tool server of one's own that does wrong, and what calls it.
+// A faulty tool server of the test, and what calls it.
 import { Cancellation } from "../../src/core/cancellation.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { GatewayError } from "../../src/core/errors.ts";

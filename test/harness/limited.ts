@@ -1,4 +1,4 @@
-// A gateway with limits and budgets over upstreams that answer as the test says, with what the tests of limits ask of it.
+// A gateway with limits and budgets over upstreams that answer as the test asks, with queries for tests of limits.
 import { afterEach, expect } from "bun:test";
 import { compileLimits } from "../../src/admission/compile-limits.ts";
 import { budgetSchema, limitSchema } from "../../src/admission/settings.ts";

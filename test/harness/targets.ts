@@ -1,4 +1,4 @@
-// Targets, credentials and settings of providers for tests, with what each test does not care about filled in.
+// Targets, credentials and settings of providers for tests, with defaults for everything that a test does not set.
 import type { StoredCredential } from "../../src/core/credential.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { type Credential, type Target, UNKNOWN_FACTS } from "../../src/core/target.ts";

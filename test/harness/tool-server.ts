@@ -1,5 +1,5 @@
-// A tool server (MCP, Streamable HTTP, protocol 2025-11-25) written by hand, so that it can lie, stall, break off and forget: what a well-kept library would not let
-// a server do. It remembers what it was sent.
+// A tool server (MCP, Streamable HTTP, protocol 2025-11-25) written by hand, so that it can lie, stall, break off and
+// forget, which a well-kept library would not let a server do. It records what it was sent.
 import type { Json, JsonObject } from "../../src/core/json.ts";
 
 export interface ServedTool {

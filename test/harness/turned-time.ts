@@ -1,5 +1,6 @@
-// Time that a test turns: the global timers and a clock of the same time, which goes on to the next timer once nothing else is left to do. Thousands of calls
-// with waits of seconds take seconds together. What the runtime does by tasks of its own is given turns of the real event loop.
+// Simulated time: the global timers and a clock of the same time, which goes on to the next timer once nothing else is
+// left to do. Thousands of calls with waits of seconds take seconds together. Work that the runtime does by tasks of
+// its own gets turns of the real event loop.
 import type { Clock } from "../../src/core/clock.ts";
 
 export interface TurnedTime {

@@ -1,4 +1,5 @@
-// Rules at load: what is refused, with its place, and what could make a rule slow. The library behind it is held to what this relies on.
+// Loading rules: what is refused, with its place, and what could make a rule slow. The behaviour of the library on
+// which this relies is checked too.
 import { describe, expect, test } from "bun:test";
 import {
   ClientFacts,

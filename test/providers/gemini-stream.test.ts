@@ -1,4 +1,4 @@
-// The events of a stream as chunks, cut anywhere; and a turn that goes back as it came.
+// The events of a stream as chunks, cut anywhere; and a turn that is sent back unchanged.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ChatChunk } from "../../src/core/chat.ts";

@@ -1,4 +1,4 @@
-// What is special of the rows of clouds, gateways and local servers, proved on the wire.
+// Exceptions of the rows of clouds, gateways and local servers, tested on the wire.
 import { describe, expect, test } from "bun:test";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
 import { capabilityOf } from "../../src/core/capability.ts";

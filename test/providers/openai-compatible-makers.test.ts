@@ -1,4 +1,4 @@
-// What is special of the rows of model makers and of the hosts of open models: on the wire, in answers, in errors.
+// Exceptions of the rows of model makers and of hosts of open models: on the wire, in answers, in errors.
 import { describe, expect, test } from "bun:test";
 import { fitRequest } from "../../src/chat/fit/fit.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";

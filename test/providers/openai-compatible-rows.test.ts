@@ -1,4 +1,4 @@
-// The exceptions of each row, proved on the wire.
+// The exceptions of each row, tested on the wire.
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Targets, legs and failures as the tests of routing need them: everything has a value, and a test says only what it is about.
+// Targets, stages and failures for the tests of routing: everything has a default, and a test sets only what it is
+// about.
 import { DEFAULT_BREAKER } from "../../src/core/route.ts";
 import type { Candidate, Failure, Stage, Plan, PlanInput, Step } from "../../src/routing/plan.ts";
 import { createPlan } from "../../src/routing/plan.ts";

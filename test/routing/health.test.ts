@@ -1,4 +1,5 @@
-// What the gateway knows of its upstreams: breakers that only an upstream's own faults open, one probe at a time, rate limits, latency, retry budget, bounds.
+// The health of upstreams: breakers that only an upstream's own faults open, one probe at a time, rate limits, latency,
+// retry budget, bounds.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { DEFAULT_BREAKER, type BreakerSettings } from "../../src/core/route.ts";

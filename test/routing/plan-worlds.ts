@@ -1,5 +1,6 @@
-// A world for a plan: random legs over a few upstreams of different health, each with a script of how its attempts end. It calls what the plan says, tells the
-// health as the engine does, and writes down what was seen, for the invariants to be judged on.
+// A world for a plan: random stages over a few upstreams of different health, each with a script of how its attempts
+// end. It makes the attempts of the plan, reports the health as the engine does, and records what happened, so that the
+// invariants can be checked.
 import fc from "fast-check";
 import { DEFAULT_BREAKER, type StrategyType } from "../../src/core/route.ts";
 import { openHealth, type Health } from "../../src/routing/health.ts";

@@ -1,5 +1,5 @@
-// Which other gateways live on the database, and whether their files differ, out of rows alone: random lives of several gateways, each of whose looks is compared with
-// what the history of its looks says.
+// Which other gateways are alive on the database, and whether their files differ, from rows alone: random lives of
+// several gateways, each of whose reads is compared with what the history of its reads implies.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { openReplicaWatch, type ReplicaWatch } from "../../src/snapshot/replica-watch.ts";

@@ -1,4 +1,5 @@
-// The source of snapshots follows a real file and a real database: how soon, how often, and what happens when they are bad or gone.
+// The source of snapshots follows a real file and a real database: how soon, how often, and what happens when they are
+// bad or gone.
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { mkdtempSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

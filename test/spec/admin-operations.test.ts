@@ -1,5 +1,6 @@
-// What holds for every writing operation of the OpenAPI document, whichever it is: a dry run leaves the whole database as it was, a change leaves a row of the audit
-// log that says who, what, before and after, an idempotency key makes it happen once, and wrong headers and parameters are refused.
+// Properties of every writing operation of the OpenAPI document: a dry run changes no row, a change leaves a row of the
+// audit log with actor, change, before and after, an idempotency key makes it happen once, and wrong headers and
+// parameters are refused.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ConfigurationScope } from "../../src/store/records.ts";
 import { allDatabases } from "../harness/databases.ts";

@@ -1,5 +1,5 @@
-// Calls of the whole gateway for the chapters on validation, parameters and addresses: a request that is right, a provider that answers in its own
-// wire form whatever it is asked, and what came back.
+// Calls of the whole gateway for the chapters on validation, parameters and addresses: a valid request, a provider that
+// answers in its own wire form whatever it is asked, and the answer.
 import { cannedUpstream, type CannedAnswer, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { CATALOGUE, type ErrorCode } from "../../src/core/errors.ts";

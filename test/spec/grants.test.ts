@@ -1,5 +1,5 @@
-// Nobody gives more than they have (promise 2.11), over all roles: roles and permissions that are given, secrets that are answered, things that a higher role has set,
-// routes of maintainers, restricted tokens; and what callers cannot do to themselves.
+// No caller grants more than it has (promise 2.11), over all roles: granted roles and permissions, returned secrets,
+// objects set by a higher role, routes of maintainers, restricted tokens; and what callers cannot do to themselves.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Role, ROLES, roleAtLeast } from "../../src/core/identity.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";

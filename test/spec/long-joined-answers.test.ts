@@ -1,5 +1,6 @@
-// Promise 5.8: long answers that are merged from several choices, that belong to rounds of tools, or that arrive whole although a stream was asked for are read in another
-// thread. What the client receives, what is recorded and what is kept is what it would be in one thread.
+// Promise 5.8: long answers that are merged from several choices, that belong to rounds of tools, or that arrive whole
+// although a stream was requested are read in another thread. The client's answer, the record and the kept content are
+// the same as with one thread.
 import { afterAll, describe, expect, test } from "bun:test";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";

@@ -1,4 +1,5 @@
-// Promise 5.8: a long body is parsed and written in another thread. What reaches a provider, what is recorded and what is refused is what it would be in one thread.
+// Promise 5.8: a long body is parsed and written in another thread. The upstream request, the record and the refusals
+// are the same as with one thread.
 import { afterAll, describe, expect, test } from "bun:test";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import {

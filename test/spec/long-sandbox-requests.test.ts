@@ -1,4 +1,5 @@
-// Promise 5.8: a long request to the sandbox is read in the thread of long bodies. What it answers is what it would be in one thread, and bounded.
+// Promise 5.8: a long request to the sandbox is read in the thread of long bodies. The answer is the same as with one
+// thread, and bounded.
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";

@@ -1,5 +1,5 @@
-// Rounds of tools behind a long conversation (promises 5.8, 10.2): another thread holds it, and writes what the rounds put behind it. Every request of every round, the
-// answer and the record are what they would be in one thread.
+// Rounds of tools after a long conversation (promises 5.8, 10.2): another thread holds it, and writes what the rounds
+// append. Every request of every round, the answer and the record are the same as with one thread.
 import { afterAll, describe, expect, test } from "bun:test";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";

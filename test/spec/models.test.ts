@@ -1,5 +1,5 @@
-// The listings beside the one operation: what the models are, and what becomes of each parameter at one of them (promises 9.1, 6.1, 6.2). What clients
-// demand of the list's form (M1 to M5) is in operations.test.ts.
+// The listings beside the one operation: the models, and the disposition of each parameter at one of them (promises
+// 9.1, 6.1, 6.2). The demands of clients on the list's form (M1 to M5) are in operations.test.ts.
 import { describe, expect, test } from "bun:test";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { providersPage } from "../../docs/generate-providers.ts";

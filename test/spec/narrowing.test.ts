@@ -1,5 +1,5 @@
-// Promises 2.4 and 3.4 through the whole gateway: tokens that may call some models, some routes, from some addresses, and what becomes of a call whose targets
-// they may not all call.
+// Promises 2.4 and 3.4 through the whole gateway: tokens that are restricted to models, routes or addresses, and calls
+// with targets that they may not call.
 import { describe, expect, test } from "bun:test";
 import type { AccessToken } from "../../src/core/identity.ts";
 import type { ModelListing, Snapshot } from "../../src/core/snapshot.ts";

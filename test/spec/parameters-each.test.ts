@@ -1,5 +1,6 @@
-// Each row of the specification's parameter, deprecated and content block tables, over every provider: what has it gets it, what has not is never sent it. The
-// whole matrix with drop_params and the values is parameters-matrix.test.ts.
+// Each row of the specification's tables of parameters, deprecated parameters and content blocks, over every provider:
+// a provider that supports it gets it, and others are never sent it. The whole matrix with drop_params and the values
+// is parameters-matrix.test.ts.
 import { beforeAll, describe, expect, test } from "bun:test";
 import { capabilityOf } from "../../src/core/capability.ts";
 import type { BlockType } from "../../src/core/chat.ts";

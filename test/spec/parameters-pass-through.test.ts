@@ -1,5 +1,5 @@
-// Promise 6.5 and the specification's behavior 5: what is outside of the common set goes to the provider untouched, `extra_body` is its explicit
-// form, and neither can overwrite what the gateway encodes.
+// Promise 6.5 and the specification's behavior 5: parameters outside the common set are sent to the provider unchanged,
+// `extra_body` is their explicit form, and neither can overwrite what the gateway encodes.
 import { describe, expect, test } from "bun:test";
 import { providers } from "../../src/providers/registry.ts";
 import { answeringGateway, ask, FAMILIES, HELLO, MODELS, TOOL } from "./chat-calls.ts";

@@ -1,5 +1,6 @@
-// Chapter 6 of the decisions: in which class a field is, what is refused, what drop_params drops and who decides. Each parameter at each provider is
-// in parameters-matrix.test.ts, what passes through and the deprecated functions in files of their own.
+// Chapter 6 of the promises: the class of each field, what is refused, what drop_params drops and whose setting
+// decides. Each parameter at each provider is in parameters-matrix.test.ts; pass-through and the deprecated functions
+// have files of their own.
 import { describe, expect, test } from "bun:test";
 import { BLOCK_TYPES } from "../../src/core/chat.ts";
 import { COMMON, COMMON_PARAMETERS, type CommonParameter, FIELDS, GATEWAY } from "../../src/core/params.ts";

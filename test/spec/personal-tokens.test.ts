@@ -1,5 +1,6 @@
-// Promises 2.1 to 2.7 for personal tokens over the real process: what they reach follows their user's roles in the database within a second, a call that runs keeps
-// what it was let in with, and neither scope nor token is sent to a provider.
+// Promises 2.1 to 2.7 for personal tokens over the real process: their access follows their user's roles in the
+// database within a second, a call in flight keeps the access with which it was admitted, and neither scope nor token
+// is sent to a provider.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { openExistingDatabase } from "../../src/store/open-database.ts";

@@ -1,5 +1,5 @@
-// A provider's stream played through the whole gateway, and a reader that trusts nothing: every break of the stream grammar (promises 8.1 to 8.3,
-// 8.7) is named, whatever the gateway's own code thinks of it.
+// A provider's stream played through the whole gateway, and a strict reader: it names every violation of the stream
+// grammar (promises 8.1 to 8.3, 8.7), independently of the gateway's own code.
 import { FINISH_REASONS } from "../../src/core/chat.ts";
 import { cannedUpstream, type CannedAnswer, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { readStream, type ReadStream } from "../harness/sse.ts";

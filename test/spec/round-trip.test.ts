@@ -1,5 +1,6 @@
-// What a provider said comes back to it as it was: its answer -> the message that the client gets -> the same message in the client's next request ->
-// the provider's own form again. Reasoning with its signatures, text, calls with their ids and arguments, at each wire form.
+// A provider's answer comes back to it unchanged: its answer -> the message that the client gets -> the same message in
+// the client's next request -> the provider's own form again. Reasoning with its signatures, text, calls with their ids
+// and arguments, in each wire form.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";

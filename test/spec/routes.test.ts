@@ -1,4 +1,5 @@
-// Which target a request selects (promises 1.1 to 1.4 and 1.6), and the specification's table of the request as far as it needs no second try.
+// Which target a request selects (promises 1.1 to 1.4 and 1.6), and the specification's table of the request as far as
+// one attempt suffices.
 import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

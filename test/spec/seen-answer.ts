@@ -1,4 +1,5 @@
-// One call in the process whose answer is long, as its client, its record and what is kept of it see it, so that what a thread beside does can be compared with what one thread does.
+// One call in the process whose answer is long, as its client, its record and its kept content show it, so that the
+// work of another thread can be compared with that of one thread.
 import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
 import type { CallContent } from "../../src/core/content.ts";
 import type { CallRecord } from "../../src/core/record.ts";

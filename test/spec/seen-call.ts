@@ -1,4 +1,5 @@
-// One call in the process as its client, its providers and its record see it, so that what a thread beside does can be compared with what one thread does.
+// One call in the process as its client, its providers and its record show it, so that the work of another thread can
+// be compared with that of one thread.
 import { expect } from "bun:test";
 import type { LongRequests } from "../../src/chat/long-bodies/long-requests.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";

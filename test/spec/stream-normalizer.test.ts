@@ -1,5 +1,5 @@
-// What clients of the field demand of a stream (S1 to S28) and of a plain answer (N1 to N5), each point by its own provider that does it wrong.
-// The points and their sources: promise 8.7.
+// The demands of common clients on a stream (S1 to S28) and on a non-streaming answer (N1 to N5), each tested with a
+// provider that violates it. The points and their sources: promise 8.7.
 import { describe, expect, test } from "bun:test";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 import { eventStream, openaiAnswer } from "../harness/upstream.ts";

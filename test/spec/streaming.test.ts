@@ -1,4 +1,5 @@
-// Chapter 8 of the decisions and the specification's rules about streams, through the whole gateway with a provider that the tests play.
+// Chapter 8 of the promises and the specification's rules about streams, through the whole gateway with a provider that
+// the tests play.
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import fc from "fast-check";
 import { cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";

@@ -1,5 +1,5 @@
-// Chapter 2 of the decisions (tenants, tokens, lifetimes, the first start) and the specification's Authentication, without a server: what http/
-// and the command line add (the 401's header, the printed curl) is proved there.
+// Chapter 2 of the promises (tenants, tokens, lifetimes, the first start) and the specification's Authentication,
+// without a server: what http/ and the command line add (the 401's header, the printed curl command) is tested there.
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";

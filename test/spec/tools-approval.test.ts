@@ -1,4 +1,5 @@
-// promise 10.3: which calls wait for the client's word, how it gives it, and how the rounds of an answer that comes back are put in their place.
+// Promise 10.3: which calls wait for the client's approval, how the client gives it, and how rounds that the client
+// sends back are put in their place.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { capabilityOf } from "../../src/core/capability.ts";

@@ -1,4 +1,4 @@
-// promise 10.1: which tool servers a request may name, with which of their tools, and what is refused about it.
+// Promise 10.1: which tool servers a request may name, with which of their tools, and which mistakes are refused.
 import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";

@@ -1,4 +1,5 @@
-// Calls with tool servers under policies, explanations and providers without tools: a tool's result is a stranger's text, and nothing that it says widens the call.
+// Calls with tool servers under policies, explanations and providers without tools: a tool's result is untrusted text,
+// and nothing in it widens the call.
 import { describe, expect, test } from "bun:test";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { textGuard } from "../../src/chat/guards/text-guard.ts";

@@ -1,4 +1,5 @@
-// promises 10.2 and 10.4, the request's side: tools of servers as functions, a choice among them, one run of one, and what of it the model reads.
+// Promises 10.2 and 10.4, the request's side: tools of servers as functions, the choice among them, one run of a tool,
+// and what the model reads of it.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../src/core/errors.ts";

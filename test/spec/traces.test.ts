@@ -1,4 +1,5 @@
-// Where a call stands in a distributed trace, and what its record knows of each attempt: context in and out, spans' ids, begin and usage of attempts.
+// Calls in a distributed trace, and the record of each attempt: incoming and outgoing context, ids of spans, begin and
+// usage of attempts.
 import { describe, expect, test } from "bun:test";
 import type { CallRecord } from "../../src/core/record.ts";
 import type { Tracing } from "../../src/core/trace.ts";

@@ -1,5 +1,5 @@
-// Promise 5.8 over the real process and bare sockets: what the token alone forbids is decided before the body is read, and a caller who sends a body without
-// end holds no place that another caller needs.
+// Promise 5.8 over the real process and bare sockets: a refusal that depends on the token alone is made before the body
+// is read, and a caller who sends a body without end holds no place that another caller needs.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { openTraffic } from "../../src/http/traffic.ts";

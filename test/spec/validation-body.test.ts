@@ -1,5 +1,5 @@
-// Promise 5.6 over the real process and bare sockets: whatever comes as a body, the answer is the error body with its status and never a dropped
-// connection. Limits are set small, as an operator may.
+// Promise 5.6 over the real process and bare sockets: whatever body arrives, the answer is the error body with its
+// status and never a dropped connection. Limits are set small, as an operator may.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { readError } from "./chat-calls.ts";

@@ -1,4 +1,5 @@
-// Promises 5.4 and 5.7 and the specification's message and content block tables, through the whole gateway: every rule with the exact path of its breach.
+// Promises 5.4 and 5.7 and the specification's tables of messages and content blocks, through the whole gateway: every
+// rule, with the exact path of its violation.
 import { describe, expect, test } from "bun:test";
 import { answeringGateway, ask, FAMILIES, HELLO, MODELS, TOOL } from "./chat-calls.ts";
 

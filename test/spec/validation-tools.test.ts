@@ -1,5 +1,5 @@
-// Promise 5.5 through the whole gateway: synonyms, the deprecated form beside the new one, tools and the choice among them; and the fields whose
-// engine comes later, which are refused by name and never ignored.
+// Promise 5.5 through the whole gateway: synonyms, the deprecated form beside the new one, tools and the choice among
+// them.
 import { describe, expect, test } from "bun:test";
 import { answeringGateway, ask, FAMILIES, MODELS, TOOL, WEATHER } from "./chat-calls.ts";
 

@@ -1,5 +1,5 @@
-// Chapter 5 of the decisions: the form of errors, the path in `param`, and the bounds of every field; with the specification's limits. Messages,
-// tools and bodies have files of their own beside this one.
+// Chapter 5 of the promises: the form of errors, the path in `param`, and the bounds of every field; with the
+// specification's limits. Messages, tools and bodies have files of their own beside this one.
 import { describe, expect, test } from "bun:test";
 import { serverSection } from "../../src/config/sections.ts";
 import { CATALOGUE } from "../../src/core/errors.ts";

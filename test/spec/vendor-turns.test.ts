@@ -1,5 +1,6 @@
-// What a vendor says that chat completions have no words for travels with the message, whole and in order, and goes back to that vendor untouched
-// (record 0006): Anthropic's blocks, plain and streamed, and those of Bedrock's Converse.
+// Content of a vendor that chat completions cannot express is carried with the message, complete and in order, and is
+// sent back to that vendor unchanged (record 0006): Anthropic's blocks, streamed and non-streaming, and those of
+// Bedrock's Converse.
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/core/json.ts";
 import { StreamNormalizer } from "../../src/chat/stream/stream-normalizer.ts";

@@ -1,4 +1,5 @@
-// What the service is, as the specification's first chapter says it: the real process, with providers of three wire forms behind it.
+// The service as the specification's first chapter describes it: the real process, with providers of three wire forms
+// behind it.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";

@@ -1,4 +1,5 @@
-// Promises 2.5 and 2.7 under a flood: a thousand wrong tokens a second get the right answer each, cost little, fill no log and give nothing away.
+// Promises 2.5 and 2.7 under a flood: a thousand wrong tokens a second each get the correct answer, cost little, do not
+// flood the log and reveal nothing.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { newAccessToken, newTokenText } from "../../src/auth/access-token.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";

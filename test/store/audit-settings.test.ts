@@ -1,4 +1,4 @@
-// How long rows of the audit log are kept, by what they say.
+// How long rows of the audit log are kept, by their content.
 import { expect, test } from "bun:test";
 import { auditSection, pruneAudit } from "../../src/store/audit-settings.ts";
 

@@ -1,4 +1,4 @@
-// How much a disk of the tests still takes, and what was set aside of it. The files are real ones.
+// How much a disk of the tests still takes, and how much of it is reserved. The files are real ones.
 import { writeFileSync } from "node:fs";
 import { type JournalDisk, systemDisk } from "../../src/store/journal-disk.ts";
 import { RESERVE_FILLING } from "../../src/store/journal-entry.ts";

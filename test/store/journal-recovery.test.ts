@@ -1,4 +1,4 @@
-// What a start finds after a crash: cut and flipped bytes at every offset, calls without an end, each once.
+// A start after a crash: cut and flipped bytes at every offset, and calls without an end, each counted once.
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Rows on their way from the journal to the database: once, in order, however often the database is down.
+// Rows on the way from the journal to the database: once, in order, however often the database is down.
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { rejectedPath, segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";

@@ -1,4 +1,4 @@
-// The journal on disk: what is written when, what a full or broken disk does to calls, what becomes of segments.
+// The journal on disk: what is written when, how a full or broken disk affects calls, and the life of segments.
 import { describe, expect, jest, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import type { GatewayError } from "../../src/core/errors.ts";

@@ -1,6 +1,7 @@
-// Hundreds of random lives of a ledger: calls of every kind, clean stops, kills, starts, second processes, copies and restores, segments that fill, databases that
-// are away and disks that are full, against a book that knows nothing of journals. DRAGOMAN_TEST_SEED repeats a run, DRAGOMAN_LEDGER_SEQUENCE one sequence of it;
-// with --long it takes twenty minutes.
+// Hundreds of random lives of a ledger: calls of every kind, clean stops, kills, starts, second processes, copies and
+// restores, segments that fill, databases that are unavailable and disks that are full, against a model that knows
+// nothing of journals. DRAGOMAN_TEST_SEED repeats a run, DRAGOMAN_LEDGER_SEQUENCE one sequence of it; with --long it
+// takes twenty minutes.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// How many rows refused calls leave, and that no tenant takes the rows of another.
+// How many rows refused calls leave, and that no tenant displaces the rows of another.
 import { expect, test } from "bun:test";
 import { RefusalAllowance } from "../../src/store/refusal-allowance.ts";
 

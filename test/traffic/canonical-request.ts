@@ -1,4 +1,5 @@
-// When two requests of a protocol say the same. Null is "not set"; what a protocol lets people write in several ways is brought into one.
+// Whether two requests of a protocol are equivalent. Null means "not set"; different spellings of the same value are
+// brought into one form.
 type Value = any;
 
 const isObject = (value: Value): boolean => typeof value === "object" && value !== null && !Array.isArray(value);

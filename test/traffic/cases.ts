@@ -1,4 +1,5 @@
-// The recorded provider traffic, where it is: DRAGOMAN_TRAFFIC or ../shared/traffic beside the project. Nothing of it is copied here.
+// The recorded provider traffic, where it exists: DRAGOMAN_TRAFFIC or ../shared/traffic beside the project. None of it
+// is copied here.
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { JsonObject } from "../../src/core/json.ts";

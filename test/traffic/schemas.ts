@@ -1,4 +1,4 @@
-// OpenAI's own schemas of an answer and of a chunk, where they are.
+// OpenAI's own schemas of an answer and of a chunk, where they exist.
 import Ajv2020 from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { existsSync, readFileSync } from "node:fs";

@@ -1,5 +1,6 @@
-// Every recorded exchange in reach, through the whole gateway: what the client gets, what the provider was sent, how errors are classed, and that
-// nothing that was cut looks complete. Solves the kind, never the case: what cannot pass stands in EXCEPTIONS with its reason.
+// Every available recorded exchange, through the whole gateway: the client's answer, the upstream request, the classes
+// of errors, and that nothing that was cut looks complete. A failure is fixed for its kind and never for a single
+// exchange; an exchange that cannot pass is listed in EXCEPTIONS with its reason.
 import { describe, expect, test } from "bun:test";
 import { DETECTOR_CLASSES } from "../../src/guards/detector-classes.ts";
 import type { PolicySet } from "../../src/core/policy.ts";

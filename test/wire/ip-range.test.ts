@@ -1,4 +1,4 @@
-// Ranges of IP addresses: what is one, and what lies in it.
+// Ranges of IP addresses: their forms, and the addresses in them.
 import { describe, expect, test } from "bun:test";
 import { compileIpRanges, isIpRange } from "../../src/wire/ip-range.ts";
 

@@ -1,4 +1,5 @@
-// The JSON parser: any text against JSON.parse, spans, doubled keys, nesting, numbers that a double cannot hold, the words of refusals, and time.
+// The JSON parser: any text against JSON.parse, spans, duplicate keys, nesting, numbers beyond the precision of a
+// double, messages of refusals, and time.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isRawNumber, type Json, type JsonObject } from "../../src/core/json.ts";

@@ -1,4 +1,4 @@
-// What a stream's parser gives, to its end or to the fault that ends it: the same for every framing.
+// The events of a stream's parser, to its end or to the fault that ends it, for every framing.
 import type { SseEvent, SseParser } from "../../src/wire/sse.ts";
 
 export const encoder = new TextEncoder();

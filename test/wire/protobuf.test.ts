@@ -1,4 +1,5 @@
-// The writer of Protocol Buffers, read back by the decoder of the tests; and by hand against the bytes that the encoding's own guide shows.
+// The writer of Protocol Buffers, read back by the decoder of the tests; and compared with the bytes in the encoding's
+// own guide.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ProtobufWriter } from "../../src/wire/protobuf.ts";

@@ -1,4 +1,4 @@
-// The waits that providers ask for, header by header, and the one that we ask for.
+// The waits that providers ask for, header by header, and the one that the gateway asks for.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { formatRetryAfter, retryAfterMs } from "../../src/wire/retry-after.ts";

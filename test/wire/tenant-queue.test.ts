@@ -1,4 +1,4 @@
-// Turns of tenants: against an independent count, with random work.
+// Turns of tenants, against an independent count, with random work.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { openTenantQueue } from "../../src/wire/tenant-queue.ts";

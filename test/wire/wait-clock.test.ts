@@ -1,4 +1,4 @@
-// The clock of waits on a busy machine: what has arrived in time is not late because it was not read in time.
+// Timeouts on a busy machine: an answer that has arrived in time is not late because it was not read in time.
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { Worker } from "node:worker_threads";

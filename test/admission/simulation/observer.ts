@@ -1,5 +1,5 @@
-// Who sees everything: every admission at the clock reading that allowed it. Says when more was admitted than a limit allows in any window, and when units
-// lie charged at the store that nobody used.
+// An observer that sees every admission at the clock reading that allowed it. It reports when more was admitted than a
+// limit allows in any window, and when units are charged at the store that were not used.
 import type { LimitRule } from "../../../src/core/limit.ts";
 import type { Reservation } from "../../../src/admission/limit-store.ts";
 import { BUCKETS, TIMINGS } from "../../../src/admission/valkey/protocol.ts";

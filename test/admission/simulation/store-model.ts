@@ -1,5 +1,5 @@
-// The store's script once more in TypeScript, for the simulation: the same message gives the same answer, which store-script.test.ts demands over random
-// messages. It can be given four of the planted faults.
+// A model of the store's script in TypeScript, for the simulation: the same message gives the same answer, which
+// store-script.test.ts checks with random messages. It can be given four of the planted faults.
 import {
   type AccountAnswer,
   type AccountLine,

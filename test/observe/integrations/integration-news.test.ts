@@ -1,4 +1,4 @@
-// Log lines of integrations that fail and come back.
+// Log lines of integrations that fail and recover.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { integrationNews } from "../../../src/observe/integrations/integration-news.ts";
 import { type TurnedTime, turnTime } from "../../harness/turned-time.ts";

@@ -1,4 +1,5 @@
-// Metrics over OpenTelemetry's protocol: what is counted of a call, in which buckets, as sums of everything or of what is new, and what becomes of it when the receiver fails.
+// Metrics over OpenTelemetry's protocol: what is counted of a call, in which buckets, as totals or as increases, and
+// what happens when the receiver fails.
 import { describe, expect, test } from "bun:test";
 import type { CallRecord } from "../../../src/core/record.ts";
 import { countCall, INSTRUMENTS } from "../../../src/observe/integrations/otlp/call-metrics.ts";

@@ -1,4 +1,4 @@
-// The spans that are made of a record: which there are, under which parent, what they say, and what they never say.
+// The spans that are made of a record: which exist, under which parent, what they contain, and what they never contain.
 import { describe, expect, test } from "bun:test";
 import type { CallContent } from "../../../src/core/content.ts";
 import type { JsonObject } from "../../../src/core/json.ts";

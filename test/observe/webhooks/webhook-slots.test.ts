@@ -1,4 +1,4 @@
-// Whose deliveries run at a time: bounded by webhook, tenant and altogether, and in turn.
+// Concurrent deliveries: bounded by webhook, by tenant and altogether, and in turn.
 import { expect, test } from "bun:test";
 import type { Webhook } from "../../../src/core/event.ts";
 import { webhookSlots } from "../../../src/observe/webhooks/webhook-slots.ts";

@@ -1,4 +1,4 @@
-// The accounts that every call of the model is counted on: requests, money, and tokens of each user.
+// The accounts in which every call of the model is counted: requests, money, and tokens of each user.
 import { type AttemptReservation, CallLimits } from "../../../src/admission/call-limits.ts";
 import type { LimitStore } from "../../../src/admission/limit-store.ts";
 import { systemClock } from "../../../src/core/clock.ts";

@@ -1,4 +1,5 @@
-// What the clients and the provider of the model know of its calls, and the judges that hold a gateway and its database to that.
+// What the clients and the provider of the model know of its calls, and the checks that compare a gateway and its
+// database with it.
 import type { MemoryLimitStore } from "../../../src/admission/memory.ts";
 import { account, type Units, USERS } from "./accounts.ts";
 import type { ModelDatabase } from "./databases.ts";

@@ -1,4 +1,5 @@
-// The databases that the model of the ledger ships to: the program's own way to take rows, and around it what goes wrong between a gateway and its database.
+// The databases to which the model of the ledger ships: the program's own ingestion, and the faults that happen between
+// a gateway and its database.
 import { Database } from "bun:sqlite";
 import { Kysely, sql } from "kysely";
 import { bunSqliteDialect } from "../../../src/store/bun-sqlite-dialect.ts";

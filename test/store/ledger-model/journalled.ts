@@ -1,4 +1,4 @@
-// What stands in the journals of a folder, read entry by entry.
+// The content of the journals of a folder, read entry by entry.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CallRecord } from "../../../src/core/record.ts";

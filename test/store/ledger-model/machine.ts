@@ -1,5 +1,5 @@
-// The machine that gateways of the model run on: a disk that can be full, processes that can be killed, locks that end with them, and the counts of limits as they
-// are kept. Files are real ones, in a folder that can be copied.
+// The machine on which gateways of the model run: a disk that can be full, processes that can be killed, locks that end
+// with them, and the stored counts of limits. Files are real ones, in a folder that can be copied.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { type JournalDisk, systemDisk } from "../../../src/store/journal-disk.ts";
 import { type FolderLock, lockPath } from "../../../src/store/journal-folder.ts";

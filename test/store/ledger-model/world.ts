@@ -1,5 +1,5 @@
-// One run of the model: gateways that come and go on one machine, and beside them a book of every call that a client saw, which knows nothing of journals. At the
-// end, and at each start, the book and the gateway have to say the same.
+// One run of the model: gateways that start and end on one machine, and a record of every call that a client saw, which
+// knows nothing of journals. At the end, and at each start, the record and the gateway have to agree.
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { AttemptReservation, CallLimits } from "../../../src/admission/call-limits.ts";
