@@ -65,7 +65,7 @@ for (const [name, starting, isMissing] of [
   ["one data folder", onOneFolder, false],
 ] as const)
   describe.skipIf(isMissing)(`two gateways on ${name}`, () => {
-    test("report once that their configuration files differ, naming each other and the fingerprints, and again when they agree", async () => {
+    test.concurrent("report once that their configuration files differ, naming each other and the fingerprints, and again when they agree", async () => {
       const start = await starting();
       const one = await start(FILE);
       const two = await start(OTHER_FILE);
@@ -117,7 +117,7 @@ for (const [name, starting, isMissing] of [
   });
 
 describe("a gateway that is killed", () => {
-  test("disappears from the others after a while, and one that ends in order at once", async () => {
+  test.concurrent("disappears from the others after a while, and one that ends in order at once", async () => {
     const start = await onOneFolder();
     const one = await start(FILE);
     const two = await start(OTHER_FILE);
