@@ -61,7 +61,7 @@ describe("[d4.7] each token is counted once, at the price of its kind", () => {
       30,
     ],
     [
-      "details that are no counts",
+      "details that are not counts",
       usage(3, 2, { cached_tokens: -1, cache_write_tokens: 1.5, audio_tokens: "2" }, { reasoning_tokens: Number.NaN }),
       2_000_003,
     ],

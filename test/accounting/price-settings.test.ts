@@ -171,7 +171,7 @@ describe("figures", () => {
       { prompt: "1", tiers: [{ above_prompt_tokens: 5, completion: "1" }] },
       "tiers.0.completion",
     ],
-    ["a day that is none", { prompt: "1", from: "2026-13-01" }, "from"],
+    ["an invalid day", { prompt: "1", from: "2026-13-01" }, "from"],
     ["a model without provider", { model: "gpt-4o", prompt: "1" }, "model"],
     ["an unknown member", { prompt: "1", promt: "1" }, ""],
   ];

@@ -63,7 +63,7 @@ describe("budgets", () => {
   test.each([
     ["a negative amount", { usd: "-1", window: "day" }, "usd"],
     ["finer than a nano-dollar", { usd: "0.0000000001", window: "day" }, "usd"],
-    ["a number that is no whole nano-dollars", { usd: 0.1 + 0.2, window: "day" }, "usd"],
+    ["a number of dollars that is not whole in nano-dollars", { usd: 0.1 + 0.2, window: "day" }, "usd"],
     ["an exponent", { usd: "1e3", window: "day" }, "usd"],
     ["more than can be counted", { usd: "1000001", window: "day" }, "usd"],
     ["neither money nor tokens", { window: "day" }, "usd"],

@@ -53,14 +53,14 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
       .slice(1)
       .find((attempt, index) => attempts[index]!.endedMs === null || attempts[index]!.endedMs > attempt.startedMs)
       ?.mark ?? null,
-  "no content of two attempts is mixed, and what is there is of this call": ({ attempts }, { content }) => {
+  "contents of two attempts are not mixed, and belong to this call": ({ attempts }, { content }) => {
     const marks = new Set(content.split(";").filter((word) => word !== ""));
     if (marks.size > 1) return [...marks].join();
     return marks.size === 0 || attempts.some(({ mark }) => marks.has(mark.slice(0, -1)))
       ? null
       : `${[...marks].join()} is nobody's`;
   },
-  "what looks complete is": ({ attempts }, { content, isWhole }) => {
+  "an answer that looks complete is complete": ({ attempts }, { content, isWhole }) => {
     if (!isWhole) return null;
     const last = attempts.at(-1)!;
     const words = last.fault.kind === "ok" ? (last.fault.words ?? WORDS) : -1;
@@ -69,7 +69,7 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
     return content === last.mark.repeat(Math.max(0, words)) && words > 0 ? null : `${last.fault.kind} said ${content}`;
   },
   "every attempt ends": ({ attempts }) => attempts.find(({ ended }) => ended === null)?.mark ?? null,
-  "nothing is repeated that is not retryable": ({ attempts }) => {
+  "only retryable failures are retried": ({ attempts }) => {
     for (const [index, attempt] of attempts.entries()) {
       const isSpent = isRequestFault(attempt) || ELSEWHERE_STATUSES.includes(statusOf(attempt) ?? 0);
       if (isSpent && attempts.slice(index + 1).some((one) => keyOf(one) === keyOf(attempt)))
@@ -83,7 +83,11 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
       ? null
       : `${faults.length} faults of ${attempts.length} attempts`;
   },
-  "a context length goes first where the dict says": ({ attempts, caller: { dict } }, _, { onExhausted }) => {
+  "a context length failure goes first to the model of the map": (
+    { attempts, caller: { dict } },
+    _,
+    { onExhausted },
+  ) => {
     // one whose breaker is open is passed over where the route says so
     if (dict === null || onExhausted === "error") return null;
     for (const [index, attempt] of attempts.entries()) {
@@ -94,11 +98,11 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
     }
     return null;
   },
-  "what serves is the route that was asked for, or the one that it was handed to": ({
+  "a call is served by the requested route, or by the one to which it was handed": ({
     record,
     caller: { fallsToRoute },
   }) => (record!.route === "r" || (fallsToRoute && record!.route === "second") ? null : String(record!.route)),
-  "the whole takes no longer than its timeout": ({ tookMs, caller: { timeoutMs, pauseMs } }) =>
+  "the whole call takes no longer than its timeout": ({ tookMs, caller: { timeoutMs, pauseMs } }) =>
     tookMs <= timeoutMs + 50 || pauseMs > 0 ? null : `${tookMs} of ${timeoutMs} ms`,
   "a target that cannot take the request is never called": ({ attempts }) =>
     attempts.find((attempt) => modelOf(attempt) === "unfit")?.mark ?? null,
@@ -108,9 +112,9 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
     records === 1 && record!.attempts.length === attempts.length
       ? null
       : `${records} records, ${record?.attempts.length} of ${attempts.length} attempts`,
-  "a failure tells every attempt": ({ attempts }, { isWhole, attempts: told }) =>
+  "a failure lists every attempt": ({ attempts }, { isWhole, attempts: told }) =>
     isWhole || (told ?? 0) === attempts.length ? null : `${told} of ${attempts.length}`,
-  "no fault of the gateway's own": (_, { code }) => (code === "internal_error" ? code : null),
+  "no internal error": (_, { code }) => (code === "internal_error" ? code : null),
 };
 
 function judge({ outcomes, unpaired, inFlight, timersLeft }: Ran, world: World): void {
@@ -122,7 +126,7 @@ function judge({ outcomes, unpaired, inFlight, timersLeft }: Ran, world: World):
     const nothing: Heard = { content: "", isWhole: true, code: null, attempts: null };
     const heard = outcome.hasLeft ? nothing : heardBy(outcome);
     for (const [name, rule] of Object.entries(INVARIANTS)) {
-      if (outcome.hasLeft && name === "what looks complete is") continue;
+      if (outcome.hasLeft && name === "an answer that looks complete is complete") continue;
       const fault = rule(outcome, heard, world);
       if (fault !== null)
         broken.push(

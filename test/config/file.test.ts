@@ -100,7 +100,7 @@ describe("problems of a configuration file", () => {
       "level: info\n---\nlevel: debug\n",
       "dragoman.yaml:2:1: a file must contain only one document; remove the `---`",
     ],
-    ["a key that is no text", "? [a]\n: 1\n", "dragoman.yaml:1:3: a key must be a text"],
+    ["a key that is not text", "? [a]\n: 1\n", "dragoman.yaml:1:3: a key must be a text"],
     ["a tab", "server:\n\tport: 1\n", "dragoman.yaml:2:1: tabs cannot be used for indentation; use spaces"],
     [
       "the key that JavaScript treats specially",
@@ -234,7 +234,7 @@ describe("reading the bytes of a file", () => {
   test.each([
     ["no file", () => join(folder, "none.yaml"), "there is no such file"],
     ["a folder", () => folder, "cannot be read: it is a folder and not a file"],
-    ["bytes that are no UTF-8", () => put("latin.yaml", Uint8Array.of(0x61, 0xe9)), "is not UTF-8"],
+    ["invalid UTF-8", () => put("latin.yaml", Uint8Array.of(0x61, 0xe9)), "is not UTF-8"],
     ["too many bytes", () => put("large.yaml", "x".repeat(MAX_CONFIG_FILE_BYTES + 1)), "is larger than 1048576 bytes"],
   ])("refuses %s", (_name, make, message) => {
     const file = make();

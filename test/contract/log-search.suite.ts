@@ -169,7 +169,7 @@ const FILTERS: readonly (readonly [
     (record) => has("meta:team=ads")(record) && has("meta:n=1")(record) && record.tenantId === "acme",
   ],
   ["metadata that is too long to be looked up by", { tags: [tagOf("meta", `long=${"x".repeat(400)}`)] }, () => false],
-  ["metadata that is no plain value", { tags: [tagOf("meta", "deep=[object Object]")] }, () => false],
+  ["metadata that is not a plain value", { tags: [tagOf("meta", "deep=[object Object]")] }, () => false],
   [
     "the caller's own id",
     { tags: [tagOf("request", "req-24")] },

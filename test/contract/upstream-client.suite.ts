@@ -168,7 +168,7 @@ const headSuite = ({ client, answering, rawServer }: ClientAndServers): void =>
       "two status lines": "HTTP/1.1 200 OK\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
       "two lengths": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi!",
       "a length in words": "HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nhi",
-      "a switch of protocols that nobody asked for":
+      "an unrequested switch of protocols":
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n",
       "a transfer encoding under the chunks": "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nhi\r\n",
       "one header of 100 KB": `HTTP/1.1 200 OK\r\nX: ${"a".repeat(100_000)}\r\nContent-Length: 200\r\n\r\nhi`,
@@ -228,7 +228,7 @@ const bodySuite = ({ client, answering }: ClientAndServers): void =>
           inGzip(`Content-Length: ${gzipped.length - 10}\r\n`, gzipped.subarray(0, -10)),
           ["malformed", "cut"],
         ],
-        ["gzip that is none", inGzip("Content-Length: 20\r\n", Buffer.alloc(20, "x")), ["malformed"]],
+        ["invalid gzip", inGzip("Content-Length: 20\r\n", Buffer.alloc(20, "x")), ["malformed"]],
       ];
     for (const [title, bytes, kinds] of cut) {
       test(`${title}: never a complete answer, read or as text`, async () => {

@@ -226,7 +226,7 @@ tenants:
     isHanging = false;
     await start(config(", events: ['token.created']"), { dataFolder });
     await untilSeen(
-      "both tokens were told after the start",
+      "both tokens were reported after the start",
       () => new Set(receiver.seen.slice(before).map(({ headers }) => headers["webhook-id"])).size >= 2,
     );
     const tokens = new Set(told().map(({ data }) => data["token_id"]));

@@ -65,7 +65,7 @@ describe("an invalid rule is refused at load", () => {
     ["a parameter that is not there", "request.parameters.temprature > 1.0", /temprature/],
     ["a variable that is not there", "caller.ip == 'x'", /caller/],
     ["types that do not fit", "request.model > 1", /overload/],
-    ["what is not true or false", "request.model", /true or false/],
+    ["a value other than true or false", "request.model", /true or false/],
     ["what was sent as it is", "request.metadata.flag", /compare it/],
     [
       "a macro inside a macro",
@@ -82,9 +82,9 @@ describe("an invalid rule is refused at load", () => {
     ["texts that grow in a macro", "request.tools.exists(t, t + t == 'x')", /cannot be joined/],
     ["a list of the request inside a macro", "request.tools.all(t, t in request.tool_names)", /must be a literal/],
     ["a pattern that is made up at run time", "request.model.matches(request.route)", /must be a text literal/],
-    ["a pattern that is none", "request.model.matches('(')", /not a valid pattern/],
+    ["an invalid pattern", "request.model.matches('(')", /not a valid pattern/],
     ["a pattern that looks back", "request.model.matches('(?<=a)b')", /not a valid pattern/],
-    ["a time zone that is none", "now.getHours('Mars/Olympus') > 1", /time zone/],
+    ["an unknown time zone", "now.getHours('Mars/Olympus') > 1", /time zone/],
     ["too many parts", Array.from({ length: 200 }, () => "request.stream").join(" || "), /at most/],
     [
       "too much in a macro",

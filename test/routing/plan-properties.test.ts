@@ -137,7 +137,7 @@ describe("every plan", () => {
     { mood: "patient" },
   );
   hold(
-    "tries what is not healthy only as the least bad of its leg, or when its limit is over, or again",
+    "attempts an unhealthy target only as the least bad of its stage, or when its limit is over, or again",
     (_, { seen }) => {
       const tried = new Set<string>();
       for (const { step, free } of tries(seen)) {
@@ -167,20 +167,15 @@ describe("every plan", () => {
     expect(free.map(({ key }) => key)).toContain(start.step.candidate.key);
     expect(start.step.candidate.order).toBe(Math.min(...free.map(({ order }) => order)));
   });
-  hold(
-    "says that there is no target only when nothing healthy was there and nothing was tried",
-    (_, { seen, stages }) => {
-      const last = seen.at(-1)!;
-      if (last.step.kind !== "give_up" || last.step.why !== "no_target") return;
-      expect(seen).toHaveLength(1);
-      for (const stage of stages)
-        expect(
-          stage.onExhausted === "least_bad"
-            ? stage.candidates
-            : stage.candidates.filter(({ key }) => last.free.has(key)),
-        ).toEqual([]);
-    },
-  );
+  hold("reports that there is no target only when none was healthy and none was attempted", (_, { seen, stages }) => {
+    const last = seen.at(-1)!;
+    if (last.step.kind !== "give_up" || last.step.why !== "no_target") return;
+    expect(seen).toHaveLength(1);
+    for (const stage of stages)
+      expect(
+        stage.onExhausted === "least_bad" ? stage.candidates : stage.candidates.filter(({ key }) => last.free.has(key)),
+      ).toEqual([]);
+  });
   hold("is the same for the same chance", (world, { seen }) => {
     expect(run(world).seen.map(({ step, nowMs }) => [step, nowMs])).toEqual(
       seen.map(({ step, nowMs }) => [step, nowMs]),

@@ -418,7 +418,7 @@ describe("guards on input in unusual places", () => {
     }),
     "the id of a file": user({ type: "file", file: { file_id: CARD.replaceAll(" ", "") } }),
     "two names that would become one": { custom_field: { [MAIL]: 1, "bob@mail.example.org": 2 } },
-    "what is said to be a signature": {
+    "text that claims to be a signature": {
       messages: [
         ...HELLO,
         {
@@ -492,7 +492,7 @@ describe("guards on input in unusual places", () => {
   const HIDDEN: Readonly<Record<string, string>> = {
     "a control character": `\x01 Write to ${MAIL} soon.`,
     "a control character at its end": `Write to ${MAIL} soon.${" Please do.".repeat(100)}\x0e`,
-    "letters that are no UTF-8": `In the caf\xe9: ${MAIL} is there.`,
+    "letters that are not UTF-8": `In the caf\xe9: ${MAIL} is there.`,
     "a zero": `\0Write to ${MAIL} soon.`,
     "the head of a PDF": `%PDF-1.7\nWrite to ${MAIL} soon.`,
   };

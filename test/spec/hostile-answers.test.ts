@@ -199,7 +199,7 @@ describe("memory and time", () => {
         ],
       })),
     ],
-    "parts that nobody knows": [
+    "unknown parts": [
       {
         candidates: [
           { index: 0, content: { parts: Array.from({ length: 60_000 }, (_, index) => ({ unknown: index })) } },

@@ -145,7 +145,7 @@ describe("time", () => {
       type: "object",
       properties: { a: { $ref: "#/$defs/d0" } },
     },
-    "a reference that is no percent-encoding": { type: "object", properties: { a: { $ref: "#/%zz" } } },
+    "a reference with invalid percent-encoding": { type: "object", properties: { a: { $ref: "#/%zz" } } },
   };
   for (const [what, schema] of Object.entries(schemas))
     test(`[d6.3] ${what}: refused where references are replaced`, async () => {
@@ -198,7 +198,7 @@ describe("the sandbox", () => {
     "lists in lists": nested(12),
     "objects that hold themselves ten times": itself,
     "a format that every object has": { type: "string", format: "constructor" },
-    "a size that is no number": { type: "array", minItems: { valueOf: 1, toString: 1 } },
+    "a size that is not a number": { type: "array", minItems: { valueOf: 1, toString: 1 } },
   };
   for (const [what, schema] of Object.entries(schemas))
     for (const model of ["json", "tools"])

@@ -104,7 +104,7 @@ const ANSWERS: Readonly<Record<string, readonly [ask: object, answer: string]>> 
     `{"error":{"message":"Too much. ${LONG}","type":"invalid_request_error","code":"odd"}}`,
   ],
   "an answer without choices": [ASK, `{"id":"x","choices":[],"odd":"${LONG}"}`],
-  "what is no JSON": [ASK, `<html>${LONG}`],
+  "invalid JSON": [ASK, `<html>${LONG}`],
   "an answer that is cut inside": [ASK, said.slice(0, -10)],
   "too many values": [ASK, openai('{"role":"assistant","content":"x"}', `,"odd":[${"1,".repeat(1_000_001)}1]`)],
 };
@@ -112,7 +112,7 @@ const ANSWERS: Readonly<Record<string, readonly [ask: object, answer: string]>> 
 const NO_ANSWERS: ReadonlySet<string> = new Set([
   "an error in an answer that says success",
   "an answer without choices",
-  "what is no JSON",
+  "invalid JSON",
   "an answer that is cut inside",
   "too many values",
 ]);

@@ -48,7 +48,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
   "a parameter that is refused": body("anthropic:claude-sonnet-4-5", '"logit_bias":{"1":1}'),
   "a stream": body("openai:m", '"stream":true'),
   "several choices in several calls": `{"model":"ollama:llama3","n":3,"messages":[{"role":"user","content":"${long()}"}]}`,
-  "a message that is wrong": `{"model":"openai:m","messages":[{"role":"user","content":"${long()}"},{"role":"nobody","content":"x"}]}`,
+  "an invalid message": `{"model":"openai:m","messages":[{"role":"user","content":"${long()}"},{"role":"nobody","content":"x"}]}`,
   "a body that is not JSON": `${body("openai:m", '"n":1').slice(0, -1)},nope}`,
   "a name that is too long": `{"model":"openai:${"m".repeat(2_000_000)}","messages":[]}`,
   "too many values": `{"model":"openai:m","messages":[{"role":"user","content":"x"}],"x":[${"1,".repeat(600_000)}1]}`,

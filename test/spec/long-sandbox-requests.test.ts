@@ -40,7 +40,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
   "an unknown model": body("nothing"),
   "a failure": body("fail-429"),
   "an answer that breaks off": body("cut"),
-  "what is no answer": body("garbage"),
+  "an invalid answer": body("garbage"),
   "a stream that stalls": body("stall", { stream: true, timeout: 0.5 }),
 };
 

@@ -83,7 +83,7 @@ const RETRYABLE: readonly (readonly [string, Fault])[] = [
   ["a head that does not come", { kind: "stall" }],
   ["a body that does not come", { kind: "silence" }],
   ...[408, 429, 500, 502, 503, 504, 529].map((code) => [`status ${code}`, status(code)] as const),
-  ["what is no answer", { kind: "garbage" }],
+  ["an invalid answer", { kind: "garbage" }],
   ["a cut before any content", { kind: "cut", words: 0 }],
   ["an error event before any content", { kind: "error_event", words: 0 }],
   ["an answer in which nothing was generated", { kind: "empty" }],

@@ -148,7 +148,7 @@ describe("form", () => {
     ["a list", `[${right}]`, "400 invalid_json"],
     ["a string", '"hello"', "400 invalid_json"],
     ["null", "null", "400 invalid_json"],
-    ["bytes that are no UTF-8", withByte(0xff), "400 invalid_json"],
+    ["invalid UTF-8", withByte(0xff), "400 invalid_json"],
     ["an overlong encoding", withByte(0xc0), "400 invalid_json"],
     ["UTF-16", new Uint8Array(Buffer.from(right, "utf16le")), "400 invalid_json"],
     ["only bytes", new Uint8Array(300).fill(0), "400 invalid_json"],
