@@ -155,7 +155,7 @@ export const CATALOGUE = {
     "permission_error",
     "client",
     false,
-    "It is set in the configuration file, or was set by a higher role.",
+    "The object is set in the configuration file, or was set by a higher role.",
     "Change the file, or ask a user with that role.",
   ),
   not_found: entry(
@@ -219,7 +219,7 @@ export const CATALOGUE = {
     "invalid_request_error",
     "client",
     false,
-    "It has changed since it was read.",
+    "The object has changed since it was read.",
     "Read it again, and send its new `etag` as `if-match`.",
   ),
   idempotency_mismatch: entry(

@@ -1,5 +1,6 @@
-// Three wire families as a provider speaks them: a scripted answer in the vendor's own plain and streamed form, its errors in its own words.
-// https://platform.openai.com/docs/api-reference/chat, https://platform.claude.com/docs/en/api/messages, https://ai.google.dev/api/generate-content
+// Three wire families as a provider speaks them: a scripted answer in the vendor's own non-streaming and streamed form,
+// and its errors in its own wording. https://platform.openai.com/docs/api-reference/chat,
+// https://platform.claude.com/docs/en/api/messages, https://ai.google.dev/api/generate-content
 import type { ScriptedAnswer, ScriptedChoice } from "./scripted-answers.ts";
 import { data, joined, told, type WireFamily } from "./wire-family.ts";
 

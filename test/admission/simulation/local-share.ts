@@ -1,6 +1,7 @@
-// Replicas of which some are cut off from a store that goes on, under a limit with `local_share`: what each admits alone is held to the bound that
-// docs/operations.md states. In other worlds none is cut off, and they lack CPU: timers run late, and before the answers that have come meanwhile. There none may
-// decide anything alone. Virtual time; the replicas are the real ones.
+// Replicas under a limit with `local_share`, some of which are cut off from a store that goes on: what each admits
+// alone has to stay within the bound that docs/operations.md states. In other worlds none is cut off, and they lack
+// CPU: timers run late, and before the answers that have arrived meanwhile. There none may decide anything alone.
+// Virtual time; the replicas are the real ones.
 import { isShortage, type Reservation } from "../../../src/admission/limit-store.ts";
 import { noJournal } from "../../../src/admission/valkey/lease-journal.ts";
 import { type Answer, type MessageWithKeys, TIMINGS } from "../../../src/admission/valkey/protocol.ts";

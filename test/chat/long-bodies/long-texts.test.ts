@@ -1,4 +1,5 @@
-// JSON values with long texts (promise 5.8), by chance: what one thread packs, the other unpacks unchanged, and what is written in turns is what JSON.stringify writes.
+// JSON values with long texts (promise 5.8), at random: one thread packs them and another unpacks them unchanged, and
+// writing them in turns gives what JSON.stringify gives.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { jsonInTurns, packJson, unpackJson } from "../../../src/chat/long-bodies/long-texts.ts";

@@ -1,8 +1,8 @@
-// Which rows of the database a data folder can know of. A start can only miss, after a restore of the database, what a process on this folder has heard of before:
-// rows that it shipped and whose taking was confirmed, and rows that the database named when it was asked about this journal and about those that it goes on from.
-// Unknown for good are rows of a second process whose folder was made after the copy (its name is gone), those that another copy of the same original has shipped
-// (likewise; and that copy may be at work elsewhere, and tells of them itself), and what the original shipped after the copy was made, when the database is restored
-// as well before it has answered any process on the restored folder.
+// Which rows of the database a data folder can know of. After a restore of the database, a start can only miss rows
+// that a process on this folder shipped and saw confirmed, and rows that the database reported for this journal or one
+// that it continues. Never known are rows of a second process whose folder was made after the copy, rows that another
+// copy of the original has shipped, and rows that the original shipped after the copy, if the database is restored too
+// before it has answered a process on the restored folder.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { slotsOf } from "../../../src/store/journal-folder.ts";
