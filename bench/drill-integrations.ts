@@ -24,13 +24,13 @@ const { values: flags } = parseArgs({
   },
 });
 
-const RATE = Number(flags.rate ?? (flags.short ? 150 : 300));
+const RATE = Number(flags.rate ?? (flags.short ? 100 : 300));
 /** How long every mood except `dead` lasts. */
-const SECONDS = flags.short ? 3 : 60;
-const DEAD_SECONDS = flags.short ? 3 : Number(flags.minutes) * 60;
+const SECONDS = flags.short ? 2 : 60;
+const DEAD_SECONDS = flags.short ? 2 : Number(flags.minutes) * 60;
 const WARM_UP_SECONDS = flags.short ? 0.5 : 10;
 /** In the short form a dead receiver's queue holds fewer than its calls, and every other one more. */
-const queueOf = (mood: Mood) => (flags.short ? { queueCalls: mood === "dead" ? 200 : 5000 } : {});
+const queueOf = (mood: Mood) => (flags.short ? { queueCalls: mood === "dead" ? 50 : 5000 } : {});
 const SETTLE_MS = 15_000;
 /** Allowed beyond the growth of a process without integrations in the same time. */
 const GROWTH_MB = flags.short ? 120 : 60;
