@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { postgresPrograms } from "../harness/postgres-server.ts";
 import { findServer } from "../harness/redis-server.ts";
+import { until } from "../harness/until.ts";
 
 const HARNESS = join(import.meta.dir, "..", "harness");
 
@@ -19,12 +20,8 @@ async function orphaned(script: string): Promise<{ readonly pid: number; readonl
   return JSON.parse(new TextDecoder().decode(value)) as { readonly pid: number; readonly folder: string };
 }
 
-async function isGone({ pid, folder }: { readonly pid: number; readonly folder: string }): Promise<boolean> {
-  for (let waitedMs = 0; waitedMs < 10_000; waitedMs += 50) {
-    if (!existsSync(`/proc/${pid}`) && !existsSync(folder)) return true;
-    await Bun.sleep(50);
-  }
-  return false;
+function untilGone({ pid, folder }: { readonly pid: number; readonly folder: string }): Promise<void> {
+  return until(() => !existsSync(`/proc/${pid}`) && !existsSync(folder), `process ${pid} and ${folder} are gone`);
 }
 
 test.skipIf(postgresPrograms() === null || !existsSync("/proc/self"))(
@@ -36,7 +33,7 @@ test.skipIf(postgresPrograms() === null || !existsSync("/proc/self"))(
     const folder = (await statement(server.url, "show data_directory"))[0].data_directory.replace(/.data$/, "");
     const pid = Number((await Bun.file(folder + "/data/postmaster.pid").text()).split("\\n")[0])`);
     expect(existsSync(dirname(left.folder))).toBe(true);
-    expect(await isGone(left)).toBe(true);
+    await untilGone(left);
   },
 );
 
@@ -46,6 +43,6 @@ test.skipIf(findServer("redis-server") === null || !existsSync("/proc/self"))(
     const left = await orphaned(`
     const { startRedis } = await import(${JSON.stringify(join(HARNESS, "redis-server.ts"))});
     const { pid, folder } = await startRedis()`);
-    expect(await isGone(left)).toBe(true);
+    await untilGone(left);
   },
 );

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { PRIVATE_KEY } from "../credentials/lending.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { type FakeUpstream, startUpstream } from "../harness/upstream.ts";
+import { until } from "../harness/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "credentials-e2e-"));
 let refused = new Set<string>();
@@ -70,11 +71,10 @@ test("one token serves concurrent calls, and calls after a change of the configu
     new Set(["Bearer token-1-0123456789"]),
   );
   appendFileSync(join(gateway.folder, "dragoman.yaml"), "    location: europe-west4\n");
-  for (let looks = 0; !provider.last().path.includes("/locations/europe-west4/") && looks < 200; looks++) {
-    await Bun.sleep(20);
+  await until(async () => {
     expect(await ask()).toBe(200);
-  }
-  expect(provider.last().path).toContain("/locations/europe-west4/");
+    return provider.last().path.includes("/locations/europe-west4/");
+  }, "calls go to the new location");
   expect(tokens).toBe(1);
 });
 

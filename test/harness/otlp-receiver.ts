@@ -1,6 +1,7 @@
 // A receiver of OpenTelemetry's protocol over HTTP that keeps what comes, decoded by the published schema and by nothing of the gateway's.
 // https://github.com/open-telemetry/opentelemetry-proto
 import { decodeMetrics, decodeTraces, type ReceivedMetric, type ReceivedSpan } from "./otlp-messages.ts";
+import { until } from "./until.ts";
 
 export interface ReceivedExport {
   readonly path: string;
@@ -46,11 +47,11 @@ export function otlpReceiver(
     spans,
     metrics: () => at("metrics").flatMap(({ bytes }) => decodeMetrics(bytes)),
     async spansCome(wanted) {
-      for (let waitedMs = 0; waitedMs < 5000; waitedMs += 10) {
-        if (spans().length >= wanted) return spans();
-        await Bun.sleep(10);
-      }
-      throw new Error(`${spans().length} spans came, and ${wanted} were waited for`);
+      await until(
+        () => spans().length >= wanted,
+        () => `${wanted} spans, of which ${spans().length} came`,
+      );
+      return spans();
     },
     close: () => server.stop(true),
   };
