@@ -20,7 +20,7 @@ const FAULTS = Number(flags.faults ?? (flags.short ? 3 : 40));
 /** How often Redis comes back without its data while every gateway runs. */
 const LOSSES = flags.short ? 1 : 4;
 /** The short form shares its machine with tests, so its clients pause. */
-const LOAD = flags.short ? { workers: 5, paceMs: 10 } : { workers: 12, paceMs: 0 };
+const LOAD = flags.short ? { workers: 5, paceMs: 30 } : { workers: 12, paceMs: 0 };
 const CALLS_AT_ONCE = 200;
 const KILLED_AFTER_MS = 30;
 /** The short form runs among tests, on machines that do other work at the same time. */
