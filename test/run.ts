@@ -21,7 +21,7 @@ const isLong = process.argv.includes("--long");
 const FILE_TIMEOUT_MS = isLong ? 3_600_000 : 600_000;
 /**
  * Files that mostly wait for other processes. Two of them for each core run beside the other files, of which there is
- * one for each core.
+ * one for each core while some of these are left.
  */
 const WAITS = /^test\/(e2e|packaging)\//;
 const CORES = availableParallelism();
@@ -56,6 +56,13 @@ const LONGEST: readonly string[] = [
   "architecture",
   "contract/event-queue",
   "contract/upstream-tunnel",
+  "contract/limit-store-valkey",
+  "contract/upstream-client",
+  "contract/upstream-socket",
+  "contract/upstream-model",
+  "contract/tool-server",
+  "spec/long-guarded",
+  "spec/long-requests",
   "chat/engine-invariants",
   "contract/provider",
   "spec/integrations",
@@ -159,15 +166,12 @@ function processesOf(files: readonly string[], isWholeRun: boolean): readonly (r
     ...LONGEST.filter((file) => files.includes(file)),
     ...files.filter((file) => !LONGEST.includes(file)),
   ];
-  const folders = Object.values(
-    Object.groupBy(
-      longestFirst.filter((file) => !isAlone(file)),
-      (file) => file.split("/")[1]!,
-    ),
-  );
+  const small = longestFirst.filter((file) => !isAlone(file));
+  const folders = Object.values(Object.groupBy(small, (file) => file.split("/")[1]!)).map((folder) => folder!);
+  const largestFirst = folders.toSorted((one, other) => other.length - one.length);
   return [
     ...longestFirst.filter(isAlone).map((file) => [file]),
-    ...folders.flatMap((folder) => chunks(folder!, FILES_OF_A_PROCESS)),
+    ...largestFirst.flatMap((folder) => chunks(folder, FILES_OF_A_PROCESS)),
   ];
 }
 
@@ -177,7 +181,7 @@ function chunks(files: readonly string[], size: number): readonly (readonly stri
   );
 }
 
-/** Workers for files that compute take those that wait once their own queue is empty. */
+/** Workers of one kind take what the others have left once their own queue is empty. */
 async function runProcesses(processes: readonly (readonly string[])[]): Promise<readonly Outcome[]> {
   const waiting = processes.filter(([file]) => WAITS.test(file!));
   const computing = processes.filter(([file]) => !WAITS.test(file!));
@@ -187,7 +191,7 @@ async function runProcesses(processes: readonly (readonly string[])[]): Promise<
     for (let files = next(); files !== undefined; files = next()) outcomes.push(await runProcess(files));
   };
   await Promise.all([
-    ...Array.from({ length: 2 * CORES }, () => worker(waiting)),
+    ...Array.from({ length: 2 * CORES }, () => worker(waiting, computing)),
     ...Array.from({ length: CORES }, () => worker(computing, waiting)),
   ]);
   return outcomes.toSorted((one, other) => one.title.localeCompare(other.title));

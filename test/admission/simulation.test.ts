@@ -6,7 +6,7 @@ import { simulateLocalShare } from "./simulation/local-share.ts";
 import { type PlantedFault, simulate } from "./simulation/world.ts";
 import { drawCount } from "../harness/long-run.ts";
 
-const WORLDS = drawCount(400, 2000);
+const WORLDS = drawCount(250, 2000);
 /** Within so many worlds each planted fault has to show. */
 const WORLDS_A_FAULT = 3000;
 
@@ -48,7 +48,7 @@ describe("replicas that lease parts of limits", () => {
   });
 });
 
-const CUT_WORLDS = drawCount(150, 300);
+const CUT_WORLDS = drawCount(100, 300);
 describe("replicas that are cut off or lack CPU, under `local_share`", () => {
   test("[d4.2] decide nothing alone while the store is available, however slow its answers; cut off, they admit alone at most their share of what they knew to be left, and of the limit in any window: at the worst as much again as the limit over all", () => {
     const sums = { alone: 0, excess: 0 };

@@ -21,7 +21,7 @@ import {
 import { drawCount } from "../harness/long-run.ts";
 
 const seed = printedSeed("engine");
-const RUNS = drawCount(1500, 10_000);
+const RUNS = drawCount(1_000, 10_000);
 
 const unhandled: unknown[] = [];
 const onUnhandled = (reason: unknown): void => void unhandled.push(reason);

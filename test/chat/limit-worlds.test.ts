@@ -18,7 +18,7 @@ import { type Ran, run, worlds } from "./engine-worlds.ts";
 import { drawCount } from "../harness/long-run.ts";
 
 const seed = printedSeed("limits");
-const RUNS = drawCount(600, 3_000);
+const RUNS = drawCount(400, 3_000);
 
 const scope = fc.constantFrom(
   {},

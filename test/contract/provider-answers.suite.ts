@@ -11,7 +11,7 @@ import { choicesOfStream, choicesOfWhole, encoded } from "./provider-requests.ts
 import { cpuMsOf } from "../harness/cpu-time.ts";
 import { drawCount } from "../harness/long-run.ts";
 
-const RUNS = drawCount(120, 400);
+const RUNS = drawCount(100, 400);
 const SLOWEST_CPU_MS = 1_000;
 
 export function providerAnswersSuite(provider: Provider): void {

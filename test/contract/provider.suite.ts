@@ -23,7 +23,7 @@ import { encoded, fitted, HELLO, onTheWire, refusalOf, targetOf, wireBody } from
 import { keyCredential, SIGN_CONTEXT } from "../harness/targets.ts";
 import { drawCount } from "../harness/long-run.ts";
 
-const RUNS = drawCount(120, 400);
+const RUNS = drawCount(100, 400);
 
 export function providerSuite(provider: Provider): void {
   describe(`provider ${provider.id}`, () => {

@@ -9,7 +9,7 @@ import { type Described, describedOperations } from "../harness/admin-document.t
 import { exampleBody, furnish, type PathValues } from "../harness/admin-examples.ts";
 import { drawCount } from "../harness/long-run.ts";
 
-const RUNS = Number(process.env["DRAGOMAN_FUZZ_RUNS"] ?? drawCount(250, 700));
+const RUNS = Number(process.env["DRAGOMAN_FUZZ_RUNS"] ?? drawCount(150, 700));
 /** The same requests each time, unless another seed is asked for. */
 const SEED = Number(process.env["DRAGOMAN_FUZZ_SEED"] ?? "20261120");
 
