@@ -61,6 +61,11 @@ const LONGEST: readonly string[] = [
   "contract/upstream-socket",
   "contract/upstream-model",
   "contract/tool-server",
+  "contract/store",
+  "contract/servers",
+  "mcp/hostile-servers",
+  "mcp/programs",
+  "mcp/server-faults",
   "spec/long-guarded",
   "spec/long-requests",
   "chat/engine-invariants",
@@ -77,7 +82,7 @@ const LONGEST: readonly string[] = [
   "cli/simulation-properties",
 ].map((name) => `test/${name}.test.ts`);
 /** Of the small files of one folder under test/, so many share a process. */
-const FILES_OF_A_PROCESS = 10;
+const FILES_OF_A_PROCESS = 14;
 
 interface Outcome extends Verdict {
   /** The path of the file, or the paths of those that shared a process. */

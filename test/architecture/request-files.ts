@@ -12,21 +12,28 @@ const MANY = 12;
 
 /** Returns the paths from the project's folder, sorted. Throws when the requests fail. */
 export async function filesOfRequest(kind: RequestKind, projectFolder: string): Promise<readonly string[]> {
-  const [few, many] = await Promise.all([FEW, MANY].map((requests) => coverageOf(kind, requests, projectFolder)));
-  return [...many!]
+  const counts = Object.fromEntries(KINDS.map((each) => [each, FEW])) as Record<RequestKind, number>;
+  const [few, many] = await Promise.all([
+    coverageOfFew(counts, projectFolder),
+    coverageOf({ ...counts, [kind]: MANY }, projectFolder),
+  ]);
+  return [...many]
     .filter(([path, lines]) =>
-      [...lines].some(([line, count]) => count - (few!.get(path)?.get(line) ?? 0) >= MANY - FEW),
+      [...lines].some(([line, count]) => count - (few.get(path)?.get(line) ?? 0) >= MANY - FEW),
     )
     .map(([path]) => path)
     .toSorted();
 }
 
 /** Counts by file and line. */
-async function coverageOf(
-  kind: RequestKind,
-  requests: number,
-  projectFolder: string,
-): Promise<ReadonlyMap<string, ReadonlyMap<number, number>>> {
+type Coverage = ReadonlyMap<string, ReadonlyMap<number, number>>;
+
+/** All kinds are compared with the same run. */
+let few: Promise<Coverage> | null = null;
+const coverageOfFew = (counts: Readonly<Record<RequestKind, number>>, projectFolder: string): Promise<Coverage> =>
+  (few ??= coverageOf(counts, projectFolder));
+
+async function coverageOf(requests: Readonly<Record<RequestKind, number>>, projectFolder: string): Promise<Coverage> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-coverage-"));
   try {
     const child = Bun.spawn(
@@ -41,20 +48,20 @@ async function coverageOf(
       ],
       {
         cwd: projectFolder,
-        env: { ...process.env, TRACED_KIND: kind, TRACED_REQUESTS: String(requests) },
+        env: { ...process.env, TRACED_REQUESTS: JSON.stringify(requests) },
         stdout: "ignore",
         stderr: "pipe",
       },
     );
     const said = await new Response(child.stderr).text();
-    if ((await child.exited) !== 0) throw new Error(`the requests of the kind ${kind} failed:\n${said}`);
+    if ((await child.exited) !== 0) throw new Error(`the requests failed:\n${said}`);
     return readCoverage(readFileSync(join(folder, "lcov.info"), "utf8"));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function readCoverage(lcov: string): ReadonlyMap<string, ReadonlyMap<number, number>> {
+function readCoverage(lcov: string): Coverage {
   const files = new Map<string, Map<number, number>>();
   let lines = new Map<number, number>();
   for (const row of lcov.split("\n")) {

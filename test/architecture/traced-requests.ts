@@ -1,4 +1,4 @@
-// Sends requests of one kind to a gateway in this process; request-files.ts runs it under coverage.
+// Sends requests of each kind to a gateway in this process; request-files.ts runs it under coverage.
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,10 +10,10 @@ import { PROVIDER_FAMILIES } from "../../src/gateway-parts.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { runCli } from "../harness/gateway-process.ts";
 import { openToolServer, said } from "../harness/tool-server.ts";
-import type { RequestKind } from "./request-files.ts";
+import { KINDS, type RequestKind } from "./request-files.ts";
 
-const KIND = process.env["TRACED_KIND"] as RequestKind;
-const REQUESTS = Number(process.env["TRACED_REQUESTS"]);
+/** How many of each kind are sent. */
+const REQUESTS = JSON.parse(process.env["TRACED_REQUESTS"] ?? "{}") as Readonly<Record<RequestKind, number>>;
 
 const MESSAGES = [{ role: "user", content: "Hello." }];
 const CHATS: Readonly<Record<Exclude<RequestKind, "admin">, object>> = {
@@ -46,15 +46,16 @@ test("sends each request", async () => {
     const { stdout } = await runCli(["token", "create", "--data", join(folder, "data"), ...maintainer]);
     const { token } = JSON.parse(stdout) as { readonly token: string };
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-    for (let count = 0; count < REQUESTS; count++) {
+    const kinds = KINDS.flatMap((kind) => Array.from<RequestKind>({ length: REQUESTS[kind] }).fill(kind));
+    for (const [index, kind] of kinds.entries()) {
       const [method, path, body] =
-        KIND === "admin"
+        kind === "admin"
           ? [
               "POST",
               "/api/v1/admin/projects/default/routes",
-              { name: `route-${count}`, targets: [{ model: "sandbox:echo" }] },
+              { name: `route-${index}`, targets: [{ model: "sandbox:echo" }] },
             ]
-          : ["POST", "/api/v1/chat/completions", CHATS[KIND]];
+          : ["POST", "/api/v1/chat/completions", CHATS[kind]];
       const response = await fetch(`${gateway.url}${path}`, { method, headers, body: JSON.stringify(body) });
       expect([response.ok, await response.text()]).toEqual([true, expect.anything()]);
     }
