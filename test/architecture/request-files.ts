@@ -14,7 +14,7 @@ const LEAST_GROWTH = 18;
 
 /** Returns the paths from the project's folder, sorted. Throws when the requests fail. */
 export async function filesOfRequest(kind: RequestKind, projectFolder: string): Promise<readonly string[]> {
-  const counts = Object.fromEntries(KINDS.map((each) => [each, FEW])) as Record<RequestKind, number>;
+  const counts = kind === "admin" ? ADMIN : CHATS;
   const [few, many] = await Promise.all([
     coverageOfFew(counts, projectFolder),
     coverageOf({ ...counts, [kind]: MANY }, projectFolder),
@@ -30,12 +30,20 @@ export async function filesOfRequest(kind: RequestKind, projectFolder: string): 
 /** Counts by file and line. */
 type Coverage = ReadonlyMap<string, ReadonlyMap<number, number>>;
 
-/** All kinds are compared with the same run. */
-let few: Promise<Coverage> | null = null;
-const coverageOfFew = (counts: Readonly<Record<RequestKind, number>>, projectFolder: string): Promise<Coverage> =>
-  (few ??= coverageOf(counts, projectFolder));
+type Counts = Readonly<Record<RequestKind, number>>;
 
-async function coverageOf(requests: Readonly<Record<RequestKind, number>>, projectFolder: string): Promise<Coverage> {
+/** Chats of all kinds are compared with one run, without admin writes, which let snapshots be compiled. */
+const CHATS: Counts = { plain: FEW, stream: FEW, tools: FEW, admin: 0 };
+const ADMIN: Counts = { plain: 0, stream: 0, tools: 0, admin: FEW };
+
+const runs = new Map<Counts, Promise<Coverage>>();
+function coverageOfFew(counts: Counts, projectFolder: string): Promise<Coverage> {
+  const run = runs.get(counts) ?? coverageOf(counts, projectFolder);
+  runs.set(counts, run);
+  return run;
+}
+
+async function coverageOf(requests: Counts, projectFolder: string): Promise<Coverage> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-coverage-"));
   try {
     const child = Bun.spawn(
