@@ -191,15 +191,29 @@ export class IntegrationThread {
   #writeOff(as: "thread_ended" | "shutdown"): void {
     this.#collect();
     this.#sums.forEach((sum, index) => {
-      const settled = SETTLED.reduce((all, figure) => (all + this.#figures.of(index, figure)) | 0, 0);
-      sum[as] += Math.max(0, (this.#handed[index]! - settled) | 0);
-      this.#handed[index] = settled;
-      sum.queued = 0;
+      const unsettled = this.#unsettled(index);
+      sum[as] += unsettled;
+      sum.queued -= unsettled;
+      this.#handed[index] = (this.#handed[index]! - unsettled) | 0;
     });
     if (as !== "shutdown") return;
-    for (const mask of this.#masks) this.#sums.forEach((sum, index) => void (sum.shutdown += (mask >> index) & 1));
+    for (const sum of this.#sums) {
+      sum.shutdown += sum.queued;
+      sum.queued = 0;
+    }
     this.#lines = [];
     this.#masks = [];
+  }
+
+  /** Calls that were handed over and have not been delivered, refused or dropped. */
+  #unsettled(index: number): number {
+    const settled = SETTLED.reduce((all, figure) => (all + this.#figures.of(index, figure)) | 0, 0);
+    return Math.max(0, (this.#handed[index]! - settled) | 0);
+  }
+
+  /** Calls that have not been handed over, for example because the thread is being restarted. */
+  #unsent(index: number): number {
+    return this.#masks.reduce((all, mask) => all + ((mask >> index) & 1), 0);
   }
 
   #collect(): void {
@@ -207,7 +221,8 @@ export class IntegrationThread {
       const seen = this.#seen[index]!;
       for (const figure of FIGURES) {
         const now = this.#figures.of(index, figure);
-        if (figure === "queued" || figure === "failing") sum[figure] = now;
+        if (figure === "queued") sum.queued = this.#unsettled(index) + this.#unsent(index);
+        else if (figure === "failing") sum.failing = now;
         else sum[figure] += (now - seen[figure]) | 0;
         seen[figure] = now;
       }

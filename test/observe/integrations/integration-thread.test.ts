@@ -104,6 +104,23 @@ test("[d11.4] the end of a thread loses exactly the calls that it held, and late
   await thread.end(0);
   expect(thread.sums().map(({ shutdown }) => shutdown)).toEqual([0, 1]);
 });
+test("[d11.4] calls that wait until the thread is restarted, or in a message to it, are counted as queued", async () => {
+  const { thread, begun, figures } = setUp({ firstWaitMs: 60_000 });
+  for (let count = 0; count < 256; count++) thread.add(0b11, "x");
+  figures().add(0, "delivered", 6);
+  expect(thread.sums().map(({ queued }) => queued)).toEqual([250, 256]);
+  begun[0]!.worker.emit("exit", 7);
+  for (let count = 0; count < 300; count++) thread.add(count < 100 ? 0b01 : 0b11, "x");
+  expect(thread.sums().map(({ queued, thread_ended: lost }) => [queued, lost])).toEqual([
+    [300, 250],
+    [200, 256],
+  ]);
+  await thread.end(0);
+  expect(thread.sums().map(({ queued, shutdown }) => [queued, shutdown])).toEqual([
+    [0, 300],
+    [0, 200],
+  ]);
+});
 test("[d11.4] deliveries of a thread that was already written off are counted once", async () => {
   const { thread, begun, figures } = setUp({ firstWaitMs: 60_000 });
   for (let count = 0; count < 256; count++) thread.add(0b11, "x");
