@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { cleanEnvironment } from "../test/harness/gateway-process.ts";
 import { ANSWERS, ROUTED_ANSWER } from "./answers.ts";
 import { MODEL, PROTOCOLS } from "./protocols.ts";
-import { onCore } from "./process-stats.ts";
+import { onAnyCore, onCore } from "./process-stats.ts";
 import { ended, type Subject } from "./subject.ts";
 import { gatewayCommand } from "../test/harness/gateway-program.ts";
 import { untilFound } from "../test/harness/until.ts";
@@ -19,11 +19,11 @@ export interface OwnSetup {
   readonly token: string;
 }
 
-/** `folder` is an empty one for the gateway's data, log and configuration. */
+/** `folder` is an empty one for the gateway's data, log and configuration. With `core` null it may use every core. */
 export async function startGateway(
   folder: string,
   mockPort: number,
-  core: number,
+  core: number | null,
   own: OwnSetup | null = null,
 ): Promise<Subject> {
   mkdirSync(folder);
@@ -35,7 +35,7 @@ export async function startGateway(
   const log = openSync(logFile, "a");
   const data = own?.data ?? join(folder, "data");
   const command = [...gatewayCommand, "serve", "--port", "0", "--data", data, "--config", config];
-  const child = Bun.spawn(onCore(core, command), {
+  const child = Bun.spawn(core === null ? onAnyCore(command) : onCore(core, command), {
     cwd: folder,
     env: cleanEnvironment(),
     stdin: "ignore",

@@ -2,6 +2,7 @@
 // processes to cores with taskset. Linux only.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
+import { cpus } from "node:os";
 
 const TASKSET = "taskset";
 const TICKS_PER_SECOND = Number(spawnSync("getconf", ["CLK_TCK"], { encoding: "utf8" }).stdout ?? "") || 100;
@@ -100,4 +101,9 @@ export function bindToCore(pid: number, core: number): void {
 /** Returns a command line that runs on one core. */
 export function onCore(core: number, command: readonly string[]): string[] {
   return [TASKSET, "-c", String(core), ...command];
+}
+
+/** Returns a command line that may run on every core, although this process is bound to one. */
+export function onAnyCore(command: readonly string[]): string[] {
+  return [TASKSET, "-c", `0-${cpus().length - 1}`, ...command];
 }

@@ -76,14 +76,15 @@ async function measureAll(folder: string, running: Set<Pick<Subject, "stop">>): 
 
   const rows: RowResult[] = [];
   const measured = new Map<Scenario, RowResult>();
-  for (const name of ["direct", "nginx", "bare", "gateway"] as const) {
+  for (const name of ["direct", "nginx", "bare", "gateway", "unbound"] as const) {
     const scenarios = wanted.rows.filter(({ subject }) => subject === name);
     if (scenarios.length === 0) continue;
     const subject = await startSubject(name, folder, mock.port, cores, nginx);
     running.add(subject);
-    for (const scenario of scenarios) {
+    for (const [index, scenario] of scenarios.entries()) {
       tell(`${scenario.id} ...`);
-      measured.set(scenario, await measureRow(scenario, subject, cores, pace));
+      const warmUpMs = index === 0 ? pace.firstWarmUpMs : pace.warmUpMs;
+      measured.set(scenario, await measureRow(scenario, subject, cores, { ...pace, warmUpMs }));
     }
     await subject.stop();
     running.delete(subject);
@@ -133,6 +134,7 @@ async function startSubject(
   const ownFolder = join(folder, name);
   if (name === "nginx") return startNginx(nginx!, ownFolder, mockPort, cores.subject);
   if (name === "gateway") return startGateway(ownFolder, mockPort, cores.subject);
+  if (name === "unbound") return startGateway(ownFolder, mockPort, null);
   if (name === "direct")
     return { port: mockPort, pids: [], target: sameCall, tidy: () => {}, stop: () => Promise.resolve() };
   const bare = await startServer(underBun(import.meta.path, "serve-bare", String(mockPort)), cores.subject);

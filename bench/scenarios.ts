@@ -2,11 +2,12 @@
 // latency. Memory is measured in a run of its own.
 import { ANSWERS, chatBody, ROUTED_ANSWER } from "./answers.ts";
 import { type Endpoint, httpRequest, type LoadResult, openStreams, quantile, runLoad } from "./load.ts";
-import { coreTime, type Cores, cpuSeconds, idleShare, residentMb } from "./process-stats.ts";
+import { coreTime, type Cores, cpuSeconds, idleShare, residentMb, threadSeconds } from "./process-stats.ts";
 import { EVENTS_PER_STREAM, PROTOCOLS } from "./protocols.ts";
 import type { Subject } from "./subject.ts";
 
-export type SubjectName = "direct" | "nginx" | "bare" | "gateway";
+/** `gateway` is bound to one core with all its threads; `unbound` may use every core, beside the load and the mock. */
+export type SubjectName = "direct" | "nginx" | "bare" | "gateway" | "unbound";
 
 export interface Scenario {
   readonly id: string;
@@ -43,6 +44,7 @@ export const SCENARIOS: readonly Scenario[] = [
   plain("gateway", "gateway-plain", "Dragoman, same shape"),
   plain("gateway", "gateway-plain-route", "Dragoman, same shape, by a route of three targets", ROUTED_ANSWER),
   ...PROTOCOLS.map(({ id, label }) => plain("gateway", `gateway-plain-${id}`, `Dragoman, ${label}`, `${id}-plain`)),
+  plain("unbound", "unbound-plain", "Dragoman, same shape, not bound to a core"),
   stream("direct", "direct-stream", "direct"),
   stream("nginx", "nginx-stream", "nginx proxy_pass, unbuffered"),
   stream("bare", "bare-stream", "bare Bun.serve + fetch"),
@@ -51,6 +53,9 @@ export const SCENARIOS: readonly Scenario[] = [
 ];
 
 export interface Pace {
+  /** Before the first row of a process, in which the runtime compiles what all rows use. */
+  readonly firstWarmUpMs: number;
+  /** Before each further row. */
   readonly warmUpMs: number;
   readonly loadMs: number;
   readonly latencyMs: number;
@@ -58,8 +63,22 @@ export interface Pace {
   /** The time between the end of the open streams and the last reading of the memory. */
   readonly settleMs: number;
 }
-export const FULL: Pace = { warmUpMs: 3000, loadMs: 5000, latencyMs: 3000, openStreams: 1000, settleMs: 30_000 };
-export const QUICK: Pace = { warmUpMs: 80, loadMs: 150, latencyMs: 100, openStreams: 50, settleMs: 200 };
+export const FULL: Pace = {
+  firstWarmUpMs: 15_000,
+  warmUpMs: 5000,
+  loadMs: 5000,
+  latencyMs: 3000,
+  openStreams: 1000,
+  settleMs: 30_000,
+};
+export const QUICK: Pace = {
+  firstWarmUpMs: 80,
+  warmUpMs: 80,
+  loadMs: 150,
+  latencyMs: 100,
+  openStreams: 50,
+  settleMs: 200,
+};
 
 const CONNECTIONS = 32;
 /** When less than this share of the load's core was idle, the load may have been the bottleneck. */
@@ -72,6 +91,8 @@ export interface RowResult {
   readonly perSecond: number;
   /** User and system time of the subject; `null` for the direct rows, which have none. */
   readonly cpuMicros: number | null;
+  /** The part of `cpuMicros` that the main thread used; `null` where the subject has several processes or none. */
+  readonly servingMicros: number | null;
   /** The share of its core that the subject got under load; `loadIdle` is the idle share of the load's core. */
   readonly subjectShare: number | null;
   readonly loadIdle: number;
@@ -89,14 +110,21 @@ export function isVoid({ loadIdle, subjectShare }: RowResult): boolean {
   return subjectShare !== null && (loadIdle < LEAST_IDLE || subjectShare < LEAST_SHARE);
 }
 
-export async function measureRow(scenario: Scenario, subject: Subject, cores: Cores, pace: Pace): Promise<RowResult> {
+export async function measureRow(
+  scenario: Scenario,
+  subject: Subject,
+  cores: Cores,
+  pace: Pick<Pace, "warmUpMs" | "loadMs" | "latencyMs">,
+): Promise<RowResult> {
   const endpoint = endpointOf(scenario, subject);
   await runLoad(endpoint, { connections: CONNECTIONS, durationMs: pace.warmUpMs });
   subject.tidy();
   const coreBefore = coreTime(cores.load);
   const cpuBefore = cpuSeconds(subject.pids);
+  const servingBefore = servingSeconds(subject);
   const loaded = await runLoad(endpoint, { connections: CONNECTIONS, durationMs: pace.loadMs });
   const cpu = cpuSeconds(subject.pids) - cpuBefore;
+  const serving = servingSeconds(subject) - servingBefore;
   const loadIdle = idleShare(coreBefore, coreTime(cores.load));
   subject.tidy();
   const alone = await runLoad(endpoint, { connections: 1, durationMs: pace.latencyMs });
@@ -107,6 +135,7 @@ export async function measureRow(scenario: Scenario, subject: Subject, cores: Co
     scenario,
     perSecond: loaded.requests / loaded.seconds,
     cpuMicros: hasSubject ? (cpu / loaded.requests) * 1e6 : null,
+    servingMicros: subject.pids.length === 1 ? (serving / loaded.requests) * 1e6 : null,
     subjectShare: hasSubject ? cpu / loaded.seconds : null,
     loadIdle,
     p50Ms: quantile(alone.totalMs, 0.5),
@@ -114,6 +143,10 @@ export async function measureRow(scenario: Scenario, subject: Subject, cores: Co
     firstP50Ms: quantile(alone.firstMs, 0.5),
     firstP99Ms: quantile(alone.firstMs, 0.99),
   };
+}
+
+function servingSeconds({ pids }: Subject): number {
+  return pids.length === 1 ? threadSeconds(pids[0]!).serving : 0;
 }
 
 function endpointOf({ answer, kind }: Pick<Scenario, "answer" | "kind">, subject: Subject): Endpoint {

@@ -1,7 +1,8 @@
 // Writes results as Markdown. Each target is marked as met or missed; a rate that something else may have limited is
 // marked as void.
-import { EVENTS_PER_STREAM, PROTOCOLS } from "./protocols.ts";
+import { EVENTS_PER_STREAM } from "./protocols.ts";
 import { isVoid, type MemoryResult, type RowResult } from "./scenarios.ts";
+import { eventsPerCore, find, targetsOf } from "./targets.ts";
 
 export interface Machine {
   readonly cpu: string;
@@ -42,6 +43,7 @@ function plainTable(rows: readonly RowResult[], all: readonly RowResult[]): stri
       "plain, 1 KB each way",
       "requests/s",
       "CPU µs/request",
+      "of the main thread",
       "p50, p99 µs",
       "added p50, p99 µs",
       "of its core",
@@ -51,6 +53,7 @@ function plainTable(rows: readonly RowResult[], all: readonly RowResult[]): stri
       row.scenario.label,
       rate(row, row.perSecond),
       micros(row.cpuMicros),
+      micros(row.servingMicros),
       pair(row.p50Ms, row.p99Ms),
       added(row, all, "p50Ms", "p99Ms"),
       share(row.subjectShare),
@@ -65,6 +68,7 @@ function streamTable(rows: readonly RowResult[], all: readonly RowResult[]): str
       `stream of ${EVENTS_PER_STREAM} events`,
       "events/s",
       "events/s per core",
+      "CPU µs/stream",
       "first event p50, p99 µs",
       "added p50, p99 µs",
       "of its core",
@@ -74,6 +78,7 @@ function streamTable(rows: readonly RowResult[], all: readonly RowResult[]): str
       row.scenario.label,
       rate(row, row.perSecond * EVENTS_PER_STREAM),
       eventsPerCore(row) === null ? "" : whole(eventsPerCore(row)!),
+      micros(row.cpuMicros),
       pair(row.firstP50Ms, row.firstP99Ms),
       added(row, all, "firstP50Ms", "firstP99Ms"),
       share(row.subjectShare),
@@ -93,101 +98,16 @@ function memoryTable(memory: MemoryResult): string {
   );
 }
 
-interface Target {
-  readonly what: string;
-  readonly goal: string;
-  readonly measured: string | null;
-  readonly met: boolean;
-}
-
-function targetTable({ rows, memory, quick }: Results): string {
-  const targets = [
-    ratioTarget(rows),
-    routeTarget(rows),
-    ...PROTOCOLS.map(({ id, label }) => translationTarget(rows, id, label)),
-    eventTarget(rows, "gateway-stream", "same shape", 300_000),
-    ...PROTOCOLS.map(({ id, label }) => eventTarget(rows, `gateway-stream-${id}`, label, 200_000)),
-    memoryTarget(memory),
-  ];
+function targetTable(results: Results): string {
   return table(
     ["target", "goal", "measured", ""],
-    targets.map(({ what, goal, measured, met }) => [
+    targetsOf(results).map(({ what, goal, measured, met }) => [
       what,
       goal,
       measured ?? "not measured",
-      measured === null || quick ? "" : met ? "met" : "**missed**",
+      measured === null || results.quick ? "" : met ? "met" : "**missed**",
     ]),
   );
-}
-
-function ratioTarget(rows: readonly RowResult[]): Target {
-  const ours = find(rows, "gateway-plain")?.cpuMicros ?? null;
-  const theirs = find(rows, "nginx-plain")?.cpuMicros ?? null;
-  const ratio = ours === null || theirs === null || theirs === 0 ? null : ours / theirs;
-  return {
-    what: "CPU per plain request, same shape",
-    goal: "at most 3 times nginx's",
-    measured: ratio === null ? null : `${ratio.toFixed(1)} times`,
-    met: ratio !== null && ratio <= 3,
-  };
-}
-
-function routeTarget(rows: readonly RowResult[]): Target {
-  const direct = find(rows, "gateway-plain")?.cpuMicros ?? null;
-  const routed = find(rows, "gateway-plain-route")?.cpuMicros ?? null;
-  const more = direct === null || routed === null ? null : routed - direct;
-  return {
-    what: "CPU that a route of three targets adds to a plain request",
-    goal: "under 5 µs",
-    measured: more === null ? null : `${more.toFixed(1)} µs`,
-    met: more !== null && more < 5,
-  };
-}
-
-function translationTarget(rows: readonly RowResult[], id: string, label: string): Target {
-  const same = find(rows, "gateway-plain")?.cpuMicros ?? null;
-  const translated = find(rows, `gateway-plain-${id}`)?.cpuMicros ?? null;
-  const more = same === null || translated === null || same === 0 ? null : translated / same - 1;
-  return {
-    what: `CPU that translating a plain request adds, ${label}`,
-    goal: "at most 60 % of same shape",
-    measured: more === null ? null : `${Math.round(more * 100)} %`,
-    met: more !== null && more <= 0.6,
-  };
-}
-
-function eventTarget(rows: readonly RowResult[], id: string, shape: string, goal: number): Target {
-  const row = find(rows, id);
-  const measured = row === undefined ? null : eventsPerCore(row);
-  return {
-    what: `streamed events/s per core, ${shape}`,
-    goal: `at least ${whole(goal)}`,
-    measured: measured === null ? null : whole(measured),
-    met: measured !== null && measured >= goal,
-  };
-}
-
-function memoryTarget(memory: MemoryResult | null): Target {
-  // a quick run opens fewer streams, which says nothing about this target
-  const openMb = memory?.streams === 1000 ? memory.openMb : null;
-  return {
-    what: "resident memory with 1,000 open streams",
-    goal: "under 120 MB",
-    measured: openMb === null ? null : `${whole(openMb)} MB`,
-    met: openMb !== null && openMb < 120,
-  };
-}
-
-function find(rows: readonly RowResult[], id: string): RowResult | undefined {
-  return rows.find(({ scenario }) => scenario.id === id);
-}
-
-/**
- * Divides events by the CPU time that the subject used for them. Returns null where there is no subject, or where its
- * time was too short to be measured.
- */
-function eventsPerCore({ cpuMicros }: RowResult): number | null {
-  return cpuMicros === null || cpuMicros === 0 ? null : EVENTS_PER_STREAM / (cpuMicros / 1e6);
 }
 
 function rate(row: RowResult, perSecond: number): string {
