@@ -22,6 +22,7 @@ export const LAYERS = [
   "chat",
   "http",
   "closing.ts",
+  "workers",
   "gateway-parts.ts",
   "gateway.ts",
   "diagnostics",
