@@ -10,13 +10,13 @@ import { ended, type Subject } from "./subject.ts";
 import { gatewayCommand } from "../test/harness/gateway-program.ts";
 import { untilFound } from "../test/harness/until.ts";
 
-/**
- * What differs from the gateway as delivered: additional configuration, and existing data with a token to call with.
- */
+/** What differs from the gateway as delivered. */
 export interface OwnSetup {
-  readonly configuration: string;
-  readonly data: string;
-  readonly token: string;
+  /** Added to the configuration file. */
+  readonly configuration?: string;
+  /** A data folder with a token to call with, in place of an empty one. */
+  readonly data?: { readonly folder: string; readonly token: string };
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** `folder` is an empty one for the gateway's data, log and configuration. With `core` null it may use every core. */
@@ -24,20 +24,20 @@ export async function startGateway(
   folder: string,
   mockPort: number,
   core: number | null,
-  own: OwnSetup | null = null,
+  own: OwnSetup = {},
 ): Promise<Subject> {
   mkdirSync(folder);
   const config = join(folder, "dragoman.yaml");
   const logFile = join(folder, "log");
-  writeFileSync(config, `${configuration(mockPort)}${own?.configuration ?? ""}`);
+  writeFileSync(config, `${configuration(mockPort)}${own.configuration ?? ""}`);
   // the log is a file, because a pipe that is not emptied in time would block the gateway; it is opened for appending,
   // so that it can be truncated between rows
   const log = openSync(logFile, "a");
-  const data = own?.data ?? join(folder, "data");
+  const data = own.data?.folder ?? join(folder, "data");
   const command = [...gatewayCommand, "serve", "--port", "0", "--data", data, "--config", config];
   const child = Bun.spawn(core === null ? onAnyCore(command) : onCore(core, command), {
     cwd: folder,
-    env: cleanEnvironment(),
+    env: cleanEnvironment(own.environment),
     stdin: "ignore",
     stdout: log,
     stderr: log,
@@ -48,8 +48,8 @@ export async function startGateway(
       const said = readFileSync(logFile, "utf8");
       if (child.exitCode !== null) throw new Error(`the gateway did not start: ${said}`);
       const port = /listens on http:\/\/\S+:(\d+)/.exec(said)?.[1];
-      const token = own?.token ?? /^ *(dgm_pt_\w+)$/m.exec(said)?.[1];
-      return port === undefined || token === undefined || (own === null && !said.includes("curl http"))
+      const token = own.data?.token ?? /^ *(dgm_pt_\w+)$/m.exec(said)?.[1];
+      return port === undefined || token === undefined || (own.data === undefined && !said.includes("curl http"))
         ? null
         : { port: Number(port), token };
     }, "the gateway says where it listens");

@@ -7,27 +7,40 @@ import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { table } from "../docs/markdown.ts";
-import { bootstrap } from "../src/auth/first-identities.ts";
 import { createToken, revokeToken } from "../src/auth/token-admin.ts";
 import { openDatabase } from "../src/store/open-database.ts";
 import { LOCAL_ACTOR } from "../src/store/records.ts";
 import { findServer, startRedis } from "../test/harness/redis-server.ts";
 import { chatBody } from "./answers.ts";
 import { startGateway } from "./gateway.ts";
+import { GOVERNED } from "./governed.ts";
 import { httpRequest, quantile, runLoad } from "./load.ts";
 import { startMock } from "./mock.ts";
 import { bindToCore, chooseCores, missingTools, threadSeconds } from "./process-stats.ts";
+import { type SeededData, seeded } from "./seeded-data.ts";
 import { startServer, type Subject, underBun } from "./subject.ts";
 
 const README = join(import.meta.dir, "README.md");
 const BEGIN = "<!-- governance: written by npm run bench:governance -- --write -->";
 const END = "<!-- end of governance -->";
-const OTHERS = { tokens: 10_000, projects: 1_000 };
+const OTHERS: SeededData = { tokens: 10_000, tenants: 1_000, policies: 1_000, limits: 1_000 };
 const CONNECTIONS = 32;
+interface Pace {
+  readonly rounds: number;
+  readonly roundMs: number;
+  readonly warmUpMs: number;
+  readonly revocationMs: number;
+  readonly others: SeededData;
+}
 /** Process clocks advance in steps of 10 ms, so that shorter rounds would be meaningless. */
-const FULL = { rounds: 4, roundMs: 900, warmUpMs: 1200, revocationMs: 1500, others: OTHERS };
-const QUICK = { rounds: 1, roundMs: 40, warmUpMs: 20, revocationMs: 200, others: { tokens: 200, projects: 20 } };
-type Pace = typeof FULL;
+const FULL: Pace = { rounds: 4, roundMs: 900, warmUpMs: 1200, revocationMs: 1500, others: OTHERS };
+const QUICK: Pace = {
+  rounds: 1,
+  roundMs: 40,
+  warmUpMs: 20,
+  revocationMs: 200,
+  others: { tokens: 200, tenants: 20, policies: 20, limits: 20 },
+};
 
 const VARIANTS = ["nothing", "governed", "crowded", "leased"] as const;
 type Variant = (typeof VARIANTS)[number];
@@ -38,23 +51,6 @@ const LABELS: Readonly<Record<Variant, string>> = {
   leased: "three policies, five limits, borrowed from Redis",
 };
 const KINDS = ["plain", "stream"] as const;
-
-/** Three rules and five limits that apply to every call, with more room than a benchmark uses. */
-const GOVERNED = `
-projects:
-  default:
-    policies:
-      models: { rule: 'request.model.startsWith("forbidden:")' }
-      bounded: { rule: "has(request.parameters.max_tokens) && request.parameters.max_tokens > 100000" }
-      people: { rule: 'target.provider == "secret" && token.role != "owner"' }
-    limits:
-      calls: { metric: requests, window: minute, limit: 1000000000 }
-      hourly: { metric: tokens, window: hour, limit: 1000000000000 }
-      tokens: { metric: tokens, window: day, limit: 1000000000000, scope: { token: "*" } }
-      places: { metric: concurrency, limit: 100000 }
-    budgets:
-      monthly: { tokens: 1000000000000, window: month, thresholds: [80, 100] }
-`;
 
 const { values: flags, positionals } = parseArgs({
   options: { quick: { type: "boolean", default: false }, write: { type: "boolean", default: false } },
@@ -102,9 +98,12 @@ async function measured(folder: string, pace: Pace, stops: (() => Promise<unknow
   for (const variant of VARIANTS) {
     if (variant === "leased" && redis === null) continue;
     const data = join(folder, `${variant}-data`);
-    const token = await seeded(data, variant === "crowded" ? pace.others : { tokens: 0, projects: 0 });
+    const token = await seeded(data, variant === "crowded" ? pace.others : {});
     const configuration = `${variant === "nothing" ? "" : GOVERNED}${variant === "leased" ? `limit_store: { driver: valkey, url: "${redis!.url}" }\n` : ""}`;
-    const subject = await startGateway(join(folder, variant), mock.port, cores.subject, { configuration, data, token });
+    const subject = await startGateway(join(folder, variant), mock.port, cores.subject, {
+      configuration,
+      data: { folder: data, token },
+    });
     stops.push(subject.stop);
     const { serving, others } = threadSeconds(subject.pids[0]!);
     all.push({
@@ -121,62 +120,6 @@ async function measured(folder: string, pace: Pace, stops: (() => Promise<unknow
   const crowded = all.find(({ variant }) => variant === "crowded")!;
   const revoked = await revocation(crowded.subject, join(folder, "crowded-data"), pace.revocationMs);
   return report(all, revoked);
-}
-
-/** Writes a data folder with a token to call with, and with the data of other projects. */
-async function seeded(dataFolder: string, { tokens, projects }: Pace["others"]): Promise<string> {
-  const { store } = await openDatabase({ dataFolder, databaseUrl: null, environment: new Map() });
-  try {
-    const { token } = (await bootstrap(store, Date.now()))!;
-    if (tokens === 0) return token;
-    const far = Date.now() + 86_400_000;
-    const common = {
-      kind: "project",
-      tenantId: "others",
-      userId: null,
-      role: "developer",
-      permissions: [],
-      models: ["openai:*"],
-      routes: [],
-      ipRanges: [],
-      createdAtMs: 1,
-      lifetimeMs: far,
-      expiresAtMs: far,
-      revokedAtMs: null,
-    } as const;
-    await store.change(LOCAL_ACTOR, async (writer) => {
-      await writer.createTenant({ id: "others", name: "Others" });
-      for (let index = 0; index < projects; index++) {
-        const projectId = `p${index}`;
-        await writer.createProject({ id: projectId, tenantId: "others", name: projectId });
-        await writer.createResource({
-          kind: "policy",
-          tenantId: "others",
-          projectId,
-          name: "rule",
-          document: { rule: `request.model.startsWith("m${index}") && token.role != "owner"` },
-        });
-        await writer.createResource({
-          kind: "limit",
-          tenantId: "others",
-          projectId,
-          name: "limit",
-          document: { metric: "requests", window: "minute", limit: 10 },
-        });
-      }
-      for (let index = 0; index < tokens; index++)
-        await writer.createToken({
-          ...common,
-          id: `T${String(index).padStart(11, "0")}`,
-          projectId: `p${index % projects}`,
-          name: `t${index}`,
-          secrets: [{ sha256: new Bun.CryptoHasher("sha256").update(String(index)).digest(), retiresAtMs: null }],
-        });
-    });
-    return token;
-  } finally {
-    await store.close();
-  }
 }
 
 async function round(

@@ -1,7 +1,7 @@
 // CPU time and memory of processes and cores from /proc (https://docs.kernel.org/filesystems/proc.html), and binding
 // processes to cores with taskset. Linux only.
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { cpus } from "node:os";
 
 const TASKSET = "taskset";
@@ -44,6 +44,19 @@ export function familyOf(pid: number): readonly number[] {
       .filter((word) => word.trim() !== "")
       .map(Number),
   ];
+}
+
+/** Returns the processes of this program name that were started by `pid` or by one that it started. */
+export function descendantsOf(pid: number, name: string): readonly number[] {
+  const running = readdirSync("/proc").filter((entry) => /^\d+$/.test(entry));
+  const parents = new Map<number, { readonly parent: number; readonly name: string }>();
+  for (const entry of running) {
+    const stat = existsSync(`/proc/${entry}/stat`) ? readFileSync(`/proc/${entry}/stat`, "utf8") : "";
+    const [, program = "", parent = ""] = /\((.*)\) \S (\d+)/.exec(stat) ?? [];
+    parents.set(Number(entry), { parent: Number(parent), name: program });
+  }
+  const isBelow = (of: number): boolean => of === pid || (parents.has(of) && isBelow(parents.get(of)!.parent));
+  return [...parents].filter(([each, { name: program }]) => program === name && isBelow(each)).map(([each]) => each);
 }
 
 /** Resident memory, in MB of 10^6 bytes. */

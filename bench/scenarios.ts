@@ -175,7 +175,11 @@ export interface MemoryResult {
  * Requires a gateway that has just been started. The mock holds the streams open until it receives the request to
  * release them.
  */
-export async function measureMemory(gateway: Subject, mockPort: number, pace: Pace): Promise<MemoryResult> {
+export async function measureMemory(
+  gateway: Subject,
+  mockPort: number,
+  pace: Pick<Pace, "openStreams" | "settleMs">,
+): Promise<MemoryResult> {
   const pid = gateway.pids[0]!;
   const quietMs = Math.min(2000, pace.settleMs);
   await Bun.sleep(quietMs);

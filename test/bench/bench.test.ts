@@ -80,6 +80,24 @@ describe("a quick run", () => {
     },
   );
 
+  test.skipIf(why !== null)("writes the page on sizing", async () => {
+    const child = Bun.spawn(
+      [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/sizing.ts"), "--quick"],
+      { stdout: "pipe", stderr: "pipe" },
+    );
+    const [text, words, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    expect({ code, words: code === 0 ? "" : words }).toEqual({ code: 0, words: "" });
+    expect(text).toContain("**It was a quick run, whose figures mean nothing.**");
+    for (const line of [
+      /^\| a plain call of 1 KB each way, same shape \| \d+ \| [\d,]+ \|$/m,
+      /^\| 10 routes of the same project \| \d+\.\d \| [+−]\d+ % \| [\d,]+ \| [\d,]+ \|$/m,
+      /^\| 20 \| [\d,]+ \| [\d,]+ \| -?\d+ \| [\d,]+ \|$/m,
+      /^A plain call takes [\d,]+ bytes/m,
+      /^\| PostgreSQL, which keeps the calls \| (\d+\.\d{4}|not measured)/m,
+    ])
+      expect(text).toMatch(line);
+  });
+
   test.skipIf(why !== null)("knows its rows", async () => {
     const child = Bun.spawn(
       [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/run.ts"), "--only", "no-such-row"],
