@@ -121,20 +121,25 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     // a vendor's own fields may stand on any chunk
     const bare = (one: object): object =>
       Object.fromEntries(Object.entries(one).filter(([name]) => !(name in expectedBeside(family))));
+    const { route, x_gateway_trace_id, ...always } = frame;
     const chunk = (choices: readonly object[], usage: object | null) => ({
-      ...bare(frame),
+      ...bare(always),
       object: "chat.completion.chunk",
       choices,
       usage,
     });
+    const outer = { route, x_gateway_trace_id };
+    const [opening, ...texts] = said.map((delta) =>
+      chunk([{ index: 0, delta, logprobs: null, finish_reason: null }], null),
+    );
     expect(chunks.map(bare)).toEqual([
-      ...said.map((delta) => chunk([{ index: 0, delta, logprobs: null, finish_reason: null }], null)),
+      { ...opening, ...outer },
+      ...texts,
       chunk([{ index: 0, delta: {}, logprobs: null, ...expectedEnd(family, "stop") }], null),
-      chunk([], expectedUsage(family, 11, 4)),
+      { ...chunk([], expectedUsage(family, 11, 4)), ...outer },
     ]);
     expect(Object.assign({}, ...chunks) as object).toMatchObject(expectedBeside(family));
-    for (const name of ["id", "created", "x_gateway_trace_id"] as const)
-      expect(new Set(chunks.map((one) => (one as unknown as Record<string, unknown>)[name])).size).toBe(1);
+    for (const name of ["id", "created", "model"] as const) expect(new Set(chunks.map((one) => one[name])).size).toBe(1);
   });
 
   test("[s:behaviors.1, d8.2] without include_usage no chunk has usage, and every chunk has a choice", async () => {
@@ -154,8 +159,9 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
       response,
       request_id: requestId,
     } = await client.chat.completions.create({ ...ask(model, "#text"), stream: true }).withResponse();
-    for await (const chunk of data)
-      expect((chunk as unknown as { x_gateway_trace_id: string }).x_gateway_trace_id).toBe(requestId!);
+    const traceIds: unknown[] = [];
+    for await (const chunk of data) traceIds.push((chunk as { x_gateway_trace_id?: string }).x_gateway_trace_id);
+    expect([traceIds[0], traceIds.at(-1)]).toEqual([requestId, requestId]);
     expect(
       Object.fromEntries(
         ["content-type", "cache-control", "x-accel-buffering", "x-gateway-trace-id"].map((name) => [

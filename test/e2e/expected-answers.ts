@@ -113,7 +113,10 @@ const DIFFERENCES: Readonly<Record<Wire, Differences>> = {
   },
 };
 
-/** What is the same on a plain answer and on every chunk, but for the fields `expectedBeside`. */
+/**
+ * What is the same on a plain answer and on every chunk, but for the fields `expectedBeside`, and for route and trace
+ * id, which only the first and the last chunk have.
+ */
 export function expectedFrame(family: Family) {
   const { id, tellsTime, beside } = DIFFERENCES[family.wire];
   return {

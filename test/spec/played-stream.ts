@@ -171,9 +171,7 @@ export function grammarFaults({ events, done, error }: ReadStream, includeUsage:
       continue;
     }
     checkFrame(event, check);
-    frames.add(
-      JSON.stringify([event["id"], event["created"], event["model"], event["route"], event["x_gateway_trace_id"]]),
-    );
+    frames.add(JSON.stringify([event["id"], event["created"], event["model"]]));
     const isUsage = event["choices"]?.length === 0;
     check(
       !isUsage || (includeUsage && event === events.at(-1)),
@@ -193,7 +191,8 @@ export function grammarFaults({ events, done, error }: ReadStream, includeUsage:
     check((event["choices"]?.length ?? 0) <= 1, "one choice a chunk");
     for (const choice of event["choices"] ?? []) checkChoice(choice, seen, ids, check);
   }
-  check(frames.size <= 1, "S4: id, created, model, route or trace id change");
+  check(frames.size <= 1, "S4: id, created or model change");
+  checkOuterMembers(events, error === null, check);
   if (error === null)
     check(
       [...seen.keys()].toSorted((a, b) => a - b).every((index, position) => index === position),
@@ -213,12 +212,30 @@ function checkFrame(event: Record<string, any>, check: (holds: boolean, fault: s
   check(typeof event["id"] === "string" && event["id"] !== "", "S3: no id");
   check(event["object"] === "chat.completion.chunk", "S3: object");
   check(Number.isInteger(event["created"]) && event["created"] < 1e11, "S3: created is not in seconds");
-  check(
-    /^[^:]+:.+/.test(String(event["model"])) &&
-      typeof event["route"] === "string" &&
-      typeof event["x_gateway_trace_id"] === "string",
-    "8.1: model, route, trace id",
-  );
+  check(/^[^:]+:.+/.test(String(event["model"])), "8.1: model");
+}
+
+/** The first chunk and the last one of a stream have the same route and trace id, and the others have neither. */
+export function checkOuterMembers(
+  events: ReadStream["events"],
+  isWhole: boolean,
+  check: (holds: boolean, fault: string) => void,
+): void {
+  const chunks = events.filter((event) => !("error" in event));
+  const [first, last] = [chunks[0], isWhole ? chunks.at(-1) : chunks[0]];
+  for (const chunk of chunks) {
+    const { route, x_gateway_trace_id: traceId } = chunk;
+    if (chunk !== first && chunk !== last)
+      check(route === undefined && traceId === undefined, "8.1: route or trace id in the middle of a stream");
+    else
+      check(
+        typeof route === "string" &&
+          typeof traceId === "string" &&
+          route === first?.["route"] &&
+          traceId === first["x_gateway_trace_id"],
+        "8.1: route and trace id of the first and the last chunk",
+      );
+  }
 }
 
 function checkChoice(

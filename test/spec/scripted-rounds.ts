@@ -1,6 +1,7 @@
 // A model of OpenAI's form that answers each round as a test scripts it; and the client's answer, plain or streamed, in one form.
 import { cannedUpstream, type CannedAnswer } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";
+import { checkOuterMembers } from "./played-stream.ts";
 import type { UpstreamClient, UpstreamRequest } from "../../src/wire/upstream.ts";
 
 export interface ScriptedRound {
@@ -171,8 +172,11 @@ export function heardStream(
   if (calls.length > 0) message["tool_calls"] = calls;
   const [first] = events;
   for (const event of events)
-    for (const name of ["id", "created", "model", "route"])
+    for (const name of ["id", "created", "model"])
       if (event[name] !== first![name]) throw new Error(`${name} changes within the stream`);
+  checkOuterMembers(events, true, (holds, fault) => {
+    if (!holds) throw new Error(fault);
+  });
   const roles = events.filter((event) => event["choices"][0]?.delta.role !== undefined);
   if (roles.length !== 1 || roles[0] !== first) throw new Error("the role does not stand once, and first");
   return {

@@ -27,12 +27,12 @@ describe("the checker of the grammar", () => {
     object: "chat.completion.chunk",
     created: 1,
     model: "p:m",
-    route: "direct",
-    x_gateway_trace_id: "t",
     choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }],
     ...extra,
   });
-  const opening = event({ role: "assistant", content: "" });
+  const outer = { route: "direct", x_gateway_trace_id: "t" };
+  const opening = event({ role: "assistant", content: "" }, null, outer);
+  const end = event({}, "stop", outer);
   const judge = (events: readonly Record<string, any>[], done = true) =>
     grammarFaults(
       { events, done, comments: 0, content: "", error: events.find((one) => one["error"])?.["error"] ?? null },
@@ -40,28 +40,32 @@ describe("the checker of the grammar", () => {
     );
 
   test("finds nothing in a good stream and something in each bad one", () => {
-    expect(judge([opening, event({ content: "x" }), event({}, "stop")])).toEqual([]);
+    expect(judge([opening, event({ content: "x" }), end])).toEqual([]);
     const bad: readonly (readonly Record<string, any>[])[] = [
-      [opening, event({ content: "x" })],
-      [opening, event({ role: "assistant" }), event({}, "stop")],
-      [opening, event({ content: "x", reasoning_content: "y" }), event({}, "stop")],
-      [opening, event({}, "stop"), event({}, "stop")],
-      [opening, event(calls(call(1, "a", "f", ""))), event({}, "tool_calls")],
+      [opening, event({ content: "x" }, null, outer)],
+      [opening, event({ role: "assistant" }), end],
+      [opening, event({ content: "x", reasoning_content: "y" }), end],
+      [opening, end, end],
+      [opening, event(calls(call(1, "a", "f", ""))), event({}, "tool_calls", outer)],
       [
         opening,
         event(calls(call(0, "a", "f", ""))),
         event(calls(call(0, "a", undefined, "{}"))),
-        event({}, "tool_calls"),
+        event({}, "tool_calls", outer),
       ],
-      [opening, event({ content: ["x"] }), event({}, "stop")],
-      [opening, event({}, "stop", { id: "b" })],
-      [opening, event({}, "stop", { usage: USAGE })],
-      [opening, event({}, "done")],
+      [opening, event({ content: ["x"] }), end],
+      [opening, event({}, "stop", { ...outer, id: "b" })],
+      [opening, event({}, "stop", { ...outer, usage: USAGE })],
+      [opening, event({}, "done", outer)],
       [opening, { error: { message: "m", code: "c" }, choices: [] }],
-      [event({ content: "x" }), event({}, "stop")],
+      [event({ content: "x" }, null, outer), end],
+      [opening, event({ content: "x" }), event({}, "stop")],
+      [event({ role: "assistant", content: "" }), event({ content: "x" }), end],
+      [opening, event({ content: "x" }, null, outer), end],
+      [opening, event({ content: "x" }), { ...end, route: "other" }],
     ];
     for (const events of bad) expect(judge(events)).not.toEqual([]);
-    expect(judge([opening, event({}, "stop")], false)).not.toEqual([]);
+    expect(judge([opening, end], false)).not.toEqual([]);
   });
 });
 

@@ -14,7 +14,10 @@ export class StreamSerializer {
   readonly #includeUsage: boolean;
   readonly #tail: string;
   readonly #vendor = new VendorFields();
+  /** The members that only the first and the last event have (promise 8.1). */
+  readonly #outerMembers: string;
   #head: string;
+  #hasBegun: boolean;
   #hasContent = false;
 
   /** `head` is empty unless the stream continues the events of an earlier round. */
@@ -22,7 +25,9 @@ export class StreamSerializer {
     this.#frame = frame;
     this.#includeUsage = includeUsage;
     this.#tail = includeUsage ? ',"usage":null}\n\n' : "}\n\n";
+    this.#outerMembers = `,"route":${JSON.stringify(frame.route)},"x_gateway_trace_id":"${frame.traceId}"`;
     this.#head = head;
+    this.#hasBegun = head !== "";
   }
 
   /** The beginning of every event; empty before the first chunk with an id or a choice. */
@@ -41,17 +46,25 @@ export class StreamSerializer {
       this.#head = this.#headOf(chunk);
     this.#vendor.take(chunk);
     let out = "";
-    for (const choice of chunk.choices) out += this.#event(choice, "");
+    for (const choice of chunk.choices) out += this.#event(choice, this.#hasBegun ? "" : this.#outerMembers);
     this.#vendor.keep(chunk);
     return out;
   }
 
-  /** Returns the last events: those of `chunk`, and the usage where it was requested. `extra` goes with finish reasons. */
+  /**
+   * Returns the last events: those of `chunk`, of which the last has a finish reason, and the usage where it was
+   * requested. `extra` goes with finish reasons.
+   */
   end(chunk: ChatChunk, total: Usage, extra: string): string {
     let out = "";
     this.#vendor.takeWaiting();
-    for (const choice of chunk.choices) out += this.#event(choice, choice.finish_reason === undefined ? "" : extra);
-    if (this.#includeUsage) out += `${this.#head},"choices":[],"usage":${JSON.stringify(total)}}\n\n`;
+    const last = this.#includeUsage ? undefined : chunk.choices.at(-1);
+    for (const choice of chunk.choices) {
+      const outer = choice === last ? this.#outerMembers : "";
+      out += this.#event(choice, choice.finish_reason === undefined ? outer : outer + extra);
+    }
+    if (this.#includeUsage)
+      out += `${this.#head}${this.#outerMembers},"choices":[],"usage":${JSON.stringify(total)}}\n\n`;
     return out;
   }
 
@@ -62,11 +75,11 @@ export class StreamSerializer {
   }
 
   #headOf(chunk: ChatChunk): string {
-    const { traceId, nowSeconds, model, route } = this.#frame;
+    const { traceId, nowSeconds, model } = this.#frame;
     // the text is flattened once, because every event begins with it and would traverse a string composed of pieces
     // again
     return flat(
-      `data: {"id":${JSON.stringify(answerId(chunk.id, traceId))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, nowSeconds)},"model":${JSON.stringify(model)},"route":${JSON.stringify(route)},"x_gateway_trace_id":"${traceId}"`,
+      `data: {"id":${JSON.stringify(answerId(chunk.id, traceId))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, nowSeconds)},"model":${JSON.stringify(model)}`,
     );
   }
 
@@ -78,8 +91,9 @@ export class StreamSerializer {
     const hasFinish = finish !== null && finish !== undefined;
     const hasLogprobs = logprobs !== null && logprobs !== undefined;
     if (json === "" && extra === "" && !hasFinish && !hasLogprobs) return "";
+    this.#hasBegun = true;
     if (!this.#hasContent) this.#hasContent = json !== "" && json !== OPENING && delta!["annotations"] === undefined;
-    return `${this.#head}${this.#vendor.use()}${members},"choices":[{"index":${index},"delta":${json === "" ? "{}" : json},"logprobs":${hasLogprobs ? JSON.stringify(logprobs) : "null"},"finish_reason":${hasFinish ? `"${finish}"` : "null"}${extra}}]${this.#tail}`;
+    return `${this.#head}${members}${this.#vendor.use()},"choices":[{"index":${index},"delta":${json === "" ? "{}" : json},"logprobs":${hasLogprobs ? JSON.stringify(logprobs) : "null"},"finish_reason":${hasFinish ? `"${finish}"` : "null"}${extra}}]${this.#tail}`;
   }
 }
 
