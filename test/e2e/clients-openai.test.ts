@@ -139,7 +139,8 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
       { ...chunk([], expectedUsage(family, 11, 4)), ...outer },
     ]);
     expect(Object.assign({}, ...chunks) as object).toMatchObject(expectedBeside(family));
-    for (const name of ["id", "created", "model"] as const) expect(new Set(chunks.map((one) => one[name])).size).toBe(1);
+    for (const name of ["id", "created", "model"] as const)
+      expect(new Set(chunks.map((one) => one[name])).size).toBe(1);
   });
 
   test("[s:behaviors.1, d8.2] without include_usage no chunk has usage, and every chunk has a choice", async () => {

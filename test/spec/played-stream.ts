@@ -223,9 +223,9 @@ export function checkOuterMembers(
 ): void {
   const chunks = events.filter((event) => !("error" in event));
   const [first, last] = [chunks[0], isWhole ? chunks.at(-1) : chunks[0]];
-  for (const chunk of chunks) {
-    const { route, x_gateway_trace_id: traceId } = chunk;
-    if (chunk !== first && chunk !== last)
+  for (const one of chunks) {
+    const { route, x_gateway_trace_id: traceId } = one;
+    if (one !== first && one !== last)
       check(route === undefined && traceId === undefined, "8.1: route or trace id in the middle of a stream");
     else
       check(
