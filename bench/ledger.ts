@@ -39,9 +39,10 @@ function aRecord(): CallRecord {
     after: 4,
     wouldRefuse: false,
   }));
+  const startedAtMs = systemClock.now();
   return bareRecord({
-    traceId: newTraceId(),
-    startedAtMs: systemClock.now(),
+    traceId: newTraceId(startedAtMs),
+    startedAtMs,
     snapshotVersion: 3,
     tokenId: "gXjv9JZ7bHQC",
     tenantId: "default",

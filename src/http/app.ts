@@ -88,7 +88,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
     });
 
   app.use(async (c, next) => {
-    c.set("traceId", newTraceId());
+    c.set("traceId", newTraceId(context.clock.now()));
     c.set("startedMs", context.clock.monotonic());
     await next();
   });

@@ -4,7 +4,7 @@ import type { Peers } from "../chat/call/received-call.ts";
 import { afterUnread, isUnread } from "../chat/call/read-body.ts";
 import { errorResponse } from "../chat/call/reply-headers.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
-import { newTraceId } from "../core/ids.ts";
+import { newRandomId } from "../core/ids.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 import { CHAT_PATHS } from "./paths.ts";
 
@@ -54,7 +54,7 @@ function refusedHead({ headers }: Request): Response | null {
         ? TRAILERS
         : null;
   if (fault === null) return null;
-  const answer = errorResponse(new GatewayError("invalid_request", fault), newTraceId(), 0, {});
+  const answer = errorResponse(new GatewayError("invalid_request", fault), newRandomId(), 0, {});
   answer.headers.set("connection", "close");
   return answer;
 }
@@ -98,7 +98,7 @@ export function openServer({ host, port, chat, app, onFault }: ServerOptions): O
     },
     error: (fault) => {
       onFault(fault);
-      return errorResponse(asGatewayError(fault), newTraceId(), 0, {});
+      return errorResponse(asGatewayError(fault), newRandomId(), 0, {});
     },
   });
   return {

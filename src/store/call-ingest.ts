@@ -130,6 +130,22 @@ export async function removeTags(db: Kysely<CallSchema>, calls: readonly Tagged[
 /** For a database behind a connection: few and long statements. */
 export function insertsOfMany(): CallInserts {
   const insertMany = openBulkInsert();
+  const insertNew = async (
+    tx: Tx,
+    table: string,
+    columns: readonly string[],
+    key: readonly string[],
+    rows: readonly Readonly<Record<string, unknown>>[],
+  ): Promise<void> => {
+    for (const part of parts(rows))
+      await insertMany(
+        tx,
+        table,
+        columns,
+        part,
+        () => sql`on conflict (${sql.join(key.map((column) => sql.ref(column)))}) do nothing`,
+      );
+  };
   return {
     async calls(tx, rows) {
       const ids = new Set<string>();
@@ -145,26 +161,15 @@ export function insertsOfMany(): CallInserts {
       }
       return rows.filter(({ columns }) => ids.has(columns.trace_id));
     },
-    async details(tx, rows) {
-      for (const part of parts(rows))
-        await insertMany(
-          tx,
-          "call_detail",
-          DETAIL_COLUMNS,
-          part.map(({ columns, detail }) => ({ trace_id: columns.trace_id, time_ms: columns.time_ms, record: detail })),
-          () => sql`on conflict (trace_id) do nothing`,
-        );
-    },
-    async tags(tx, rows) {
-      for (const part of parts(rows))
-        await insertMany(
-          tx,
-          "call_tag",
-          TAG_COLUMNS,
-          part.map((row) => ({ ...row })),
-          () => sql`on conflict (tag, time_ms, trace_id) do nothing`,
-        );
-    },
+    details: (tx, rows) =>
+      insertNew(
+        tx,
+        "call_detail",
+        DETAIL_COLUMNS,
+        ["trace_id"],
+        rows.map(({ columns, detail }) => ({ trace_id: columns.trace_id, time_ms: columns.time_ms, record: detail })),
+      ),
+    tags: (tx, rows) => insertNew(tx, "call_tag", TAG_COLUMNS, ["tag", "time_ms", "trace_id"], rows),
     async addUp(tx, table, rows) {
       for (const part of parts(rows)) {
         const keys = Object.keys(part[0]!.key);

@@ -140,7 +140,7 @@ ${config}`,
     gateway,
     async call(body) {
       asked = 0;
-      const own = { traceId: newTraceId(), spanId: newSpanId() };
+      const own = { traceId: newTraceId(1_767_571_200_000), spanId: newSpanId() };
       const startMs = Date.now();
       const response = await gateway.chat(body, {
         headers: { traceparent: `00-${own.traceId}-${own.spanId}-01`, tracestate: "caller=1" },

@@ -14,6 +14,7 @@ import type { CallContent } from "../../src/core/content.ts";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import type { ScopeSettings } from "../../src/core/snapshot.ts";
 import { ContentRecorder } from "../../src/chat/content/content-recorder.ts";
+import { newTraceId } from "../../src/core/ids.ts";
 import { isSampled } from "../../src/core/sampling.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { openContentLog } from "../../src/observe/content-log.ts";
@@ -192,7 +193,7 @@ describe("where content is kept", () => {
   });
 
   test("[d11.3] a sample is chosen by the trace id, identically on every gateway", () => {
-    const ids = Array.from({ length: 4000 }, () => crypto.randomUUID().replaceAll("-", ""));
+    const ids = Array.from({ length: 4000 }, () => newTraceId(1_767_225_600_000));
     const chosen = ids.filter((id) => isSampled(id, 0.25));
     expect(chosen.length).toBeGreaterThan(800);
     expect(chosen.length).toBeLessThan(1200);

@@ -83,7 +83,7 @@ export async function seenAnswer(
     status: reply.status,
     bytes: text
       .replaceAll(own, "")
-      .replaceAll(record.traceId.slice(0, 20), "")
+      .replaceAll(record.traceId.slice(12), "")
       .replaceAll(/call_gw_\w+/g, "")
       .replaceAll(/"duration_ms":[\d.]+/g, ""),
     headers,

@@ -27,7 +27,7 @@ export function newFolder(): string {
 /** A call that was admitted. */
 export function aCall(more: Partial<CallRecord> = {}): CallRecord {
   return bareRecord({
-    traceId: newTraceId(),
+    traceId: newTraceId(1_767_225_600_000),
     startedAtMs: 1_767_225_600_000,
     tokenId: "t1",
     tenantId: "default",

@@ -2,7 +2,7 @@
 // journal in the data folder. What dead processes left in their journals is reported to the store. See
 // docs/design/shared-limits.md.
 import type { Clock } from "../../core/clock.ts";
-import { newTraceId } from "../../core/ids.ts";
+import { newRandomId } from "../../core/ids.ts";
 import type { LimitRule } from "../../core/limit.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { Account, LimitStore, Need, Reservation, Shortage, AccountStatus } from "../limit-store.ts";
@@ -44,7 +44,7 @@ export interface ValkeyLimits extends LimitStore {
 export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<ValkeyLimits> {
   const { clock, folder, onFault = () => {}, onState = () => {}, onAnswered = () => {} } = options;
   const connection = await openConnection(options);
-  const id = newTraceId();
+  const id = newRandomId();
   const journal = folder === null ? null : openJournal(folder, id, onFault);
   const keys = keysOf(options.clusterNodes !== null);
   const outages = openOutageReport({ now: () => clock.monotonic(), onState });

@@ -1,6 +1,7 @@
 // Turns the lenient answer of a decoder into the body that the client receives: it has every field that the schema
 // requires, and nothing that clients cannot handle (promises 2.5 and 8.6 to 8.9; docs/clients.md, N1 to N5).
 import { newTally, tally, type TokenTally } from "../../accounting/estimate.ts";
+import { TRACE_TIME_DIGITS } from "../../core/ids.ts";
 import {
   type AnswerChoice,
   type ChatAnswer,
@@ -179,7 +180,7 @@ function wholeCalls(value: Json | undefined, frame: AnswerFrame, position: numbe
     const made =
       typeof call["id"] === "string" && call["id"] !== ""
         ? call["id"]
-        : `call_${frame.traceId.slice(0, 20)}_${position}_${index}`;
+        : `call_${frame.traceId.slice(TRACE_TIME_DIGITS)}_${position}_${index}`;
     const id = ids.has(made) ? `${made}_${index}` : made;
     ids.add(id);
     const { index: _index, ...rest } = call;

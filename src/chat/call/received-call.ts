@@ -83,7 +83,8 @@ function addressOf(http: Request, peers: Peers | null, { proxyTrust }: Snapshot)
 }
 
 function arrivedCall(context: ChatContext, headers: Headers, snapshotVersion: number): ArrivedCall {
-  const traceId = newTraceId();
+  const startedAtMs = context.clock.now();
+  const traceId = newTraceId(startedAtMs);
   const traceparent = headers.get("traceparent");
   const trace =
     context.tracing === null
@@ -101,7 +102,7 @@ function arrivedCall(context: ChatContext, headers: Headers, snapshotVersion: nu
         : trace.traceId;
   return {
     traceId,
-    startedAtMs: context.clock.now(),
+    startedAtMs,
     clientRequestId: headers.get("x-request-id")?.slice(0, CLIENT_ID_MAX) ?? null,
     otelTraceId: callersTraceId,
     trace,

@@ -3,6 +3,7 @@
 // indexes are dense, and ids and names of tool calls come once (docs/clients.md, S1 to S28). Finish reasons are held
 // back until the end of the stream. What was generated is counted here, before guards hold any of it back.
 import { newTally, tally } from "../../accounting/estimate.ts";
+import { TRACE_TIME_DIGITS } from "../../core/ids.ts";
 import {
   type ChatChunk,
   type ChunkChoice,
@@ -243,7 +244,7 @@ export class VendorRepair implements StreamStage {
   }
 
   #callId({ index, calls }: ChoiceState, call: CallState): string {
-    const place = `call_${this.#frame.traceId.slice(0, 20)}_${index}_`;
+    const place = `call_${this.#frame.traceId.slice(TRACE_TIME_DIGITS)}_${index}_`;
     return this.#isRound
       ? (call.sourceId ?? place + calls.indexOf(call))
       : uniqueCallId(call, place + calls.filter(isOpened).length, this.#callIds);
