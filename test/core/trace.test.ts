@@ -135,7 +135,9 @@ describe("the trace of a call", () => {
 });
 
 test("span ids are 16 hex digits, and none comes twice", () => {
-  const ids = Array.from({ length: 5000 }, (_, index) => (index % 3 === 0 ? newTraceId(1_767_571_200_000).slice(16) : newSpanId()));
+  const ids = Array.from({ length: 5000 }, (_, index) =>
+    index % 3 === 0 ? newTraceId(1_767_571_200_000).slice(16) : newSpanId(),
+  );
   for (const id of ids) expect(id).toMatch(/^[0-9a-f]{16}$/);
   expect(new Set(ids).size).toBe(ids.length);
 });
