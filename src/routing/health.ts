@@ -1,17 +1,21 @@
 // What the responses of each upstream show about it: breaker, latency, attempts in flight, rate limits and retry
-// budget. The state belongs to this process, and callers pass the time in.
+// budget. The state belongs to this process, which may exchange news with the other processes of the machine
+// (health-news.ts); callers pass the time in.
 import type { BreakerSettings } from "../core/route.ts";
 import {
   breakerFreeAtMs,
   countedBy,
+  countElsewhere,
   enterBreaker,
   leaveBreaker,
   newBreaker,
   phaseOf,
   probeAnswers,
+  takeBreakerNews,
   type Breaker,
   type Outcome,
 } from "./breaker.ts";
+import type { BreakerNews, CollectedNews, HealthNews } from "./health-news.ts";
 import { openKeyedState, type Kept } from "./keyed-state.ts";
 import { latencyAt, measure, newLatency, p95Of, type Latency } from "./latency.ts";
 import { openRetryBudget } from "./retry-budget.ts";
@@ -68,6 +72,11 @@ export interface Health {
   snapshot(nowMs: number): readonly TargetHealth[];
 }
 
+export interface OpenHealth extends Health {
+  /** Takes over what other processes have seen. */
+  learn(news: HealthNews, nowMs: number): void;
+}
+
 export interface TargetHealth {
   readonly key: string;
   /** The worst state of several breakers. `half_open`: the probe is due or in flight. */
@@ -107,8 +116,13 @@ const MAX_BREAKERS_PER_KEY = 8;
 /** The longest time for which a target is not called, whatever the provider asked for. */
 const MAX_LIMITED_MS = 24 * 60 * 60_000;
 
-/** `onChange` must not throw. */
-export function openHealth(onChange: (change: BreakerChange) => void = () => {}): Health {
+/**
+ * `onChange` must not throw. `toTell` collects what other processes have to learn of this one; `null` when there are none.
+ */
+export function openHealth(
+  onChange: (change: BreakerChange) => void = () => {},
+  toTell: CollectedNews | null = null,
+): OpenHealth {
   const budget = openRetryBudget();
   const keys = openKeyedState<KeyHealth>({
     create: (nowMs) => ({
@@ -154,7 +168,10 @@ export function openHealth(onChange: (change: BreakerChange) => void = () => {})
     begin(key, settings, nowMs) {
       const kept = keys.of(key, nowMs);
       kept.inFlight += 1;
-      return enterBreaker(breakerOf(kept, settings) ?? addBreaker(kept, settings), nowMs);
+      const breaker = breakerOf(kept, settings) ?? addBreaker(kept, settings);
+      const probe = enterBreaker(breaker, nowMs);
+      if (probe !== 0) toTell?.breaker(breakerNews(key, breaker, nowMs));
+      return probe;
     },
     answering(key, settings, nowMs, firstContentMs, probe) {
       const kept = keys.of(key, nowMs);
@@ -163,18 +180,27 @@ export function openHealth(onChange: (change: BreakerChange) => void = () => {})
       if (breaker === undefined) return;
       const was = breaker.isTripped;
       probeAnswers(breaker, probe);
-      if (breaker.isTripped !== was) changed(key, kept, breaker, nowMs);
+      if (breaker.isTripped === was) return;
+      toTell?.breaker(breakerNews(key, breaker, nowMs));
+      changed(key, kept, breaker, nowMs);
     },
     end(key, settings, outcome, nowMs, { firstContentMs, retryAfterMs, probe }) {
       const kept = keys.of(key, nowMs);
       kept.inFlight = Math.max(0, kept.inFlight - 1);
       if (firstContentMs !== undefined) record(kept, firstContentMs, nowMs);
-      if (retryAfterMs !== undefined)
-        kept.limitedUntilMs = Math.max(kept.limitedUntilMs, nowMs + Math.min(retryAfterMs, MAX_LIMITED_MS));
+      if (retryAfterMs !== undefined) {
+        rest(kept, retryAfterMs, nowMs);
+        toTell?.rest({ key, leftMs: retryAfterMs });
+      }
+      const counted = retryAfterMs === undefined ? outcome : "cancelled";
+      if (counted !== "cancelled")
+        toTell?.counted({ key, breaker: settings, calls: 1, faults: counted === "upstream_fault" ? 1 : 0 });
       const own = breakerOf(kept, settings) ?? addBreaker(kept, settings);
       for (const breaker of kept.breakers) {
-        const was = breaker.isTripped;
-        leaveBreaker(breaker, retryAfterMs === undefined ? outcome : "cancelled", nowMs, breaker === own ? probe : 0);
+        const { isTripped: was, probe: wasProbe } = breaker;
+        leaveBreaker(breaker, counted, nowMs, breaker === own ? probe : 0);
+        if (breaker.isTripped !== was || breaker.probe !== wasProbe)
+          toTell?.breaker(breakerNews(key, breaker, nowMs));
         if (breaker.isTripped !== was) changed(key, kept, breaker, nowMs);
       }
     },
@@ -191,8 +217,35 @@ export function openHealth(onChange: (change: BreakerChange) => void = () => {})
       const latency = keys.find(key)?.latency ?? null;
       return latency === null ? null : p95Of(latency);
     },
-    called: (upstream, nowMs) => budget.called(upstream, nowMs),
-    takeRetry: (upstream, nowMs) => budget.take(upstream, nowMs),
+    called(upstream, nowMs) {
+      budget.called(upstream, nowMs);
+      toTell?.spent({ upstream, calls: 1, retries: 0 });
+    },
+    takeRetry(upstream, nowMs) {
+      const isTaken = budget.take(upstream, nowMs);
+      if (isTaken) toTell?.spent({ upstream, calls: 0, retries: 1 });
+      return isTaken;
+    },
+    learn({ counts, breakers, rests, spendings }, nowMs) {
+      const breakerFor = (key: string, settings: BreakerSettings): Breaker => {
+        const kept = keys.of(key, nowMs);
+        return breakerOf(kept, settings) ?? addBreaker(kept, settings);
+      };
+      for (const { key, breaker: settings, calls, faults } of counts) {
+        breakerFor(key, settings);
+        const kept = keys.of(key, nowMs);
+        for (const breaker of kept.breakers) {
+          const was = breaker.isTripped;
+          countElsewhere(breaker, { calls, faults }, nowMs);
+          if (breaker.isTripped === was) continue;
+          toTell?.breaker(breakerNews(key, breaker, nowMs));
+          changed(key, kept, breaker, nowMs);
+        }
+      }
+      for (const each of breakers) takeBreakerNews(breakerFor(each.key, each.breaker), each, nowMs);
+      for (const { key, leftMs } of rests) rest(keys.of(key, nowMs), leftMs, nowMs);
+      for (const { upstream, calls, retries } of spendings) budget.spentElsewhere(upstream, { calls, retries }, nowMs);
+    },
     snapshot: (nowMs) => [...keys.entries()].map(([key, kept]) => healthOf(key, kept, nowMs)),
   };
 }
@@ -216,6 +269,27 @@ function addBreaker({ breakers }: KeyHealth, settings: BreakerSettings): Breaker
   const breaker = newBreaker(settings);
   breakers.push(breaker);
   return breaker;
+}
+
+function rest(kept: KeyHealth, forMs: number, nowMs: number): void {
+  kept.limitedUntilMs = Math.max(kept.limitedUntilMs, nowMs + Math.min(forMs, MAX_LIMITED_MS));
+}
+
+/** How the breaker stands after it has changed. */
+function breakerNews(key: string, breaker: Breaker, nowMs: number): BreakerNews {
+  const phase = phaseOf(breaker, nowMs);
+  const about = { key, breaker: breaker.settings };
+  if (phase !== "open")
+    return {
+      ...about,
+      state: phase === "half_open" ? "unprobed" : phase,
+      leftMs: 0,
+      openForMs: 0,
+      faults: 0,
+      calls: 0,
+    };
+  const { openUntilMs, openForMs } = breaker;
+  return { ...about, state: "open", leftMs: openUntilMs - nowMs, openForMs, ...countedBy(breaker, nowMs) };
 }
 
 function record(kept: KeyHealth, firstContentMs: number, nowMs: number): void {
