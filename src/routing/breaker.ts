@@ -29,11 +29,6 @@ export interface Breaker {
 const MAX_OPEN_TIMES = 10;
 
 const ELSEWHERE = -1;
-/**
- * By how much a breaker that another process has opened stays open longer here: that process may send the probe first,
- * so that it is one probe and not one for each process.
- */
-const PROBED_LATER_MS = 100;
 
 export function newBreaker(settings: BreakerSettings): Breaker {
   return {
@@ -121,7 +116,7 @@ export function takeBreakerNews(breaker: Breaker, { state, leftMs, openForMs }: 
   breaker.isTripped = true;
   if (state === "open") {
     breaker.openForMs = openForMs;
-    breaker.openUntilMs = nowMs + leftMs + PROBED_LATER_MS;
+    breaker.openUntilMs = nowMs + leftMs;
   }
   // A probe of this process continues, and its end counts.
   if (breaker.probe > 0) return;

@@ -5,6 +5,7 @@ import type { BreakerSettings } from "../core/route.ts";
 
 /** Attempts that ended, for every breaker of the target. */
 export interface CountNews {
+  readonly kind: "count";
   readonly key: string;
   /** Of the route by which the attempts were made. */
   readonly breaker: BreakerSettings;
@@ -17,6 +18,7 @@ export interface CountNews {
  * What became of a breaker. `unprobed`: its probe ended without a result, and the next attempt may be the probe.
  */
 export interface BreakerNews {
+  readonly kind: "breaker";
   readonly key: string;
   readonly breaker: BreakerSettings;
   readonly state: "open" | "probing" | "unprobed" | "closed";
@@ -30,9 +32,12 @@ export interface BreakerNews {
 
 /** The provider asked that this target is not called for so many milliseconds from now on. */
 export interface RestNews {
+  readonly kind: "rest";
   readonly key: string;
   readonly leftMs: number;
 }
+
+export type TargetNews = CountNews | BreakerNews | RestNews;
 
 /** Calls of an upstream, of whose retry budget they are a share, and retries that were taken from it. */
 export interface SpendingNews {
@@ -42,9 +47,8 @@ export interface SpendingNews {
 }
 
 export interface HealthNews {
-  readonly counts: readonly CountNews[];
-  readonly breakers: readonly BreakerNews[];
-  readonly rests: readonly RestNews[];
+  /** In the order in which it happened. */
+  readonly targets: readonly TargetNews[];
   readonly spendings: readonly SpendingNews[];
 }
 
@@ -55,40 +59,25 @@ export function breakerId(key: string, { failures, ratio, windowMs, openMs }: Br
 
 /** Collects news, and adds up those that are numbers. */
 export class CollectedNews {
-  #counts = new Map<string, CountNews>();
+  #targets: TargetNews[] = [];
+  /** Where the counts of a breaker stand that can be added to: those since the last change of any breaker. */
+  readonly #counts = new Map<string, number>();
   #spendings = new Map<string, SpendingNews>();
-  #breakers: BreakerNews[] = [];
-  #rests: RestNews[] = [];
   #isUrgent = false;
   readonly #onUrgent: () => void;
 
   /**
-   * `onUrgent` is called once, until the news are taken, when there is something that others should know at once:
+   * `onUrgent` is called once, until the news are taken, when there is something that others should learn at once:
    * faults, changes of a breaker, rests and retries.
    */
   constructor(onUrgent: () => void = () => {}) {
     this.#onUrgent = onUrgent;
   }
 
-  counted(count: CountNews): void {
-    const id = breakerId(count.key, count.breaker);
-    const before = this.#counts.get(id);
-    this.#counts.set(
-      id,
-      before === undefined
-        ? count
-        : { ...before, calls: before.calls + count.calls, faults: before.faults + count.faults },
-    );
-    if (count.faults > 0) this.#urge();
-  }
-
-  breaker(news: BreakerNews): void {
-    this.#breakers.push(news);
-    this.#urge();
-  }
-
-  rest(news: RestNews): void {
-    this.#rests.push(news);
+  target(news: TargetNews): void {
+    if (news.kind === "count") return this.#counted(news);
+    this.#counts.clear();
+    this.#targets.push(news);
     this.#urge();
   }
 
@@ -102,28 +91,31 @@ export class CollectedNews {
     if (retries > 0) this.#urge();
   }
 
-  add({ counts, breakers, rests, spendings }: HealthNews): void {
-    for (const count of counts) this.counted(count);
-    for (const breaker of breakers) this.breaker(breaker);
-    for (const rest of rests) this.rest(rest);
+  add({ targets, spendings }: HealthNews): void {
+    for (const target of targets) this.target(target);
     for (const spending of spendings) this.spent(spending);
   }
 
   /** Returns what was collected since the last time; `null` when that is nothing. */
   take(): HealthNews | null {
-    if (this.#counts.size + this.#spendings.size + this.#breakers.length + this.#rests.length === 0) return null;
-    const news: HealthNews = {
-      counts: [...this.#counts.values()],
-      breakers: this.#breakers,
-      rests: this.#rests,
-      spendings: [...this.#spendings.values()],
-    };
-    this.#counts = new Map();
+    if (this.#targets.length + this.#spendings.size === 0) return null;
+    const news: HealthNews = { targets: this.#targets, spendings: [...this.#spendings.values()] };
+    this.#targets = [];
+    this.#counts.clear();
     this.#spendings = new Map();
-    this.#breakers = [];
-    this.#rests = [];
     this.#isUrgent = false;
     return news;
+  }
+
+  #counted(count: CountNews): void {
+    const id = breakerId(count.key, count.breaker);
+    const at = this.#counts.get(id);
+    if (at === undefined) this.#counts.set(id, this.#targets.push(count) - 1);
+    else {
+      const { calls, faults } = this.#targets[at] as CountNews;
+      this.#targets[at] = { ...count, calls: calls + count.calls, faults: faults + count.faults };
+    }
+    if (count.faults > 0) this.#urge();
   }
 
   #urge(): void {

@@ -15,7 +15,7 @@ import {
   type Breaker,
   type Outcome,
 } from "./breaker.ts";
-import type { BreakerNews, CollectedNews, HealthNews } from "./health-news.ts";
+import type { BreakerNews, CollectedNews, CountNews, HealthNews, TargetNews } from "./health-news.ts";
 import { openKeyedState, type Kept } from "./keyed-state.ts";
 import { latencyAt, measure, newLatency, p95Of, type Latency } from "./latency.ts";
 import { openRetryBudget } from "./retry-budget.ts";
@@ -149,6 +149,18 @@ export function openHealth(
       openForMs,
     });
   };
+  const learnOf = (kept: KeyHealth, news: TargetNews, nowMs: number): void => {
+    if (news.kind === "rest") return rest(kept, news.leftMs, nowMs);
+    const own = breakerOf(kept, news.breaker) ?? addBreaker(kept, news.breaker);
+    if (news.kind === "breaker") return takeBreakerNews(own, news, nowMs);
+    for (const breaker of kept.breakers) {
+      const was = breaker.isTripped;
+      countElsewhere(breaker, news, nowMs);
+      if (breaker.isTripped === was) continue;
+      toTell?.target(breakerNews(news.key, breaker, nowMs));
+      changed(news.key, kept, breaker, nowMs);
+    }
+  };
   return {
     blockedReason(key, settings, nowMs) {
       const kept = keys.find(key);
@@ -170,7 +182,7 @@ export function openHealth(
       kept.inFlight += 1;
       const breaker = breakerOf(kept, settings) ?? addBreaker(kept, settings);
       const probe = enterBreaker(breaker, nowMs);
-      if (probe !== 0) toTell?.breaker(breakerNews(key, breaker, nowMs));
+      if (probe !== 0) toTell?.target(breakerNews(key, breaker, nowMs));
       return probe;
     },
     answering(key, settings, nowMs, firstContentMs, probe) {
@@ -181,7 +193,7 @@ export function openHealth(
       const was = breaker.isTripped;
       probeAnswers(breaker, probe);
       if (breaker.isTripped === was) return;
-      toTell?.breaker(breakerNews(key, breaker, nowMs));
+      toTell?.target(breakerNews(key, breaker, nowMs));
       changed(key, kept, breaker, nowMs);
     },
     end(key, settings, outcome, nowMs, { firstContentMs, retryAfterMs, probe }) {
@@ -190,19 +202,24 @@ export function openHealth(
       if (firstContentMs !== undefined) record(kept, firstContentMs, nowMs);
       if (retryAfterMs !== undefined) {
         rest(kept, retryAfterMs, nowMs);
-        toTell?.rest({ key, leftMs: retryAfterMs });
+        toTell?.target({ kind: "rest", key, leftMs: retryAfterMs });
       }
       const counted = retryAfterMs === undefined ? outcome : "cancelled";
-      if (counted !== "cancelled")
-        toTell?.counted({ key, breaker: settings, calls: 1, faults: counted === "upstream_fault" ? 1 : 0 });
+      const isFault = counted === "upstream_fault";
+      // Others count the attempt as this process does: not at a breaker that it closes, and not again at one that it opens.
+      if (!isFault) toTell?.target(countNews(key, settings, counted));
       const own = breakerOf(kept, settings) ?? addBreaker(kept, settings);
+      // News from elsewhere have come between the probe and its end; nobody must wait for it.
+      if (probe !== undefined && probe !== 0 && own.probe !== probe)
+        toTell?.target({ ...breakerNews(key, own, nowMs), state: "unprobed" });
       for (const breaker of kept.breakers) {
         const { isTripped: was, probe: wasProbe } = breaker;
         leaveBreaker(breaker, counted, nowMs, breaker === own ? probe : 0);
-        if (breaker.isTripped !== was || breaker.probe !== wasProbe)
-          toTell?.breaker(breakerNews(key, breaker, nowMs));
+        if (breaker.isTripped === was && breaker.probe === wasProbe) continue;
+        toTell?.target(breakerNews(key, breaker, nowMs));
         if (breaker.isTripped !== was) changed(key, kept, breaker, nowMs);
       }
+      if (isFault) toTell?.target(countNews(key, settings, counted));
     },
     inFlight: (key) => keys.find(key)?.inFlight ?? 0,
     latencyMs(key, nowMs) {
@@ -226,25 +243,9 @@ export function openHealth(
       if (isTaken) toTell?.spent({ upstream, calls: 0, retries: 1 });
       return isTaken;
     },
-    learn({ counts, breakers, rests, spendings }, nowMs) {
-      const breakerFor = (key: string, settings: BreakerSettings): Breaker => {
-        const kept = keys.of(key, nowMs);
-        return breakerOf(kept, settings) ?? addBreaker(kept, settings);
-      };
-      for (const { key, breaker: settings, calls, faults } of counts) {
-        breakerFor(key, settings);
-        const kept = keys.of(key, nowMs);
-        for (const breaker of kept.breakers) {
-          const was = breaker.isTripped;
-          countElsewhere(breaker, { calls, faults }, nowMs);
-          if (breaker.isTripped === was) continue;
-          toTell?.breaker(breakerNews(key, breaker, nowMs));
-          changed(key, kept, breaker, nowMs);
-        }
-      }
-      for (const each of breakers) takeBreakerNews(breakerFor(each.key, each.breaker), each, nowMs);
-      for (const { key, leftMs } of rests) rest(keys.of(key, nowMs), leftMs, nowMs);
-      for (const { upstream, calls, retries } of spendings) budget.spentElsewhere(upstream, { calls, retries }, nowMs);
+    learn({ targets, spendings }, nowMs) {
+      for (const news of targets) learnOf(keys.of(news.key, nowMs), news, nowMs);
+      for (const { upstream, ...spent } of spendings) budget.spentElsewhere(upstream, spent, nowMs);
     },
     snapshot: (nowMs) => [...keys.entries()].map(([key, kept]) => healthOf(key, kept, nowMs)),
   };
@@ -275,21 +276,25 @@ function rest(kept: KeyHealth, forMs: number, nowMs: number): void {
   kept.limitedUntilMs = Math.max(kept.limitedUntilMs, nowMs + Math.min(forMs, MAX_LIMITED_MS));
 }
 
+/** An attempt that was cancelled makes the breaker known to others, as it does here. */
+function countNews(key: string, breaker: BreakerSettings, outcome: Outcome): CountNews {
+  const calls = outcome === "cancelled" ? 0 : 1;
+  return { kind: "count", key, breaker, calls, faults: outcome === "upstream_fault" ? 1 : 0 };
+}
+
 /** How the breaker stands after it has changed. */
 function breakerNews(key: string, breaker: Breaker, nowMs: number): BreakerNews {
+  const { settings, openUntilMs, openForMs } = breaker;
   const phase = phaseOf(breaker, nowMs);
-  const about = { key, breaker: breaker.settings };
-  if (phase !== "open")
-    return {
-      ...about,
-      state: phase === "half_open" ? "unprobed" : phase,
-      leftMs: 0,
-      openForMs: 0,
-      faults: 0,
-      calls: 0,
-    };
-  const { openUntilMs, openForMs } = breaker;
-  return { ...about, state: "open", leftMs: openUntilMs - nowMs, openForMs, ...countedBy(breaker, nowMs) };
+  const state = phase === "half_open" ? "unprobed" : phase;
+  const nothing = { leftMs: 0, openForMs: 0, faults: 0, calls: 0 };
+  return {
+    kind: "breaker",
+    key,
+    breaker: settings,
+    state,
+    ...(state === "open" ? { leftMs: openUntilMs - nowMs, openForMs, ...countedBy(breaker, nowMs) } : nothing),
+  };
 }
 
 function record(kept: KeyHealth, firstContentMs: number, nowMs: number): void {

@@ -109,7 +109,7 @@ describe("the health of targets on a machine with several processes", () => {
       waits: fc.integer({ min: 1, max: 12 }),
     });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 120, size: "max" }), (steps) => {
         const machine = machineOf(4);
         const one = openHealth();
         for (const { kind, process: at, key: keyNumber, isStrict, outcome, waits } of steps) {
@@ -160,7 +160,7 @@ describe("the health of targets on a machine with several processes", () => {
       waits: fc.integer({ min: 1, max: 12 }),
     });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 200, size: "max" }), (steps) => {
         const machine = machineOf(3);
         for (const { kind, process: at, key, outcome, waits } of steps) {
           const { processes } = machine;
