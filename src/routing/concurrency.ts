@@ -38,13 +38,7 @@ export interface Places {
 }
 
 export interface Concurrency extends Places {
-  enter(
-    key: string,
-    tenant: string,
-    max: number,
-    queueMax: number,
-    onTurn: (turn: QueueOutcome) => void,
-  ): Entered;
+  enter(key: string, tenant: string, max: number, queueMax: number, onTurn: (turn: QueueOutcome) => void): Entered;
 }
 
 interface Waiter {

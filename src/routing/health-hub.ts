@@ -64,25 +64,21 @@ export function openHealthHub<Member>({ send, onChange }: HealthHubOptions<Membe
   /** Returns false when the news are out of date, because another process was first. */
   const accepts = (member: Member, id: string, news: BreakerNews, nowMs: number): boolean => {
     const known = opened.get(id);
-    switch (news.state) {
-      case "open":
-        if (known !== undefined && known.prober !== member) return false;
-        keep(id, { news, openUntilMs: nowMs + news.leftMs, opener: member, prober: null });
-        if (known === undefined) changed(id, news, true);
-        return true;
-      case "probing":
-        if (known === undefined || known.prober !== null) return false;
-        keep(id, { ...known, prober: member });
-        return true;
-      case "unprobed":
-        if (known?.prober !== member) return false;
-        keep(id, { ...known, prober: null });
-        return true;
-      case "closed":
-        if (!opened.delete(id)) return false;
-        changed(id, news, false);
-        return true;
+    if (news.state === "open") {
+      if (known !== undefined && known.prober !== member) return false;
+      keep(id, { news, openUntilMs: nowMs + news.leftMs, opener: member, prober: null });
+      if (known === undefined) changed(id, news, true);
+      return true;
     }
+    if (news.state === "closed") {
+      if (!opened.delete(id)) return false;
+      changed(id, news, false);
+      return true;
+    }
+    const isProbing = news.state === "probing";
+    if (known === undefined || known.prober !== (isProbing ? null : member)) return false;
+    keep(id, { ...known, prober: isProbing ? member : null });
+    return true;
   };
   /** How the breaker stands, for one process. */
   const stateFor = (member: Member, id: string, news: BreakerNews, nowMs: number): BreakerNews => {

@@ -9,11 +9,7 @@ export interface RetryBudget {
   /** Takes one retry and returns true while there is room. */
   take(upstream: string, nowMs: number): boolean;
   /** Counts calls and retries of another process. */
-  spentElsewhere(
-    upstream: string,
-    spent: { readonly calls: number; readonly retries: number },
-    nowMs: number,
-  ): void;
+  spentElsewhere(upstream: string, spent: { readonly calls: number; readonly retries: number }, nowMs: number): void;
 }
 
 interface Spending extends Kept {

@@ -153,7 +153,19 @@ describe("the health of targets on a machine with several processes", () => {
 
   test("[d13.3] agrees at last on what is open, whatever was late and whoever ended, and no probe is waited for in vain", () => {
     const step = fc.record({
-      kind: fc.constantFrom("start", "start", "finish", "finish", "say", "carry", "hear", "flush", "wait", "end", "begin"),
+      kind: fc.constantFrom(
+        "start",
+        "start",
+        "finish",
+        "finish",
+        "say",
+        "carry",
+        "hear",
+        "flush",
+        "wait",
+        "end",
+        "begin",
+      ),
       process: fc.nat(9),
       key: fc.nat(1),
       outcome: fc.constantFrom<Outcome>("success", "upstream_fault", "upstream_fault", "upstream_fault", "cancelled"),
@@ -175,7 +187,8 @@ describe("the health of targets on a machine with several processes", () => {
           else if (kind === "begin" && processes.length < 6) machine.begin();
           else if (kind === "end" && processes.length > 1) machine.end(at % processes.length);
         }
-        for (const process of machine.processes) while (process.running.length > 0) machine.finish(process, "cancelled");
+        for (const process of machine.processes)
+          while (process.running.length > 0) machine.finish(process, "cancelled");
         machine.settle();
         const openAt = (process: Process): readonly string[] =>
           process.health
@@ -185,7 +198,9 @@ describe("the health of targets on a machine with several processes", () => {
             .toSorted();
         const [first, ...others] = machine.processes.map(openAt);
         for (const other of others) expect(other).toEqual(first!);
-        const changedLast = KEYS.filter((key) => machine.changes.findLast((change) => change.key === key)?.state === "opened");
+        const changedLast = KEYS.filter(
+          (key) => machine.changes.findLast((change) => change.key === key)?.state === "opened",
+        );
         expect(first!).toEqual(changedLast);
         for (const key of KEYS) {
           const states = machine.changes.filter((change) => change.key === key).map(({ state }) => state);

@@ -69,7 +69,7 @@ class World {
       else attempt.answers += 1;
     });
     if (!isPending(asked)) throw new Error("the places are in another process");
-    void asked.then((came: Entered) => {
+    const answered = (came: Entered): void => {
       if (came === "entered") entered();
       else if (came === "full") attempt.answers += 1;
       else
@@ -79,7 +79,8 @@ class World {
             came.cancel();
           },
         });
-    });
+    };
+    void asked.then(answered);
   }
 
   end(member: Member): void {
@@ -108,7 +109,21 @@ class World {
 describe("places that processes share", () => {
   test("[d13.1] hold their bound, answer each attempt once, and lose no place, whoever ends", async () => {
     const step = fc.record({
-      what: fc.constantFrom("enter", "enter", "enter", "leave", "leave", "cancel", "carry", "carry", "hear", "hear", "hear all", "end", "begin"),
+      what: fc.constantFrom(
+        "enter",
+        "enter",
+        "enter",
+        "leave",
+        "leave",
+        "cancel",
+        "carry",
+        "carry",
+        "hear",
+        "hear",
+        "hear all",
+        "end",
+        "begin",
+      ),
       member: fc.nat(5),
       tenant: fc.constantFrom("a", "b", "c"),
       which: fc.nat(),

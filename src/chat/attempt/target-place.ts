@@ -33,10 +33,11 @@ async function asked(
     came = await untilOver(entered, call.signal);
   } catch (thrown) {
     const { concurrency } = call.context.routing;
-    void entered.then((late) => {
+    const leaveLate = (late: Entered): void => {
       if (late === "entered") concurrency.leave(candidate.key);
       else if (late !== "full") late.cancel();
-    });
+    };
+    void entered.then(leaveLate);
     throw thrown;
   }
   return placeOf(came, wait, candidate, call);
