@@ -62,7 +62,7 @@ async function* sums(
       else same.push(metric);
     }
   for (const [name, [first, ...others]] of byName) {
-    let registry = AggregatorRegistry.aggregate([[first!]]);
+    let registry: Registry = AggregatorRegistry.aggregate([[first!]]);
     // One process after the other: thousands of series of many processes would take too long at once.
     for (const other of others) {
       registry = AggregatorRegistry.aggregate([[await valuesOf(registry, name)], [other]]);
