@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 export const packageFolder = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const SMALLEST_PROGRAM_BYTES = 1_000_000;
-const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP"];
+const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
 
 /**
  * Runs `script` (an absolute path) with `args` and ends this process as the script ends. A checkout first installs what

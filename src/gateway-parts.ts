@@ -1,6 +1,7 @@
 // The parts of the gateway, each opened with what it needs and registered to be closed. gateway.ts opens them in order.
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { bootstrap } from "./auth/first-identities.ts";
 import { openLogins } from "./auth/logins.ts";
 import type { LimitStore } from "./admission/limit-store.ts";
 import type { BudgetUsage } from "./admission/budget-usage.ts";
@@ -19,6 +20,7 @@ import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { openCredentialProvider, type RefusedCredential } from "./credentials/credential-provider.ts";
 import { type OpenToolServers, openToolServers } from "./mcp/open-tool-servers.ts";
+import type { LineOutput } from "./observe/line-sink.ts";
 import type { Log } from "./observe/log.ts";
 import type { LimitStoreFigures } from "./observe/metrics/limit-store-gauges.ts";
 import { type Metrics, openMetrics, type TargetStatus } from "./observe/metrics/metrics.ts";
@@ -32,6 +34,7 @@ import { type LimitCounts, openLimitCounts } from "./store/limit-counts.ts";
 import { openReplicaWatch, type ReplicaWatch } from "./snapshot/replica-watch.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotSource } from "./snapshot/source.ts";
+import type { LedgerOptions } from "./store/ledger-options.ts";
 import { ledgerFolderOf, ownFiles } from "./store/data-folder.ts";
 import { narrowRights } from "./store/owner-only.ts";
 import { type OpenLedger, openLedger } from "./store/open-ledger.ts";
@@ -171,24 +174,16 @@ export interface Records {
 }
 
 /** Opens what is stored about calls: their costs, their content, and their counts for limits. */
-export async function openRecords({ options, log, closing }: Base, { calls, cipher }: Storage): Promise<Records> {
-  const contents = openContentStore({ calls, cipher, now: () => systemClock.now() });
-  const contentLog = openContentLog({
-    store: contents,
-    onProblem: (message) =>
-      log.warn({ error_detail: message }, "the content of calls could not be kept; this is retried"),
-  });
+export async function openRecords(base: Base, storage: Storage): Promise<Records> {
+  const { options, log, closing } = base;
   const countStore = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
   closing.add(() => countStore?.close());
   const keepsCounts = countStore?.hold() === true;
   const counting: Records["counting"] = {};
   if (countStore !== null && !keepsCounts)
     log.warn({ source: "limits" }, "another process counts limits in this data folder");
-  const ledger = await openLedger({
-    folder: ledgerFolderOf({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }),
-    settings: options.ledger,
-    sink: calls,
-    clock: systemClock,
+  const records = await openCallRecords(base, storage, {
+    sink: storage.calls,
     ...(countStore !== null && {
       counted: {
         atStart: keepsCounts,
@@ -197,12 +192,33 @@ export async function openRecords({ options, log, closing }: Base, { calls, ciph
         kept: () => counting.kept?.() ?? null,
       },
     }),
+  });
+  return { ...records, countStore, counting };
+}
+
+/** Opens what is stored about calls but for the counts of limits. */
+export async function openCallRecords(
+  { options, log, closing }: Base,
+  { calls, cipher }: Storage,
+  ledgerOptions: Pick<LedgerOptions, "sink" | "counted" | "adopts">,
+): Promise<Omit<Records, "countStore" | "counting">> {
+  const contents = openContentStore({ calls, cipher, now: () => systemClock.now() });
+  const contentLog = openContentLog({
+    store: contents,
+    onProblem: (message) =>
+      log.warn({ error_detail: message }, "the content of calls could not be kept; this is retried"),
+  });
+  const ledger = await openLedger({
+    folder: ledgerFolderOf({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }),
+    settings: options.ledger,
+    clock: systemClock,
+    ...ledgerOptions,
     log: (level, message, fields = {}) => log[level]({ ...fields }, message),
   });
   // From here on the parts finish their pending work at close, and none needs another for that.
   closing.add(() => ledger.end(), LAST_ROWS_MS);
   closing.beside(() => contentLog.end(LAST_WRITES_MS));
-  return { calls, contents, contentLog, ledger, countStore, counting };
+  return { calls, contents, contentLog, ledger };
 }
 
 /** Opens the watch over the gateways that share the database and whether they use the same configuration file. */
@@ -394,3 +410,40 @@ export function openUpstream(proxy: ProxySettings | null, readElsewhere: ReadEls
     send: (request, call) => (request.url.startsWith(SANDBOX_SCHEME) ? sandbox : network).send(request, call),
   };
 }
+
+/** How a process listens on a port that it shares with others. */
+export interface SharedPort {
+  /** Resolves with the port when this process may begin to listen. `ledgerFolder` is where its journal is. */
+  turn(ledgerFolder: string): Promise<number>;
+  /** It listens. */
+  listens(): void;
+  /** Its listener is closed. */
+  left(): void;
+}
+
+/**
+ * The parts that a process has for itself when it is the whole gateway, and for which a worker needs the supervisor
+ * (worker.ts).
+ */
+export interface ProcessParts {
+  /** A file descriptor, or what takes the lines. */
+  readonly logOutput: number | LineOutput;
+  readonly openStorage: (base: Base) => Promise<Storage>;
+  readonly openRecords: (base: Base, storage: Storage) => Promise<Records>;
+  readonly openReplicas: (base: Base, storage: Storage, source: SnapshotSource) => ReplicaWatch;
+  readonly openLimits: typeof openLimits;
+  /** The first access token, on the very first start only. */
+  readonly firstToken: (store: Storage["store"]) => Promise<string | null>;
+  /** `null` when no other process listens on the port. */
+  readonly sharedPort: SharedPort | null;
+}
+
+export const OWN_PARTS: ProcessParts = {
+  logOutput: 1,
+  openStorage,
+  openRecords,
+  openReplicas,
+  openLimits,
+  firstToken: async (store) => (await bootstrap(store, systemClock.now()))?.token ?? null,
+  sharedPort: null,
+};

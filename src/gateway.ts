@@ -3,7 +3,6 @@ import { openLogins } from "./auth/logins.ts";
 import { reportThreshold, thresholdWatch } from "./admission/budget-thresholds.ts";
 import { openBudgetUsage } from "./admission/budget-usage.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
-import { bootstrap } from "./auth/first-identities.ts";
 import { openClosing } from "./closing.ts";
 import { openGuardThreads } from "./chat/guards/guard-threads.ts";
 import { handleChat } from "./chat/handle.ts";
@@ -39,18 +38,16 @@ import type { ProxySettings } from "./wire/http-proxy.ts";
 import { VERSION } from "./core/version.ts";
 import { ArgumentChecks } from "./mcp/tool-arguments.ts";
 import {
+  OWN_PARTS,
   PROVIDER_FAMILIES,
+  type ProcessParts,
   type Base,
   type Storage,
-  openStorage,
   openConfiguration,
   type Records,
-  openRecords,
-  openReplicas,
   processName,
   openExternalClients,
   openNotifications,
-  openLimits,
   openGatewayMetrics,
   openUpstream,
 } from "./gateway-parts.ts";
@@ -68,11 +65,14 @@ export interface Gateway {
    */
   logged(): Promise<void>;
   reload(): Promise<void>;
+  /** Restarts the workers one after the other, with the program and the file as they are now. Absent without workers. */
+  restart?(): Promise<void>;
+  callsInFlight(): number;
   /**
-   * Takes no new calls, lets calls in flight finish within `server.drain_s`, then closes everything. Returns the number
-   * of calls that had to be cut.
+   * Takes no new calls, lets calls in flight finish within `server.drain_s` or the given time, then closes everything.
+   * Returns the number of calls that had to be cut.
    */
-  close(): Promise<number>;
+  close(withinMs?: number): Promise<number>;
   /** Ends the remaining time of calls in flight: those that have not ended are cut now. */
   hurry(): void;
 }
@@ -85,8 +85,9 @@ export async function openGateway(
   options: ServerOptions,
   loaded: LoadedConfiguration,
   environment: Environment,
+  parts: ProcessParts = OWN_PARTS,
 ): Promise<Gateway> {
-  const log = openLog({ level: options.logLevel, fileDescriptor: 1 });
+  const log = openLog({ level: options.logLevel, output: parts.logOutput });
   const onFault = (fault: unknown): void =>
     log.error(
       { error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) },
@@ -95,19 +96,19 @@ export async function openGateway(
   const closing = openClosing(onFault);
   closing.add(() => log.close());
   try {
-    return await openAll({ options, loaded, environment, log, closing, onFault });
+    return await openAll({ options, loaded, environment, log, closing, onFault }, parts);
   } catch (thrown) {
     await closing.close();
     throw thrown;
   }
 }
 
-async function openAll(base: Base): Promise<Gateway> {
+async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
   const { log, closing, onFault } = base;
-  const storage = await openStorage(base);
+  const storage = await parts.openStorage(base);
   const source = await openConfiguration(base, storage);
-  const records = await openRecords(base, storage);
-  const replicas = openReplicas(base, storage, source);
+  const records = await parts.openRecords(base, storage);
+  const replicas = parts.openReplicas(base, storage, source);
   const longBodies = openLongBodyThread();
   closing.add(() => longBodies.close());
   const externalClients = openExternalClients(base, source, longBodies);
@@ -126,7 +127,7 @@ async function openAll(base: Base): Promise<Gateway> {
     ...externalClients,
     ...notifications,
   });
-  const limits = await openLimits(base, records, source.current().limitRules, metrics.limitStoreAnswered);
+  const limits = await parts.openLimits(base, records, source.current().limitRules, metrics.limitStoreAnswered);
   const budgets = openBudgetUsage(limits, () => source.current());
   source.subscribe(({ toolServers }) => externalClients.toolServers.configured(toolServers.keys));
   source.subscribe(() => notifications.events.wake());
@@ -175,7 +176,18 @@ async function openAll(base: Base): Promise<Gateway> {
       log.error({ trace_id: traceId, error_detail: String(fault) }, "the content of a call could not be kept"),
     onCharged: thresholdWatch(limits, (crossed) => reportThreshold(crossed, { log, metrics, events })),
   };
-  return await openListener(base, { context, metrics, observer, targets, traffic, source, storage, records, replicas });
+  return await openListener(base, {
+    context,
+    metrics,
+    observer,
+    targets,
+    traffic,
+    source,
+    storage,
+    records,
+    replicas,
+    parts,
+  });
 }
 
 interface ListenerParts {
@@ -188,6 +200,7 @@ interface ListenerParts {
   readonly storage: Storage;
   readonly records: Records;
   readonly replicas: ReplicaWatch;
+  readonly parts: ProcessParts;
 }
 
 /** From here on the gateway accepts calls. */
@@ -203,6 +216,7 @@ async function openListener(
     storage: { store },
     replicas,
     records: { ledger, calls, contents, contentLog },
+    parts: { sharedPort, firstToken: makeFirstToken },
   }: ListenerParts,
 ): Promise<Gateway> {
   const { limits, logins, toolServers } = context;
@@ -239,14 +253,16 @@ async function openListener(
   process.on("uncaughtException", onFault);
   const server = openServer({
     host: options.host,
-    port: options.port,
+    port: sharedPort === null ? options.port : await sharedPort.turn(ledger.status().folder),
+    sharesPort: sharedPort !== null,
     chat: (request, peers) => handleChat(request, context, peers),
     app,
     onFault,
   });
   closing.add(() => server.cut());
+  sharedPort?.listens();
   // The first token is made last, because a start that fails must not use up a token that is shown only once.
-  const firstToken = (await bootstrap(store, systemClock.now()))?.token ?? null;
+  const firstToken = await makeFirstToken(store);
   if (firstToken !== null) await source.reload();
   const hurried = Promise.withResolvers<void>();
   return {
@@ -254,10 +270,11 @@ async function openListener(
     firstToken,
     logged: () => log.written(),
     reload: () => source.reload(),
-    async close() {
+    callsInFlight: () => traffic.count(),
+    async close(withinMs = source.current().limits.drainMs) {
       isRetiring = true;
-      const isOver = Promise.race([Bun.sleep(source.current().limits.drainMs), hurried.promise]);
-      const cut = await drain(server, traffic, isOver);
+      const isOver = Promise.race([Bun.sleep(withinMs), hurried.promise]);
+      const cut = await drain(server, traffic, { isOver, onStopped: () => sharedPort?.left() });
       await closing.close();
       return cut;
     },
@@ -270,9 +287,14 @@ async function openListener(
  * connections close while calls in flight continue. Calls that have not ended when `isOver` settles are cut; their
  * clients receive the reason before the connection closes. Returns the number of calls that were cut.
  */
-async function drain(server: OpenServer, traffic: OpenTraffic, isOver: Promise<unknown>): Promise<number> {
+async function drain(
+  server: OpenServer,
+  traffic: OpenTraffic,
+  { isOver, onStopped }: { readonly isOver: Promise<unknown>; readonly onStopped: () => void },
+): Promise<number> {
   await Promise.race([server.retire(), isOver]);
   const stopped = server.stop();
+  onStopped();
   const drained = await traffic.drain(isOver);
   const cut = drained ? 0 : traffic.cut();
   if (cut > 0) await traffic.drain(Bun.sleep(LAST_SETTLED_MS));

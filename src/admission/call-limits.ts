@@ -32,6 +32,8 @@ export interface CallLimitsOptions {
   readonly user: string | null;
   readonly store: LimitStore;
   readonly clock: Pick<Clock, "now">;
+  /** The trace id of the call. */
+  readonly traceId?: string;
   readonly onCharged: OnCharged;
   /** Called when the call has lost its slot and has to end. */
   readonly onLost?: () => void;
@@ -85,6 +87,7 @@ export class CallLimits {
   readonly user: string | null;
   readonly #store: LimitStore;
   readonly #clock: Pick<Clock, "now">;
+  readonly #traceId: string;
   readonly #onCharged: OnCharged;
   readonly #onLost: () => void;
   readonly #outcomes: LimitOutcome[];
@@ -101,12 +104,13 @@ export class CallLimits {
   /** Attempts reserve one after the other: what the second needs depends on what the first was granted. */
   #reserving: Promise<unknown> | null = null;
 
-  constructor({ caller, user, store, clock, onCharged, onLost = () => {}, outcomes }: CallLimitsOptions) {
+  constructor({ caller, user, store, clock, traceId = "", onCharged, onLost = () => {}, outcomes }: CallLimitsOptions) {
     this.caller = caller;
     this.user =
       user === null || user.length <= MAX_USER ? user : new Bun.CryptoHasher("sha256").update(user).digest("hex");
     this.#store = store;
     this.#clock = clock;
+    this.#traceId = traceId;
     this.#onCharged = onCharged;
     this.#onLost = onLost;
     this.#outcomes = outcomes;
@@ -163,7 +167,7 @@ export class CallLimits {
     }
     const wanted: Wanted = { accounts, bounds, requests: estimate.requests, needs, needed, isRedirected };
     if (needs.length === 0) return this.#attempt(wanted, null);
-    const answer = this.#store.reserve(needs);
+    const answer = this.#store.reserve(needs, this.#traceId);
     if (!isPending(answer)) return this.#granted(answer, wanted);
     const granted = answer.then((late) => this.#granted(late, wanted)).finally(() => (this.#reserving = null));
     this.#reserving = granted.catch(() => {});

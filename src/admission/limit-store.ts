@@ -93,8 +93,11 @@ export interface Shortage {
 }
 
 export interface LimitStore {
-  /** Reserves all needs or none. The result is synchronous where no network is needed; it never rejects. */
-  reserve(needs: readonly Need[]): MaybePromise<Reservation | Shortage>;
+  /**
+   * Reserves all needs or none. The result is synchronous where no network is needed; it never rejects. `call` is the
+   * trace id of the call, by which what a dead worker held is found in its journal.
+   */
+  reserve(needs: readonly Need[], call?: string): MaybePromise<Reservation | Shortage>;
   /** Reads the status of an account, for listings and headers, without reserving. */
   status(account: Account): MaybePromise<AccountStatus>;
   /**

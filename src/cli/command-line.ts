@@ -60,6 +60,10 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .description("run the gateway")
     .option("--port <n>", "port to listen on (default: PORT, or 4100)")
     .option("--host <address>", "address to listen on (default: DRAGOMAN_HOST, or 127.0.0.1)")
+    .option(
+      "--workers <count>",
+      "processes that serve calls, or auto for one for each core (default: DRAGOMAN_WORKERS, or 1)",
+    )
     .addOption(data())
     .addOption(config())
     .addHelpText("after", SERVE_HELP)

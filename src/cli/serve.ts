@@ -1,12 +1,14 @@
 // `dragoman serve`: starts the gateway, prints its address, and shuts it down on a signal.
 import { join, relative, sep } from "node:path";
-import type { Environment } from "../config/environment.ts";
+import { type Environment, workerIdentity } from "../config/environment.ts";
 import { resolveServerOptions, type ServerFlags, type ServerOptions } from "../config/server-options.ts";
 import { MASTER_KEY_VARIABLES } from "../config/master-key.ts";
 import { systemClock } from "../core/clock.ts";
 import { isEmbedded } from "../core/thread-file.ts";
 import { VERSION } from "../core/version.ts";
 import { type Gateway, openGateway } from "../gateway.ts";
+import { openSupervisor } from "../supervisor.ts";
+import { runWorker } from "../worker.ts";
 import type { Launcher } from "./launcher.ts";
 import { namedConfiguration } from "./named-configuration.ts";
 import { printError, printLine } from "./output.ts";
@@ -15,9 +17,11 @@ import { printError, printLine } from "./output.ts";
 export async function serve(flags: ServerFlags, environment: Environment, launcher: Launcher): Promise<number> {
   const loaded = namedConfiguration(flags, environment);
   const options = resolveServerOptions({ flags, environment, file: loaded.configuration });
+  const worker = workerIdentity();
+  if (worker !== null) return process.exit(await runWorker(worker, options, loaded, environment));
   let gateway: Gateway;
   try {
-    gateway = await openGateway(options, loaded, environment);
+    gateway = await (options.workers === 1 ? openGateway : openSupervisor)(options, loaded, environment);
   } catch (thrown) {
     const message = startFailure(thrown, options);
     if (message === null) throw thrown;
@@ -26,6 +30,10 @@ export async function serve(flags: ServerFlags, environment: Environment, launch
     process.exit(1);
   }
   process.on("SIGHUP", () => void gateway.reload());
+  process.on("SIGUSR2", () => {
+    if (gateway.restart === undefined) printError("no workers to restart: server.workers is 1");
+    else void gateway.restart();
+  });
   const end = ended(gateway, launcher);
   // Log lines of the start about the data come before the line that says that it is complete.
   await gateway.logged();

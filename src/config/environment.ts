@@ -1,6 +1,7 @@
 // The only reader of the process's environment, which is read once at the start. This file defines what a variable
 // means; server-options.ts defines what overrides what.
 import { HOST, isDatabaseUrl, LOG_LEVELS, type LogLevel } from "./sections.ts";
+import { EXPECTED_WORKERS, parseWorkerCount, type WorkerCount } from "./worker-count.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
 
 /**
@@ -10,6 +11,7 @@ import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
 export const VARIABLES = {
   PORT: "Port to listen on.",
   DRAGOMAN_HOST: "Address to listen on.",
+  DRAGOMAN_WORKERS: "Number of processes that serve calls, or `auto`.",
   DRAGOMAN_DATA: "Folder of the database.",
   DATABASE_URL:
     "Address of a PostgreSQL database, `postgresql://user:password@host:port/database`, instead of SQLite in the data folder.",
@@ -33,6 +35,7 @@ type Variable = keyof typeof VARIABLES;
 export interface Environment {
   readonly port: number | null;
   readonly host: string | null;
+  readonly workers: WorkerCount | null;
   readonly dataFolder: string | null;
   readonly databaseUrl: string | null;
   readonly configFile: string | null;
@@ -65,6 +68,7 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
   const environment: Environment = Object.freeze({
     port: read("PORT", "a port from 0 to 65535", parsePort),
     host: read("DRAGOMAN_HOST", "a host name or an address, without scheme and port", parseHost),
+    workers: read("DRAGOMAN_WORKERS", EXPECTED_WORKERS, parseWorkerCount),
     dataFolder: read("DRAGOMAN_DATA", "a path", text),
     databaseUrl: read("DATABASE_URL", "an address such as postgresql://user:password@host:5432/dragoman", (value) =>
       isDatabaseUrl(value) ? value : undefined,
@@ -89,6 +93,32 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
  */
 export function isLaunched(source: Readonly<Record<string, string | undefined>> = process.env): boolean {
   return source["DRAGOMAN_LAUNCHER"] !== undefined;
+}
+
+/** How a worker finds the supervisor that started it. */
+export interface WorkerIdentity {
+  readonly id: string;
+  /** The path of the channel's socket. */
+  readonly channel: string;
+}
+
+const WORKER = "DRAGOMAN_WORKER";
+
+/** `null` in a process that no supervisor has started. */
+export function workerIdentity(
+  source: Readonly<Record<string, string | undefined>> = process.env,
+): WorkerIdentity | null {
+  const [, id, channel] = /^([\w-]+):(.+)$/s.exec(source[WORKER] ?? "") ?? [];
+  return id === undefined || channel === undefined ? null : { id, channel };
+}
+
+/** The environment of a worker: this process's own, without what belongs to its launcher. */
+export function workerEnvironment(
+  { id, channel }: WorkerIdentity,
+  source: Readonly<Record<string, string | undefined>> = process.env,
+): Readonly<Record<string, string | undefined>> {
+  const { DRAGOMAN_LAUNCHER: _launcher, NODE_CHANNEL_FD: _channel, ...own } = source;
+  return { ...own, [WORKER]: `${id}:${channel}` };
 }
 
 export function parsePort(text: string): number | undefined {

@@ -4,6 +4,7 @@
 import { z } from "zod";
 import { LEAST_BODY_BOUNDS } from "../core/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
+import { EXPECTED_WORKERS, MAX_WORKERS, type WorkerCount } from "./worker-count.ts";
 import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
 
 const DEFAULT_PORT = 4100;
@@ -68,6 +69,16 @@ export const serverSection = z
       variable: "PORT",
       flag: "--port",
     }),
+    workers: z
+      .union([z.int().min(1).max(MAX_WORKERS), z.literal("auto")], { error: `expected ${EXPECTED_WORKERS}` })
+      .default(1)
+      .meta({
+        title: "Workers",
+        description:
+          "Number of processes that serve calls on the same address; `auto` starts one for each core that the gateway may use. Limits are exact over all of them. More than 1 needs Linux. A change needs a restart.",
+        variable: "DRAGOMAN_WORKERS",
+        flag: "--workers",
+      }),
     data: z.string().min(1).max(4096).default(DEFAULT_DATA_FOLDER).meta({
       title: "Data folder",
       description: "Folder of the database. A relative path starts at the working directory.",
@@ -178,6 +189,7 @@ export const serverSection = z
   .transform((file) => ({
     host: file.host,
     port: file.port,
+    workers: file.workers as WorkerCount,
     data: file.data,
     databaseUrl: file.database_url ?? null,
     upstreamProxy: file.upstream_proxy ?? null,
@@ -215,7 +227,7 @@ export const serverSection = z
   .meta({
     title: "Server",
     description:
-      "Where the gateway listens, and its limits. Changes of `host`, `port`, `data`, `database_url` and `upstream_proxy` need a restart; all others take effect when the file is saved.",
+      "Where the gateway listens, and its limits. Changes of `host`, `port`, `workers`, `data`, `database_url` and `upstream_proxy` need a restart; all others take effect when the file is saved.",
   });
 
 export const logSection = z

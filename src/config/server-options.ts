@@ -2,6 +2,7 @@
 // overrides the default.
 import { existsSync } from "node:fs";
 import { parseHost, parsePort, type Environment } from "./environment.ts";
+import { EXPECTED_WORKERS, parseWorkerCount, usableCores, type WorkerCount } from "./worker-count.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
 import type { LogLevel } from "./sections.ts";
 import type { ProxySettings } from "../wire/http-proxy.ts";
@@ -10,6 +11,7 @@ import type { ProxySettings } from "../wire/http-proxy.ts";
 export interface ServerFlags {
   readonly port?: string | number | undefined;
   readonly host?: string | undefined;
+  readonly workers?: string | number | undefined;
   readonly data?: string | undefined;
   readonly config?: string | undefined;
 }
@@ -18,6 +20,8 @@ export interface ServerOptions {
   readonly host: string;
   /** With 0 the system chooses a free port. */
   readonly port: number;
+  /** Processes that serve calls; with 1 this process does. */
+  readonly workers: number;
   /** As given: relative to the working directory, or absolute. */
   readonly dataFolder: string;
   /** Address of PostgreSQL, which contains a password; `null` for SQLite in the data folder. */
@@ -37,6 +41,7 @@ export interface StartOptions {
   readonly server: {
     readonly host: string;
     readonly port: number;
+    readonly workers: WorkerCount;
     readonly data: string;
     readonly databaseUrl: string | null;
     readonly upstreamProxy: string | null;
@@ -79,10 +84,12 @@ export function resolveServerOptions({
   flags,
   environment,
   file,
+  platform = process.platform,
 }: {
   readonly flags: ServerFlags;
   readonly environment: Environment;
   readonly file: StartOptions;
+  readonly platform?: NodeJS.Platform;
 }): ServerOptions {
   const problems: ConfigurationProblem[] = [];
   const read = <T>(
@@ -99,11 +106,13 @@ export function resolveServerOptions({
   };
   const port = read("--port", flags.port, "a port from 0 to 65535", parsePort);
   const host = read("--host", flags.host, "a host name or an address, without scheme and port", parseHost);
+  const workers = read("--workers", flags.workers, EXPECTED_WORKERS, parseWorkerCount);
   const dataFolder = read("--data", flags.data, "a path", (text) => text || undefined);
   if (problems.length > 0) throw new ConfigurationError(problems);
   return {
     port: port ?? environment.port ?? file.server.port,
     host: host ?? environment.host ?? file.server.host,
+    workers: workerCount(workers ?? environment.workers ?? file.server.workers, platform),
     dataFolder: dataFolder ?? environment.dataFolder ?? file.server.data,
     databaseUrl: environment.databaseUrl ?? file.server.databaseUrl,
     logLevel: environment.logLevel ?? file.log.level,
@@ -113,6 +122,21 @@ export function resolveServerOptions({
     calls: file.calls,
     audit: file.audit,
   };
+}
+
+/** Throws ConfigurationError where the system does not spread the connections of one port over several processes. */
+function workerCount(configured: WorkerCount, platform: NodeJS.Platform): number {
+  if (platform === "linux") return configured === "auto" ? usableCores() : configured;
+  if (configured === "auto" || configured === 1) return 1;
+  throw new ConfigurationError([
+    {
+      file: "configuration",
+      line: null,
+      column: null,
+      path: "server.workers",
+      message: `several workers can share one port on Linux only, and this is ${platform}: set 1, or start several gateways on ports of their own`,
+    },
+  ]);
 }
 
 /** The file names the proxy, and the environment the hosts that are called directly. */

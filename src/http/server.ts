@@ -11,6 +11,8 @@ import { CHAT_PATHS } from "./paths.ts";
 export interface ServerOptions {
   readonly host: string;
   readonly port: number;
+  /** Other processes of this gateway listen on the same port. */
+  readonly sharesPort?: boolean;
   readonly chat: (request: Request, peers: Peers) => Promise<Response>;
   readonly app: { fetch(request: Request, bindings: { readonly peer: string | null }): MaybePromise<Response> };
   readonly onFault: (fault: unknown) => void;
@@ -63,7 +65,7 @@ const TWO_HOSTS = "The request has more than one Host header; send one.";
 const TRAILERS = "The request announces trailer fields, which are not supported; send it without them.";
 
 /** Throws when the address is in use. */
-export function openServer({ host, port, chat, app, onFault }: ServerOptions): OpenServer {
+export function openServer({ host, port, sharesPort = false, chat, app, onFault }: ServerOptions): OpenServer {
   let lastCallMs = Number.NEGATIVE_INFINITY;
   let isRetiring = false;
   const last = (response: Response): Response => {
@@ -80,7 +82,7 @@ export function openServer({ host, port, chat, app, onFault }: ServerOptions): O
     hostname: host,
     port,
     // By default Bun lets a second gateway listen on the same port, and the two would share its connections.
-    reusePort: false,
+    reusePort: sharesPort,
     development: false,
     idleTimeout: IDLE_SECONDS,
     maxRequestBodySize: MAX_BODY_BYTES,

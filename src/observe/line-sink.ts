@@ -17,14 +17,33 @@ export interface LineSink {
   dropped(): number;
 }
 
+/** Where the lines go. */
+export interface LineOutput {
+  /** Resolves when the text has been accepted. */
+  write(text: string): Promise<void>;
+  /** Writes before the process ends, without waiting. */
+  writeLast(text: string): void;
+}
+
 export interface LineSinkOptions {
-  readonly fileDescriptor: number;
+  readonly output: LineOutput;
   readonly blockBytes: number;
   readonly maxWaitingBytes: number;
 }
 
-export function openLineSink({ fileDescriptor, blockBytes, maxWaitingBytes }: LineSinkOptions): LineSink {
-  const writer = Bun.file(fileDescriptor).writer({ highWaterMark: blockBytes * 2 });
+/** Collects up to `highWaterMark` bytes for the system. */
+export function fileOutput(fileDescriptor: number, highWaterMark: number): LineOutput {
+  const writer = Bun.file(fileDescriptor).writer({ highWaterMark });
+  return {
+    async write(text) {
+      await writer.write(text);
+      await writer.flush();
+    },
+    writeLast: (text) => void writeSync(fileDescriptor, text),
+  };
+}
+
+export function openLineSink({ output, blockBytes, maxWaitingBytes }: LineSinkOptions): LineSink {
   let block = "";
   let waiting: string[] = [];
   let waitingLength = 0;
@@ -37,8 +56,7 @@ export function openLineSink({ fileDescriptor, blockBytes, maxWaitingBytes }: Li
         const text = waiting.join("");
         waiting = [];
         waitingLength = 0;
-        await writer.write(text);
-        await writer.flush();
+        await output.write(text);
       }
     } catch {
       // The pipe is closed, so the failure cannot be logged.
@@ -73,7 +91,7 @@ export function openLineSink({ fileDescriptor, blockBytes, maxWaitingBytes }: Li
       block = "";
       if (rest === "") return;
       try {
-        writeSync(fileDescriptor, rest);
+        output.writeLast(rest);
       } catch {
         // The pipe is closed, as above.
       }

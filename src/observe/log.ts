@@ -13,7 +13,7 @@ import {
 import type { ToolRun } from "../core/tool.ts";
 import { memoizeBounded } from "../core/memoization.ts";
 import { parseRecord } from "../wire/record-json.ts";
-import { openLineSink } from "./line-sink.ts";
+import { fileOutput, type LineOutput, openLineSink } from "./line-sink.ts";
 import type { Observer } from "./observer.ts";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
@@ -22,6 +22,8 @@ export interface Log extends Observer {
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
   warn(fields: Readonly<Record<string, unknown>>, message: string): void;
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
+  /** Writes whole lines that another process of this gateway has made. */
+  lines(text: string): void;
   /**
    * Resolves when the lines so far have been written, which never happens when the reader of the log has stopped
    * reading.
@@ -48,9 +50,10 @@ const BLOCK_BYTES = 32 * 1024;
 const FLUSH_MS = 200;
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
-export function openLog(options: { readonly level: LogLevel; readonly fileDescriptor: number }): Log {
+/** The output is a file descriptor, or what takes whole lines. */
+export function openLog(options: { readonly level: LogLevel; readonly output: number | LineOutput }): Log {
   const sink = openLineSink({
-    fileDescriptor: options.fileDescriptor,
+    output: typeof options.output === "number" ? fileOutput(options.output, BLOCK_BYTES * 2) : options.output,
     blockBytes: BLOCK_BYTES,
     maxWaitingBytes: MAX_WAITING_BYTES,
   });
@@ -85,6 +88,7 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
+    lines: (text) => sink.write(text),
     written: () => sink.flush(),
     close() {
       clearInterval(timer);

@@ -37,6 +37,14 @@ export interface ReplicaWatch {
   close(): Promise<void>;
 }
 
+/** For a process that does not watch the others. */
+export const NO_REPLICA_WATCH: ReplicaWatch = {
+  others: () => [],
+  figures: () => ({ same: 1, different: 0 }),
+  check: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+};
+
 const EVERY_MS = 3000;
 /** A difference that lasts this long is reported. */
 const GRACE_MS = 10_000;

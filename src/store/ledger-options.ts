@@ -15,6 +15,8 @@ export interface LedgerOptions {
   readonly lock?: (folder: string) => FolderLock | null;
   /** Entries of processes that have ended are searched for counts of limits; omitted to skip this. */
   readonly counted?: CountedOptions;
+  /** Whether journals of processes that have ended are taken over, which is the default. */
+  readonly adopts?: boolean;
   readonly log: (level: "info" | "warn" | "error", message: string, fields?: Readonly<Record<string, unknown>>) => void;
   readonly segmentBytes?: number;
   readonly pace?: Partial<Pace>;

@@ -31,6 +31,8 @@ export interface LedgerStatus extends JournalStatus {
 
 export interface OpenLedger extends Ledger {
   status(): LedgerStatus;
+  /** Takes over the journals of processes that have ended, at once. Never rejects. */
+  adopt(): Promise<void>;
   /** Calls of earlier processes that were in flight when these ended. */
   readonly recovered: readonly CallRecord[];
   /** The last count of each account of a limit in the entries of processes that had ended. */
@@ -57,10 +59,8 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   shipper.start();
   const met = new Set<string>();
   let adopting = adoptOthers(options, slot, later, met);
-  const timer = setInterval(
-    () => void (adopting = adopting.then(() => adoptOthers(options, slot, later, met))),
-    options.pace?.adoptMs ?? ADOPT_MS,
-  );
+  const adopt = (): Promise<void> => (adopting = adopting.then(() => adoptOthers(options, slot, later, met)));
+  const timer = setInterval(() => void adopt(), options.pace?.adoptMs ?? ADOPT_MS);
   timer.unref();
   return {
     refusal: () => journal.refusal(),
@@ -73,6 +73,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
       unshippedBytes: unshippedBytes(own.folder, shipper.place, journal.writtenTo),
       folder: own.folder,
     }),
+    adopt,
     recovered: own.recovered,
     counts: counts.all,
     laterCounts() {
@@ -135,7 +136,8 @@ async function adoptOthers(
   counts: JournalledCounts,
   met: Set<string>,
 ): Promise<void> {
-  const { folder: all, lock: take = lockFolder, counted } = options;
+  const { folder: all, lock: take = lockFolder, counted, adopts = true } = options;
+  if (!adopts) return;
   // The process that keeps the counts reads them from there first.
   if (counted?.keepsCounts() === false) return;
   try {

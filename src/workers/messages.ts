@@ -1,25 +1,75 @@
-// The messages between the supervisor and its workers. A kind belongs to one direction; who handles it says so in its line.
+// The messages between the supervisor and its workers. Each kind has one direction.
+import type { ShippedPlace } from "../store/ledger.ts";
+import type { AccountWire, ReservedWire, ReserveWire, StatusWire } from "./limit-messages.ts";
 import type { Channel } from "./channel.ts";
+
+/** Both sides have to have the same: a worker of another version may be started by a rolling restart. */
+export const PROTOCOL = 1;
 
 /** What a worker sends to the supervisor. */
 export type ToSupervisor = {
-  /** The first message of a worker. The channel is closed when the supervisor does not know this worker. */
+  /** The first message of a worker. The supervisor refuses a worker that it did not start, or another protocol. */
   readonly hello: { readonly body: WorkerHello; readonly reply: null };
+  /** Everything is open; the reply comes when this worker may begin to listen, and says on which port. */
+  readonly ready: { readonly body: { readonly ledgerFolder: string }; readonly reply: { readonly port: number } };
+  readonly listening: { readonly body: null; readonly reply: void };
+  /** The listener is closed: the kernel gives its index to another worker. */
+  readonly not_listening: { readonly body: null; readonly reply: void };
+  /** The process is about to end; `cut` calls had to be cut. */
+  readonly ended: { readonly body: { readonly cut: number }; readonly reply: void };
+  readonly beat: { readonly body: WorkerBeat; readonly reply: void };
+  /** Whole lines of the log, as text in the bytes. */
+  readonly log_lines: { readonly body: null; readonly reply: void };
+  readonly reserve: { readonly body: ReserveWire; readonly reply: ReservedWire };
+  /** Ends needs of a reservation; `null` leaves a need open. */
+  readonly settle: {
+    readonly body: { readonly id: number; readonly used: readonly (number | null)[] };
+    readonly reply: void;
+  };
+  readonly limit_status: { readonly body: AccountWire; readonly reply: StatusWire };
+  readonly limit_first: { readonly body: AccountWire & { readonly mark: string }; readonly reply: boolean };
+  /** Replies when everything that was counted up to this message is kept, so that no other record of it is needed. */
+  readonly limits_kept: { readonly body: null; readonly reply: null };
+  /** Rows of calls, whose texts are in the bytes one after the other. */
+  readonly ledger_rows: { readonly body: RowsWire; readonly reply: null };
+  readonly ledger_places: {
+    readonly body: { readonly journals: readonly string[]; readonly runs: readonly string[] };
+    readonly reply: readonly ShippedPlace[];
+  };
 };
+
 
 /** What the supervisor sends to a worker. */
 export type ToWorker = {
   /** Reads the configuration and the tokens again, and replies when new calls see them. */
   readonly reload: { readonly body: null; readonly reply: null };
+  /** Sets the weights of all listeners; see listener-socket.ts. */
+  readonly steer: { readonly body: { readonly weights: readonly number[] }; readonly reply: null };
+  /** Takes no new calls, ends those in flight within this time, and exits. */
+  readonly drain: { readonly body: { readonly withinMs: number }; readonly reply: void };
+  /** The limit store has freed the slot of a call: it has to end. */
+  readonly limit_lost: { readonly body: { readonly id: number }; readonly reply: void };
+  /** Cuts what is still in flight of a drain. */
+  readonly hurry: { readonly body: null; readonly reply: void };
 };
 
 export interface WorkerHello {
-  /** As the supervisor has given it to the process (worker-identity.ts). */
+  /** As the supervisor has given it to the process, in its environment. */
   readonly worker: string;
-  readonly pid: number;
+  readonly protocol: number;
+}
+
+export interface WorkerBeat {
+  readonly callsInFlight: number;
 }
 
 /** The worker's end of the channel. */
 export type SupervisorChannel = Channel<ToSupervisor, ToWorker>;
 /** The supervisor's end of the channel to one worker. */
 export type WorkerChannel = Channel<ToWorker, ToSupervisor>;
+
+export interface RowsWire {
+  /** For each row the number of its bytes, below 0 when the call was not settled. */
+  readonly rows: readonly number[];
+  readonly place?: ShippedPlace | undefined;
+}

@@ -25,6 +25,8 @@ export const LAYERS = [
   "workers",
   "gateway-parts.ts",
   "gateway.ts",
+  "worker.ts",
+  "supervisor.ts",
   "diagnostics",
   "cli",
   "main.ts",

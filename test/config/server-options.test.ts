@@ -1,6 +1,7 @@
 // Flags, environment and file: their precedence, and their mistakes.
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
+import { usableCores } from "../../src/config/worker-count.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
 import {
   resolveConfigFile,
@@ -10,7 +11,14 @@ import {
 } from "../../src/config/server-options.ts";
 
 const file: StartOptions = {
-  server: { host: "file", port: 1, data: "file-data", databaseUrl: null, upstreamProxy: "http://proxy.test:3128" },
+  server: {
+    host: "file",
+    port: 1,
+    workers: 1,
+    data: "file-data",
+    databaseUrl: null,
+    upstreamProxy: "http://proxy.test:3128",
+  },
   log: { level: "debug" },
   ledger: { sync: "background", onFull: "refuse", folder: null },
   calls: { keepDays: 90, keepDetailsDays: 30 },
@@ -54,6 +62,7 @@ describe("precedence of settings", () => {
   ])("%s", (_name, flags, environment, expected) => {
     expect(resolveServerOptions({ flags, environment: readEnvironment(environment), file })).toEqual({
       ...expected,
+      workers: 1,
       databaseUrl: null,
       upstreamProxy: { url: "http://proxy.test:3128", exceptions: "" },
       ledger: file.ledger,
@@ -80,6 +89,34 @@ describe("precedence of settings", () => {
     expect(place({ driver: "memory", url: "redis://two.test" }, variable)).toBeNull();
     expect(() => place({ driver: "valkey" })).toThrow("limit_store.url");
     expect(() => readEnvironment({ DRAGOMAN_LIMIT_STORE_URL: "http://one.test" })).toThrow("redis://");
+  });
+
+  test("[d13.1] the number of workers is the flag's, the environment's or the file's, and above 1 on Linux only", () => {
+    const workers = (
+      flags: ServerFlags,
+      variables: Record<string, string>,
+      inFile: number | "auto",
+      platform: NodeJS.Platform = "linux",
+    ): number =>
+      resolveServerOptions({
+        flags,
+        environment: readEnvironment(variables),
+        file: { ...file, server: { ...file.server, workers: inFile } },
+        platform,
+      }).workers;
+    expect(workers({}, {}, 3)).toBe(3);
+    expect(workers({}, { DRAGOMAN_WORKERS: "4" }, 3)).toBe(4);
+    expect(workers({ workers: "5" }, { DRAGOMAN_WORKERS: "4" }, 3)).toBe(5);
+    expect(workers({ workers: "auto" }, {}, 3)).toBe(usableCores());
+    expect(() => workers({}, {}, 2, "darwin")).toThrow("server.workers: several workers can share one port on Linux only");
+    expect(workers({}, {}, "auto", "darwin")).toBe(1);
+    for (const wrong of ["0", "1000", "many", "2.5", "-1", "65", " "])
+      expect(() => workers({ workers: wrong }, {}, 1)).toThrow(
+        "command line --workers: expected a whole number from 1 to 64, or auto",
+      );
+    expect(() => workers({}, { DRAGOMAN_WORKERS: "many" }, 1)).toThrow(
+      "environment DRAGOMAN_WORKERS: expected a whole number from 1 to 64, or auto",
+    );
   });
 
   test("all wrong flags are reported at once, by name", () => {

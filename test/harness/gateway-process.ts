@@ -47,13 +47,18 @@ export interface GatewayOptions {
 }
 
 const LAST_WORDS_MS = 2000;
+/** `DRAGOMAN_TEST_WORKERS=2 npm test -- e2e` runs the tests against gateways with so many workers. */
+const WORKERS = process.env["DRAGOMAN_TEST_WORKERS"];
 
 export async function startGateway(options: GatewayOptions = {}): Promise<GatewayProcess> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-test-"));
   const dataFolder = options.dataFolder ?? join(folder, "data");
   const config = join(folder, "dragoman.yaml");
   writeFileSync(config, withoutRepeats(options.config ?? ""));
-  const environment = cleanEnvironment(options.environment);
+  const environment = cleanEnvironment({
+    ...(WORKERS !== undefined && { DRAGOMAN_WORKERS: WORKERS }),
+    ...options.environment,
+  });
   const child = Bun.spawn(
     [
       ...(options.command ?? gatewayCommand),

@@ -43,6 +43,7 @@ describe("without a file", () => {
       server: {
         host: "127.0.0.1",
         port: 4100,
+        workers: 1,
         data: "data",
         databaseUrl: null,
         upstreamProxy: null,

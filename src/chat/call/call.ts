@@ -110,6 +110,7 @@ export class Call {
       user: params.user ?? params.safety_identifier ?? null,
       store: this.context.limits,
       clock: this.context.clock,
+      traceId: this.record.traceId,
       onCharged: this.context.onCharged,
       onLost: () => this.lifetime.abandon(lostPlace()),
       outcomes,

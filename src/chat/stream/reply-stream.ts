@@ -73,11 +73,9 @@ async function tryStream(attempt: OpenAttempt, call: Call, accumulator: RoundAcc
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
     if (/^application\/json/i.test(open.response.header("content-type") ?? ""))
       return jsonAnswerStream(open, resolved, call, writer, guarded, usage);
-    const { maxEventBytes } = call.snapshot.limits;
-    const parser = PARSERS[resolved.provider.framing]({ maxEventBytes });
+    const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
     const decoder = decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential);
-    const parts = { body: open.response.body, parser, decoder, writer, guarded, usage, maxEventBytes };
-    return new ResponseStream({ ...parts, normalizer: writer === normalizer ? normalizer : null }, call.clock);
+    return new ResponseStream({ body: open.response.body, parser, decoder, writer, guarded, usage }, call.clock);
   };
   const answers = sendRequests(attempt, call);
   const stream =

@@ -27,12 +27,8 @@ export function limitStoreGauges(
   figures: () => LimitStoreFigures | null,
 ): (seconds: number) => void {
   const { gauge, counter } = scrapedMetrics(registry, figures);
-  gauge(
-    "dragoman_limit_store_away",
-    "1 while the limit store cannot be reached, otherwise 0.",
-    ({ isAway }) => (isAway ? 1 : 0),
-    [],
-    "max",
+  gauge("dragoman_limit_store_away", "1 while the limit store cannot be reached, otherwise 0.", ({ isAway }) =>
+    isAway ? 1 : 0,
   );
   counter(
     "dragoman_limit_store_reservations_total",

@@ -1,0 +1,139 @@
+// The supervisor of `server.workers` above 1 (docs/design/workers.md): it serves no calls. It starts the workers, watches and
+// replaces them, and has for all of them what must be there once: the counts of limits, the writer of the calls' database
+// and its pruning, the log's output, and the signals.
+import { bootstrap } from "./auth/first-identities.ts";
+import { openClosing } from "./closing.ts";
+import { type Environment, workerEnvironment } from "./config/environment.ts";
+import type { ServerOptions } from "./config/server-options.ts";
+import { systemClock } from "./core/clock.ts";
+import { isEmbedded } from "./core/thread-file.ts";
+import { type Base, openConfiguration, OWN_PARTS, type Records } from "./gateway-parts.ts";
+import type { Gateway } from "./gateway.ts";
+import { openLog } from "./observe/log.ts";
+import type { LoadedConfiguration } from "./snapshot/configuration.ts";
+import { WorkerReservations } from "./workers/worker-reservations.ts";
+import type { ToSupervisor, ToWorker, WorkerChannel } from "./workers/messages.ts";
+import { serveLedger } from "./workers/remote-ledger.ts";
+import { listenForChannels } from "./workers/sockets.ts";
+import { WorkerPool } from "./workers/worker-pool.ts";
+import type { WorkerProcess } from "./workers/worker-process.ts";
+
+/** Everything at the end of a start that fails: no calls are in flight. */
+const FAILED_START_MS = 1000;
+/** How often it is looked whether the counts up to a moment are kept. */
+const KEPT_POLL_MS = 50;
+
+/** Throws as openGateway does. */
+export async function openSupervisor(
+  options: ServerOptions,
+  loaded: LoadedConfiguration,
+  environment: Environment,
+): Promise<Gateway> {
+  const log = openLog({ level: options.logLevel, output: 1 });
+  const onFault = (fault: unknown): void =>
+    log.error(
+      { error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) },
+      "unexpected error in the supervisor",
+    );
+  const closing = openClosing(onFault);
+  closing.add(() => log.close());
+  try {
+    return await openAll({ options, loaded, environment, log, closing, onFault });
+  } catch (thrown) {
+    await closing.close();
+    throw thrown;
+  }
+}
+
+async function openAll(base: Base): Promise<Gateway> {
+  const { options, log, closing, onFault } = base;
+  // First, because a port that is in use is the most likely fault.
+  const port = await freePort(options);
+  const storage = await OWN_PARTS.openStorage(base);
+  const source = await openConfiguration(base, storage);
+  const records = await OWN_PARTS.openRecords(base, storage);
+  OWN_PARTS.openReplicas(base, storage, source);
+  const limits = await OWN_PARTS.openLimits(base, records, source.current().limitRules, () => {});
+  process.on("unhandledRejection", onFault);
+  process.on("uncaughtException", onFault);
+
+  const reservations = new Map<WorkerProcess, WorkerReservations>();
+  const socket = await listenForChannels<ToWorker, ToSupervisor>({
+    dataFolder: options.dataFolder,
+    onChannel: (channel) => pool.accept(channel),
+    onFault,
+  });
+  closing.add(() => socket.close());
+  const pool = new WorkerPool({
+    count: options.workers,
+    port,
+    command: ownCommand(),
+    environmentOf: (id) => workerEnvironment({ id, channel: socket.path }),
+    clock: systemClock,
+    onChannel(worker, channel) {
+      reservations.set(worker, new WorkerReservations(limits, channel));
+      serveLedger(channel, storage.calls);
+      serveCounts(channel, records);
+      channel.handle("log_lines", (_, bytes) => log.lines(Buffer.from(bytes).toString("utf8")));
+    },
+    onEnded(worker) {
+      reservations.get(worker)?.end(worker.ledgerFolder);
+      reservations.delete(worker);
+      void records.ledger.adopt();
+    },
+    log: (level, message, fields = {}) => log[level]({ source: "workers", ...fields }, message),
+  });
+  closing.add(() => pool.close(FAILED_START_MS), FAILED_START_MS * 3);
+  await pool.start();
+
+  const reload = async (): Promise<void> => {
+    await source.reload();
+    await Promise.all(pool.workers.map(({ channel }) => channel?.request("reload", null).catch(onFault)));
+  };
+  // The first token is made last, because a start that fails must not use up a token that is shown only once.
+  const firstToken = (await bootstrap(storage.store, systemClock.now()))?.token ?? null;
+  if (firstToken !== null) await reload();
+  return {
+    url: `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`,
+    firstToken,
+    logged: () => log.written(),
+    reload,
+    restart: () => pool.restart(),
+    callsInFlight: () => pool.workers.reduce((sum, { callsInFlight }) => sum + callsInFlight, 0),
+    async close(withinMs = source.current().limits.drainMs) {
+      const cut = await pool.close(withinMs);
+      // What the workers have left is shipped while everything is open.
+      await records.ledger.adopt();
+      await closing.close();
+      return cut;
+    },
+    hurry: () => pool.hurry(),
+  };
+}
+
+/**
+ * Takes the port for a moment without sharing it: otherwise a second gateway that is started by mistake would get a part
+ * of the connections. Throws the system's error when the port is in use.
+ */
+async function freePort({ host, port }: ServerOptions): Promise<number> {
+  const server = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response(null, { status: 503 }) });
+  const chosen = server.port!;
+  await server.stop(true);
+  return chosen;
+}
+
+/** The command with which this process was started. */
+function ownCommand(): readonly string[] {
+  const [, script, ...args] = process.argv;
+  return isEmbedded(import.meta.url)
+    ? [process.execPath, ...args]
+    : [process.execPath, ...process.execArgv, script!, ...args];
+}
+
+function serveCounts(channel: WorkerChannel, { counting }: Records): void {
+  channel.handle("limits_kept", async () => {
+    const isKept = counting.kept?.() ?? (() => true);
+    while (!isKept()) await Bun.sleep(KEPT_POLL_MS);
+    return null;
+  });
+}

@@ -1,0 +1,138 @@
+// A worker: a gateway process that serves calls on the port that it shares with others. What all of them have together, it
+// has from the supervisor over the channel: limits, the database's rows of calls, the log's output.
+import type { WorkerIdentity, Environment } from "./config/environment.ts";
+import type { ServerOptions } from "./config/server-options.ts";
+import { openCallRecords, type ProcessParts, type SharedPort } from "./gateway-parts.ts";
+import { type Gateway, openGateway } from "./gateway.ts";
+import { fileOutput, type LineOutput } from "./observe/line-sink.ts";
+import type { LoadedConfiguration } from "./snapshot/configuration.ts";
+import { NO_REPLICA_WATCH } from "./snapshot/replica-watch.ts";
+import type { CountedOptions } from "./store/ledger-options.ts";
+import { openCalls, openDatabase } from "./store/open-database.ts";
+import { BEAT_MS } from "./workers/hang.ts";
+import { findListenerSocket, type ListenerSocket } from "./workers/listener-socket.ts";
+import { PROTOCOL, type SupervisorChannel, type ToSupervisor, type ToWorker } from "./workers/messages.ts";
+import { remoteLedgerSink } from "./workers/remote-ledger.ts";
+import { openRemoteLimits } from "./workers/remote-limits.ts";
+import { connectChannel } from "./workers/sockets.ts";
+
+/** Calls in flight may take this long to end when the supervisor has gone. */
+const ORPHANED_MS = 30_000;
+const LOG_BLOCK_BYTES = 64 * 1024;
+/** Signals reach the whole process group; the supervisor says what follows from them. */
+const SUPERVISOR_SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"] as const;
+
+/** Runs until the supervisor ends it, or has gone. Returns the exit code. Throws as openGateway does. */
+export async function runWorker(
+  { id, channel: path }: WorkerIdentity,
+  options: ServerOptions,
+  loaded: LoadedConfiguration,
+  environment: Environment,
+): Promise<number> {
+  for (const signal of SUPERVISOR_SIGNALS) process.on(signal, () => {});
+  const channel = await connectChannel<ToSupervisor, ToWorker>(path, () => {});
+  await channel.request("hello", { worker: id, protocol: PROTOCOL });
+  let socket: ListenerSocket | null = null;
+  let port = 0;
+  // Messages may come as soon as the worker listens.
+  channel.handle("steer", ({ weights }) => {
+    (socket ??= findListenerSocket(port)).steer(weights);
+    return null;
+  });
+  const opened = Promise.withResolvers<Gateway>();
+  channel.handle("reload", async () => {
+    await (await opened.promise).reload();
+    return null;
+  });
+  const ended = whenEnded(channel, opened.promise);
+  const sharedPort: SharedPort = {
+    async turn(ledgerFolder) {
+      ({ port } = await channel.request("ready", { ledgerFolder }));
+      return port;
+    },
+    listens: () => channel.notify("listening", null),
+    left: () => channel.notify("not_listening", null),
+  };
+  const gateway = await openGateway(options, loaded, environment, workerParts(channel, sharedPort));
+  opened.resolve(gateway);
+  const beats = setInterval(() => channel.notify("beat", { callsInFlight: gateway.callsInFlight() }), BEAT_MS);
+  const cut = await ended;
+  clearInterval(beats);
+  channel.notify("ended", { cut });
+  channel.close();
+  return 0;
+}
+
+/** Resolves with the number of calls that were cut, when the gateway has been closed. */
+async function whenEnded(channel: SupervisorChannel, opened: Promise<Gateway>): Promise<number> {
+  const end = Promise.withResolvers<number>();
+  channel.handle("drain", ({ withinMs }) => end.resolve(withinMs));
+  channel.handle("hurry", () => void opened.then((gateway) => gateway.hurry()));
+  channel.whenClosed(() => end.resolve(ORPHANED_MS));
+  const withinMs = await end.promise;
+  const gateway = await opened;
+  const closed = gateway.close(withinMs);
+  // The supervisor may go while the calls drain.
+  channel.whenClosed(() => setTimeout(() => gateway.hurry(), ORPHANED_MS).unref());
+  return await closed;
+}
+
+function workerParts(channel: SupervisorChannel, sharedPort: SharedPort): ProcessParts {
+  return {
+    logOutput: logOutput(channel),
+    async openStorage({ options, environment, closing }) {
+      const database = await openDatabase({ ...options, environment });
+      closing.add(() => database.store.close());
+      const calls = await openCalls(options);
+      closing.beside(() => calls.close());
+      return { ...database, calls };
+    },
+    openRecords: async (base, storage) => ({
+      ...(await openCallRecords(base, storage, {
+        sink: remoteLedgerSink(channel),
+        adopts: false,
+        ...(base.options.limitStore === null && { counted: countedBySupervisor(channel) }),
+      })),
+      countStore: null,
+      counting: {},
+    }),
+    openReplicas: () => NO_REPLICA_WATCH,
+    openLimits: async () => openRemoteLimits(channel),
+    firstToken: () => Promise.resolve(null),
+    sharedPort,
+  };
+}
+
+/** Lines go to the supervisor, so that those of several workers do not mix; without one, to the standard output. */
+function logOutput(channel: SupervisorChannel): LineOutput {
+  const own = fileOutput(1, LOG_BLOCK_BYTES);
+  const encoder = new TextEncoder();
+  return {
+    async write(text) {
+      if (channel.isClosed) await own.write(text);
+      else channel.notify("log_lines", null, encoder.encode(text));
+    },
+    writeLast(text) {
+      if (channel.isClosed) own.writeLast(text);
+      else channel.notify("log_lines", null, encoder.encode(text));
+    },
+  };
+}
+
+/** Segments of the journal stay until the supervisor has kept what their entries state of counts. */
+function countedBySupervisor(channel: SupervisorChannel): CountedOptions {
+  return {
+    atStart: false,
+    keepsCounts: () => false,
+    sinceMs: () => Number.POSITIVE_INFINITY,
+    kept() {
+      let isKept = false;
+      channel.request("limits_kept", null).then(
+        () => (isKept = true),
+        () => {},
+      );
+      return () => isKept;
+    },
+  };
+}
+

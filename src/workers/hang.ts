@@ -1,0 +1,41 @@
+// Whether a worker hangs: it sends no beats although it computes. One that gets no CPU, because the machine is busy or the
+// process is stopped, is left alone; it only gets no new connections.
+
+export const BEAT_MS = 500;
+/** No beat for this long is silence. */
+const SILENT_MS = 2000;
+/** A silent worker whose main thread has computed for this long since its last beat hangs. */
+const HUNG_CPU_MS = 1000;
+
+export type Liveness = "alive" | "silent" | "hung";
+
+export function livenessOf({
+  sinceBeatMs,
+  cpuSinceBeatMs,
+}: {
+  readonly sinceBeatMs: number;
+  readonly cpuSinceBeatMs: number;
+}): Liveness {
+  if (sinceBeatMs < SILENT_MS) return "alive";
+  return cpuSinceBeatMs >= HUNG_CPU_MS ? "hung" : "silent";
+}
+
+/** A worker that lived for this long was no failed start. */
+const SETTLED_MS = 10_000;
+const FIRST_WAIT_MS = 250;
+const MAX_WAIT_MS = 30_000;
+/** While no worker listens, the next try is never further away. */
+const MAX_WAIT_ALONE_MS = 1000;
+
+/** How long the replacement of a worker waits when the workers of its slot end again and again. */
+export class BackOff {
+  #failures = 0;
+
+  /** `isLast`: no other worker listens. */
+  waitMs(livedMs: number, isLast: boolean): number {
+    this.#failures = livedMs >= SETTLED_MS ? 0 : this.#failures + 1;
+    // The first replacement starts at once: most ends have nothing to do with the start.
+    const wait = this.#failures < 2 ? 0 : Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (this.#failures - 2));
+    return isLast ? Math.min(wait, MAX_WAIT_ALONE_MS) : wait;
+  }
+}

@@ -1,0 +1,52 @@
+// How reservations of limits are written in messages. A rule is sent once, with a number by which later messages name it.
+import type { LimitRule } from "../core/limit.ts";
+import type { AccountStatus } from "../admission/limit-store.ts";
+
+/** `[number of the rule, value of its scope, units, 1 when the need is forced]` */
+export type NeedWire = readonly [rule: number, value: string, units: number, force: 0 | 1];
+export type StatusWire = readonly [limit: number, used: number, remaining: number, resetsAtMs: number | null];
+
+export interface ReserveWire {
+  /** The worker's number of the reservation. */
+  readonly id: number;
+  readonly call: string;
+  readonly needs: readonly NeedWire[];
+  /** Rules that this worker has not sent before. */
+  readonly rules?: readonly (readonly [number: number, rule: LimitRule])[];
+}
+
+export type ReservedWire =
+  | {
+      readonly before: readonly StatusWire[];
+      readonly after: readonly StatusWire[];
+      readonly overdrawn?: readonly number[];
+      readonly stamp?: number | undefined;
+      readonly run?: string | undefined;
+    }
+  | {
+      /** The index of the need that has no room. */
+      readonly short: number;
+      readonly status: StatusWire;
+      readonly fitsAtMs: number | null;
+      readonly exceedsLimit: boolean;
+      readonly unavailable: boolean;
+    };
+
+export interface AccountWire {
+  readonly rule: LimitRule;
+  readonly value: string;
+}
+
+export const statusWire = ({ limit, used, remaining, resetsAtMs }: AccountStatus): StatusWire => [
+  limit,
+  used,
+  remaining,
+  resetsAtMs,
+];
+
+export const statusOf = ([limit, used, remaining, resetsAtMs]: StatusWire): AccountStatus => ({
+  limit,
+  used,
+  remaining,
+  resetsAtMs,
+});

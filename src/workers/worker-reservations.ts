@@ -1,0 +1,167 @@
+// The supervisor's side of the limits: it reserves and settles in its limit store for the workers. What a worker holds when
+// it dies is settled by its journal: a call that had ended is charged what it used, one that had not what it reserved, and
+// one that is not in the journal had sent nothing.
+import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
+import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
+import type { LimitOutcome } from "../core/record.ts";
+import { isShortage, type LimitStore, type Need, type Reservation, type Shortage } from "../admission/limit-store.ts";
+import { inspectJournal } from "../store/journal-recovery.ts";
+import { parseClosing, traceIdOf } from "../store/journal-row.ts";
+import { type ReservedWire, type ReserveWire, statusWire } from "./limit-messages.ts";
+import type { WorkerChannel } from "./messages.ts";
+
+interface HeldReservation {
+  readonly call: string;
+  readonly reservation: Reservation;
+  /** For each need, whether it has not been settled. */
+  readonly isOpen: boolean[];
+}
+
+/** What one worker has reserved. */
+export class WorkerReservations {
+  readonly #limits: LimitStore;
+  readonly #rules = new Map<number, LimitRule>();
+  readonly #held = new Map<number, HeldReservation>();
+  #isEnded = false;
+
+  constructor(limits: LimitStore, channel: WorkerChannel) {
+    this.#limits = limits;
+    channel.handle("reserve", (wire) => this.#reserve(wire, channel));
+    channel.handle("settle", ({ id, used }) => this.#settle(id, used));
+    channel.handle("limit_status", (account) => whenReady(limits.status(account), statusWire));
+    channel.handle("limit_first", ({ rule, value, mark }) => limits.first({ rule, value }, mark));
+  }
+
+  /** Settles what is open of a worker that has ended. Its journal is read before another process takes it over. */
+  end(ledgerFolder: string | null): void {
+    this.#isEnded = true;
+    const ofCall = Map.groupBy(this.#held.values(), ({ call }) => call);
+    this.#held.clear();
+    if (ofCall.size === 0) return;
+    const entries = ledgerFolder === null ? null : limitsOfCalls(ledgerFolder, ofCall);
+    for (const [call, held] of ofCall) endCall(held, entries === null ? "reserved" : (entries.get(call) ?? "nothing"));
+  }
+
+  #reserve({ id, call, needs: wires, rules = [] }: ReserveWire, channel: WorkerChannel): MaybePromise<ReservedWire> {
+    for (const [number, rule] of rules) this.#rules.set(number, rule);
+    const needs = wires.map(([number, value, units, force]): Need => {
+      const rule = this.#rules.get(number);
+      if (rule === undefined) throw new Error(`the rule ${number} was not sent`);
+      return { account: { rule, value }, units, force: force === 1 };
+    });
+    const answer = this.#limits.reserve(needs, call);
+    return isPending(answer)
+      ? answer.then((late) => this.#answered(late, { id, call, needs, channel }))
+      : this.#answered(answer, { id, call, needs, channel });
+  }
+
+  #answered(
+    answer: Reservation | Shortage,
+    {
+      id,
+      call,
+      needs,
+      channel,
+    }: {
+      readonly id: number;
+      readonly call: string;
+      readonly needs: readonly Need[];
+      readonly channel: WorkerChannel;
+    },
+  ): ReservedWire {
+    if (isShortage(answer)) {
+      const { need, status, fitsAtMs, exceedsLimit, unavailable } = answer;
+      return { short: needs.indexOf(need), status: statusWire(status), fitsAtMs, exceedsLimit, unavailable };
+    }
+    // The worker has ended meanwhile.
+    if (this.#isEnded) answer.release();
+    else this.#held.set(id, { call, reservation: answer, isOpen: needs.map(() => true) });
+    answer.whenLost?.(() => channel.notify("limit_lost", { id }));
+    const { before, after, overdrawn, stamp, run } = answer;
+    return {
+      before: before.map(statusWire),
+      after: after.map(statusWire),
+      ...(overdrawn.length > 0 && { overdrawn }),
+      stamp,
+      run,
+    };
+  }
+
+  #settle(id: number, used: readonly (number | null)[]): void {
+    const held = this.#held.get(id);
+    if (held === undefined) return;
+    held.reservation.settle(used);
+    for (const [index, units] of used.entries()) if (units !== null) held.isOpen[index] = false;
+    if (!held.isOpen.includes(true)) this.#held.delete(id);
+  }
+}
+
+/** What the journal has of a call that a dead worker held: the limits in its last entry, and whether it had ended. */
+export interface JournalledLimits {
+  readonly limits: readonly LimitOutcome[];
+  readonly isClosed: boolean;
+}
+
+/** `reserved`: the journal cannot be read. `nothing`: the call is not in it, so it had not begun. */
+export type Journalled = JournalledLimits | "reserved" | "nothing";
+
+/** Ends what is open of the reservations of one call, in the order in which they were made. */
+export function endCall(held: readonly HeldReservation[], journalled: Journalled): void {
+  const charges = new Map<string, number[]>();
+  const openOf = held.map(({ reservation: { needs }, isOpen }) => needs.filter((_, index) => isOpen[index] === true));
+  const chargesOf = (account: Account): number[] => {
+    const key = `${account.rule.id}\n${account.value}`;
+    const known = charges.get(key);
+    if (known !== undefined) return known;
+    const count = openOf.flat().filter((need) => isSame(need.account, account)).length;
+    const fresh = [...openCharges(account, count, journalled as JournalledLimits)];
+    charges.set(key, fresh);
+    return fresh;
+  };
+  for (const { reservation, isOpen } of held)
+    reservation.settle(
+      reservation.needs.map(({ account, units }, index) => {
+        if (isOpen[index] !== true) return null;
+        if (account.rule.unit === "concurrency" || journalled === "nothing") return 0;
+        return journalled === "reserved" ? units : (chargesOf(account).shift() ?? 0);
+      }),
+    );
+}
+
+/**
+ * What each of the open reservations of an account is charged. A rule that counts attempts has one outcome for each, of
+ * which the last are open. One that counts the call is charged as a whole, whatever the number of its reservations.
+ */
+function openCharges({ rule, value }: Account, count: number, { limits, isClosed }: JournalledLimits): readonly number[] {
+  const units = limits
+    .filter((outcome) => outcome.id === rule.id && outcome.value === value && outcome.refused === undefined)
+    .map(({ settled, reserved }) => (isClosed ? (settled ?? 0) : reserved));
+  return countsAttempts(rule) ? units.slice(-count) : [units.reduce((sum, each) => sum + each, 0)];
+}
+
+function isSame(one: Account, other: Account): boolean {
+  return one.rule.id === other.rule.id && one.value === other.value;
+}
+
+/** Reads the last entry of each of these calls. Returns `null` when the journal cannot be read. */
+function limitsOfCalls(
+  folder: string,
+  calls: ReadonlyMap<string, unknown>,
+): ReadonlyMap<string, JournalledLimits> | null {
+  const last = new Map<string, string>();
+  try {
+    const { openings } = inspectJournal(folder, {
+      sinceMs: 0,
+      onEntry(text) {
+        const call = traceIdOf(text);
+        if (calls.has(call)) last.set(call, text);
+      },
+    });
+    const open = new Set(openings.map(traceIdOf));
+    return new Map(
+      [...last].map(([call, text]) => [call, { limits: parseClosing(text).limits, isClosed: !open.has(call) }]),
+    );
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,212 @@
+// A gateway with two workers as real processes: one address, limits exact over both, workers that are killed, hang or are
+// restarted, and a supervisor that is killed.
+import { Database } from "bun:sqlite";
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type GatewayProcess, runCli } from "../harness/gateway-process.ts";
+import { until } from "../harness/until.ts";
+import { type FakeUpstream, openaiAnswer, startUpstream } from "../harness/upstream.ts";
+import { callAlone, childrenOf, isRunning, startWorkers } from "../harness/workers.ts";
+
+const MODEL = { model: "mine:model", max_tokens: 5, messages: [{ role: "user", content: "hello" }] };
+
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end();
+});
+
+interface World {
+  readonly gateway: GatewayProcess;
+  readonly upstream: FakeUpstream;
+  readonly dataFolder: string;
+  /** Makes the provider hold back its answers, or answer what waits. */
+  hold(isHeld: boolean): void;
+}
+
+async function openWorld(limits = ""): Promise<World> {
+  const dataFolder = join(mkdtempSync(join(tmpdir(), "dragoman-workers-")), "data");
+  let held: PromiseWithResolvers<void> | null = null;
+  const upstream = startUpstream(async () => {
+    await held?.promise;
+    return Response.json(openaiAnswer("hello"));
+  });
+  const gateway = await startWorkers(2, {
+    dataFolder,
+    config: `
+providers:
+  mine: {type: custom, base_url: "${upstream.url}/v1", api_key: key, models: [model]}
+${limits}
+`,
+  });
+  const hold = (isHeld: boolean): void => {
+    held?.resolve();
+    held = isHeld ? Promise.withResolvers() : null;
+  };
+  ends.push(async () => {
+    hold(false);
+    await gateway.stop("SIGKILL");
+    await upstream.stop();
+    rmSync(join(dataFolder, ".."), { recursive: true, force: true });
+  });
+  return { gateway, upstream, dataFolder, hold };
+}
+
+async function statusOf(response: Promise<Response>): Promise<number> {
+  const answer = await response;
+  await answer.text();
+  return answer.status;
+}
+
+interface CallRow {
+  readonly status: number;
+  readonly settled: number;
+}
+
+function rowsOf(dataFolder: string): readonly CallRow[] {
+  const database = new Database(join(dataFolder, "dragoman.sqlite"), { readonly: true });
+  const rows = database.query<CallRow, []>("SELECT status, settled FROM call").all();
+  database.close();
+  return rows;
+}
+
+const ended = (gateway: GatewayProcess): number =>
+  gateway.lines().filter(({ msg }) => msg === "a worker has ended unexpectedly and is replaced").length;
+
+describe("two workers", () => {
+  test("[d13.1] serve one address, have one log and one ledger, and end together without leaving anything", async () => {
+    const { gateway, dataFolder } = await openWorld();
+    const workers = childrenOf(gateway.pid);
+    expect(workers).toHaveLength(2);
+    const statuses = await Promise.all(Array.from({ length: 60 }, () => statusOf(callAlone(gateway, MODEL))));
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(await gateway.stop("SIGTERM")).toBe(0);
+    expect(workers.filter(isRunning)).toEqual([]);
+    // every line of the log is whole
+    expect(gateway.lines().filter(({ msg }) => msg === "call")).toHaveLength(60);
+    expect(rowsOf(dataFolder)).toEqual(Array.from({ length: 60 }, () => ({ status: 200, settled: 1 })));
+    expect(gateway.errors()).toBe("");
+  });
+
+  test("[d13.1] admit exactly as many calls as a limit allows, and hold exactly its concurrency", async () => {
+    const { gateway, hold, upstream } = await openWorld("limits:\n  hourly: {metric: requests, limit: 25, window: hour}\n  few: {metric: concurrency, limit: 5}");
+    hold(true);
+    const first = Array.from({ length: 20 }, () => statusOf(callAlone(gateway, MODEL)));
+    let refused = 0;
+    for (const status of first) void status.then((code) => (refused += code === 429 ? 1 : 0));
+    await until(() => refused === 15, () => `${refused} of 15 calls are refused`);
+    expect(upstream.seen).toHaveLength(5);
+    hold(false);
+    expect((await Promise.all(first)).filter((code) => code === 200)).toHaveLength(5);
+    let served = 5;
+    for (let round = 0; round < 12; round++)
+      served += (await Promise.all(Array.from({ length: 4 }, () => statusOf(callAlone(gateway, MODEL))))).filter(
+        (code) => code === 200,
+      ).length;
+    expect(served).toBe(25);
+    expect(upstream.seen).toHaveLength(25);
+  });
+
+  test("[d13.1] a second gateway on the port is refused, although the workers share it", async () => {
+    const { gateway } = await openWorld();
+    const { port } = new URL(gateway.url);
+    for (const workers of ["1", "2"]) {
+      const folder = mkdtempSync(join(tmpdir(), "dragoman-workers-"));
+      const { code, stderr } = await runCli(["serve", "--port", port, "--data", folder, "--workers", workers]);
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`port ${port} on 127.0.0.1 is in use`)]);
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test("[d13.2] a worker that is killed is replaced; its calls are recovered, their places are free, and no other call fails", async () => {
+    const { gateway, hold, dataFolder, upstream } = await openWorld(
+      "limits:\n  few: {metric: concurrency, limit: 8}\nbudgets:\n  all: {tokens: 1000000, window: total}",
+    );
+    hold(true);
+    const calls = Array.from({ length: 8 }, () =>
+      statusOf(callAlone(gateway, MODEL)).catch(() => "reset" as const),
+    );
+    await until(() => upstream.seen.length === 8);
+    const [victim, other] = childrenOf(gateway.pid);
+    process.kill(victim!, "SIGKILL");
+    await until(() => ended(gateway) === 1);
+    hold(false);
+    const outcomes = await Promise.all(calls);
+    const lost = outcomes.filter((outcome) => outcome === "reset").length;
+    expect(outcomes.filter((outcome) => outcome === 200)).toHaveLength(8 - lost);
+    await until(() => childrenOf(gateway.pid).length === 2);
+    expect(childrenOf(gateway.pid)).toContain(other!);
+    hold(true);
+    const again = Array.from({ length: 9 }, () => statusOf(callAlone(gateway, MODEL)));
+    await until(() => upstream.seen.length === 16);
+    hold(false);
+    const statuses = await Promise.all(again);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(8);
+    expect(await gateway.stop("SIGTERM")).toBe(0);
+    const rows = rowsOf(dataFolder);
+    expect(rows.filter(({ settled }) => settled === 0)).toHaveLength(lost);
+    expect(rows).toHaveLength(17);
+  });
+
+  test("[d13.2] a worker that hangs is ended and replaced; one that gets no CPU is left alone, and gets no connections", async () => {
+    const { gateway } = await openWorld();
+    const [stopped, spinning] = childrenOf(gateway.pid);
+    process.kill(stopped!, "SIGSTOP");
+    // it is avoided after a while, and from then on every call is answered by the other one
+    let inARow = 0;
+    await until(async () => {
+      const status = await statusOf(callAlone(gateway, MODEL, { signal: AbortSignal.timeout(200) })).catch(() => 0);
+      inARow = status === 200 ? inARow + 1 : 0;
+      return inARow === 20;
+    });
+    expect(isRunning(stopped!)).toBe(true);
+    process.kill(stopped!, "SIGCONT");
+    process.kill(spinning!, "SIGUSR1");
+    await until(() => !isRunning(spinning!));
+    await until(() => childrenOf(gateway.pid).length === 2);
+    expect(childrenOf(gateway.pid)).toContain(stopped!);
+    await until(() =>
+      gateway
+        .lines()
+        .some(({ msg }) => msg === "a worker does not respond although it computes: it is ended and replaced"),
+    );
+  });
+
+  test("[d13.2] a restart of the workers, one after the other, loses no call", async () => {
+    const { gateway, upstream } = await openWorld();
+    const before = childrenOf(gateway.pid);
+    let isOver = false;
+    const statuses: (number | string)[] = [];
+    const caller = async (): Promise<void> => {
+      while (!isOver) statuses.push(await statusOf(callAlone(gateway, MODEL)).catch(String));
+    };
+    const running = Promise.all(Array.from({ length: 6 }, caller));
+    process.kill(gateway.pid, "SIGUSR2");
+    await until(() => gateway.lines().some(({ msg }) => msg === "all workers have been restarted"));
+    await until(() => before.every((pid) => !isRunning(pid)));
+    isOver = true;
+    await running;
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(upstream.seen).toHaveLength(statuses.length);
+    expect(childrenOf(gateway.pid)).toHaveLength(2);
+    expect(gateway.lines().filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
+  });
+
+  test("[d13.2] without a supervisor workers end: calls that run may finish, and nothing under a limit is admitted", async () => {
+    const { gateway, hold, upstream } = await openWorld("limits:\n  hourly: {metric: requests, limit: 1000, window: hour}");
+    const workers = childrenOf(gateway.pid);
+    hold(true);
+    const running = Array.from({ length: 4 }, () => statusOf(callAlone(gateway, MODEL)));
+    await until(() => upstream.seen.length === 4);
+    process.kill(gateway.pid, "SIGKILL");
+    await until(() => !isRunning(gateway.pid));
+    // connections are refused as soon as the workers have closed their listeners
+    const later = await statusOf(callAlone(gateway, MODEL)).catch(() => "refused" as const);
+    expect([503, "refused"]).toContain(later);
+    expect(upstream.seen).toHaveLength(4);
+    hold(false);
+    expect(await Promise.all(running)).toEqual([200, 200, 200, 200]);
+    await until(() => workers.every((pid) => !isRunning(pid)));
+  });
+});
