@@ -88,7 +88,7 @@ async function openAll(base: Base): Promise<Gateway> {
 
   const reload = async (): Promise<void> => {
     await source.reload();
-    await Promise.all(pool.workers.map(({ channel }) => channel?.request("reload", null).catch(onFault)));
+    await Promise.all(pool.workers.map(async ({ channel }) => await channel?.request("reload", null).catch(onFault)));
   };
   // The first token is made last, because a start that fails must not use up a token that is shown only once.
   const firstToken = (await bootstrap(storage.store, systemClock.now()))?.token ?? null;
@@ -116,7 +116,12 @@ async function openAll(base: Base): Promise<Gateway> {
  * of the connections. Throws the system's error when the port is in use.
  */
 async function freePort({ host, port }: ServerOptions): Promise<number> {
-  const server = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response(null, { status: 503 }) });
+  const server = Bun.serve({
+    hostname: host,
+    port,
+    reusePort: false,
+    fetch: () => new Response(null, { status: 503 }),
+  });
   const chosen = server.port!;
   await server.stop(true);
   return chosen;

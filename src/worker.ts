@@ -135,4 +135,3 @@ function countedBySupervisor(channel: SupervisorChannel): CountedOptions {
     },
   };
 }
-

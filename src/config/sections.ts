@@ -4,7 +4,7 @@
 import { z } from "zod";
 import { LEAST_BODY_BOUNDS } from "../core/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
-import { EXPECTED_WORKERS, MAX_WORKERS, type WorkerCount } from "./worker-count.ts";
+import { EXPECTED_WORKERS, MAX_WORKERS } from "./worker-count.ts";
 import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
 
 const DEFAULT_PORT = 4100;
@@ -189,7 +189,7 @@ export const serverSection = z
   .transform((file) => ({
     host: file.host,
     port: file.port,
-    workers: file.workers as WorkerCount,
+    workers: file.workers,
     data: file.data,
     databaseUrl: file.database_url ?? null,
     upstreamProxy: file.upstream_proxy ?? null,

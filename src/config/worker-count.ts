@@ -57,7 +57,7 @@ function quotaCores({ cgroup, readLimit }: CoreSources): readonly number[] {
 /** `/a/b`, `/a` and `/`: a group has no more than the groups that it is in. */
 function foldersUpTo(path: string): readonly string[] {
   const parts = path.split("/").filter((part) => part !== "" && part !== "..");
-  return parts.reduce<string[]>((folders, part) => [join(folders[0]!, part), ...folders], ["/"]);
+  return ["/", ...parts.map((_, index) => join("/", ...parts.slice(0, index + 1)))];
 }
 
 function systemSources(): CoreSources {

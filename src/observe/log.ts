@@ -88,7 +88,7 @@ export function openLog(options: { readonly level: LogLevel; readonly output: nu
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
-    lines: (text) => sink.write(text),
+    lines: (whole) => sink.write(whole),
     written: () => sink.flush(),
     close() {
       clearInterval(timer);

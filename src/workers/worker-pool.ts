@@ -145,10 +145,12 @@ export class WorkerPool {
   /** Resolves when no other worker is about to listen; the turn of this one ends when it listens, or has ended. */
   #mayListen(worker: WorkerProcess): Promise<{ readonly port: number }> {
     const turn = Promise.withResolvers<{ readonly port: number }>();
-    this.#turn = this.#turn.then(async () => {
+    const before = this.#turn;
+    this.#turn = (async () => {
+      await before;
       turn.resolve({ port: this.#options.port });
       await Promise.race([worker.listens, worker.ended]);
-    });
+    })();
     return turn.promise;
   }
 

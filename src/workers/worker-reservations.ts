@@ -132,7 +132,11 @@ export function endCall(held: readonly HeldReservation[], journalled: Journalled
  * What each of the open reservations of an account is charged. A rule that counts attempts has one outcome for each, of
  * which the last are open. One that counts the call is charged as a whole, whatever the number of its reservations.
  */
-function openCharges({ rule, value }: Account, count: number, { limits, isClosed }: JournalledLimits): readonly number[] {
+function openCharges(
+  { rule, value }: Account,
+  count: number,
+  { limits, isClosed }: JournalledLimits,
+): readonly number[] {
   const units = limits
     .filter((outcome) => outcome.id === rule.id && outcome.value === value && outcome.refused === undefined)
     .map(({ settled, reserved }) => (isClosed ? (settled ?? 0) : reserved));

@@ -108,7 +108,9 @@ describe("precedence of settings", () => {
     expect(workers({}, { DRAGOMAN_WORKERS: "4" }, 3)).toBe(4);
     expect(workers({ workers: "5" }, { DRAGOMAN_WORKERS: "4" }, 3)).toBe(5);
     expect(workers({ workers: "auto" }, {}, 3)).toBe(usableCores());
-    expect(() => workers({}, {}, 2, "darwin")).toThrow("server.workers: several workers can share one port on Linux only");
+    expect(() => workers({}, {}, 2, "darwin")).toThrow(
+      "server.workers: several workers can share one port on Linux only",
+    );
     expect(workers({}, {}, "auto", "darwin")).toBe(1);
     for (const wrong of ["0", "1000", "many", "2.5", "-1", "65", " "])
       expect(() => workers({ workers: wrong }, {}, 1)).toThrow(

@@ -25,8 +25,16 @@ describe("[d13.1] one worker for each core that the gateway may use", () => {
   });
 
   test("the first version of control groups has the quota and its period in two files", () => {
-    const files = { "/cpu,cpuacct/docker/1/cpu.cfs_quota_us": "150000", "/cpu,cpuacct/docker/1/cpu.cfs_period_us": "100000" };
+    const files = {
+      "/cpu,cpuacct/docker/1/cpu.cfs_quota_us": "150000",
+      "/cpu,cpuacct/docker/1/cpu.cfs_period_us": "100000",
+    };
     expect(cores(8, "5:cpu,cpuacct:/docker/1\n4:memory:/docker/1\n", files)).toBe(2);
-    expect(cores(8, "5:cpu,cpuacct:/\n", { "/cpu,cpuacct/cpu.cfs_quota_us": "-1", "/cpu,cpuacct/cpu.cfs_period_us": "100000" })).toBe(8);
+    expect(
+      cores(8, "5:cpu,cpuacct:/\n", {
+        "/cpu,cpuacct/cpu.cfs_quota_us": "-1",
+        "/cpu,cpuacct/cpu.cfs_period_us": "100000",
+      }),
+    ).toBe(8);
   });
 });

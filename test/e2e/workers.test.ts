@@ -22,7 +22,7 @@ interface World {
   readonly upstream: FakeUpstream;
   readonly dataFolder: string;
   /** Makes the provider hold back its answers, or answer what waits. */
-  hold(isHeld: boolean): void;
+  readonly hold: (isHeld: boolean) => void;
 }
 
 async function openWorld(limits = ""): Promise<World> {
@@ -90,12 +90,17 @@ describe("two workers", () => {
   });
 
   test("[d13.1] admit exactly as many calls as a limit allows, and hold exactly its concurrency", async () => {
-    const { gateway, hold, upstream } = await openWorld("limits:\n  hourly: {metric: requests, limit: 25, window: hour}\n  few: {metric: concurrency, limit: 5}");
+    const { gateway, hold, upstream } = await openWorld(
+      "limits:\n  hourly: {metric: requests, limit: 25, window: hour}\n  few: {metric: concurrency, limit: 5}",
+    );
     hold(true);
     const first = Array.from({ length: 20 }, () => statusOf(callAlone(gateway, MODEL)));
     let refused = 0;
     for (const status of first) void status.then((code) => (refused += code === 429 ? 1 : 0));
-    await until(() => refused === 15, () => `${refused} of 15 calls are refused`);
+    await until(
+      () => refused === 15,
+      () => `${refused} of 15 calls are refused`,
+    );
     expect(upstream.seen).toHaveLength(5);
     hold(false);
     expect((await Promise.all(first)).filter((code) => code === 200)).toHaveLength(5);
@@ -124,9 +129,7 @@ describe("two workers", () => {
       "limits:\n  few: {metric: concurrency, limit: 8}\nbudgets:\n  all: {tokens: 1000000, window: total}",
     );
     hold(true);
-    const calls = Array.from({ length: 8 }, () =>
-      statusOf(callAlone(gateway, MODEL)).catch(() => "reset" as const),
-    );
+    const calls = Array.from({ length: 8 }, () => statusOf(callAlone(gateway, MODEL)).catch(() => "reset" as const));
     await until(() => upstream.seen.length === 8);
     const [victim, other] = childrenOf(gateway.pid);
     process.kill(victim!, "SIGKILL");
@@ -194,7 +197,9 @@ describe("two workers", () => {
   });
 
   test("[d13.2] without a supervisor workers end: calls that run may finish, and nothing under a limit is admitted", async () => {
-    const { gateway, hold, upstream } = await openWorld("limits:\n  hourly: {metric: requests, limit: 1000, window: hour}");
+    const { gateway, hold, upstream } = await openWorld(
+      "limits:\n  hourly: {metric: requests, limit: 1000, window: hour}",
+    );
     const workers = childrenOf(gateway.pid);
     hold(true);
     const running = Array.from({ length: 4 }, () => statusOf(callAlone(gateway, MODEL)));
