@@ -29,7 +29,8 @@ export function findListenerSocket(port: number): ListenerSocket {
     .find((candidate) => {
       const value = new Int32Array(1);
       const length = new Uint32Array([value.byteLength]);
-      if (getsockopt(candidate, SOL_SOCKET, SO_ACCEPTCONN, ptr(value), ptr(length)) !== 0 || value[0] !== 1) return false;
+      if (getsockopt(candidate, SOL_SOCKET, SO_ACCEPTCONN, ptr(value), ptr(length)) !== 0 || value[0] !== 1)
+        return false;
       const address = new Uint8Array(ADDRESS_BYTES);
       const addressLength = new Uint32Array([ADDRESS_BYTES]);
       if (getsockname(candidate, ptr(address), ptr(addressLength)) !== 0) return false;

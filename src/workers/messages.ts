@@ -38,7 +38,6 @@ export type ToSupervisor = {
   };
 };
 
-
 /** What the supervisor sends to a worker. */
 export type ToWorker = {
   /** Reads the configuration and the tokens again, and replies when new calls see them. */

@@ -1,14 +1,7 @@
 // The limit store of a worker: the supervisor counts, and the worker asks it over the channel. The requests of one turn of
 // the event loop leave in one write; settlements need no reply. Without a supervisor nothing under a limit is admitted.
 import type { Account, LimitRule } from "../core/limit.ts";
-import type {
-  AccountStatus,
-  LimitStore,
-  Need,
-  Reservation,
-  Settled,
-  Shortage,
-} from "../admission/limit-store.ts";
+import type { AccountStatus, LimitStore, Need, Reservation, Settled, Shortage } from "../admission/limit-store.ts";
 import { type NeedWire, type ReservedWire, type ReserveWire, statusOf } from "./limit-messages.ts";
 import type { SupervisorChannel } from "./messages.ts";
 

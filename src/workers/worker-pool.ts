@@ -18,11 +18,7 @@ export interface PoolOptions {
   readonly onChannel: (worker: WorkerProcess, channel: WorkerChannel) => void;
   /** The process has ended, orderly or not. Called before its replacement starts. */
   readonly onEnded: (worker: WorkerProcess) => void;
-  readonly log: (
-    level: "info" | "warn" | "error",
-    message: string,
-    fields?: Readonly<Record<string, unknown>>,
-  ) => void;
+  readonly log: (level: "info" | "warn" | "error", message: string, fields?: Readonly<Record<string, unknown>>) => void;
 }
 
 /** A worker that does not listen by then has failed to start. */
@@ -52,9 +48,13 @@ export class WorkerPool {
     this.#options = options;
     this.#backOffs = Array.from({ length: options.count }, () => new BackOff());
     this.#group = new ListenerGroup((why) =>
-      options.log("warn", "the system does not let new connections be steered to chosen workers: restarts of workers may reset connections", {
-        error_detail: why,
-      }),
+      options.log(
+        "warn",
+        "the system does not let new connections be steered to chosen workers: restarts of workers may reset connections",
+        {
+          error_detail: why,
+        },
+      ),
     );
   }
 
@@ -199,7 +199,11 @@ export class WorkerPool {
     onEnded(worker);
     if (worker.isLeaving && end.code === 0) return;
     if (!this.#isOpen) return;
-    log("error", "a worker has ended unexpectedly and is replaced", { slot: worker.slot, pid: worker.pid, end: describedEnd(end) });
+    log("error", "a worker has ended unexpectedly and is replaced", {
+      slot: worker.slot,
+      pid: worker.pid,
+      end: describedEnd(end),
+    });
     // During a restart the slot has another one.
     if (this.#isClosing || this.workers.some(({ slot }) => slot === worker.slot)) return;
     const waitMs = this.#backOffs[worker.slot]!.waitMs(

@@ -66,7 +66,10 @@ export class WorkerProcess {
     ({ promise: this.left, resolve: this.hasLeft } = Promise.withResolvers<void>());
     this.ended = this.#child.exited.then(() => {
       this.state = "ended";
-      return { code: this.#child.exitCode, signal: this.#child.signalCode === null ? null : String(this.#child.signalCode) };
+      return {
+        code: this.#child.exitCode,
+        signal: this.#child.signalCode === null ? null : String(this.#child.signalCode),
+      };
     });
   }
 
