@@ -1,5 +1,5 @@
 // The page docs/sizing.md, made of the figures of one run (sizing.ts).
-import { table } from "../docs/markdown.ts";
+import { figuresTable } from "../docs/markdown.ts";
 import type { MemoryResult } from "./scenarios.ts";
 
 export interface Sizing {
@@ -60,7 +60,7 @@ export function sizingPage(sizing: Sizing): string {
 }
 
 function callTable(calls: readonly CallCost[]): string {
-  return table(
+  return figuresTable(
     ["one call", "CPU µs", "calls/s of one core"],
     calls.map(({ label, micros }) => [label, micros.toFixed(0), whole(1e6 / micros)]),
   );
@@ -68,7 +68,7 @@ function callTable(calls: readonly CallCost[]): string {
 
 function growthTable(growth: readonly Growth[]): string {
   const first = growth[0]!;
-  return table(
+  return figuresTable(
     ["configured beside the call", "CPU µs a call", "compared with the first", "CPU ms to start", "MB after the start"],
     growth.map(({ label, micros, cpuMs, mb }) => [
       label,
@@ -81,7 +81,7 @@ function growthTable(growth: readonly Growth[]): string {
 }
 
 function memoryTable(results: readonly MemoryResult[]): string {
-  return table(
+  return figuresTable(
     ["open streams", "MB before", "MB with them", "KB for each stream", "MB after a rest"],
     results.map(({ streams, atRestMb, openMb, afterMb }) => [
       whole(streams),
@@ -106,7 +106,7 @@ function storeTable({ postgres, valkey }: Sizing): string {
         ];
   return [
     "For each plain call, at full rate on one core of the gateway:",
-    table(
+    figuresTable(
       ["server", "transactions or commands", "CPU µs", "bytes of data", "bytes of write-ahead log, or of network"],
       [
         row("PostgreSQL, which keeps the calls", postgres),

@@ -1,8 +1,9 @@
 // Writes results as Markdown. Each target is marked as met or missed; a rate that something else may have limited is
 // marked as void.
+import { figuresTable } from "../docs/markdown.ts";
 import { EVENTS_PER_STREAM } from "./protocols.ts";
 import { isVoid, type MemoryResult, type RowResult } from "./scenarios.ts";
-import { eventsPerCore, find, targetsOf } from "./targets.ts";
+import { eventsPerCore, find, targetsOf, targetTable } from "./targets.ts";
 
 export interface Machine {
   readonly cpu: string;
@@ -33,12 +34,12 @@ export function markdown(results: Results): string {
     ...(plain.length > 0 ? [plainTable(plain, rows)] : []),
     ...(streams.length > 0 ? [streamTable(streams, rows)] : []),
     ...(memory === null ? [] : [memoryTable(memory)]),
-    targetTable(results),
+    targetTable(targetsOf(results), !results.quick),
   ].join("\n\n");
 }
 
 function plainTable(rows: readonly RowResult[], all: readonly RowResult[]): string {
-  return table(
+  return figuresTable(
     [
       "plain, 1 KB each way",
       "requests/s",
@@ -63,7 +64,7 @@ function plainTable(rows: readonly RowResult[], all: readonly RowResult[]): stri
 }
 
 function streamTable(rows: readonly RowResult[], all: readonly RowResult[]): string {
-  return table(
+  return figuresTable(
     [
       `stream of ${EVENTS_PER_STREAM} events`,
       "events/s",
@@ -88,25 +89,13 @@ function streamTable(rows: readonly RowResult[], all: readonly RowResult[]): str
 }
 
 function memoryTable(memory: MemoryResult): string {
-  return table(
+  return figuresTable(
     ["resident memory of the gateway", "MB"],
     [
       ["at rest", whole(memory.atRestMb)],
       [`with ${whole(memory.streams)} open streams`, whole(memory.openMb)],
       [`${memory.settleMs / 1000} s after their end`, whole(memory.afterMb)],
     ],
-  );
-}
-
-function targetTable(results: Results): string {
-  return table(
-    ["target", "goal", "measured", ""],
-    targetsOf(results).map(({ what, goal, measured, met }) => [
-      what,
-      goal,
-      measured ?? "not measured",
-      measured === null || results.quick ? "" : met ? "met" : "**missed**",
-    ]),
   );
 }
 
@@ -138,11 +127,6 @@ function share(value: number | null): string {
 
 function whole(value: number): string {
   return Math.round(value).toLocaleString("en-US");
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  return [line(head), line(head.map((_, column) => (column === 0 ? "---" : "---:"))), ...rows.map(line)].join("\n");
 }
 
 const START = "<!-- results: written by npm run bench -- --write -->";

@@ -1,5 +1,6 @@
 // The goals of the benchmark: what one core is to carry, in proportion to nginx and to itself where that is possible,
 // because a ratio depends less on the machine than a time does.
+import { figuresTable } from "../docs/markdown.ts";
 import { EVENTS_PER_STREAM, PROTOCOLS } from "./protocols.ts";
 import type { MemoryResult, RowResult } from "./scenarios.ts";
 
@@ -9,6 +10,19 @@ export interface Target {
   /** `null` when a row that it needs was not measured. */
   readonly measured: string | null;
   readonly met: boolean;
+}
+
+/** The table of targets; without a judgement where `judged` is false. */
+export function targetTable(targets: readonly Target[], judged: boolean): string {
+  return figuresTable(
+    ["target", "goal", "measured", ""],
+    targets.map(({ what, goal, measured, met }) => [
+      what,
+      goal,
+      measured ?? "not measured",
+      measured === null || !judged ? "" : met ? "met" : "**missed**",
+    ]),
+  );
 }
 
 interface Measured {
@@ -108,7 +122,8 @@ function timesNginx(what: string, ours: number | null, nginx: number | null, mos
   };
 }
 
-function atMost(what: string, most: number, unit: string, measured: number | null): Target {
+/** A target for a figure in `unit`, of which `most` is still met. */
+export function atMost(what: string, most: number, unit: string, measured: number | null): Target {
   return {
     what,
     goal: `at most ${most} ${unit}`,

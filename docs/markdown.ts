@@ -7,9 +7,26 @@ export function generatedMark(what: string): string {
 
 /** Cells may hold any text: bars and line ends cannot break the table. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return tableOf(
+    head,
+    head.map(() => "---"),
+    rows,
+  );
+}
+
+/** A table whose columns, but for the first, hold figures and are aligned to the right. */
+export function figuresTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return tableOf(
+    head,
+    head.map((_, column) => (column === 0 ? "---" : "---:")),
+    rows,
+  );
+}
+
+function tableOf(head: readonly string[], alignment: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
-  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+  return [line(head), line(alignment), ...rows.map(line)].join("\n");
 }
 
 export function code(text: string): string {

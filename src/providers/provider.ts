@@ -126,6 +126,12 @@ export interface StreamDecoder {
    * terminator beside the finish reason; `push` does not receive `[DONE]` then.
    */
   readonly isTerminated?: boolean;
+  /**
+   * Present when an event that brings a piece of text leaves no trace in the decoder. Returns whether an event may be
+   * written as an earlier one was that differs from it only in its piece, without passing `push`; `true` stands for a
+   * function that always returns true. `event` is its text as it came, and `piece` the text that it brings.
+   */
+  readonly passes?: true | ((event: string, piece: string) => boolean);
   /** Throws StreamError when the event carries an error of the provider. */
   push(event: SseEvent): readonly ChatChunk[];
   /**
@@ -135,11 +141,17 @@ export interface StreamDecoder {
   end(): readonly ChatChunk[];
 }
 
-/** `inner` with another `push` and `end`. All other properties reflect the present values of `inner`. */
-export function decoderAround(inner: StreamDecoder, { push, end }: Pick<StreamDecoder, "push" | "end">): StreamDecoder {
+/**
+ * `inner` with another `push`, `end` and `passes`. All other properties reflect the present values of `inner`.
+ */
+export function decoderAround(
+  inner: StreamDecoder,
+  { push, end, passes }: Pick<StreamDecoder, "push" | "end" | "passes">,
+): StreamDecoder {
   const around: StreamDecoder = {
     push,
     end,
+    ...(passes !== undefined && { passes }),
     ...(inner.isPlainText !== undefined && { isPlainText: inner.isPlainText }),
   };
   // Whether the form has a terminator is known from the start; whether the terminator has come changes.

@@ -2,6 +2,7 @@
 // exactly one probe at a time. Only the upstream's own faults count against it; a correct response to a client's
 // mistake counts as a success.
 import type { BreakerSettings } from "../core/route.ts";
+import type { BreakerNews } from "./health-news.ts";
 import { addTo, clearCount, slidingCount, sumOf, type SlidingCount } from "./sliding-count.ts";
 
 /** How an attempt ended, for the health of its target. `client_fault` means that the upstream worked as it should. */
@@ -18,7 +19,7 @@ export interface Breaker {
   isTripped: boolean;
   openUntilMs: number;
   openForMs: number;
-  /** The number of the probe in flight; 0 when there is none. */
+  /** The number of the probe in flight; 0 when there is none, and ELSEWHERE for a probe of another process. */
   probe: number;
   probeSinceMs: number;
   lastProbe: number;
@@ -26,6 +27,8 @@ export interface Breaker {
 
 /** The open time grows up to this many times its initial value. */
 const MAX_OPEN_TIMES = 10;
+
+const ELSEWHERE = -1;
 
 export function newBreaker(settings: BreakerSettings): Breaker {
   return {
@@ -91,6 +94,36 @@ export function probeAnswers(breaker: Breaker, probe: number): void {
   if (breaker.isTripped && probe !== 0 && breaker.probe === probe) closeBreaker(breaker);
 }
 
+/** Counts attempts of another process, which together with those of this one may open the breaker. */
+export function countElsewhere(
+  breaker: Breaker,
+  { calls, faults }: { readonly calls: number; readonly faults: number },
+  nowMs: number,
+): void {
+  if (breaker.isTripped) return;
+  addTo(breaker.all, nowMs, calls);
+  if (faults === 0) return;
+  addTo(breaker.faults, nowMs, faults);
+  judge(breaker, nowMs);
+}
+
+/** Takes over what another process reports of its breaker. */
+export function takeBreakerNews(breaker: Breaker, { state, leftMs, openForMs }: BreakerNews, nowMs: number): void {
+  if (state === "closed") {
+    if (breaker.isTripped) closeBreaker(breaker);
+    return;
+  }
+  breaker.isTripped = true;
+  if (state === "open") {
+    breaker.openForMs = openForMs;
+    breaker.openUntilMs = nowMs + leftMs;
+  }
+  // A probe of this process continues, and its end counts.
+  if (breaker.probe > 0) return;
+  breaker.probe = state === "probing" ? ELSEWHERE : 0;
+  breaker.probeSinceMs = nowMs;
+}
+
 function closeBreaker(breaker: Breaker): void {
   breaker.isTripped = false;
   breaker.probe = 0;
@@ -112,6 +145,11 @@ function count(breaker: Breaker, outcome: Outcome, nowMs: number): void {
   addTo(breaker.all, nowMs);
   if (outcome !== "upstream_fault") return;
   addTo(breaker.faults, nowMs);
+  judge(breaker, nowMs);
+}
+
+/** Opens the breaker when there are too many faults. */
+function judge(breaker: Breaker, nowMs: number): void {
   const faults = sumOf(breaker.faults, nowMs);
   if (faults < breaker.settings.failures || faults < breaker.settings.ratio * sumOf(breaker.all, nowMs)) return;
   breaker.isTripped = true;

@@ -2,6 +2,8 @@
 // in turn, so that a tenant with many calls does not make the others wait behind all of them. When the queues are full,
 // the newest entry of the longest queue is shed. The caller owns all timers.
 
+import type { MaybePromise } from "../core/maybe-promise.ts";
+
 export interface Ticket {
   /** Called when the wait took too long or the client disconnected. It has no effect once the turn has come. */
   cancel(): void;
@@ -13,19 +15,30 @@ export interface Ticket {
  */
 export type QueueOutcome = "entered" | "shed";
 
-export interface Concurrency {
-  /** `onTurn` is called once, and only for a ticket that was not cancelled before. */
+/** `full`: there is no room in the queue either. */
+export type Entered = "entered" | "full" | Ticket;
+
+/** The places at targets, of this process or of all processes of the machine. */
+export interface Places {
+  /**
+   * `onTurn` is called once, and only for a ticket that was not cancelled before. The result is synchronous where the
+   * places are in this process; it never rejects.
+   */
   enter(
     key: string,
     tenant: string,
     max: number,
     queueMax: number,
     onTurn: (turn: QueueOutcome) => void,
-  ): "entered" | "full" | Ticket;
+  ): MaybePromise<Entered>;
   /** Lets the next waiting attempt run. */
   leave(key: string): void;
-  /** The number of waiting attempts, for metrics. */
+  /** The number of attempts of this process that wait, for metrics. */
   waiting(key: string): number;
+}
+
+export interface Concurrency extends Places {
+  enter(key: string, tenant: string, max: number, queueMax: number, onTurn: (turn: QueueOutcome) => void): Entered;
 }
 
 interface Waiter {

@@ -1,17 +1,21 @@
 // What the responses of each upstream show about it: breaker, latency, attempts in flight, rate limits and retry
-// budget. The state belongs to this process, and callers pass the time in.
+// budget. The state belongs to this process, which may exchange news with the other processes of the machine
+// (health-news.ts); callers pass the time in.
 import type { BreakerSettings } from "../core/route.ts";
 import {
   breakerFreeAtMs,
   countedBy,
+  countElsewhere,
   enterBreaker,
   leaveBreaker,
   newBreaker,
   phaseOf,
   probeAnswers,
+  takeBreakerNews,
   type Breaker,
   type Outcome,
 } from "./breaker.ts";
+import type { BreakerNews, CollectedNews, CountNews, HealthNews, TargetNews } from "./health-news.ts";
 import { openKeyedState, type Kept } from "./keyed-state.ts";
 import { latencyAt, measure, newLatency, p95Of, type Latency } from "./latency.ts";
 import { openRetryBudget } from "./retry-budget.ts";
@@ -68,6 +72,11 @@ export interface Health {
   snapshot(nowMs: number): readonly TargetHealth[];
 }
 
+export interface OpenHealth extends Health {
+  /** Takes over what other processes have seen. */
+  learn(news: HealthNews, nowMs: number): void;
+}
+
 export interface TargetHealth {
   readonly key: string;
   /** The worst state of several breakers. `half_open`: the probe is due or in flight. */
@@ -107,8 +116,13 @@ const MAX_BREAKERS_PER_KEY = 8;
 /** The longest time for which a target is not called, whatever the provider asked for. */
 const MAX_LIMITED_MS = 24 * 60 * 60_000;
 
-/** `onChange` must not throw. */
-export function openHealth(onChange: (change: BreakerChange) => void = () => {}): Health {
+/**
+ * `onChange` must not throw. `toTell` collects what other processes have to learn of this one; `null` when there are none.
+ */
+export function openHealth(
+  onChange: (change: BreakerChange) => void = () => {},
+  toTell: CollectedNews | null = null,
+): OpenHealth {
   const budget = openRetryBudget();
   const keys = openKeyedState<KeyHealth>({
     create: (nowMs) => ({
@@ -135,6 +149,18 @@ export function openHealth(onChange: (change: BreakerChange) => void = () => {})
       openForMs,
     });
   };
+  const learnOf = (kept: KeyHealth, news: TargetNews, nowMs: number): void => {
+    if (news.kind === "rest") return rest(kept, news.leftMs, nowMs);
+    const own = breakerOf(kept, news.breaker) ?? addBreaker(kept, news.breaker);
+    if (news.kind === "breaker") return takeBreakerNews(own, news, nowMs);
+    for (const breaker of kept.breakers) {
+      const was = breaker.isTripped;
+      countElsewhere(breaker, news, nowMs);
+      if (breaker.isTripped === was) continue;
+      toTell?.target(breakerNews(news.key, breaker, nowMs));
+      changed(news.key, kept, breaker, nowMs);
+    }
+  };
   return {
     blockedReason(key, settings, nowMs) {
       const kept = keys.find(key);
@@ -154,7 +180,10 @@ export function openHealth(onChange: (change: BreakerChange) => void = () => {})
     begin(key, settings, nowMs) {
       const kept = keys.of(key, nowMs);
       kept.inFlight += 1;
-      return enterBreaker(breakerOf(kept, settings) ?? addBreaker(kept, settings), nowMs);
+      const breaker = breakerOf(kept, settings) ?? addBreaker(kept, settings);
+      const probe = enterBreaker(breaker, nowMs);
+      if (probe !== 0) toTell?.target(breakerNews(key, breaker, nowMs));
+      return probe;
     },
     answering(key, settings, nowMs, firstContentMs, probe) {
       const kept = keys.of(key, nowMs);
@@ -163,20 +192,34 @@ export function openHealth(onChange: (change: BreakerChange) => void = () => {})
       if (breaker === undefined) return;
       const was = breaker.isTripped;
       probeAnswers(breaker, probe);
-      if (breaker.isTripped !== was) changed(key, kept, breaker, nowMs);
+      if (breaker.isTripped === was) return;
+      toTell?.target(breakerNews(key, breaker, nowMs));
+      changed(key, kept, breaker, nowMs);
     },
     end(key, settings, outcome, nowMs, { firstContentMs, retryAfterMs, probe }) {
       const kept = keys.of(key, nowMs);
       kept.inFlight = Math.max(0, kept.inFlight - 1);
       if (firstContentMs !== undefined) record(kept, firstContentMs, nowMs);
-      if (retryAfterMs !== undefined)
-        kept.limitedUntilMs = Math.max(kept.limitedUntilMs, nowMs + Math.min(retryAfterMs, MAX_LIMITED_MS));
+      if (retryAfterMs !== undefined) {
+        rest(kept, retryAfterMs, nowMs);
+        toTell?.target({ kind: "rest", key, leftMs: retryAfterMs });
+      }
+      const counted = retryAfterMs === undefined ? outcome : "cancelled";
+      const isFault = counted === "upstream_fault";
+      // Others count the attempt as this process does: not at a breaker that it closes, and not again at one that it opens.
+      if (!isFault) toTell?.target(countNews(key, settings, counted));
       const own = breakerOf(kept, settings) ?? addBreaker(kept, settings);
+      // News from elsewhere have come between the probe and its end; nobody must wait for it.
+      if (probe !== undefined && probe !== 0 && own.probe !== probe)
+        toTell?.target({ ...breakerNews(key, own, nowMs), state: "unprobed" });
       for (const breaker of kept.breakers) {
-        const was = breaker.isTripped;
-        leaveBreaker(breaker, retryAfterMs === undefined ? outcome : "cancelled", nowMs, breaker === own ? probe : 0);
+        const { isTripped: was, probe: wasProbe } = breaker;
+        leaveBreaker(breaker, counted, nowMs, breaker === own ? probe : 0);
+        if (breaker.isTripped === was && breaker.probe === wasProbe) continue;
+        toTell?.target(breakerNews(key, breaker, nowMs));
         if (breaker.isTripped !== was) changed(key, kept, breaker, nowMs);
       }
+      if (isFault) toTell?.target(countNews(key, settings, counted));
     },
     inFlight: (key) => keys.find(key)?.inFlight ?? 0,
     latencyMs(key, nowMs) {
@@ -191,8 +234,19 @@ export function openHealth(onChange: (change: BreakerChange) => void = () => {})
       const latency = keys.find(key)?.latency ?? null;
       return latency === null ? null : p95Of(latency);
     },
-    called: (upstream, nowMs) => budget.called(upstream, nowMs),
-    takeRetry: (upstream, nowMs) => budget.take(upstream, nowMs),
+    called(upstream, nowMs) {
+      budget.called(upstream, nowMs);
+      toTell?.spent({ upstream, calls: 1, retries: 0 });
+    },
+    takeRetry(upstream, nowMs) {
+      const isTaken = budget.take(upstream, nowMs);
+      if (isTaken) toTell?.spent({ upstream, calls: 0, retries: 1 });
+      return isTaken;
+    },
+    learn({ targets, spendings }, nowMs) {
+      for (const news of targets) learnOf(keys.of(news.key, nowMs), news, nowMs);
+      for (const { upstream, ...spent } of spendings) budget.spentElsewhere(upstream, spent, nowMs);
+    },
     snapshot: (nowMs) => [...keys.entries()].map(([key, kept]) => healthOf(key, kept, nowMs)),
   };
 }
@@ -216,6 +270,31 @@ function addBreaker({ breakers }: KeyHealth, settings: BreakerSettings): Breaker
   const breaker = newBreaker(settings);
   breakers.push(breaker);
   return breaker;
+}
+
+function rest(kept: KeyHealth, forMs: number, nowMs: number): void {
+  kept.limitedUntilMs = Math.max(kept.limitedUntilMs, nowMs + Math.min(forMs, MAX_LIMITED_MS));
+}
+
+/** An attempt that was cancelled makes the breaker known to others, as it does here. */
+function countNews(key: string, breaker: BreakerSettings, outcome: Outcome): CountNews {
+  const calls = outcome === "cancelled" ? 0 : 1;
+  return { kind: "count", key, breaker, calls, faults: outcome === "upstream_fault" ? 1 : 0 };
+}
+
+/** How the breaker stands after it has changed. */
+function breakerNews(key: string, breaker: Breaker, nowMs: number): BreakerNews {
+  const { settings, openUntilMs, openForMs } = breaker;
+  const phase = phaseOf(breaker, nowMs);
+  const state = phase === "half_open" ? "unprobed" : phase;
+  const nothing = { leftMs: 0, openForMs: 0, faults: 0, calls: 0 };
+  return {
+    kind: "breaker",
+    key,
+    breaker: settings,
+    state,
+    ...(state === "open" ? { leftMs: openUntilMs - nowMs, openForMs, ...countedBy(breaker, nowMs) } : nothing),
+  };
 }
 
 function record(kept: KeyHealth, firstContentMs: number, nowMs: number): void {

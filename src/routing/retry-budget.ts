@@ -8,6 +8,8 @@ export interface RetryBudget {
   called(upstream: string, nowMs: number): void;
   /** Takes one retry and returns true while there is room. */
   take(upstream: string, nowMs: number): boolean;
+  /** Counts calls and retries of another process. */
+  spentElsewhere(upstream: string, spent: { readonly calls: number; readonly retries: number }, nowMs: number): void;
 }
 
 interface Spending extends Kept {
@@ -36,6 +38,11 @@ export function openRetryBudget(): RetryBudget {
       if (sumOf(retries, nowMs) + 1 > Math.max(FLOOR, SHARE * sumOf(calls, nowMs))) return false;
       addTo(retries, nowMs);
       return true;
+    },
+    spentElsewhere(upstream, spent, nowMs) {
+      const { calls, retries } = spendings.of(upstream, nowMs);
+      addTo(calls, nowMs, spent.calls);
+      addTo(retries, nowMs, spent.retries);
     },
   };
 }

@@ -20,11 +20,11 @@ export function slidingCount(windowMs: number, buckets = 10): SlidingCount {
 }
 
 /** A time before the newest one counts as the newest, which does not occur as long as callers use one clock. */
-export function addTo(count: SlidingCount, nowMs: number): void {
+export function addTo(count: SlidingCount, nowMs: number, times = 1): void {
   advance(count, nowMs);
   const at = count.newest % count.buckets.length;
-  count.buckets[at] = count.buckets[at]! + 1;
-  count.sum += 1;
+  count.buckets[at] = count.buckets[at]! + times;
+  count.sum += times;
 }
 
 export function sumOf(count: SlidingCount, nowMs: number): number {

@@ -19,9 +19,25 @@ export interface SseParser {
    */
   push(bytes: Uint8Array): readonly SseEvent[];
   /**
+   * Like push, but hands each event to `receiver` as soon as it is read. Absent where the format of the stream has no
+   * events that could be taken as text. Throws what the receiver throws.
+   */
+  pushTo?(bytes: Uint8Array, receiver: EventReceiver): void;
+  /**
    * Called at the end of the bytes: returns the event that no blank line has ended, if there is one. Throws like push.
    */
   end(): readonly SseEvent[];
+}
+
+/** Receives the events of a stream one by one, and may take some of them as text before they are read. */
+export interface EventReceiver {
+  push(event: SseEvent): void;
+  /**
+   * Called where an event begins in `text`, which consists of complete lines that end in line feeds. Returns the
+   * position after the whole events that the receiver has taken from there on; `start` when it took none. It takes no
+   * event that is larger than the bound of the parser.
+   */
+  take(text: string, start: number): number;
 }
 
 /** `maxEventBytes` bounds each line, and the data of each event, in bytes of UTF-8. */
@@ -31,19 +47,28 @@ export function createSseParser(options: { readonly maxEventBytes: number }): Ss
   const reader = createEventReader(maxEventBytes);
   let fault: UpstreamFault | null = null;
 
+  /** Stores the fault that the next call throws. */
+  function readTo(text: string, receiver: EventReceiver): void {
+    const tooLarge = reader.read(text, receiver) ?? (lines.heldBytes() > maxEventBytes ? "A line" : null);
+    if (tooLarge !== null)
+      fault = new UpstreamFault("too_large", `${tooLarge} of the event stream is larger than ${maxEventBytes} bytes.`);
+  }
+
   function read(text: string): readonly SseEvent[] {
-    const events: SseEvent[] = [];
-    const tooLarge = reader.read(text, events) ?? (lines.heldBytes() > maxEventBytes ? "A line" : null);
-    if (tooLarge === null) return events;
-    fault = new UpstreamFault("too_large", `${tooLarge} of the event stream is larger than ${maxEventBytes} bytes.`);
-    if (events.length === 0) throw fault;
-    return events;
+    const list = new EventList();
+    readTo(text, list);
+    if (fault !== null && list.events.length === 0) throw fault;
+    return list.events;
   }
 
   return {
     push(bytes) {
       if (fault !== null) throw fault;
       return read(lines.take(bytes));
+    },
+    pushTo(bytes, receiver) {
+      if (fault === null) readTo(lines.take(bytes), receiver);
+      if (fault !== null) throw fault;
     },
     end() {
       if (fault !== null) throw fault;
@@ -60,12 +85,25 @@ export function encodeSseData(json: string): string {
 const LF = 0x0a;
 const SPACE = 0x20;
 
+/** Takes no event as text. */
+class EventList implements EventReceiver {
+  readonly events: SseEvent[] = [];
+
+  push(event: SseEvent): void {
+    this.events.push(event);
+  }
+
+  take(_text: string, start: number): number {
+    return start;
+  }
+}
+
 interface EventReader {
   /**
-   * Adds the events that end in `text`, which consists of complete lines. Returns what exceeds the bound, after which
-   * the reader must not be used any more, or null.
+   * Hands over the events that end in `text`, which consists of complete lines. Returns what exceeds the bound, after
+   * which the reader must not be used any more, or null.
    */
-  read(text: string, events: SseEvent[]): string | null;
+  read(text: string, receiver: EventReceiver): string | null;
 }
 
 function createEventReader(maxEventBytes: number): EventReader {
@@ -88,30 +126,35 @@ function createEventReader(maxEventBytes: number): EventReader {
     else if (line.startsWith("event:")) name = line.slice(line.charCodeAt(6) === SPACE ? 7 : 6);
   }
 
-  function dispatch(data: string, events: SseEvent[]): void {
-    if (data !== "") events.push({ event: name, data });
+  function dispatch(data: string, receiver: EventReceiver): void {
+    const event = name;
     name = "";
+    if (data !== "") receiver.push({ event, data });
   }
 
-  function dispatchLines(events: SseEvent[]): void {
-    dispatch(dataLines.join("\n"), events);
+  function dispatchLines(receiver: EventReceiver): void {
+    dispatch(dataLines.join("\n"), receiver);
     if (dataLines.length > 0) dataLines = [];
     dataBytes = 0;
   }
 
-  function read(decoded: string, events: SseEvent[]): string | null {
+  function read(decoded: string, receiver: EventReceiver): string | null {
     const text = withLineFeeds(decoded);
     let start = 0;
     while (start < text.length) {
+      if (name === "" && dataLines.length === 0) {
+        start = receiver.take(text, start);
+        if (start === text.length) return null;
+      }
       const end = text.indexOf("\n", start);
       if (isLongerThan(maxEventBytes, text, start, end)) return "A line";
       if (end === start) {
-        dispatchLines(events);
+        dispatchLines(receiver);
       } else if (text.startsWith("data:", start)) {
         const data = text.slice(text.charCodeAt(start + 5) === SPACE ? start + 6 : start + 5, end);
         if (dataLines.length === 0 && text.charCodeAt(end + 1) === LF) {
           // Nearly every event of every provider has this form: one line of data and the blank line.
-          dispatch(data, events);
+          dispatch(data, receiver);
           start = end + 2;
           continue;
         }

@@ -39,6 +39,9 @@ export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credentia
   return decoderAround(decoder, {
     push: (event) => clean(decoder.push(eventWithoutKeys(event, removeKeys))),
     end: () => [...clean(decoder.end()), ...texts.end()],
+    ...(decoder.passes === true && {
+      passes: (event: string, piece: string) => texts.cannotHoldKey(piece) && removeKeys(event) === event,
+    }),
   });
 }
 
@@ -110,9 +113,13 @@ class StreamTexts {
     return changed ?? items;
   }
 
+  /** Whether no key can begin in this text or continue from an earlier one, which is the usual case. */
+  cannotHoldKey(text: string): boolean {
+    return this.#watches.size === 0 && !this.#finder.mayBeginIn(text);
+  }
+
   #text(text: string, owner: string, name: string): string {
-    // the usual case: no key can begin in this text or continue from an earlier one
-    if (this.#watches.size === 0 && !this.#finder.mayBeginIn(text)) return text;
+    if (this.cannotHoldKey(text)) return text;
     const place = `${owner}.${name}`;
     const known = this.#watches.get(place);
     const watch = known ?? new KeyWatch(this.#finder);

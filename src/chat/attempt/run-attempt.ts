@@ -5,11 +5,11 @@ import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
-import type { QueueOutcome } from "../../routing/concurrency.ts";
 import type { Outcome } from "../../routing/health.ts";
 import { type AttemptEnd, outcomeAfter } from "../../routing/verdict.ts";
 import { AttemptLifetime } from "./attempt-lifetime.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
+import { enterPlace } from "./target-place.ts";
 import type { Call } from "../call/call.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import type { AttemptMeter } from "../metering/attempt-meter.ts";
@@ -266,55 +266,5 @@ export function reserve(
     ready,
     redirect !== null,
     requests,
-  );
-}
-
-/**
- * Returns a function that releases the place; `null` when the target has no bound. Returns an error when its queue is
- * full or the wait was too long.
- */
-function enterPlace(
-  { key, target, route }: RouteCandidate,
-  call: Call,
-): MaybePromise<(() => void) | null | GatewayError> {
-  const { concurrency } = call.context.routing;
-  const { maxConcurrency: max } = target;
-  if (max === null) return null;
-  const leave = (): void => concurrency.leave(key);
-  let turn: (came: QueueOutcome) => void = () => {};
-  const entered = concurrency.enter(key, call.record.tenantId ?? "", max, route.queue.max, (came) => turn(came));
-  if (entered === "entered") return leave;
-  const full = new GatewayError(
-    "gateway_overloaded",
-    `Too many calls in flight at the target ${target.name} (max_concurrency ${max}), and its queue is full.`,
-    { headers: { "retry-after": "1" } },
-  );
-  if (entered === "full") return full;
-  return call.clock.waiting(
-    new Promise<(() => void) | GatewayError>((resolve, reject) => {
-      const over = (): void => {
-        clearTimeout(timer);
-        call.signal.removeEventListener("abort", ended);
-      };
-      const ended = (): void => {
-        over();
-        entered.cancel();
-        // the reason is passed on as the caller gave it
-        // oxlint-disable-next-line typescript/prefer-promise-reject-errors
-        reject(call.signal.reason);
-      };
-      const tooLong = (): void => {
-        over();
-        entered.cancel();
-        resolve(full);
-      };
-      const timer = setTimeout(tooLong, route.queue.timeoutMs);
-      turn = (came) => {
-        if (came === "shed") return tooLong();
-        over();
-        resolve(leave);
-      };
-      call.signal.addEventListener("abort", ended);
-    }),
   );
 }

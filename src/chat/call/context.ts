@@ -12,7 +12,7 @@ import type { ToolServers } from "../../mcp/tool-servers.ts";
 import type { Integrations } from "../../observe/integrations/integrations.ts";
 import type { Observer } from "../../observe/observer.ts";
 import type { Provider } from "../../providers/provider.ts";
-import type { Concurrency } from "../../routing/concurrency.ts";
+import type { Places } from "../../routing/concurrency.ts";
 import type { Health } from "../../routing/health.ts";
 import type { Hedging } from "../../routing/hedging.ts";
 import type { Ledger } from "../../store/ledger.ts";
@@ -55,11 +55,11 @@ export interface ChatContext {
   readonly onCharged: OnCharged;
 }
 
-/** The state of the process about its upstreams, and a source of random numbers. */
+/** What is known of upstreams, and a source of random numbers. */
 export interface Routing {
   readonly health: Health;
   readonly hedging: Hedging;
-  readonly concurrency: Concurrency;
+  readonly concurrency: Places;
   /** Returns a number of at least 0 and below 1. */
   random(): number;
 }

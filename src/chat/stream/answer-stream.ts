@@ -1,15 +1,17 @@
 // Translates the bytes of a provider's stream to the text of the client's stream, one read at a time, through parser,
-// decoder and stream normalizer, with guards between its stages. It stops at `[DONE]` or at the end of the bytes. An
+// decoder and stream normalizer, with guards between its stages; events that are like earlier ones are rewritten as text
+// (event-patterns.ts). It stops at `[DONE]` or at the end of the bytes. An
 // answer that is incomplete by then was cut off, unless the protocol's own terminator came and the end can be inferred
 // (promise 8.3).
 import { GatewayError } from "../../core/errors.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isLongEvent, LONG_EVENT, readableEvents } from "../long-bodies/long-events.ts";
 import { MalformedAnswer, type StreamDecoder } from "../../providers/provider.ts";
-import type { SseEvent, SseParser } from "../../wire/sse.ts";
+import type { EventReceiver, SseEvent, SseParser } from "../../wire/sse.ts";
 import type { UpstreamBody } from "../../wire/upstream.ts";
 import type { CallClock } from "../call/call-clock.ts";
 import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
+import { EventPatterns } from "./event-patterns.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 
@@ -49,12 +51,19 @@ export interface AnswerStreamParts {
   readonly guarded: StreamUnderGuards | null;
   /** The usage that the last chunk reports. */
   readonly usage: () => Usage;
+  /** The writer, where events may be rewritten as text: it receives all chunks of the answer. */
+  readonly normalizer: StreamNormalizer | null;
+  readonly maxEventBytes: number;
 }
 
 /** The stream of one upstream response. */
-export class ResponseStream implements AnswerStream {
+export class ResponseStream implements AnswerStream, EventReceiver {
   readonly #parts: AnswerStreamParts;
   readonly #clock: CallClock;
+  /** `null` when every event has to be parsed. */
+  readonly #patterns: EventPatterns | null;
+  /** The events of the present read from the first long one on, which need turns of their own. */
+  #later: SseEvent[] = [];
   #hasEnded = false;
   #failure: unknown = undefined;
   #turnBytes = 0;
@@ -64,6 +73,7 @@ export class ResponseStream implements AnswerStream {
   constructor(parts: AnswerStreamParts, clock: CallClock) {
     this.#parts = parts;
     this.#clock = clock;
+    this.#patterns = patternsOf(parts);
   }
 
   async next(): Promise<string | null> {
@@ -79,13 +89,16 @@ export class ResponseStream implements AnswerStream {
       } finally {
         this.#clock.waitEnds();
       }
+      this.#text = "";
       const given = this.#parsed(bytes);
-      const { events, refusal } = given.some(isLongEvent)
-        ? await readableEvents(given)
-        : { events: given, refusal: null };
-      if (refusal !== null) this.#hasEnded = false;
-      await this.#translate(events);
-      if (refusal !== null) this.#failure ??= refusal;
+      if (given.length > 0 || this.#hasEnded) {
+        const { events, refusal } = given.some(isLongEvent)
+          ? await readableEvents(given)
+          : { events: given, refusal: null };
+        if (refusal !== null) this.#hasEnded = false;
+        await this.#translate(events);
+        if (refusal !== null) this.#failure ??= refusal;
+      }
       // a long text is encoded in a turn of its own
       if (this.#text.length >= LONG_EVENT) await yieldToLoop();
       if (this.#text !== "") return this.#text;
@@ -105,21 +118,55 @@ export class ResponseStream implements AnswerStream {
     this.#parts.body.cancel();
   }
 
-  /** Returns the events of one read; `null` is the end of the body. */
+  /**
+   * Returns the events of one read; `null` is the end of the body. Where events may be rewritten as text, it makes the
+   * text of them all, but for those behind a long one.
+   */
   #parsed(bytes: Uint8Array | null): readonly SseEvent[] {
     const { parser } = this.#parts;
-    if (bytes !== null) {
-      this.#turnBytes += bytes.length;
-      return parser.push(bytes);
+    if (bytes === null) {
+      this.#hasEnded = true;
+      return parser.end();
     }
-    this.#hasEnded = true;
-    return parser.end();
+    this.#turnBytes += bytes.length;
+    if (this.#patterns === null) return parser.push(bytes);
+    this.#later = [];
+    try {
+      parser.pushTo!(bytes, this);
+    } catch (thrown) {
+      // what follows `[DONE]` does not matter
+      if (!this.#hasEnded) this.#failure = thrown;
+    }
+    return this.#later;
+  }
+
+  take(text: string, start: number): number {
+    if (this.#hasEnded || this.#later.length > 0 || !this.#parts.normalizer!.repeatsEvents) return start;
+    const end = this.#patterns!.take(text, start);
+    if (end > start) this.#add(this.#patterns!.takeShown());
+    return end;
+  }
+
+  push(event: SseEvent): void {
+    if (this.#hasEnded) return;
+    if (this.#later.length > 0 || isLongEvent(event)) {
+      this.#later.push(event);
+      return;
+    }
+    if (this.#isDone(event)) return;
+    const { decoder, writer } = this.#parts;
+    const chunks = decoder.push(event);
+    for (const chunk of chunks) {
+      const repaired = writer.repair(chunk);
+      const shown = writer.serialize(repaired);
+      this.#add(shown);
+      if (repaired === chunk && chunks.length === 1 && shown !== "") this.#patterns!.learn(event, chunk, shown);
+    }
   }
 
   /** Makes the text of the events up to `[DONE]` or a failure, which is stored. */
   async #translate(events: readonly SseEvent[]): Promise<void> {
     const { decoder, writer, guarded } = this.#parts;
-    this.#text = "";
     try {
       const repaired: ChatChunk[] = [];
       try {
@@ -151,10 +198,12 @@ export class ResponseStream implements AnswerStream {
   }
 
   #serialize(chunks: readonly ChatChunk[]): void {
-    for (const chunk of chunks) {
-      this.#text += this.#parts.writer.serialize(chunk);
-      if (this.#text.length > MAX_TEXT) throw tooMuch();
-    }
+    for (const chunk of chunks) this.#add(this.#parts.writer.serialize(chunk));
+  }
+
+  #add(text: string): void {
+    this.#text += text;
+    if (this.#text.length > MAX_TEXT) throw tooMuch();
   }
 
   #isDone(event: SseEvent): boolean {
@@ -165,6 +214,17 @@ export class ResponseStream implements AnswerStream {
     drain(body);
     return true;
   }
+}
+
+function patternsOf({ parser, decoder, guarded, normalizer, maxEventBytes }: AnswerStreamParts): EventPatterns | null {
+  if (parser.pushTo === undefined || decoder.passes === undefined || guarded !== null || normalizer === null)
+    return null;
+  return new EventPatterns({
+    maxEventBytes,
+    passes: decoder.passes,
+    generated: normalizer.generated,
+    serialize: (chunk) => normalizer.serialize(chunk),
+  });
 }
 
 function tooMuch(): MalformedAnswer {

@@ -73,9 +73,11 @@ async function tryStream(attempt: OpenAttempt, call: Call, accumulator: RoundAcc
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
     if (/^application\/json/i.test(open.response.header("content-type") ?? ""))
       return jsonAnswerStream(open, resolved, call, writer, guarded, usage);
-    const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
+    const { maxEventBytes } = call.snapshot.limits;
+    const parser = PARSERS[resolved.provider.framing]({ maxEventBytes });
     const decoder = decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential);
-    return new ResponseStream({ body: open.response.body, parser, decoder, writer, guarded, usage }, call.clock);
+    const parts = { body: open.response.body, parser, decoder, writer, guarded, usage, maxEventBytes };
+    return new ResponseStream({ ...parts, normalizer: writer === normalizer ? normalizer : null }, call.clock);
   };
   const answers = sendRequests(attempt, call);
   const stream =

@@ -51,6 +51,14 @@ export class StreamNormalizer {
     return this.#serializer.write(this.#shown(chunk));
   }
 
+  /**
+   * Whether a strict chunk that differs from an earlier one only in its piece of text yields the event of the earlier
+   * one with another text, and is otherwise only counted in `generated`.
+   */
+  get repeatsEvents(): boolean {
+    return this.#stages.length === 0 && !this.#serializer.holdsFields;
+  }
+
   /** All stages of a stream without guards. */
   write(chunk: ChatChunk): string {
     return this.serialize(this.repair(chunk));

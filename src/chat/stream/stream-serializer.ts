@@ -39,6 +39,11 @@ export class StreamSerializer {
     return this.#hasContent;
   }
 
+  /** Whether the next event gets vendor fields of earlier chunks. */
+  get holdsFields(): boolean {
+    return this.#vendor.areWaiting;
+  }
+
   /** Returns the events for a chunk; empty when it has nothing for a client. */
   write(chunk: ChatChunk): string {
     // Azure's chunk about the prompt comes first, without an id and without a choice

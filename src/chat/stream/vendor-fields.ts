@@ -16,6 +16,11 @@ export class VendorFields {
   #waiting: Map<string, string> | null = null;
   #next = "";
 
+  /** Whether the next event gets fields of earlier chunks. */
+  get areWaiting(): boolean {
+    return this.#waiting !== null;
+  }
+
   /** Takes the fields of a chunk for the next event. */
   take(chunk: ChatChunk): void {
     let members = "";

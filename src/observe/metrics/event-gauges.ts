@@ -41,6 +41,8 @@ export function eventGauges(registry: Registry, figures: () => EventFigures | nu
     "dragoman_webhook_queue_age_seconds",
     "How long the oldest delivery has been waiting.",
     ({ oldestPendingMs }) => (oldestPendingMs ?? 0) / 1000,
+    [],
+    "max",
   );
   gauge(
     "dragoman_webhook_dead_letters",

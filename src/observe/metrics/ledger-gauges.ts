@@ -6,8 +6,12 @@ import { scrapedMetrics } from "./scraped-metrics.ts";
 /** `status` returns null while there is no ledger. */
 export function ledgerGauges(registry: Registry, status: () => LedgerStatus | null): void {
   const { gauge, counter } = scrapedMetrics(registry, status);
-  gauge("dragoman_ledger_writable", "1 while rows of the ledger can be written, otherwise 0.", ({ fault }) =>
-    fault === null ? 1 : 0,
+  gauge(
+    "dragoman_ledger_writable",
+    "1 while rows of the ledger can be written, otherwise 0.",
+    ({ fault }) => (fault === null ? 1 : 0),
+    [],
+    "min",
   );
   counter(
     "dragoman_ledger_rows_total",
@@ -44,5 +48,7 @@ export function ledgerGauges(registry: Registry, status: () => LedgerStatus | nu
     "dragoman_ledger_sync_seconds",
     "Duration of the last sync of the journal to disk.",
     ({ lastSyncMs }) => (lastSyncMs ?? 0) / 1000,
+    [],
+    "max",
   );
 }

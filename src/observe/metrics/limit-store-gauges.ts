@@ -27,8 +27,12 @@ export function limitStoreGauges(
   figures: () => LimitStoreFigures | null,
 ): (seconds: number) => void {
   const { gauge, counter } = scrapedMetrics(registry, figures);
-  gauge("dragoman_limit_store_away", "1 while the limit store cannot be reached, otherwise 0.", ({ isAway }) =>
-    isAway ? 1 : 0,
+  gauge(
+    "dragoman_limit_store_away",
+    "1 while the limit store cannot be reached, otherwise 0.",
+    ({ isAway }) => (isAway ? 1 : 0),
+    [],
+    "max",
   );
   counter(
     "dragoman_limit_store_reservations_total",

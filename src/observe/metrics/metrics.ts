@@ -13,6 +13,7 @@ import { integrationGauges } from "./integration-gauges.ts";
 import type { IntegrationStatus } from "../integrations/integrations.ts";
 import { ledgerGauges } from "./ledger-gauges.ts";
 import { type LimitStoreFigures, limitStoreGauges } from "./limit-store-gauges.ts";
+import { type MetricSamples, samplesOf, textOf } from "./machine-metrics.ts";
 import { type MetricListing, listingOf } from "./metric-listing.ts";
 import type { Observer } from "../observer.ts";
 import { processGauges } from "./process-gauges.ts";
@@ -21,6 +22,7 @@ import { type BudgetStatus, openRefusalMeters } from "./refusal-meters.ts";
 import { type TargetStatus, targetGauges } from "./target-gauges.ts";
 import { type IsRegisteredServer, openToolMeters } from "./tool-meters.ts";
 import { type ToolServerFigures, toolServerGauges } from "./tool-server-gauges.ts";
+import { type WorkerFigures, workerGauges } from "./worker-gauges.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 
 export type { TargetStatus } from "./target-gauges.ts";
@@ -32,11 +34,23 @@ export interface Metrics extends Observer {
   thresholdReached(budgetId: string): void;
   /** Called with the time of each response of the limit store. */
   readonly limitStoreAnswered: (seconds: number) => void;
-  /** Returns the text exposition format. The process can do other work between two metrics. */
-  text(): Promise<string>;
+  /**
+   * Returns the text exposition format, of this process alone or of the machine. The process can do other work between
+   * two metrics.
+   */
+  text(machine?: MachineMetrics | null): Promise<string>;
+  /** What this process has counted, for the text of another process. */
+  samples(): Promise<MetricSamples>;
   readonly contentType: string;
   /** The registered metrics, in the order of the output. */
   listing(): readonly MetricListing[];
+}
+
+/** What the other processes of the machine have counted, and what is known of all of them together. */
+export interface MachineMetrics {
+  readonly others: readonly MetricSamples[];
+  readonly targets: readonly TargetStatus[];
+  readonly workers: WorkerFigures;
 }
 
 /**
@@ -72,7 +86,8 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
     help: "Calls that have begun and not ended.",
     registers: [registry],
   });
-  targetGauges(registry, sources.targets ?? (() => []), sources.isNamedTarget ?? (() => true));
+  const isNamedTarget = sources.isNamedTarget ?? (() => true);
+  targetGauges(registry, sources.targets ?? (() => []), isNamedTarget);
   ledgerGauges(registry, sources.ledger ?? (() => null));
   eventGauges(registry, sources.events ?? (() => null));
   const limitStoreAnswered = limitStoreGauges(registry, sources.limitStore ?? (() => null));
@@ -80,6 +95,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
   toolServerGauges(registry, sources.toolServers ?? (() => null));
   contentLogGauges(registry, sources.contents ?? (() => null));
   replicaGauges(registry, sources.replicas ?? (() => null));
+  workerGauges(registry, () => null);
   processGauges(registry);
 
   return {
@@ -88,8 +104,18 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
     contentType: registry.contentType,
     thresholdReached: (budgetId) => rules.thresholdReached(budgetId),
     listing: () => listingOf(registry),
-    async text() {
+    async samples() {
       await calls.settle();
+      return await samplesOf(registry);
+    },
+    async text(machine = null) {
+      await calls.settle();
+      if (machine !== null) {
+        const together = new Registry();
+        targetGauges(together, () => machine.targets, isNamedTarget);
+        workerGauges(together, () => machine.workers);
+        return await textOf([await samplesOf(together), await samplesOf(registry), ...machine.others]);
+      }
       const texts: string[] = [];
       // 400 models make 7,000 lines of one histogram, which take some milliseconds: calls continue in between.
       for (const { name } of registry.getMetricsAsArray()) {
@@ -106,4 +132,23 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
       countTools(record);
     },
   };
+}
+
+/** The metrics of a process that serves no calls and keeps parts for those that do. */
+export function openSupervisorMetrics({
+  integrations,
+  events,
+  limitStore,
+  replicas,
+}: Required<Pick<MetricSources, "integrations" | "events" | "limitStore" | "replicas">>): Pick<
+  Metrics,
+  "samples" | "limitStoreAnswered"
+> {
+  const registry = new Registry();
+  eventGauges(registry, events);
+  const limitStoreAnswered = limitStoreGauges(registry, limitStore);
+  integrationGauges(registry, integrations);
+  replicaGauges(registry, replicas);
+  processGauges(registry);
+  return { limitStoreAnswered, samples: () => samplesOf(registry) };
 }

@@ -9,5 +9,5 @@ export function processGauges(registry: Registry): void {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;
   });
-  gauge("process_uptime_seconds", "Seconds since the start of the process.", () => process.uptime());
+  gauge("process_uptime_seconds", "Seconds since the start of the process.", () => process.uptime(), [], "max");
 }

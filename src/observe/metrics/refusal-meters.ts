@@ -49,6 +49,7 @@ export function openRefusalMeters(registry: Registry, budgets: () => Promise<rea
     help: "Used and reserved share of a budget, 1 for all of it. If the budget has several accounts, it is the fullest, as of the last charge here.",
     labelNames: ["budget", "name"],
     registers,
+    aggregator: "max",
     async collect() {
       const statuses = await budgets();
       this.reset();

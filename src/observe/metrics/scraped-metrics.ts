@@ -1,5 +1,5 @@
 // Prometheus metrics whose values are read when metrics are scraped.
-import { Counter, Gauge, type Registry } from "prom-client";
+import { type Aggregator, Counter, Gauge, type Registry } from "prom-client";
 
 /** A value for each set of labels. */
 export type Samples = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[];
@@ -12,11 +12,19 @@ type AddMetric<Figures> = (
   labelNames?: readonly string[],
 ) => void;
 
+/**
+ * `across` says what the gauge is for several processes of one machine: `first` for a value that each of them gives for
+ * all.
+ */
+type AddGauge<Figures> = (
+  ...metric: [...Parameters<AddMetric<Figures>>, across?: Exclude<Aggregator, "omit" | "average">]
+) => void;
+
 /** `figures` returns null while there is nothing to show: values without labels are 0 then, others are absent. */
 export function scrapedMetrics<Figures>(
   registry: Registry,
   figures: () => Figures | null,
-): { readonly counter: AddMetric<Figures>; readonly gauge: AddMetric<Figures> } {
+): { readonly counter: AddMetric<Figures>; readonly gauge: AddGauge<Figures> } {
   const registers = [registry];
   const samplesOf = (of: (figures: Figures) => number | Samples): Samples => {
     const now = figures();
@@ -36,12 +44,13 @@ export function scrapedMetrics<Figures>(
         },
       });
     },
-    gauge(name, help, of, labelNames = []) {
+    gauge(name, help, of, labelNames = [], across = "sum") {
       new Gauge({
         name,
         help,
         labelNames,
         registers,
+        aggregator: across,
         collect() {
           this.reset();
           for (const [labels, value] of samplesOf(of)) this.set(labels, value);

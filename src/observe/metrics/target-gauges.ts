@@ -41,17 +41,20 @@ export function targetGauges(
         STATES.map((each) => [{ target, state: each }, each === state ? 1 : 0] as const),
       ),
     ["target", "state"],
+    "first",
   );
   gauge(
     "dragoman_target_calls_in_flight",
     "Attempts at a target that have begun and not ended.",
     (all) => all.map(({ target, inFlight }) => [{ target }, inFlight]),
     ["target"],
+    "first",
   );
   gauge(
     "dragoman_target_calls_waiting",
     "Calls in the queue of a target.",
     (all) => all.map(({ target, waiting }) => [{ target }, waiting]),
     ["target"],
+    "first",
   );
 }

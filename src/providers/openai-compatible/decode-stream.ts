@@ -28,6 +28,7 @@ export function openStream(rules: AnswerRules): StreamDecoder {
 
 class ChunkDecoder implements StreamDecoder {
   readonly #rules: AnswerRules;
+  readonly passes = true;
   isTerminated = false;
 
   constructor(rules: AnswerRules) {

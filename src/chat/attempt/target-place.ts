@@ -1,0 +1,93 @@
+// The place of an attempt at a target whose attempts in flight are bounded, and the wait for it.
+import { GatewayError } from "../../core/errors.ts";
+import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
+import { untilOver } from "../../core/timeout.ts";
+import type { Entered, QueueOutcome } from "../../routing/concurrency.ts";
+import type { Call } from "../call/call.ts";
+import type { RouteCandidate } from "../plan/candidate.ts";
+
+/**
+ * Returns a function that releases the place; `null` when the target has no bound. Returns an error when its queue is
+ * full or the wait was too long.
+ */
+export function enterPlace(candidate: RouteCandidate, call: Call): MaybePromise<(() => void) | null | GatewayError> {
+  const { key, target, route } = candidate;
+  const { concurrency } = call.context.routing;
+  const { maxConcurrency: max } = target;
+  if (max === null) return null;
+  const wait: PlaceWait = { turn: () => {} };
+  const entered = concurrency.enter(key, call.record.tenantId ?? "", max, route.queue.max, (came) => wait.turn(came));
+  if (!isPending(entered)) return placeOf(entered, wait, candidate, call);
+  return call.clock.waiting(asked(entered, wait, candidate, call));
+}
+
+/** The places are in another process, which has to answer first. */
+async function asked(
+  entered: Promise<Entered>,
+  wait: PlaceWait,
+  candidate: RouteCandidate,
+  call: Call,
+): Promise<(() => void) | GatewayError> {
+  let came: Entered;
+  try {
+    came = await untilOver(entered, call.signal);
+  } catch (thrown) {
+    const { concurrency } = call.context.routing;
+    const leaveLate = (late: Entered): void => {
+      if (late === "entered") concurrency.leave(candidate.key);
+      else if (late !== "full") late.cancel();
+    };
+    void entered.then(leaveLate);
+    throw thrown;
+  }
+  return placeOf(came, wait, candidate, call);
+}
+
+/** What an attempt in the queue does when its turn comes. */
+interface PlaceWait {
+  turn: (came: QueueOutcome) => void;
+}
+
+function placeOf(
+  entered: Entered,
+  wait: PlaceWait,
+  { key, target, route }: RouteCandidate,
+  call: Call,
+): MaybePromise<(() => void) | GatewayError> {
+  const { concurrency } = call.context.routing;
+  const leave = (): void => concurrency.leave(key);
+  if (entered === "entered") return leave;
+  const full = new GatewayError(
+    "gateway_overloaded",
+    `Too many calls in flight at the target ${target.name} (max_concurrency ${target.maxConcurrency}), and its queue is full.`,
+    { headers: { "retry-after": "1" } },
+  );
+  if (entered === "full") return full;
+  return call.clock.waiting(
+    new Promise<(() => void) | GatewayError>((resolve, reject) => {
+      const over = (): void => {
+        clearTimeout(timer);
+        call.signal.removeEventListener("abort", ended);
+      };
+      const ended = (): void => {
+        over();
+        entered.cancel();
+        // the reason is passed on as the caller gave it
+        // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+        reject(call.signal.reason);
+      };
+      const tooLong = (): void => {
+        over();
+        entered.cancel();
+        resolve(full);
+      };
+      const timer = setTimeout(tooLong, route.queue.timeoutMs);
+      wait.turn = (came) => {
+        if (came === "shed") return tooLong();
+        over();
+        resolve(leave);
+      };
+      call.signal.addEventListener("abort", ended);
+    }),
+  );
+}

@@ -1,0 +1,147 @@
+// Passes what processes learn of targets on to the other processes of the machine, and keeps what a process has to know
+// that begins later. Of processes that open a breaker at the same time the first one counts, and a probe whose process
+// has ended is given up.
+import type { BreakerChange } from "./health.ts";
+import { breakerId, type BreakerNews, CollectedNews, type HealthNews, type RestNews } from "./health-news.ts";
+
+export interface HealthHub<Member> {
+  /** A process begins. It is sent the breakers that are open, and the rests. */
+  join(member: Member, nowMs: number): void;
+  /** A process reports. What is urgent goes to the others at once, all else with the next `flush`. */
+  report(member: Member, news: HealthNews, nowMs: number): void;
+  /** A process has ended. */
+  leave(member: Member): void;
+  /** Sends what was held back. */
+  flush(): void;
+}
+
+export interface HealthHubOptions<Member> {
+  readonly send: (to: Member, news: HealthNews) => void;
+  /** Of several breakers of a target, the first that opens and the last that closes are reported. */
+  readonly onChange: (change: BreakerChange) => void;
+}
+
+/** A breaker that is not closed. */
+interface Opened<Member> {
+  readonly news: BreakerNews;
+  readonly openUntilMs: number;
+  /** It may send the first probe. */
+  readonly opener: Member;
+  readonly prober: Member | null;
+}
+
+/** As many targets as a process distinguishes. */
+const MAX_KEYS = 10_000;
+/**
+ * By how much a breaker stays open longer in the processes that did not open it: the one that did may send the probe
+ * first, so that it is one probe and not one for each process.
+ */
+const PROBED_LATER_MS = 100;
+
+export function openHealthHub<Member>({ send, onChange }: HealthHubOptions<Member>): HealthHub<Member> {
+  const members = new Map<Member, CollectedNews>();
+  const due = new Set<Member>();
+  const opened = new Map<string, Opened<Member>>();
+  const restsUntilMs = new Map<string, number>();
+
+  const sendTo = (member: Member, held: CollectedNews): void => {
+    const news = held.take();
+    if (news !== null) send(member, news);
+  };
+  const sendUrgent = (): void => {
+    for (const member of due) sendTo(member, members.get(member)!);
+    due.clear();
+  };
+  const changed = (id: string, { key, breaker, faults, calls, openForMs }: BreakerNews, isOpen: boolean): void => {
+    for (const [other, { news }] of opened) if (other !== id && news.key === key) return;
+    onChange({ key, state: isOpen ? "opened" : "closed", faults, calls, windowMs: breaker.windowMs, openForMs });
+  };
+  const keep = (id: string, one: Opened<Member>): void => {
+    if (opened.size >= MAX_KEYS && !opened.has(id)) opened.delete(opened.keys().next().value!);
+    opened.set(id, one);
+  };
+
+  /** Returns false when the news are out of date, because another process was first. */
+  const accepts = (member: Member, id: string, news: BreakerNews, nowMs: number): boolean => {
+    const known = opened.get(id);
+    if (news.state === "open") {
+      if (known !== undefined && known.prober !== member) return false;
+      keep(id, { news, openUntilMs: nowMs + news.leftMs, opener: member, prober: null });
+      if (known === undefined) changed(id, news, true);
+      return true;
+    }
+    if (news.state === "closed") {
+      if (!opened.delete(id)) return false;
+      changed(id, news, false);
+      return true;
+    }
+    const isProbing = news.state === "probing";
+    if (known === undefined || known.prober !== (isProbing ? null : member)) return false;
+    keep(id, { ...known, prober: isProbing ? member : null });
+    return true;
+  };
+  /** How the breaker stands, for one process. */
+  const stateFor = (member: Member, id: string, news: BreakerNews, nowMs: number): BreakerNews => {
+    const known = opened.get(id);
+    if (known === undefined) return { ...news, state: "closed" };
+    if (known.prober !== null) return { ...known.news, state: "probing" };
+    const leftMs = known.openUntilMs - nowMs;
+    if (leftMs <= 0) return { ...known.news, state: "unprobed" };
+    return { ...known.news, leftMs: known.opener === member ? leftMs : leftMs + PROBED_LATER_MS };
+  };
+  /**
+   * Every process gets the new state, also the one that reported it: so all agree in the end, in whichever order their
+   * messages cross.
+   */
+  const breakerReported = (from: Member, news: BreakerNews, nowMs: number): void => {
+    const id = breakerId(news.key, news.breaker);
+    const isAccepted = accepts(from, id, news, nowMs);
+    for (const [member, held] of members)
+      if (isAccepted || member === from) held.target(stateFor(member, id, news, nowMs));
+  };
+  const rest = ({ key, leftMs }: RestNews, nowMs: number): void => {
+    const untilMs = Math.max(restsUntilMs.get(key) ?? Number.NEGATIVE_INFINITY, nowMs + leftMs);
+    restsUntilMs.delete(key);
+    restsUntilMs.set(key, untilMs);
+    for (const [oldest, endsMs] of restsUntilMs) {
+      if (endsMs > nowMs && restsUntilMs.size <= MAX_KEYS) return;
+      restsUntilMs.delete(oldest);
+    }
+  };
+  const others = (from: Member, tell: (held: CollectedNews) => void): void => {
+    for (const [member, held] of members) if (member !== from) tell(held);
+  };
+
+  return {
+    join(member, nowMs) {
+      const held = new CollectedNews(() => due.add(member));
+      members.set(member, held);
+      for (const [id, { news }] of opened) held.target(stateFor(member, id, news, nowMs));
+      for (const [key, untilMs] of restsUntilMs)
+        if (untilMs > nowMs) held.target({ kind: "rest", key, leftMs: untilMs - nowMs });
+      sendUrgent();
+    },
+    report(member, { targets, spendings }, nowMs) {
+      if (!members.has(member)) return;
+      for (const news of targets) {
+        if (news.kind === "breaker") breakerReported(member, news, nowMs);
+        else others(member, (held) => held.target(news));
+        if (news.kind === "rest") rest(news, nowMs);
+      }
+      for (const spending of spendings) others(member, (held) => held.spent(spending));
+      sendUrgent();
+    },
+    leave(member) {
+      members.delete(member);
+      for (const [id, one] of opened) {
+        if (one.prober !== member) continue;
+        opened.set(id, { ...one, prober: null });
+        for (const held of members.values()) held.target({ ...one.news, state: "unprobed" });
+      }
+      sendUrgent();
+    },
+    flush() {
+      for (const [member, held] of members) sendTo(member, held);
+    },
+  };
+}

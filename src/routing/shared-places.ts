@@ -1,0 +1,157 @@
+// The places at targets for all processes of a machine. One process has them (SharedPlaces), and the others ask it
+// (askedPlaces). The places of a process that ends are free again.
+import type { MaybePromise } from "../core/maybe-promise.ts";
+import { type Concurrency, type Entered, openConcurrency, type Places, type QueueOutcome } from "./concurrency.ts";
+
+/** What a process asks for. It chooses the `id`, by which it names the place later. */
+export interface PlaceRequest {
+  readonly id: number;
+  readonly key: string;
+  readonly tenant: string;
+  readonly max: number;
+  readonly queueMax: number;
+}
+
+/** `waits`: a turn follows. */
+export type PlaceAnswer = "entered" | "full" | "waits";
+
+export interface SharedPlaces<Member> {
+  enter(member: Member, request: PlaceRequest): PlaceAnswer;
+  /** Leaves the place, or the queue. Without effect when neither is the case any more. */
+  leave(member: Member, id: number): void;
+  /** A process has ended. */
+  end(member: Member): void;
+}
+
+type Held = { readonly key: string; readonly cancel: (() => void) | null };
+
+/** `onTurn` reports the turn of an attempt that waits. */
+export function openSharedPlaces<Member>(
+  onTurn: (member: Member, id: number, turn: QueueOutcome) => void,
+): SharedPlaces<Member> {
+  const concurrency: Concurrency = openConcurrency();
+  const held = new Map<Member, Map<number, Held>>();
+
+  const leave = (of: Map<number, Held>, id: number): void => {
+    const one = of.get(id);
+    if (one === undefined) return;
+    of.delete(id);
+    if (one.cancel === null) concurrency.leave(one.key);
+    else one.cancel();
+  };
+
+  return {
+    enter(member, { id, key, tenant, max, queueMax }) {
+      const own = held.get(member) ?? new Map<number, Held>();
+      held.set(member, own);
+      const entered = concurrency.enter(key, tenant, max, queueMax, (turn) => {
+        if (turn === "entered") own.set(id, { key, cancel: null });
+        else own.delete(id);
+        onTurn(member, id, turn);
+      });
+      if (entered === "full") return "full";
+      own.set(id, { key, cancel: entered === "entered" ? null : () => entered.cancel() });
+      return entered === "entered" ? "entered" : "waits";
+    },
+    leave(member, id) {
+      const own = held.get(member);
+      if (own !== undefined) leave(own, id);
+    },
+    end(member) {
+      const own = held.get(member);
+      held.delete(member);
+      if (own === undefined) return;
+      for (const id of own.keys()) leave(own, id);
+    },
+  };
+}
+
+/** The way to the process that has the places. */
+export interface PlaceDesk {
+  /** Rejects when that process cannot be reached. */
+  enter(request: PlaceRequest): Promise<PlaceAnswer>;
+  leave(id: number): void;
+}
+
+export interface AskedPlaces extends Places {
+  /** The other process reports the turn of an attempt that waits. */
+  turned(id: number, turn: QueueOutcome): void;
+}
+
+interface Asking {
+  readonly key: string;
+  readonly onTurn: (turn: QueueOutcome) => void;
+  /** The turn may come before the answer that the attempt waits. */
+  turn: QueueOutcome | null;
+  isWaiting: boolean;
+}
+
+/** Without the other process there are no places: an attempt that asks for one is refused as if there were no room. */
+export function askedPlaces(desk: PlaceDesk): AskedPlaces {
+  const asking = new Map<number, Asking>();
+  const inside = new Map<string, number[]>();
+  let lastId = 0;
+
+  const entered = (id: number, key: string): void => {
+    asking.delete(id);
+    const ids = inside.get(key);
+    if (ids === undefined) inside.set(key, [id]);
+    else ids.push(id);
+  };
+  const ask = async (request: PlaceRequest, one: Asking): Promise<Entered> => {
+    const { id, key } = request;
+    let answer: PlaceAnswer;
+    try {
+      answer = await desk.enter(request);
+    } catch {
+      answer = "full";
+    }
+    if (answer === "entered" || one.turn === "entered") {
+      entered(id, key);
+      return "entered";
+    }
+    if (answer === "full" || one.turn === "shed") {
+      asking.delete(id);
+      return "full";
+    }
+    one.isWaiting = true;
+    return {
+      cancel() {
+        if (asking.delete(id)) desk.leave(id);
+      },
+    };
+  };
+
+  return {
+    enter(key, tenant, max, queueMax, onTurn): MaybePromise<Entered> {
+      const one: Asking = { key, onTurn, turn: null, isWaiting: false };
+      const id = ++lastId;
+      asking.set(id, one);
+      return ask({ id, key, tenant, max, queueMax }, one);
+    },
+    leave(key) {
+      const ids = inside.get(key);
+      const id = ids?.pop();
+      if (id === undefined) return;
+      if (ids!.length === 0) inside.delete(key);
+      desk.leave(id);
+    },
+    waiting(key) {
+      let waiting = 0;
+      for (const one of asking.values()) if (one.isWaiting && one.key === key) waiting += 1;
+      return waiting;
+    },
+    turned(id, turn) {
+      const one = asking.get(id);
+      // The attempt has left the queue meanwhile, and the other process learns of it.
+      if (one === undefined) return;
+      if (!one.isWaiting) {
+        one.turn = turn;
+        return;
+      }
+      if (turn === "entered") entered(id, one.key);
+      else asking.delete(id);
+      one.onTurn(turn);
+    },
+  };
+}
