@@ -20,7 +20,7 @@ import { NO_EVENTS } from "./core/event.ts";
 import { openToolServers } from "./mcp/open-tool-servers.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { createApp } from "./http/app.ts";
-import { dependencies } from "./http/dependencies.ts";
+import { dependencies, type ProcessStanding } from "./http/standing.ts";
 import { openServer, type OpenServer } from "./http/server.ts";
 import { refuseUnservedWith } from "./http/unserved-operations.ts";
 import { type OpenTraffic, openTraffic } from "./http/traffic.ts";
@@ -221,6 +221,12 @@ async function openListener(
 ): Promise<Gateway> {
   const { limits, logins, toolServers } = context;
   let isRetiring = false;
+  const ownStanding = (): ProcessStanding => ({
+    snapshot: source.current().version,
+    callsInFlight: traffic.count(),
+    targets: targets(),
+    dependencies: dependencies(source, limits, ledger, replicas),
+  });
   const app = createApp({
     clock: systemClock,
     version: VERSION,
@@ -232,10 +238,8 @@ async function openListener(
       return { text: await metrics.text(), contentType: metrics.contentType };
     },
     notReady: () => (isRetiring ? "the gateway is shutting down" : (source.refusal() ?? ledger.refusal())),
-    callsInFlight: () => traffic.count(),
+    standing: () => ({ ...ownStanding(), workers: null }),
     refuseUnserved: refuseUnservedWith(context),
-    targets,
-    dependencies: () => dependencies(source, limits, ledger, replicas),
     admin: {
       store,
       limits,

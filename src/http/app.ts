@@ -15,17 +15,18 @@ import { newTraceId } from "../core/ids.ts";
 import { isEnabled } from "../auth/enabled-models.ts";
 import { type AccessToken, OPS } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { MaybePromise } from "../core/maybe-promise.ts";
 import { percentDecoded } from "../core/percent-encoding.ts";
 import type { Route } from "../core/route.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
-import type { TargetStatus } from "../observe/metrics/metrics.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentDependencies } from "./admin/document-rule.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
 import type { AdminCalls } from "./admin/call-shapes.ts";
 import type { AdminContents, AdminStore } from "./admin/operation.ts";
 import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
+import { shownStanding, shownTargets, type Standing } from "./standing.ts";
 import { type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
 import { ADMIN_BASE, CHAT_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS } from "./paths.ts";
 import {
@@ -47,10 +48,8 @@ export interface AppContext {
   metrics(): Promise<{ readonly text: string; readonly contentType: string }>;
   /** Null while the gateway is ready, otherwise the reason why it is not. */
   notReady(): string | null;
-  callsInFlight(): number;
-  targets(): readonly TargetStatus[];
-  /** What calls depend on, for `/readyz?verbose`. */
-  dependencies?(): JsonObject;
+  /** For `/readyz?verbose`. */
+  standing(): MaybePromise<Standing>;
   readonly refuseUnserved: RefuseUnserved;
   /** When absent, the admin API is not served. */
   readonly admin?: AdminSources;
@@ -132,7 +131,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
         why === null ? 200 : 503,
       );
     await requireOpsAccess(c, context);
-    return reply(c, readiness(context, why), why === null ? 200 : 503);
+    return reply(c, readiness(context, why, await context.standing()), why === null ? 200 : 503);
   });
   app.get("/metrics", async (c) => {
     await requireOpsAccess(c, context);
@@ -301,27 +300,15 @@ async function requireOpsAccess(c: Context<AppEnv>, context: AppContext): Promis
     );
 }
 
-function readiness(context: AppContext, why: string | null): JsonObject {
-  const snapshot = context.snapshot();
+function readiness(context: AppContext, why: string | null, standing: Standing): JsonObject {
   return {
     status: why === null ? "ready" : "not_ready",
     reason: why,
     version: context.version,
-    snapshot: snapshot.version,
-    calls_in_flight: context.callsInFlight(),
-    ...context.dependencies?.(),
-    providers: [...snapshot.providers.values()].filter((settings) => settings.enabled).map((settings) => settings.id),
-    targets: context.targets().map(({ target, state, inFlight, waiting, firstContentMs, openForMs }) => ({
-      target,
-      state,
-      calls_in_flight: inFlight,
-      calls_waiting: waiting,
-      first_content_ms: rounded(firstContentMs),
-      open_for_ms: rounded(openForMs),
-    })),
+    ...shownStanding(standing),
+    providers: [...context.snapshot().providers.values()]
+      .filter((settings) => settings.enabled)
+      .map((settings) => settings.id),
+    targets: shownTargets(standing.targets),
   };
-}
-
-function rounded(ms: number | null): number | null {
-  return ms === null ? null : Math.round(ms);
 }

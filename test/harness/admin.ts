@@ -19,6 +19,7 @@ import type { Store } from "../../src/store/store.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
 import type { ToolServers } from "../../src/mcp/tool-servers.ts";
 import { type DatabaseKind, SQLITE } from "./databases.ts";
+import { idleStanding } from "./standing.ts";
 
 export interface Told {
   readonly status: number;
@@ -131,8 +132,7 @@ export async function openAdminWorld({
     logins,
     metrics: () => Promise.resolve({ text: "", contentType: "text/plain" }),
     notReady: () => null,
-    callsInFlight: () => 0,
-    targets: () => [],
+    standing: () => idleStanding(),
     refuseUnserved: () => Promise.reject(new Error("this world serves no calls")),
     admin: {
       store: between(store),

@@ -15,6 +15,7 @@ import { stubGateway } from "../harness/in-process.ts";
 import { providerSettings } from "../harness/targets.ts";
 import { modelNames } from "./parameter-samples.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";
+import { idleStanding } from "../harness/standing.ts";
 
 const { id, text, sha256 } = newAccessToken("project");
 const token: AccessToken = {
@@ -44,8 +45,7 @@ function serve(settings?: readonly ProviderSettings[]) {
     logins: stub.context.logins,
     metrics: () => Promise.reject(new Error("none")),
     notReady: () => null,
-    callsInFlight: () => 0,
-    targets: () => [],
+    standing: () => idleStanding(),
   });
   return async (
     path: string,

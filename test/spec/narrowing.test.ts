@@ -13,6 +13,7 @@ import { stubGateway } from "../harness/in-process.ts";
 import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { answeringGateway, HELLO } from "./chat-calls.ts";
+import { idleStanding } from "../harness/standing.ts";
 
 const DEAD: Fault = { kind: "refused" };
 const TOO_LONG = status(
@@ -308,8 +309,7 @@ describe("the listing of models", () => {
       logins: stub.context.logins,
       metrics: () => Promise.reject(new Error("none")),
       notReady: () => null,
-      callsInFlight: () => 0,
-      targets: () => [],
+      standing: () => idleStanding(),
     });
     return async (path: string): Promise<{ readonly status: number; readonly body: any }> => {
       const response = await app.fetch(

@@ -19,6 +19,7 @@ import { readStream } from "../harness/sse.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { until, untilFound } from "../harness/until.ts";
+import { idleStanding } from "../harness/standing.ts";
 
 interface Served {
   readonly url: string;
@@ -120,8 +121,7 @@ function serve(options: StubOptions = {}, notReady: () => string | null = () => 
     logins: stub.context.logins,
     metrics: async () => ({ text: await metrics.text(), contentType: metrics.contentType }),
     notReady,
-    callsInFlight: () => 0,
-    targets,
+    standing: () => idleStanding(targets()),
   });
   const onFault = (fault: unknown): never => {
     throw fault;

@@ -21,6 +21,7 @@ import {
 import { runCli } from "../harness/gateway-process.ts";
 import { answeringGateway, ask, HELLO, MODELS } from "./chat-calls.ts";
 import { routesOfText } from "./route-texts.ts";
+import { idleStanding } from "../harness/standing.ts";
 
 const ROUTES = routesOfText(`
 routes:
@@ -357,8 +358,7 @@ describe("[d9.1] routes in the listing of models", () => {
     logins: gateway.context.logins,
     metrics: () => Promise.reject(new Error("none")),
     notReady: () => null,
-    callsInFlight: () => 0,
-    targets: () => [],
+    standing: () => idleStanding(),
   });
   const get = async (path: string): Promise<any> =>
     (
