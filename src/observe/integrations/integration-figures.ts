@@ -8,7 +8,6 @@ export const FIGURES = [
   "refused",
   "given_up",
   "shutdown",
-  "queued",
   "failing",
 ] as const;
 export type Figure = (typeof FIGURES)[number];

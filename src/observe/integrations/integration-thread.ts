@@ -25,6 +25,8 @@ export interface IntegrationThreadOptions {
 
 /** Sums since the start, over all threads that replaced each other. */
 export interface IntegrationSums extends Readonly<Record<Figure, number>> {
+  /** Calls that have not been delivered, refused or dropped, here and in the thread. */
+  readonly queued: number;
   /** Calls that were not handed over because the thread is too slow. */
   readonly handover: number;
   /** Calls that a thread held when it ended. */
@@ -49,7 +51,7 @@ const STEADY_BEATS = 240;
 
 export class IntegrationThread {
   readonly #options: IntegrationThreadOptions;
-  readonly #sums: Record<Figure | "handover" | "thread_ended", number>[];
+  readonly #sums: Record<Figure | "queued" | "handover" | "thread_ended", number>[];
   #worker: Worker | null = null;
   #figures: SharedFigures;
   #seen: Record<Figure, number>[];
@@ -72,7 +74,7 @@ export class IntegrationThread {
   constructor(options: IntegrationThreadOptions) {
     this.#options = options;
     const count = options.integrations.length;
-    this.#sums = options.integrations.map(() => ({ ...zeros(), handover: 0, thread_ended: 0 }));
+    this.#sums = options.integrations.map(() => ({ ...zeros(), queued: 0, handover: 0, thread_ended: 0 }));
     this.#figures = sharedFigures(count);
     this.#seen = options.integrations.map(zeros);
     this.#handed = options.integrations.map(() => 0);
@@ -221,11 +223,11 @@ export class IntegrationThread {
       const seen = this.#seen[index]!;
       for (const figure of FIGURES) {
         const now = this.#figures.of(index, figure);
-        if (figure === "queued") sum.queued = this.#unsettled(index) + this.#unsent(index);
-        else if (figure === "failing") sum.failing = now;
+        if (figure === "failing") sum.failing = now;
         else sum[figure] += (now - seen[figure]) | 0;
         seen[figure] = now;
       }
+      sum.queued = this.#unsettled(index) + this.#unsent(index);
     });
   }
 

@@ -54,7 +54,6 @@ function watchOf(integration: number, figures: SharedFigures, report: (news: Int
     shed: (reason, calls) => figures.add(integration, reason, calls),
     failed: () => figures.add(integration, "failures", 1),
     retried: () => figures.add(integration, "retries", 1),
-    queued: (calls) => figures.set(integration, "queued", calls),
     failing: (message) => {
       figures.set(integration, "failing", 1);
       report({ kind: "failing", integration, message });

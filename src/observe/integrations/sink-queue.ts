@@ -27,7 +27,6 @@ export interface QueueWatch {
   /** One delivery failed. */
   failed(): void;
   retried(): void;
-  queued(calls: number): void;
   /** Called at the first failure after a success, and at the first success after failures. */
   failing(message: string): void;
   back(): void;
@@ -59,7 +58,6 @@ export class SinkQueue<T> {
   #items: (Queued<T> | undefined)[] = [];
   #head = 0;
   #units = 0;
-  #held = 0;
   #receiver: Receiver<T> | null = null;
   #failuresInRow = 0;
   #firstWaitingMs = 0;
@@ -79,7 +77,6 @@ export class SinkQueue<T> {
     this.#items.push(item);
     this.#units += item.units;
     if (this.#isOverfull()) this.#shedOldest();
-    else this.#reportQueued();
     const { batchCalls } = this.#options.delivery;
     if (this.#length === 1 || this.#length === batchCalls) this.#wake?.();
   }
@@ -106,16 +103,8 @@ export class SinkQueue<T> {
     return this.#items.length - this.#head;
   }
 
-  #reportQueued(): void {
-    this.#options.watch.queued(this.#length + this.#held);
-  }
-
-  /**
-   * The calls have left the queue. The queue's length is reported first, so that another thread that reads the figures
-   * never finds a call both queued and settled.
-   */
+  /** The calls have left the queue. */
   #shed(reason: Shed, calls: number): void {
-    this.#reportQueued();
     if (calls > 0) this.#options.watch.shed(reason, calls);
   }
 
@@ -172,9 +161,7 @@ export class SinkQueue<T> {
       }
       if (this.#length === 0 || this.#leftMs() <= 0) return;
       const batch = this.#take(batchCalls);
-      this.#held = batch.length;
       this.#firstWaitingMs = this.#options.clock.monotonic();
-      this.#reportQueued();
       await this.#deliver(batch);
     }
   }
@@ -191,7 +178,6 @@ export class SinkQueue<T> {
       const isEnding = this.#endsAtMs !== null;
       const isOver = !fault.isRetryable || isEnding || clock.monotonic() - sinceMs >= delivery.giveUpMs;
       if (isOver) {
-        this.#held = 0;
         this.#shed(fault.isRetryable ? (isEnding ? "shutdown" : "given_up") : "refused", batch.length);
       }
       // The queue waits after a refusal too, so that a receiver that refuses everything is not overloaded.
@@ -233,7 +219,6 @@ export class SinkQueue<T> {
     try {
       const outcome = await Promise.race([work(), late]);
       const rejected = Math.min(outcome?.rejected ?? 0, batch.length);
-      this.#held = 0;
       this.#shed("refused", rejected);
       watch.delivered(batch.length - rejected);
       if (this.#failuresInRow > 0 && rejected < batch.length) watch.back();

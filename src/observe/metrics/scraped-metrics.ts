@@ -31,21 +31,10 @@ export function scrapedMetrics<Figures>(
     const value = now === null ? [] : of(now);
     return typeof value === "number" ? [[{}, value]] : value;
   };
-  return {
-    counter(name, help, of, labelNames = []) {
-      new Counter({
-        name,
-        help,
-        labelNames,
-        registers,
-        collect() {
-          this.reset();
-          for (const [labels, value] of samplesOf(of)) this.inc(labels, value);
-        },
-      });
-    },
-    gauge(name, help, of, labelNames = [], across = "sum") {
-      new Gauge({
+  const adder =
+    (Metric: typeof Counter | typeof Gauge): AddGauge<Figures> =>
+    (name, help, of, labelNames = [], across = "sum") => {
+      new Metric({
         name,
         help,
         labelNames,
@@ -53,9 +42,10 @@ export function scrapedMetrics<Figures>(
         aggregator: across,
         collect() {
           this.reset();
-          for (const [labels, value] of samplesOf(of)) this.set(labels, value);
+          // a value that was just reset to 0 is set by adding to it, which counters can do too
+          for (const [labels, value] of samplesOf(of)) this.inc(labels, value);
         },
       });
-    },
-  };
+    };
+  return { counter: adder(Counter), gauge: adder(Gauge) };
 }
