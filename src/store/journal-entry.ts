@@ -30,25 +30,42 @@ const BYTES_PER_UNIT = 3;
 /** No longer text is written, so a greater length means damage. */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
 
-/** Writes entries into one buffer, which is reused for each. */
+/** Writes entries one after the other into a buffer, which is used again when it was emptied. */
 export class EntryEncoder {
-  #bytes = Buffer.allocUnsafe(64 * 1024);
+  #bytes = Buffer.allocUnsafe(256 * 1024);
+  #length = 0;
 
+  /** The entries begin at its start. */
   get bytes(): Buffer {
     return this.#bytes;
   }
+  /** The length of all entries in `bytes`. */
+  get length(): number {
+    return this.#length;
+  }
 
-  /** Returns the length of the entry, which begins at the start of `bytes`. */
-  encode(kind: EntryKind, text: string): number {
-    const room = TEXT_AT + text.length * BYTES_PER_UNIT;
-    if (this.#bytes.length < room) this.#bytes = Buffer.allocUnsafe(room * 2);
+  add(kind: EntryKind, text: string): void {
+    const start = this.#length;
+    this.#makeRoom(start + TEXT_AT + text.length * BYTES_PER_UNIT);
     const bytes = this.#bytes;
-    const length = bytes.write(text, TEXT_AT, "utf8");
-    bytes[KIND_AT] = KINDS.indexOf(kind);
-    bytes.writeUInt32LE(length, LENGTH_AT);
-    bytes.writeUInt32LE(MARK_WORD, 0);
-    bytes.writeUInt32LE(Bun.hash.crc32(bytes.subarray(LENGTH_AT, TEXT_AT + length)), CHECKSUM_AT);
-    return TEXT_AT + length;
+    const length = bytes.write(text, start + TEXT_AT, "utf8");
+    const end = start + TEXT_AT + length;
+    bytes[start + KIND_AT] = KINDS.indexOf(kind);
+    bytes.writeUInt32LE(length, start + LENGTH_AT);
+    bytes.writeUInt32LE(MARK_WORD, start);
+    bytes.writeUInt32LE(Bun.hash.crc32(bytes.subarray(start + LENGTH_AT, end)), start + CHECKSUM_AT);
+    this.#length = end;
+  }
+
+  empty(): void {
+    this.#length = 0;
+  }
+
+  #makeRoom(bytes: number): void {
+    if (this.#bytes.length >= bytes) return;
+    const larger = Buffer.allocUnsafe(bytes * 2);
+    this.#bytes.copy(larger, 0, 0, this.#length);
+    this.#bytes = larger;
   }
 }
 

@@ -1,6 +1,6 @@
 // Appends entries to segment files and syncs them in groups: in the background a few milliseconds after the first entry
-// that is not on the disk yet, or at once when a caller waits for it. Each entry is written with one write(2), so that
-// the operating system has it before the client learns of anything; no sync blocks the event loop. Space ahead of the
+// that is not on the disk yet, or at once when a caller waits for it. Entries that were added together are written with
+// one write(2), after which the operating system has them; no sync blocks the event loop. Space ahead of the
 // entries is filled with zeros: for a file that grows with each entry the file system updates its metadata at each
 // sync, and every write waits for that.
 import type { Clock } from "../core/clock.ts";
@@ -103,11 +103,19 @@ export class JournalWriter {
     return zeroed === Number.POSITIVE_INFINITY ? 0 : Math.max(0, zeroed - position);
   }
 
-  /** Throws the system's error; nothing has been written then. */
-  append(kind: EntryKind, text: string): void {
-    const length = this.#encoder.encode(kind, text);
+  /** Adds an entry to those that the next `write` hands to the operating system. Returns their bytes. */
+  add(kind: EntryKind, text: string): number {
+    this.#encoder.add(kind, text);
+    return this.#encoder.length;
+  }
+
+  /** Writes what was added. Throws the system's error; nothing has been written then, and what was added is dropped. */
+  write(): void {
+    const { bytes, length } = this.#encoder;
+    if (length === 0) return;
+    this.#encoder.empty();
     const target = this.#target(length);
-    const written = this.#options.disk.write(target.fd, this.#encoder.bytes, length, target.position);
+    const written = this.#options.disk.write(target.fd, bytes, length, target.position);
     if (written !== length) {
       this.#cut(target);
       throw tooFew(written, length);
@@ -241,7 +249,8 @@ export class JournalWriter {
   #begin(fd: number, path: string, segment: number): number {
     const { disk, run } = this.#options;
     const heading = new EntryEncoder();
-    const length = heading.encode("heading", headingText({ run, segment }));
+    heading.add("heading", headingText({ run, segment }));
+    const { length } = heading;
     try {
       const written = disk.write(fd, heading.bytes, length, 0);
       if (written !== length) throw tooFew(written, length);

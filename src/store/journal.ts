@@ -1,5 +1,6 @@
 // The journal of calls on disk (promise 11.2, docs/design/journal.md): an opening entry when a call is admitted, and a
-// closing entry before the last byte of its answer. When the disk takes no more entries, new calls are refused, or run
+// closing entry before the last byte of its answer. The entries of one turn of the event loop are written together at
+// its end, and until then their calls send nothing. When the disk takes no more entries, new calls are refused, or run
 // without entries while an error is reported. A reserved file then takes the entries of the calls in flight.
 import type { Clock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -23,6 +24,8 @@ const SEGMENT_SHARE = 16;
 /** Room for the closing entries of some thousand calls. */
 const RESERVE_BYTES = 8 * 1024 * 1024;
 const RESERVE_SHARE = 8;
+/** Entries of this size together do not wait for the end of their turn; the space ahead of the entries has more room. */
+const MAX_TURN_BYTES = 128 * 1024;
 /** How often a disk that was full is tried again. */
 const PROBE_MS = 500;
 /** The most closing entries that may wait in memory for space on the disk. */
@@ -60,19 +63,23 @@ export interface JournalStatus {
   readonly lastSyncMs: number | null;
 }
 
-/** An entry in memory that the disk does not take. */
+/** An entry in memory that is not written yet, or that the disk does not take. */
 interface WaitingRow {
   readonly kind: EntryKind;
   readonly text: string;
-  /** The first segment that may hold its opening entry; `null` when it has none. */
-  readonly openedIn: number | null;
+  /** The call that the entry opens, or that it closes; `null` when the call has no opening entry of this run. */
+  readonly of: Entry | null;
 }
 
 interface Entry extends OpenEntry {
   text: string;
-  /** The segment of its opening entry. */
+  /** The segment of its opening entry; for an entry made by recovery, the first one that may hold it. */
   segment: number;
+  isWritten: boolean;
 }
+
+/** The opening entries that recovery closes may be in any segment. */
+const RECOVERED: Entry = { traceId: "", text: "", segment: 0, isWritten: true };
 
 export class Journal implements Ledger {
   readonly #options: JournalOptions;
@@ -86,6 +93,11 @@ export class Journal implements Ledger {
   #isUnsynced = false;
   #isReserveReported = false;
   #hasReserve = false;
+  /** The entries of this turn of the event loop, which are written at its end. */
+  #added: WaitingRow[] = [];
+  /** Resolves when the entries of this turn are written; `null` when there are none. */
+  #turn: PromiseWithResolvers<void> | null = null;
+  /** Entries that the disk did not take. */
   #waiting: WaitingRow[] = [];
   #probe: ReturnType<typeof setTimeout> | null = null;
   #isEnded = false;
@@ -141,19 +153,29 @@ export class Journal implements Ledger {
 
   open(record: CallRecord): OpenEntry {
     if (this.#fault !== null) this.#mayGoOn();
-    const entry: Entry = { traceId: record.traceId, text: openingText(record), segment: 0 };
-    if (!this.#append("opening", entry.text)) this.#mayGoOn();
-    entry.segment = this.#writer.segment;
+    const entry: Entry = {
+      traceId: record.traceId,
+      text: openingText(record),
+      segment: this.#writer.segment,
+      isWritten: false,
+    };
     this.#open.add(entry);
+    this.#add("opening", entry.text, entry);
     return entry;
   }
 
   reopen(opened: OpenEntry, record: CallRecord): void {
     const entry = opened as Entry;
     entry.text = openingText(record);
-    if (!this.#append("opening", entry.text)) return;
+    this.#add("opening", entry.text, entry);
+  }
+
+  async written(opened: OpenEntry): Promise<void> {
+    const entry = opened as Entry;
+    if (this.#turn !== null) await this.#turn.promise;
+    if (entry.isWritten || this.#options.settings.onFull === "continue") return;
     this.#open.delete(entry);
-    this.#open.add(Object.assign(entry, { segment: this.#writer.segment }));
+    this.#mayGoOn();
   }
 
   close(entry: OpenEntry | null, record: CallRecord): Promise<void> | null {
@@ -162,8 +184,8 @@ export class Journal implements Ledger {
       return null;
     }
     if (entry !== null) this.#open.delete(entry as Entry);
-    this.#keep("closing", closingText(record), (entry as Entry | null)?.segment ?? null);
-    return this.#options.settings.sync === "before_answer" ? this.#writer.synced() : null;
+    const written = this.#add("closing", closingText(record), entry as Entry | null);
+    return this.#options.settings.sync === "before_answer" ? written.then(() => this.#writer.synced()) : written;
   }
 
   /** All entries are before this place. */
@@ -173,10 +195,11 @@ export class Journal implements Ledger {
 
   /** Adds a closing entry made by recovery; its opening entry may be in any segment. */
   addUnsettled(record: CallRecord): void {
-    this.#keep("unsettled", closingText(record), 0);
+    void this.#add("unsettled", closingText(record), RECOVERED);
   }
 
   synced(): Promise<void> {
+    this.#writeAdded();
     return this.#writer.synced();
   }
 
@@ -186,14 +209,19 @@ export class Journal implements Ledger {
    * one of its calls is not on the disk yet.
    */
   async mayRelease(segment: number): Promise<boolean> {
+    this.#writeAdded();
+    const inFlight: Entry[] = [];
     for (const entry of this.#open) {
       if (entry.segment > segment) break;
-      if (!this.#append("opening", entry.text)) return false;
-      this.#open.delete(entry);
-      this.#open.add(Object.assign(entry, { segment: this.#writer.segment }));
+      inFlight.push(entry);
+      void this.#add("opening", entry.text, entry);
     }
-    await this.#writer.synced();
-    return !this.#isUnsynced && !this.#waiting.some(({ openedIn }) => openedIn !== null && openedIn <= segment);
+    await this.synced();
+    return (
+      !this.#isUnsynced &&
+      inFlight.every((entry) => entry.segment > segment || !this.#open.has(entry)) &&
+      !this.#waiting.some(({ of }) => of !== null && of.segment <= segment)
+    );
   }
 
   /** Ends the journal, which is not used any more afterwards. What was written is on the disk when it resolves. */
@@ -205,17 +233,64 @@ export class Journal implements Ledger {
     this.#options.disk.remove(reservePath(this.#options.folder));
   }
 
-  /** Writes an entry that must not be lost; if the disk does not take it, it waits in memory. */
-  #keep(kind: EntryKind, text: string, openedIn: number | null): void {
-    if (this.#append(kind, text)) return;
-    if (this.#waiting.length < MAX_WAITING_ROWS) this.#waiting.push({ kind, text, openedIn });
-    else this.#lost += 1;
+  /** Resolves at the end of the turn, when the entry is written or waits in memory. */
+  #add(kind: EntryKind, text: string, of: Entry | null): Promise<void> {
+    const { promise } = (this.#turn ??= this.#beginTurn());
+    this.#added.push({ kind, text, of });
+    if (this.#writer.add(kind, text) >= MAX_TURN_BYTES) this.#writeAdded();
+    return promise;
+  }
+
+  #beginTurn(): PromiseWithResolvers<void> {
+    setImmediate(this.#writeAdded);
+    return Promise.withResolvers<void>();
+  }
+
+  /**
+   * Hands the entries of this turn to the operating system. If it does not take them together, new calls are refused,
+   * and every entry that is still needed is written alone.
+   */
+  readonly #writeAdded = (): void => {
+    const turn = this.#turn;
+    if (turn === null) return;
+    const added = this.#added;
+    this.#added = [];
+    this.#turn = null;
+    try {
+      this.#writer.write();
+      this.#rows += added.length;
+      for (const row of added) if (row.kind === "opening") this.#opened(row.of!);
+    } catch (fault) {
+      this.#failed(fault);
+      const isAnyNeeded = this.#options.settings.onFull === "continue";
+      for (const row of added) if (isAnyNeeded || row.kind !== "opening") this.#writeAlone(row);
+    }
+    turn.resolve();
+  };
+
+  /** A closing entry must not be lost: if the disk does not take it, it waits in memory. */
+  #writeAlone(row: WaitingRow): void {
+    if (this.#append(row.kind, row.text)) {
+      if (row.kind === "opening") this.#opened(row.of!);
+    } else if (row.kind !== "opening") {
+      if (this.#waiting.length < MAX_WAITING_ROWS) this.#waiting.push(row);
+      else this.#lost += 1;
+    }
+  }
+
+  /** The opening entry is now in the newest segment; the calls in flight stay in the order of their segments. */
+  #opened(entry: Entry): void {
+    const { segment } = this.#writer;
+    if (entry.isWritten && entry.segment !== segment && this.#open.delete(entry)) this.#open.add(entry);
+    entry.isWritten = true;
+    entry.segment = segment;
   }
 
   /** Returns false when the disk does not take the entry. */
   #append(kind: EntryKind, text: string): boolean {
     try {
-      this.#writer.append(kind, text);
+      this.#writer.add(kind, text);
+      this.#writer.write();
     } catch (fault) {
       this.#failed(fault);
       // The reserve is for the calls in flight.
@@ -272,6 +347,7 @@ export class Journal implements Ledger {
 
   /** Returns true when no entry waits in memory any more. */
   #retryWaiting(): boolean {
+    this.#writeAdded();
     const rows = this.#waiting;
     this.#waiting = [];
     let written = 0;

@@ -12,19 +12,24 @@ export interface Ledger {
   /** Why no call may begin now, or `null`. */
   refusal(): string | null;
   /**
-   * Writes the opening entry of an admitted call: what the record contains by now, including the reservations. Throws
-   * `ledger_unavailable`.
+   * Adds the opening entry of an admitted call: what the record contains by now, including the reservations. Nothing of
+   * the call may leave for a provider or a tool server before `written`. Throws `ledger_unavailable`.
    */
   open(record: CallRecord): OpenEntry;
   /**
-   * Writes the opening entry again because more has been reserved: the last one counts. If it cannot be written, the
+   * Adds the opening entry again because more has been reserved: the last one counts. If it cannot be written, the
    * earlier one stays valid.
    */
   reopen(entry: OpenEntry, record: CallRecord): void;
   /**
-   * Writes the closing entry; `entry` is `null` for a call that was refused before it was admitted. When it returns,
-   * the operating system has the entry. Returns `null`, or a promise that never rejects and for which the last byte of
-   * the answer has to wait. Never throws.
+   * Resolves at the end of this turn of the event loop, when the operating system has the opening entry. Rejects with
+   * `ledger_unavailable` when the disk does not take it and calls may not run without one; the entry is then withdrawn.
+   */
+  written(entry: OpenEntry): Promise<void>;
+  /**
+   * Adds the closing entry; `entry` is `null` for a call that was refused before it was admitted. Returns a promise
+   * that never rejects and for which the last byte of the answer has to wait: the operating system then has the entry.
+   * `null` when there is nothing to wait for. Never throws.
    */
   close(entry: OpenEntry | null, record: CallRecord): Promise<void> | null;
 }
@@ -34,6 +39,7 @@ export const noLedger: Ledger = {
   refusal: () => null,
   open: ({ traceId }) => ({ traceId }),
   reopen: () => {},
+  written: () => Promise.resolve(),
   close: () => null,
 };
 

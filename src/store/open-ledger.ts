@@ -66,6 +66,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     refusal: () => journal.refusal(),
     open: (record) => journal.open(record),
     reopen: (entry, record) => journal.reopen(entry, record),
+    written: (entry) => journal.written(entry),
     close: (entry, record) => journal.close(entry, record),
     status: () => ({
       ...journal.status(),

@@ -6,7 +6,7 @@ import { systemClock } from "../../src/core/clock.ts";
 import { segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
 import { openLedger } from "../../src/store/open-ledger.ts";
 import { runCli } from "../harness/gateway-process.ts";
-import { aCall, ended, newFolder, newJournal, testSink } from "../store/ledger-parts.ts";
+import { aCall, newFolder, newJournal, opened, recordCalls, testSink } from "../store/ledger-parts.ts";
 
 const run = async (command: string, data: string) => {
   const { code, stdout, stderr } = await runCli(["ledger", command, "--data", data, "--json"]);
@@ -18,11 +18,8 @@ test("[d11.2] status counts ended and open calls and unshipped entries; verify n
   const folder = join(data, "ledger", "0");
   mkdirSync(folder, { recursive: true });
   const journal = newJournal(folder);
-  for (let count = 0; count < 3; count++) {
-    const call = aCall();
-    void journal.close(journal.open(call), ended(call));
-  }
-  journal.open(aCall());
+  await recordCalls(journal, 3);
+  await opened(journal, aCall());
   const path = segmentPath(folder, 1);
   const bytes = readFileSync(path);
   expect(await run("status", data)).toMatchObject({
@@ -71,10 +68,7 @@ test("[d11.2] verify finds a missing segment, between others, before and after t
       log: () => {},
     });
   const ledger = await open();
-  for (let count = 0; count < 12; count++) {
-    const call = aCall();
-    void ledger.close(ledger.open(call), ended(call));
-  }
+  await recordCalls(ledger, 12);
   await ledger.end();
   const own = join(folder, "0");
   const segments = segmentsOf(own);

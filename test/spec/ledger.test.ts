@@ -39,6 +39,7 @@ function watchedLedger({ waits = false, refuses = false } = {}): WatchedLedger {
       told.push("reopen");
       opened.push(structuredClone(record));
     },
+    written: () => Promise.resolve(),
     close(entry: OpenEntry | null, record) {
       told.push(entry === null ? "close unopened" : "close");
       closed.push(structuredClone(record));

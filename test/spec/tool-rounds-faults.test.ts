@@ -221,6 +221,7 @@ describe("limits and budgets between rounds", () => {
         return { traceId };
       },
       reopen: () => void rows.push("reopen"),
+      written: () => Promise.resolve(),
       close: (_: unknown, record: LedgerRow["record"]) => {
         rows.push("close");
         closed.push(structuredClone({ rounds: record.rounds, tools: record.tools.length }));
@@ -399,6 +400,7 @@ test("[d7.7, d8.3, d4.2, d10.4] whenever the client leaves and wherever the prov
         refusal: () => null,
         open: ({ traceId }: { traceId: string }) => ({ traceId }),
         reopen: () => {},
+        written: () => Promise.resolve(),
         close(_: unknown, record: LedgerRow["record"]) {
           live.push(record);
           return null;

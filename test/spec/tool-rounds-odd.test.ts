@@ -78,6 +78,7 @@ describe("calls that the client has approved", () => {
         throw new GatewayError("ledger_unavailable", "The disk is full.");
       },
       reopen: () => {},
+      written: () => Promise.resolve(),
       close: () => null,
     };
     const stage = stageOf([{ text: "Noon." }], { ledger });

@@ -9,7 +9,7 @@ import { segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
 import { inspectJournal, recordOfKilledCall } from "../../src/store/journal-recovery.ts";
 import type { LedgerSink } from "../../src/store/ledger.ts";
 import { openLedger } from "../../src/store/open-ledger.ts";
-import { aCall, ended, newFolder, newJournal, release, testDisk, testSink, outcome } from "./ledger-parts.ts";
+import { aCall, ended, newFolder, newJournal, opened, recordCalls, release, testDisk, testSink, outcome } from "./ledger-parts.ts";
 import { until } from "../harness/until.ts";
 
 /** Three calls, the second of which did not end, without a heading as an earlier version wrote them; the bytes and where each entry begins. */
@@ -18,8 +18,8 @@ async function written(): Promise<{ readonly bytes: Buffer; readonly starts: rea
   const journal = newJournal(folder);
   const calls = [aCall(), aCall({ metadata: { note: "ünï — \u001eDJ\u0001" } }), aCall()];
   const entries = calls.map((call) => journal.open(call));
-  void journal.close(entries[0]!, ended(calls[0]!));
-  void journal.close(entries[2]!, ended(calls[2]!));
+  await journal.close(entries[0]!, ended(calls[0]!));
+  await journal.close(entries[2]!, ended(calls[2]!));
   await journal.end();
   const bytes = withoutHeading(readFileSync(segmentPath(folder, 1)));
   const starts: number[] = [];
@@ -112,8 +112,8 @@ describe("damage", () => {
 
   test("a damaged length is not trusted", () => {
     const encoder = new EntryEncoder();
-    const length = encoder.encode("closing", "{}");
-    const bytes = Buffer.from(encoder.bytes.subarray(0, length));
+    encoder.add("closing", "{}");
+    const bytes = Buffer.from(encoder.bytes.subarray(0, encoder.length));
     bytes.writeUInt32LE(0x7fff_ffff, 8);
     expect(readEntry(bytes, 0)).toBe("damaged");
   });
@@ -125,11 +125,12 @@ test("[d11.2] the reservations of further attempts are charged too", async () =>
   const call = aCall({ limits: [outcome("tokens", 100)] });
   const entry = journal.open(call);
   const other = aCall();
-  void journal.close(journal.open(other), ended(other));
+  await journal.close(await opened(journal, other), ended(other));
   journal.reopen(entry, { ...call, limits: [outcome("tokens", 350)] });
+  await journal.written(entry);
   const { openings } = inspectJournal(folder);
   expect(openings.map((opening) => recordOfKilledCall(opening).usage?.total_tokens)).toEqual([350]);
-  while (segmentsOf(folder).length < 3) void journal.close(journal.open(aCall()), ended(aCall()));
+  while (segmentsOf(folder).length < 3) await journal.close(await opened(journal, aCall()), ended(aCall()));
   for (const segment of [1, 2]) await release(folder, journal, segment);
   expect(
     inspectJournal(folder)
@@ -178,22 +179,22 @@ describe("a start after a crash", () => {
     return { ledger, told };
   };
   /** A journal as a process that was killed leaves it. */
-  const crashed = (folder: string): { readonly whole: readonly string[]; readonly inFlight: readonly string[] } => {
+  const crashed = async (
+    folder: string,
+  ): Promise<{ readonly whole: readonly string[]; readonly inFlight: readonly string[] }> => {
     const own = join(folder, "0");
     mkdirSync(own, { recursive: true });
     const journal = newJournal(own, { segmentBytes: 3000 });
-    const whole = Array.from({ length: 10 }, () => {
-      const call = aCall();
-      void journal.close(journal.open(call), ended(call));
-      return call.traceId;
-    });
-    const inFlight = Array.from({ length: 3 }, () => journal.open(aCall({ limits: [outcome("tokens", 90)] })).traceId);
-    return { whole, inFlight };
+    const whole = await recordCalls(journal, 10);
+    const entries = await Promise.all(
+      Array.from({ length: 3 }, () => opened(journal, aCall({ limits: [outcome("tokens", 90)] }))),
+    );
+    return { whole, inFlight: entries.map(({ traceId }) => traceId) };
   };
 
   test("[d11.2] every call is shipped once: as it ended, or unsettled with its reservation; a torn end is cut and reported", async () => {
     const folder = newFolder();
-    const { whole, inFlight } = crashed(folder);
+    const { whole, inFlight } = await crashed(folder);
     const own = join(folder, "0");
     const last = segmentPath(own, segmentsOf(own).at(-1)!);
     const length = statSync(last).size;
@@ -214,7 +215,7 @@ describe("a start after a crash", () => {
 
   test("[d11.2] a crash during the recovery changes nothing: each call in flight is present once", async () => {
     const folder = newFolder();
-    const { inFlight } = crashed(folder);
+    const { inFlight } = await crashed(folder);
     // three starts that end without shipping, as a kill would end them
     for (let count = 0; count < 3; count++) {
       const { ledger } = await start(folder, DOWN);
@@ -226,7 +227,7 @@ describe("a start after a crash", () => {
 
   test("[d11.2] a recovery on a full disk loses nothing and reports it: the next one finds the same calls", async () => {
     const folder = newFolder();
-    const { whole, inFlight } = crashed(folder);
+    const { whole, inFlight } = await crashed(folder);
     const full = testDisk();
     full.room = 0;
     const sink = testSink();
@@ -243,7 +244,7 @@ describe("a start after a crash", () => {
 
   test("[d11.2] a folder of an earlier version that had lost track of its rows ships all of them, once", async () => {
     const folder = newFolder();
-    const { whole, inFlight } = crashed(folder);
+    const { whole, inFlight } = await crashed(folder);
     const own = join(folder, "0");
     for (const segment of segmentsOf(own))
       writeFileSync(segmentPath(own, segment), withoutHeading(readFileSync(segmentPath(own, segment))));
@@ -252,8 +253,7 @@ describe("a start after a crash", () => {
     const sink = testSink();
     const first = await start(folder, sink);
     await until(() => sink.rows.size === whole.length + inFlight.length, "all rows");
-    const call = aCall();
-    void first.ledger.close(first.ledger.open(call), ended(call));
+    await recordCalls(first.ledger, 1);
     expect(segmentsOf(own).at(-1)).toBeGreaterThan(10);
     await first.ledger.end();
     expect(existsSync(join(own, "shipped"))).toBe(false);
@@ -274,10 +274,7 @@ describe("a start after a crash", () => {
     const numbers: number[] = [];
     for (let run = 1; run <= 4; run++) {
       const { ledger, told } = await start(folder, sink);
-      for (let count = 0; count < run; count++) {
-        const call = aCall();
-        void ledger.close(ledger.open(call), ended(call));
-      }
+      await recordCalls(ledger, run);
       numbers.push(...segmentsOf(own));
       await ledger.end();
       expect(segmentsOf(own)).toEqual([]);
@@ -290,7 +287,7 @@ describe("a start after a crash", () => {
 
   test("two processes on one folder keep apart, and the rows of one that died are taken over by the next start beside it", async () => {
     const folder = newFolder();
-    const { whole, inFlight } = crashed(folder);
+    const { whole, inFlight } = await crashed(folder);
     const firstSink = testSink();
     const first = await start(folder, firstSink);
     const secondSink = testSink();
@@ -299,8 +296,7 @@ describe("a start after a crash", () => {
       join(folder, "0"),
       join(folder, "1"),
     ]);
-    const call = aCall();
-    void second.ledger.close(second.ledger.open(call), ended(call));
+    await recordCalls(second.ledger, 1);
     await until(
       () => secondSink.rows.size === 1 && firstSink.rows.size === whole.length + inFlight.length,
       "rows of both",
@@ -309,7 +305,7 @@ describe("a start after a crash", () => {
     await second.ledger.end();
     // left by a process with the folder 1 that does not come back
     const left = newJournal(join(folder, "1"), { firstSegment: 7 });
-    const lost = left.open(aCall());
+    const lost = await opened(left, aCall());
     const third = await start(folder, firstSink);
     await until(() => firstSink.rows.has(lost.traceId), "the row of the dead");
     await third.ledger.end();

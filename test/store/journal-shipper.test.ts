@@ -5,19 +5,11 @@ import { rejectedPath, segmentPath, segmentsOf } from "../../src/store/journal-f
 import type { LedgerSink, ShippedPlace } from "../../src/store/ledger.ts";
 import type { Journal } from "../../src/store/journal.ts";
 import { JournalShipper } from "../../src/store/journal-shipper.ts";
-import { aCall, ended, newFolder, newJournal, shipperParts, testSink, type TestSink } from "./ledger-parts.ts";
+import { aCall, ended, newFolder, newJournal, opened, recordCalls, shipperParts, testSink, type TestSink } from "./ledger-parts.ts";
 import { until } from "../harness/until.ts";
 
 function shipperOf(folder: string, journal: Journal, sink: TestSink, problems: string[] = []): JournalShipper {
   return new JournalShipper(shipperParts(folder, journal, sink, problems));
-}
-
-function calls(journal: Journal, count: number): readonly string[] {
-  return Array.from({ length: count }, () => {
-    const call = aCall();
-    void journal.close(journal.open(call), ended(call));
-    return call.traceId;
-  });
 }
 
 describe("shipping", () => {
@@ -25,11 +17,11 @@ describe("shipping", () => {
     const folder = newFolder();
     const journal = newJournal(folder, { segmentBytes: 400_000 });
     const sink = testSink();
-    const ids = [...calls(journal, 3000)];
+    const ids = [...await recordCalls(journal, 3000)];
     const shipper = shipperOf(folder, journal, sink);
     shipper.start();
     for (let round = 0; round < 10; round++) {
-      ids.push(...calls(journal, 37));
+      ids.push(...await recordCalls(journal, 37));
       await Bun.sleep(3);
     }
     await until(() => sink.rows.size === ids.length, "all rows");
@@ -45,11 +37,9 @@ describe("shipping", () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
-    const ids = Array.from({ length: 12 }, () => {
-      const call = aCall({ errorDetail: "x".repeat(900_000) });
-      void journal.close(journal.open(aCall({ traceId: call.traceId })), ended(call));
-      return call.traceId;
-    });
+    const long = Array.from({ length: 12 }, () => aCall({ errorDetail: "x".repeat(900_000) }));
+    for (const call of long) await journal.close(await opened(journal, aCall({ traceId: call.traceId })), ended(call));
+    const ids = long.map(({ traceId }) => traceId);
     const shipper = shipperOf(folder, journal, sink);
     expect(await shipper.drain(10_000)).toBe(true);
     expect([...sink.rows.keys()]).toEqual(ids);
@@ -66,7 +56,7 @@ describe("shipping", () => {
     sink.refuses = () => isDown;
     const shipper = shipperOf(folder, journal, sink, problems);
     shipper.start();
-    const ids = calls(journal, 2700);
+    const ids = await recordCalls(journal, 2700);
     await until(() => sink.batches.length >= 3, "some tries");
     expect(Math.max(...sink.batches)).toBeLessThanOrEqual(2000);
     expect(problems).toEqual([expect.stringContaining("the database is down")]);
@@ -82,14 +72,14 @@ describe("shipping", () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
-    const ids = calls(journal, 300);
+    const ids = await recordCalls(journal, 300);
     const first = shipperOf(folder, journal, sink);
     expect(await first.drain(5000)).toBe(true);
     const [[run, place]] = [...sink.taken] as [[string, ShippedPlace]];
     expect(place).toMatchObject({ ...journal.writtenTo, rows: 300 });
     // a crash before the answer of the database came
     sink.taken.set(run, { ...place, offset: 0, rows: 0 });
-    const more = calls(journal, 50);
+    const more = await recordCalls(journal, 50);
     const second = shipperOf(folder, journal, sink);
     expect(await second.drain(5000)).toBe(true);
     expect([...sink.rows.keys()]).toEqual([...ids, ...more]);
@@ -104,7 +94,7 @@ describe("shipping", () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
-    const ids = calls(journal, 3);
+    const ids = await recordCalls(journal, 3);
     let hangs = true;
     const hanging: LedgerSink = {
       ...sink,
@@ -119,7 +109,7 @@ describe("shipping", () => {
     await until(() => sink.rows.size === ids.length, "all rows");
     await shipper.end();
     hangs = true;
-    void calls(journal, 1);
+    void await recordCalls(journal, 1);
     const second = new JournalShipper(options);
     second.start();
     await Bun.sleep(10);
@@ -132,7 +122,7 @@ describe("shipping", () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
-    const ids = calls(journal, 5);
+    const ids = await recordCalls(journal, 5);
     const poison = ids[2]!;
     sink.refuses = (rows) => rows.some(({ record }) => record.traceId === poison);
     const problems: string[] = [];
@@ -149,7 +139,7 @@ describe("shipping", () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
-    const ids = calls(journal, 3);
+    const ids = await recordCalls(journal, 3);
     let isDown = true;
     sink.refuses = () => isDown;
     const shipper = new JournalShipper({ ...shipperParts(folder, journal, sink), pollMs: 1, backoffMs: 0.01 });
@@ -168,7 +158,7 @@ describe("shipping", () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
-    const ids = calls(journal, 3);
+    const ids = await recordCalls(journal, 3);
     let first = 0;
     // down until the row behind the first one is tried, to find out whether it is the row
     sink.refuses = (rows) =>
@@ -188,7 +178,7 @@ describe("shipping", () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const sink = testSink();
-    const ids = calls(journal, 20);
+    const ids = await recordCalls(journal, 20);
     const bytes = readFileSync(segmentPath(folder, 1));
     bytes[Math.floor(bytes.length / 2)]! ^= 0x10;
     writeFileSync(segmentPath(folder, 1), bytes);
@@ -205,8 +195,8 @@ describe("shipping", () => {
     const journal = newJournal(folder);
     const sink = testSink();
     const call = aCall();
-    void journal.close(journal.open(call), ended(call, { metadata: { much: "ü".repeat(300_000) } }));
-    const ids = calls(journal, 3);
+    await journal.close(await opened(journal, call), ended(call, { metadata: { much: "ü".repeat(300_000) } }));
+    const ids = await recordCalls(journal, 3);
     expect(await shipperOf(folder, journal, sink).drain(5000)).toBe(true);
     expect([...sink.rows.keys()]).toEqual([call.traceId, ...ids]);
     expect(existsSync(rejectedPath(folder))).toBe(false);

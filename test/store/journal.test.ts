@@ -6,7 +6,7 @@ import { systemDisk } from "../../src/store/journal-disk.ts";
 import { lockFolder, segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
 import { cutTorn, inspectJournal } from "../../src/store/journal-recovery.ts";
 import { diskFull } from "./disk-room.ts";
-import { aCall, ended, newFolder, newJournal, release, testDisk } from "./ledger-parts.ts";
+import { aCall, ended, newFolder, newJournal, opened, recordCalls, release, testDisk } from "./ledger-parts.ts";
 import { until } from "../harness/until.ts";
 
 const codeOf = (act: () => unknown): string | null => {
@@ -23,14 +23,47 @@ describe("writing", () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const call = aCall();
-    const entry = journal.open(call);
+    const entry = await opened(journal, call);
     expect(inspectJournal(folder)).toMatchObject({
       openings: [expect.stringContaining(call.traceId)],
       closings: 0,
       damages: [],
     });
-    expect(journal.close(entry, ended(call))).toBeNull();
+    await journal.close(entry, ended(call));
     expect(inspectJournal(folder)).toMatchObject({ openings: [], closings: 1, damages: [] });
+    await journal.end();
+  });
+
+  test("[d11.2] the entries of one turn of the event loop are written together, and none of their calls goes on before", async () => {
+    const disk = testDisk();
+    const folder = newFolder();
+    const journal = newJournal(folder, { disk });
+    const writes: number[] = [];
+    const { write } = disk;
+    disk.write = (...args) => writes[writes.push(write(...args)) - 1]!;
+    const calls = Array.from({ length: 5 }, () => aCall());
+    const entries = calls.map((call) => journal.open(call));
+    const seen: number[] = [];
+    const goOn = entries.map((entry) => journal.written(entry).then(() => seen.push(writes.length)));
+    const refused = journal.close(null, { ...aCall(), status: 400, code: "invalid_request" });
+    expect([writes, seen]).toEqual([[], []]);
+    await Promise.all([...goOn, refused]);
+    // the heading of the segment is a write of its own
+    expect([writes.length, seen]).toEqual([2, [2, 2, 2, 2, 2]]);
+    expect(inspectJournal(folder)).toMatchObject({ closings: 1, damages: [] });
+    expect(inspectJournal(folder).openings).toHaveLength(5);
+    await journal.end();
+  });
+
+  test("[d11.2] a call that ends in the turn in which it was admitted is not in flight any more", async () => {
+    const folder = newFolder();
+    const journal = newJournal(folder);
+    const call = aCall();
+    const entry = journal.open(call);
+    await journal.close(entry, ended(call));
+    await journal.written(entry);
+    expect(journal.status()).toMatchObject({ openCalls: 0, rows: 2 });
+    expect(inspectJournal(folder)).toMatchObject({ openings: [], closings: 1 });
     await journal.end();
   });
 
@@ -39,7 +72,7 @@ describe("writing", () => {
     const journal = newJournal(newFolder(), { disk });
     jest.useFakeTimers();
     try {
-      for (let count = 0; count < 100; count++) void journal.close(journal.open(aCall()), ended(aCall()));
+      await Promise.all(Array.from({ length: 100 }, () => journal.close(journal.open(aCall()), ended(aCall()))));
       expect(disk.syncs).toHaveLength(0);
       jest.advanceTimersByTime(5);
       expect(disk.syncs).toHaveLength(1);
@@ -86,7 +119,7 @@ describe("writing", () => {
     expect(journal.refusal()).toContain("EIO");
     disk.syncFails = false;
     await until(() => mended.length > 0, "mended");
-    journal.open(aCall());
+    await opened(journal, aCall());
     expect(segmentsOf(folder)).toEqual([1, 2]);
     await journal.end();
   });
@@ -95,8 +128,8 @@ describe("writing", () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const call = aCall();
-    void journal.close(
-      journal.open({ ...call, metadata: { much: "x".repeat(5_000_000) } }),
+    await journal.close(
+      await opened(journal, { ...call, metadata: { much: "x".repeat(5_000_000) } }),
       ended(call, { metadata: { much: "x".repeat(5_000_000) } }),
     );
     expect(readFileSync(segmentPath(folder, 1)).length).toBeLessThan(10_000);
@@ -107,7 +140,7 @@ describe("writing", () => {
   test("segments are readable by the owner alone", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
-    journal.open(aCall());
+    await opened(journal, aCall());
     expect(statSync(segmentPath(folder, 1)).mode & 0o777).toBe(0o600);
     await journal.end();
   });
@@ -120,7 +153,8 @@ describe("calls that were refused before they were admitted", () => {
     for (let count = 0; count < 5000; count++)
       void journal.close(null, { ...aCall({ tenantId: null, tokenId: null }), status: 401, code: "invalid_token" });
     for (let count = 0; count < 10; count++)
-      void journal.close(null, { ...aCall(), status: 400, code: "invalid_request" });
+      await journal.close(null, { ...aCall(), status: 400, code: "invalid_request" });
+    await journal.synced();
     const { rows, unrecorded } = journal.status();
     expect(rows).toBeGreaterThanOrEqual(210);
     expect(rows).toBeLessThan(250);
@@ -143,10 +177,10 @@ describe("a full disk", () => {
     });
     await journal.start();
     const calls = Array.from({ length: 4 }, () => aCall());
-    const entries = calls.map((call) => journal.open(call));
+    const entries = await Promise.all(calls.map((call) => opened(journal, call)));
     disk.room = 0;
     // what was set aside takes these rows
-    entries.forEach((entry, index) => void journal.close(entry, ended(calls[index]!)));
+    await Promise.all(entries.map((entry, index) => journal.close(entry, ended(calls[index]!))));
     expect(told).toHaveLength(1);
     expect(inspectJournal(folder)).toMatchObject({ openings: [], closings: 4, damages: [] });
     expect(codeOf(() => journal.open(aCall()))).toBe("ledger_unavailable");
@@ -154,7 +188,7 @@ describe("a full disk", () => {
     disk.room = 1_000_000;
     await until(() => journal.refusal() === null, "calls run again");
     expect(told[1]).toBe("no row was lost");
-    void journal.close(journal.open(aCall()), ended(aCall()));
+    await journal.close(await opened(journal, aCall()), ended(aCall()));
     expect(inspectJournal(folder)).toMatchObject({ closings: 5 });
     await journal.end();
   });
@@ -166,11 +200,11 @@ describe("a full disk", () => {
     const killed = newJournal(folder, { disk, probeMs: 60_000, segmentBytes: 100 });
     await killed.start();
     const calls = Array.from({ length: 4 }, () => aCall());
-    const entries = calls.map((call) => killed.open(call));
+    const entries = await Promise.all(calls.map((call) => opened(killed, call)));
     for (const [index, entry] of entries.entries()) {
       // another program takes whatever is free, but for less than a row
       disk.room = 100;
-      void killed.close(entry, ended(calls[index]!));
+      await killed.close(entry, ended(calls[index]!));
     }
     expect(killed.status()).toMatchObject({ openCalls: 0, waitingRows: 0 });
     // what is read by the next process: the rest of the room behind the rows counts as nothing
@@ -190,7 +224,7 @@ describe("a full disk", () => {
       const journal = newJournal(folder, { disk, probeMs: 60_000 });
       await journal.start();
       const calls = Array.from({ length: 2 }, () => aCall());
-      const entries = calls.map((call) => journal.open(call));
+      const entries = await Promise.all(calls.map((call) => opened(journal, call)));
       const taken: number[] = [];
       const before = { ...disk };
       disk.takeOver = (path, name) => taken[taken.push(before.takeOver(path, name)) - 1]!;
@@ -199,7 +233,7 @@ describe("a full disk", () => {
         return before.write(fd, bytes, length, position);
       };
       disk.room = 0;
-      entries.forEach((entry, index) => void journal.close(entry, ended(calls[index]!)));
+      await Promise.all(entries.map((entry, index) => journal.close(entry, ended(calls[index]!))));
       expect(taken).toHaveLength(1);
       expect(inspectJournal(folder)).toMatchObject({ openings: [], closings: 2, damages: [] });
       await journal.end();
@@ -218,7 +252,7 @@ describe("a full disk", () => {
     disk.room = 0;
     for (let count = 0; count < 10_050; count++) {
       const call = aCall();
-      void journal.close(journal.open(call), ended(call));
+      await journal.close(journal.open(call), ended(call));
     }
     expect(told).toHaveLength(1);
     expect(journal.refusal()).toBeNull();
@@ -240,14 +274,10 @@ describe("a full disk", () => {
       const journal = newJournal(folder, { disk });
       const calls = [aCall(), aCall()];
       disk.room = room;
-      const entries = calls.map((call) => {
-        try {
-          return journal.open(call);
-        } catch {
-          return null;
-        }
-      });
-      entries.forEach((entry, index) => void (entry !== null && journal.close(entry, ended(calls[index]!))));
+      const entries = await Promise.all(calls.map((call) => opened(journal, call).catch(() => null)));
+      await Promise.all(
+        entries.map((entry, index) => (entry === null ? null : journal.close(entry, ended(calls[index]!)))),
+      );
       const admitted = entries.filter((entry) => entry !== null).length;
       disk.room = 1_000_000;
       await until(() => journal.refusal() === null, "calls run again");
@@ -278,12 +308,12 @@ describe("segments", () => {
     const folder = newFolder();
     const journal = newJournal(folder, { segmentBytes: 2000 });
     const long = aCall();
-    const entry = journal.open(long);
-    while (segmentsOf(folder).length < 4) void journal.close(journal.open(aCall()), ended(aCall()));
+    const entry = await opened(journal, long);
+    while (segmentsOf(folder).length < 4) await journal.close(await opened(journal, aCall()), ended(aCall()));
     for (const segment of [1, 2, 3]) expect(await release(folder, journal, segment)).toBe(true);
     expect(segmentsOf(folder)[0]).toBe(4);
     expect(inspectJournal(folder).openings.some((opening) => opening.includes(long.traceId))).toBe(true);
-    void journal.close(entry, ended(long));
+    await journal.close(entry, ended(long));
     expect(inspectJournal(folder).openings.some((opening) => opening.includes(long.traceId))).toBe(false);
     await journal.end();
   });
@@ -291,9 +321,9 @@ describe("segments", () => {
   test("a number that is already in use is skipped", async () => {
     const folder = newFolder();
     const late = newJournal(folder, { firstSegment: 3 });
-    late.open(aCall());
+    await opened(late, aCall());
     const journal = newJournal(folder, { firstSegment: 2, segmentBytes: 500 });
-    for (let count = 0; count < 3; count++) journal.open(aCall());
+    for (let count = 0; count < 3; count++) await opened(journal, aCall());
     expect(journal.refusal()).toBeNull();
     expect(segmentsOf(folder)).toEqual([2, 3, 4]);
     expect(inspectJournal(folder).openings).toHaveLength(4);
@@ -304,8 +334,8 @@ describe("segments", () => {
     const disk = testDisk();
     const folder = newFolder();
     const journal = newJournal(folder, { disk, segmentBytes: 2000 });
-    journal.open(aCall());
-    while (segmentsOf(folder).length < 3) void journal.close(journal.open(aCall()), ended(aCall()));
+    await opened(journal, aCall());
+    while (segmentsOf(folder).length < 3) await journal.close(await opened(journal, aCall()), ended(aCall()));
     disk.room = 0;
     expect(await release(folder, journal, 1)).toBe(false);
     expect(segmentsOf(folder)).toEqual([1, 2, 3]);
@@ -314,20 +344,14 @@ describe("segments", () => {
 });
 
 describe("preallocated zeros after the entries", () => {
-  const fill = (journal: ReturnType<typeof newJournal>, calls: number): readonly string[] =>
-    Array.from({ length: calls }, () => {
-      const call = aCall();
-      void journal.close(journal.open(call), ended(call));
-      return call.traceId;
-    });
   const sizeOf = (folder: string, segment: number): number => statSync(segmentPath(folder, segment)).size;
 
   test("a segment that fills has space prepared, which is not counted and is removed at its end", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
-    fill(journal, 20);
+    await recordCalls(journal, 20);
     expect(sizeOf(folder, 1)).toBe(journal.writtenTo.offset);
-    fill(journal, 80);
+    await recordCalls(journal, 80);
     await until(() => sizeOf(folder, 1) > journal.writtenTo.offset + 512 * 1024, "zeros ahead");
     expect(inspectJournal(folder)).toMatchObject({
       closings: 100,
@@ -335,7 +359,7 @@ describe("preallocated zeros after the entries", () => {
       damages: [],
       sizes: new Map([[1, journal.writtenTo.offset]]),
     });
-    fill(journal, 50);
+    await recordCalls(journal, 50);
     expect(inspectJournal(folder)).toMatchObject({ closings: 150, damages: [] });
     const written = journal.writtenTo.offset;
     await journal.end();
@@ -345,7 +369,7 @@ describe("preallocated zeros after the entries", () => {
   test("[d11.2] the space that a killed process left is cut at the next start, after the entry that was being written", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
-    const ids = fill(journal, 100);
+    const ids = await recordCalls(journal, 100);
     await until(() => sizeOf(folder, 1) > journal.writtenTo.offset + 512 * 1024, "zeros ahead");
     const written = journal.writtenTo.offset;
     const left = readFileSync(segmentPath(folder, 1));
@@ -373,11 +397,11 @@ describe("preallocated zeros after the entries", () => {
     disk.zeroGate = promise;
     const folder = newFolder();
     const journal = newJournal(folder, { disk });
-    fill(journal, 400);
+    await recordCalls(journal, 400);
     expect(segmentsOf(folder).length).toBeGreaterThan(1);
     resolve();
     await until(() => inspectJournal(folder).closings === 400, "all rows");
-    fill(journal, 100);
+    await recordCalls(journal, 100);
     await journal.end();
     expect(inspectJournal(folder)).toMatchObject({ closings: 500, openings: [], damages: [] });
     expect(inspectJournal(folder).sizes.values().toArray()).toEqual(
@@ -391,9 +415,9 @@ describe("preallocated zeros after the entries", () => {
     const journal = newJournal(folder, {
       disk: { ...disk, zero: () => Promise.reject(new Error("ENOSPC: no space left on device, write")) },
     });
-    fill(journal, 100);
+    await recordCalls(journal, 100);
     await Bun.sleep(10);
-    fill(journal, 500);
+    await recordCalls(journal, 500);
     expect(journal.refusal()).toBeNull();
     expect(segmentsOf(folder)).toEqual([1]);
     expect(inspectJournal(folder)).toMatchObject({ closings: 600, damages: [] });

@@ -97,11 +97,12 @@ interface Life {
 
 const gatewayOf = ({ world, random }: Life) => world.gateways[random(world.gateways.length)];
 
-function call(life: Life): void {
+async function call(life: Life): Promise<void> {
   const gateway = gatewayOf(life);
   if (gateway === undefined) return;
   const { world, random } = life;
-  if (world.begin(gateway, USERS[random(2)]!, 1 + random(90))) world.end(gateway, gateway.open.length - 1, random(120));
+  const begun = await world.begin(gateway, USERS[random(2)]!, 1 + random(90));
+  if (begun !== null) await world.end(gateway, gateway.open.indexOf(begun), random(120));
 }
 
 /** What can happen, and how often as often as others. */
@@ -110,43 +111,44 @@ const EVENTS: readonly (readonly [weight: number, name: string, happen: (life: L
   [
     6,
     "a stream begins",
-    (life) => {
+    async (life) => {
       const gateway = gatewayOf(life);
       if (gateway !== undefined && gateway.open.length < 8)
-        life.world.begin(gateway, USERS[life.random(2)]!, 1 + life.random(90));
+        await life.world.begin(gateway, USERS[life.random(2)]!, 1 + life.random(90));
     },
   ],
   [
     3,
     "a stream has another attempt",
-    (life) => {
+    async (life) => {
       const gateway = gatewayOf(life);
       if (gateway !== undefined && gateway.open.length > 0)
-        life.world.again(gateway, life.random(gateway.open.length), 1 + life.random(150));
+        await life.world.again(gateway, life.random(gateway.open.length), 1 + life.random(150));
     },
   ],
   [
     5,
     "a stream ends",
-    (life) => {
+    async (life) => {
       const gateway = gatewayOf(life);
       if (gateway !== undefined && gateway.open.length > 0)
-        life.world.end(gateway, life.random(gateway.open.length), life.random(200));
+        await life.world.end(gateway, life.random(gateway.open.length), life.random(200));
     },
   ],
   [
     2,
     "a refused call",
-    (life) => {
+    async (life) => {
       const gateway = gatewayOf(life);
-      if (gateway !== undefined) life.world.refuse(gateway);
+      if (gateway !== undefined) await life.world.refuse(gateway);
     },
   ],
   [
     3,
     "many calls, over several segments",
-    (life) => {
-      for (let count = life.random(14); count >= 0; count--) call(life);
+    async (life) => {
+      for (let count = life.random(5); count >= 0; count--)
+        await Promise.all(Array.from({ length: 1 + life.random(4) }, () => call(life)));
     },
   ],
   [

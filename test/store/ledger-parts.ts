@@ -11,7 +11,7 @@ import { type JournalDisk, systemDisk } from "../../src/store/journal-disk.ts";
 import { segmentPath } from "../../src/store/journal-folder.ts";
 import { newRandomName } from "../../src/store/journal-identity.ts";
 import type { ShipperOptions } from "../../src/store/journal-shipper.ts";
-import type { LedgerRow, LedgerSink, ShippedPlace } from "../../src/store/ledger.ts";
+import type { Ledger, LedgerRow, LedgerSink, OpenEntry, ShippedPlace } from "../../src/store/ledger.ts";
 import { bareRecord } from "../contract/call-records.ts";
 import { DiskRoom, diskFull } from "./disk-room.ts";
 
@@ -77,6 +77,27 @@ export function newJournal(folder: string, more: Partial<JournalOptions> = {}): 
     probeMs: 5,
     ...more,
   });
+}
+
+/** Admits a call. Its opening entry is written when it resolves. */
+export async function opened(ledger: Pick<Ledger, "open" | "written">, call: CallRecord): Promise<OpenEntry> {
+  const entry = ledger.open(call);
+  await ledger.written(entry);
+  return entry;
+}
+
+/** Records calls one after the other, each as it began and as it ended. Returns their trace ids. */
+export async function recordCalls(
+  ledger: Pick<Ledger, "open" | "written" | "close">,
+  count: number,
+): Promise<readonly string[]> {
+  const traceIds: string[] = [];
+  while (traceIds.length < count) {
+    const call = aCall();
+    await ledger.close(await opened(ledger, call), ended(call));
+    traceIds.push(call.traceId);
+  }
+  return traceIds;
 }
 
 /** As a shipper releases one; damaged ones as well. */

@@ -146,7 +146,7 @@ export class AttemptRun<T> {
     this.#releases.push(() => meter.close());
 
     // 3. the ledger's opening entry: from here on the call is charged, even if the process dies
-    call.lifetime.admitted();
+    await call.lifetime.admitted();
 
     // 4. a credential
     const resolved = await resolveCredential(withoutCredential, call);

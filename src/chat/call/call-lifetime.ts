@@ -77,17 +77,23 @@ export class CallLifetime {
   }
 
   /**
-   * Called when an attempt may run. From the first one on, the call is charged even if this process dies. Throws
-   * `ledger_unavailable`.
+   * Called when an attempt may run, which waits until the ledger has it. From the first one on, the call is charged even
+   * if this process dies. Rejects with `ledger_unavailable`.
    */
-  admitted(): void {
+  async admitted(): Promise<void> {
     const { ledger, integrations } = this.#context;
     const { record } = this.#recorder;
-    if (this.#ledgerEntry === null) {
-      this.#ledgerEntry = ledger.open(record);
-      integrations?.admitted?.(record);
-    } else if (this.#meter?.isLimited === true) ledger.reopen(this.#ledgerEntry, record);
+    const isFirst = this.#ledgerEntry === null;
+    if (this.#ledgerEntry === null) this.#ledgerEntry = ledger.open(record);
+    else if (this.#meter?.isLimited === true) ledger.reopen(this.#ledgerEntry, record);
+    try {
+      await ledger.written(this.#ledgerEntry);
+    } catch (thrown) {
+      this.#ledgerEntry = null;
+      throw thrown;
+    }
     this.#meter?.recorded();
+    if (isFirst) integrations?.admitted?.(record);
   }
 
   /**

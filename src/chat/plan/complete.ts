@@ -156,7 +156,7 @@ export async function reserveInAdvance({ stages }: Prepared, call: Call): Promis
       refusal = meter ?? refusal;
       continue;
     }
-    call.lifetime.admitted();
+    await call.lifetime.admitted();
     meter.countCall();
     // the call keeps the reservation until it is over
     meter.close();

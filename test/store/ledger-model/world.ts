@@ -124,8 +124,8 @@ export class World {
     if (counts && this.gateways.length === 1) this.#judgeCounts(gateway, "after a start");
   }
 
-  /** A call that is admitted and runs on. False: it was refused. */
-  begin(gateway: Gateway, user: string, tokens: number): boolean {
+  /** A call that is admitted and runs on; `null` when it was refused. */
+  async begin(gateway: Gateway, user: string, tokens: number): Promise<OpenCall | null> {
     const outcomes: LimitOutcome[] = [];
     const limits = limitsOf(user, gateway.limits, outcomes);
     const attempt = reserve(limits, tokens);
@@ -134,24 +134,27 @@ export class World {
     let entry: OpenEntry;
     try {
       entry = gateway.ledger.open(record);
+      await gateway.ledger.written(entry);
     } catch {
       limits.settle();
-      return false;
+      return null;
     }
     const reserved = unitsOf(tokens);
     if (!isSure || gateway.ledger.status().fault !== null) this.#unsure(record.traceId);
-    gateway.open.push({ user, record, limits, attempt, entry, reserved, unsure: [] });
+    const begun: OpenCall = { user, record, limits, attempt, entry, reserved, unsure: [] };
+    gateway.open.push(begun);
     this.#count(record.traceId, user, reserved);
-    return true;
+    return begun;
   }
 
   /** A further attempt, which may use more. */
-  again(gateway: Gateway, index: number, tokens: number): void {
+  async again(gateway: Gateway, index: number, tokens: number): Promise<void> {
     const call = gateway.open[index]!;
     call.attempt.sent(() => ({ tokens: 0, nanoUsd: 0 }));
     call.attempt.settle();
     call.attempt = reserve(call.limits, tokens);
     gateway.ledger.reopen(call.entry, call.record);
+    await gateway.ledger.written(call.entry);
     const reserved = unitsOf(Math.max(call.reserved.tokens, tokens));
     // On a full disk the opening before it stands, unless its segment goes: then the opening that is written again is the latest one.
     if (gateway.ledger.status().fault === null) Object.assign(call, { reserved, unsure: [] });
@@ -162,8 +165,8 @@ export class World {
     this.#count(call.record.traceId, call.user, call.reserved);
   }
 
-  /** The client has the answer when it returns. */
-  end(gateway: Gateway, index: number, tokens: number): void {
+  /** The client has the answer when it resolves. */
+  async end(gateway: Gateway, index: number, tokens: number): Promise<void> {
     const [call] = gateway.open.splice(index, 1) as [OpenCall];
     const used = unitsOf(tokens);
     call.attempt.sent(() => used);
@@ -174,23 +177,23 @@ export class World {
       usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
       cost: { nanoUsd: used.nanoUsd, priceId: "model" },
     });
-    void gateway.ledger.close(call.entry, row);
+    await gateway.ledger.close(call.entry, row);
     if (this.#onFull === "continue" && gateway.ledger.status().fault !== null) this.#unsure(traceId);
     if (!this.#maybe.has(traceId)) this.#book.rows.set(traceId, { tokens, isSettled: true });
     this.#count(traceId, call.user, used);
   }
 
-  refuse(gateway: Gateway): void {
+  async refuse(gateway: Gateway): Promise<void> {
     const record = aCall({ startedAtMs: systemClock.now(), status: 403, code: "policy_denied" as CallRecord["code"] });
     const { unrecorded } = gateway.ledger.status();
-    void gateway.ledger.close(null, record);
+    await gateway.ledger.close(null, record);
     const { unrecorded: after, fault } = gateway.ledger.status();
     if (after === unrecorded && fault === null) this.#book.rows.set(record.traceId, { tokens: 0, isSettled: true });
     else this.#maybe.add(record.traceId);
   }
 
   async stop(gateway: Gateway): Promise<void> {
-    while (gateway.open.length > 0) this.end(gateway, 0, 7);
+    while (gateway.open.length > 0) await this.end(gateway, 0, 7);
     await gateway.limits.close();
     await gateway.ledger.end();
     this.#forget(gateway);
