@@ -9,7 +9,18 @@ import { segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
 import { inspectJournal, recordOfKilledCall } from "../../src/store/journal-recovery.ts";
 import type { LedgerSink } from "../../src/store/ledger.ts";
 import { openLedger } from "../../src/store/open-ledger.ts";
-import { aCall, ended, newFolder, newJournal, opened, recordCalls, release, testDisk, testSink, outcome } from "./ledger-parts.ts";
+import {
+  aCall,
+  ended,
+  newFolder,
+  newJournal,
+  opened,
+  recordCalls,
+  release,
+  testDisk,
+  testSink,
+  outcome,
+} from "./ledger-parts.ts";
 import { until } from "../harness/until.ts";
 
 /** Three calls, the second of which did not end, without a heading as an earlier version wrote them; the bytes and where each entry begins. */

@@ -5,7 +5,17 @@ import { rejectedPath, segmentPath, segmentsOf } from "../../src/store/journal-f
 import type { LedgerSink, ShippedPlace } from "../../src/store/ledger.ts";
 import type { Journal } from "../../src/store/journal.ts";
 import { JournalShipper } from "../../src/store/journal-shipper.ts";
-import { aCall, ended, newFolder, newJournal, opened, recordCalls, shipperParts, testSink, type TestSink } from "./ledger-parts.ts";
+import {
+  aCall,
+  ended,
+  newFolder,
+  newJournal,
+  opened,
+  recordCalls,
+  shipperParts,
+  testSink,
+  type TestSink,
+} from "./ledger-parts.ts";
 import { until } from "../harness/until.ts";
 
 function shipperOf(folder: string, journal: Journal, sink: TestSink, problems: string[] = []): JournalShipper {
@@ -17,11 +27,11 @@ describe("shipping", () => {
     const folder = newFolder();
     const journal = newJournal(folder, { segmentBytes: 400_000 });
     const sink = testSink();
-    const ids = [...await recordCalls(journal, 3000)];
+    const ids = [...(await recordCalls(journal, 3000))];
     const shipper = shipperOf(folder, journal, sink);
     shipper.start();
     for (let round = 0; round < 10; round++) {
-      ids.push(...await recordCalls(journal, 37));
+      ids.push(...(await recordCalls(journal, 37)));
       await Bun.sleep(3);
     }
     await until(() => sink.rows.size === ids.length, "all rows");
@@ -109,7 +119,7 @@ describe("shipping", () => {
     await until(() => sink.rows.size === ids.length, "all rows");
     await shipper.end();
     hangs = true;
-    void await recordCalls(journal, 1);
+    void (await recordCalls(journal, 1));
     const second = new JournalShipper(options);
     second.start();
     await Bun.sleep(10);

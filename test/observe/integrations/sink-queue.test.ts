@@ -124,7 +124,9 @@ describe("waiting records", () => {
 
 describe("a delivery that fails", () => {
   test("[d11.4] is retried with the same calls until it is accepted, and later calls come after it; failure and recovery are reported once", async () => {
-    const { queue, add, queued, batches, seen, shed, told } = setUp({}, (_, delivery) => (delivery < 5 ? again() : "take"));
+    const { queue, add, queued, batches, seen, shed, told } = setUp({}, (_, delivery) =>
+      delivery < 5 ? again() : "take",
+    );
     add(0, 5);
     await until(() => seen.delivered === 5);
     expect(batches).toEqual([
