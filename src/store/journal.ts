@@ -160,14 +160,14 @@ export class Journal implements Ledger {
       isWritten: false,
     };
     this.#open.add(entry);
-    this.#add("opening", entry.text, entry);
+    void this.#add("opening", entry.text, entry);
     return entry;
   }
 
   reopen(opened: OpenEntry, record: CallRecord): void {
     const entry = opened as Entry;
     entry.text = openingText(record);
-    this.#add("opening", entry.text, entry);
+    void this.#add("opening", entry.text, entry);
   }
 
   async written(opened: OpenEntry): Promise<void> {
@@ -178,10 +178,10 @@ export class Journal implements Ledger {
     this.#mayGoOn();
   }
 
-  close(entry: OpenEntry | null, record: CallRecord): Promise<void> | null {
+  close(entry: OpenEntry | null, record: CallRecord): Promise<void> {
     if (entry === null && (this.#fault !== null || !this.#allowance.take(record.tenantId))) {
       this.#unrecorded += 1;
-      return null;
+      return Promise.resolve();
     }
     if (entry !== null) this.#open.delete(entry as Entry);
     const written = this.#add("closing", closingText(record), entry as Entry | null);

@@ -29,9 +29,9 @@ export interface Ledger {
   /**
    * Adds the closing entry; `entry` is `null` for a call that was refused before it was admitted. Returns a promise
    * that never rejects and for which the last byte of the answer has to wait: the operating system then has the entry.
-   * `null` when there is nothing to wait for. Never throws.
+   * Never throws.
    */
-  close(entry: OpenEntry | null, record: CallRecord): Promise<void> | null;
+  close(entry: OpenEntry | null, record: CallRecord): Promise<void>;
 }
 
 /** For runs of the command line, which are not recorded. */
@@ -40,7 +40,7 @@ export const noLedger: Ledger = {
   open: ({ traceId }) => ({ traceId }),
   reopen: () => {},
   written: () => Promise.resolve(),
-  close: () => null,
+  close: () => Promise.resolve(),
 };
 
 /** One call in the form that the call store accepts. */

@@ -32,9 +32,9 @@ test.each(
   ]),
 )("[d11.1] a record does not change after its end: %s", async (_, up0, up1, stream) => {
   const closed: (readonly [CallRecord, string])[] = [];
-  const close = (_entry: unknown, record: CallRecord): null => {
+  const close = (_entry: unknown, record: CallRecord): Promise<void> => {
     closed.push([record, recordText(record)]);
-    return null;
+    return Promise.resolve();
   };
   const ledger = { ...noLedger, close };
   const gateway = routedGateway(

@@ -43,7 +43,7 @@ function watchedLedger({ waits = false, refuses = false } = {}): WatchedLedger {
     close(entry: OpenEntry | null, record) {
       told.push(entry === null ? "close unopened" : "close");
       closed.push(structuredClone(record));
-      return waits ? promise : null;
+      return waits ? promise : Promise.resolve();
     },
   };
 }

@@ -225,7 +225,7 @@ describe("limits and budgets between rounds", () => {
       close: (_: unknown, record: LedgerRow["record"]) => {
         rows.push("close");
         closed.push(structuredClone({ rounds: record.rounds, tools: record.tools.length }));
-        return null;
+        return Promise.resolve();
       },
     };
     const stage = stageOf(fakeToolServers({ sky: { wait: slow(1) } }), {
@@ -403,7 +403,7 @@ test("[d7.7, d8.3, d4.2, d10.4] whenever the client leaves and wherever the prov
         written: () => Promise.resolve(),
         close(_: unknown, record: LedgerRow["record"]) {
           live.push(record);
-          return null;
+          return Promise.resolve();
         },
       };
       const stage = stageOf(

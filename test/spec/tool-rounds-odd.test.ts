@@ -79,7 +79,7 @@ describe("calls that the client has approved", () => {
       },
       reopen: () => {},
       written: () => Promise.resolve(),
-      close: () => null,
+      close: () => Promise.resolve(),
     };
     const stage = stageOf([{ text: "Noon." }], { ledger });
     expect((await stage.chat(approving)).status).toBe(503);
