@@ -1,48 +1,70 @@
-// Reads one call with its record, and removes old calls.
-import { type Kysely, sql, type RawBuilder } from "kysely";
-import { removeTags } from "./call-ingest.ts";
-import { summaryOf } from "./call-columns.ts";
-import type { CallSchema } from "./call-schema.ts";
-import type { CallScope, CallSummary, KeptSince, StoredCall } from "./calls.ts";
-import { prunePlaces } from "./journal-places.ts";
+// Reads calls: one with its record, and what a caller's scope means in the call tables.
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import { recordIn } from "./call-blocks.ts";
+import { type CallFigures, figuresIn, type FoundCall, numbersIn, summaryOf } from "./call-columns.ts";
+import { findKey } from "./call-keys.ts";
+import { namesOf, numbersOf } from "./call-names.ts";
+import type { CallSchema, FoundRow } from "./call-schema.ts";
+import type { CallScope, StoredCall } from "./calls.ts";
+import { findEarlier } from "./earlier-calls.ts";
 import { parseClosing } from "./journal-row.ts";
-import { toInteger } from "./schema.ts";
 
 type Db = Kysely<CallSchema>;
 
-const SCOPE_COLUMNS: readonly (readonly [keyof CallScope, string])[] = [
+const SCOPE_COLUMNS = [
   ["tokenId", "token_id"],
   ["projectId", "project_id"],
   ["tenantId", "tenant_id"],
   ["userId", "user_id"],
-  ["endUser", "end_user"],
   ["route", "route"],
   ["provider", "provider"],
   ["model", "model"],
-];
+] as const satisfies readonly (readonly [keyof CallScope, keyof FoundRow])[];
 /**
  * The first of these that is given is looked up in its index because it is the most selective; the database has no
  * statistics to know that.
  */
-const INDEXED = ["tokenId", "projectId", "tenantId"] as const;
+const INDEXED: readonly (keyof CallScope)[] = ["tokenId", "projectId", "tenantId"];
 
-export function scopeConditions(scope: CallScope): readonly RawBuilder<boolean>[] {
-  const selective = INDEXED.find((name) => scope[name] !== undefined);
-  return SCOPE_COLUMNS.flatMap(([name, column]) => {
-    const value = scope[name];
-    if (value === undefined) return [];
-    const isOther = name !== selective && (INDEXED as readonly string[]).includes(name);
-    return [isOther ? sql<boolean>`${sql.ref(column)} || '' = ${value}` : sql<boolean>`${sql.ref(column)} = ${value}`];
+/** `null` when a name of the scope has never occurred. */
+export async function scopeConditions(db: Db, scope: CallScope): Promise<readonly RawBuilder<boolean>[] | null> {
+  const numbers = await numbersOf(
+    db,
+    SCOPE_COLUMNS.flatMap(([name]) => scope[name] ?? []),
+  );
+  return conditionsOf(scope, (name) => {
+    const number = numbers.get(name);
+    return number === undefined ? null : BigInt(number);
   });
 }
 
-/**
- * The record is kept as text, because numbers of any length, as in a client's metadata, cannot be passed between
- * threads.
- */
-export interface FoundCall {
-  readonly summary: CallSummary;
-  readonly detail: string | null;
+/** The same for tables with names as text. */
+export const earlierScopeConditions = (scope: CallScope): readonly RawBuilder<boolean>[] =>
+  conditionsOf(scope, (name) => name)!;
+
+function conditionsOf(
+  scope: CallScope,
+  valueOf: (name: string) => bigint | string | null,
+): readonly RawBuilder<boolean>[] | null {
+  const selective = INDEXED.find((name) => scope[name] !== undefined);
+  const conditions: RawBuilder<boolean>[] = [];
+  for (const [name, column] of SCOPE_COLUMNS) {
+    const given = scope[name];
+    if (given === undefined) continue;
+    const value = valueOf(given);
+    if (value === null) return null;
+    const isOther = name !== selective && INDEXED.includes(name);
+    conditions.push(
+      isOther ? sql<boolean>`${withoutIndex(column, value)} = ${value}` : sql<boolean>`${sql.ref(column)} = ${value}`,
+    );
+  }
+  if (scope.endUser !== undefined) conditions.push(sql<boolean>`end_user = ${scope.endUser}`);
+  return conditions;
+}
+
+/** An expression with the column's value, for which the database uses no index. */
+export function withoutIndex(column: string, value: bigint | string): RawBuilder<unknown> {
+  return typeof value === "string" ? sql`${sql.ref(column)} || ''` : sql`${sql.ref(column)} + 0`;
 }
 
 export function storedCall(found: FoundCall | null): StoredCall | null {
@@ -52,47 +74,23 @@ export function storedCall(found: FoundCall | null): StoredCall | null {
 }
 
 export async function findCall(db: Db, traceId: string, tenantId: string | undefined): Promise<FoundCall | null> {
-  const row = await db
-    .selectFrom("call")
-    .selectAll()
-    .where("trace_id", "=", traceId)
-    .$if(tenantId !== undefined, (query) => query.where("tenant_id", "=", tenantId!))
-    .executeTakeFirst();
-  if (row === undefined) return null;
-  const detail = await db.selectFrom("call_detail").select("record").where("trace_id", "=", traceId).executeTakeFirst();
-  return { summary: summaryOf(row), detail: detail?.record ?? null };
+  const key = await findKey(db, traceId);
+  const row =
+    key === null ? undefined : await db.selectFrom("call").selectAll().where("id", "=", key).executeTakeFirst();
+  if (row === undefined) return await findEarlier(db, traceId, tenantId);
+  const figures = figuresIn(row, await namesOf(db, numbersIn(row)));
+  if (tenantId !== undefined && figures.tenant_id !== tenantId) return null;
+  return { summary: summaryOf(figures), detail: await recordOf(db, row) };
 }
 
-/** The most rows of each table to remove in one go: a long removal would block other writers. */
-const PRUNED_AT_ONCE = 2000;
+async function recordOf(db: Db, row: Pick<FoundRow, "block_id" | "trace_id">): Promise<string | null> {
+  if (row.block_id === null) return null;
+  const block = await db.selectFrom("call_block").select("body").where("id", "=", row.block_id).executeTakeFirst();
+  return block === undefined ? null : recordIn(block.body, row.trace_id);
+}
 
-export async function prune(db: Db, { callsMs, detailsMs, placesMs }: KeptSince): Promise<number> {
-  if (callsMs !== null)
-    await removeTags(
-      db,
-      await db
-        .selectFrom("call")
-        .select(["tags", "time_ms", "trace_id", "tenant_id", "project_id"])
-        .where("time_ms", "<", toInteger(callsMs))
-        .orderBy("time_ms")
-        .limit(sql.lit(PRUNED_AT_ONCE))
-        .execute(),
-    );
-  const remove = async (table: "call" | "call_detail", beforeMs: number | null): Promise<number> => {
-    if (beforeMs === null) return 0;
-    const old = db
-      .selectFrom(table)
-      .select("trace_id")
-      .where("time_ms", "<", toInteger(beforeMs))
-      .orderBy("time_ms")
-      .limit(sql.lit(PRUNED_AT_ONCE));
-    return Number((await db.deleteFrom(table).where("trace_id", "in", old).executeTakeFirst()).numDeletedRows);
-  };
-  // A detail without its call could not be found.
-  const detailsBefore = callsMs === null ? detailsMs : detailsMs === null ? callsMs : Math.max(callsMs, detailsMs);
-  return (
-    (await remove("call_detail", detailsBefore)) +
-    (await remove("call", callsMs)) +
-    (placesMs === null ? 0 : await prunePlaces(db, placesMs))
-  );
+/** The figures of rows with their names. */
+export async function named(db: Db, rows: readonly FoundRow[]): Promise<readonly CallFigures[]> {
+  const nameOf = await namesOf(db, rows.flatMap(numbersIn));
+  return rows.map((row) => figuresIn(row, nameOf));
 }

@@ -2,6 +2,7 @@
 // findings, and limits that refused. Each is a row of `call_tag`, which costs only the calls that have it.
 import { isRawNumber, type JsonObject } from "../core/json.ts";
 import type { CallRecord } from "../core/record.ts";
+import type { CallSchema, FoundRow } from "./call-schema.ts";
 
 export const TAG_KINDS = ["meta", "request", "otel", "tool", "policy", "limit"] as const;
 export type TagKind = (typeof TAG_KINDS)[number];
@@ -43,6 +44,18 @@ export function tagsOf(record: CallRecord): readonly string[] {
 }
 
 const NONE: readonly string[] = [];
+
+export type TagRow = CallSchema["call_tag"];
+
+/** The rows of a call's tags. */
+export function tagRowsOf({
+  tags,
+  id,
+  tenant_id,
+  project_id,
+}: Pick<FoundRow, "tags" | "id" | "tenant_id" | "project_id">): readonly TagRow[] {
+  return tags === "" ? [] : (JSON.parse(tags) as readonly string[]).map((tag) => ({ tag, id, tenant_id, project_id }));
+}
 
 function isRefusal({ refused, wouldRefuse }: CallRecord["limits"][number]): boolean {
   return refused !== undefined || wouldRefuse;

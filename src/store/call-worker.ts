@@ -4,10 +4,13 @@ import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
 import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
-import { type CallInserts, type Incoming, incomingText, ingestCalls } from "./call-ingest.ts";
-import { findCall, prune } from "./call-reads.ts";
+import { incomingBytes, ingestCalls } from "./call-ingest.ts";
+import type { CallInserts, Incoming } from "./call-insert.ts";
+import { prune } from "./call-pruning.ts";
+import { findCall } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { answerRequests } from "./database-thread.ts";
+import { moveNewest } from "./earlier-calls.ts";
 import { searchCalls } from "./log-search.ts";
 import { findPlaces } from "./journal-places.ts";
 import type { ShippedPlace } from "./ledger.ts";
@@ -43,6 +46,7 @@ const METHODS = {
   ingest: ({ db, inserts }: OpenCalls, rows: WrittenRows, place: ShippedPlace | undefined) =>
     ingestCalls(db, incomingRows(rows), place, inserts),
   places: ({ db }: OpenCalls, journals: readonly string[], runs: readonly string[]) => findPlaces(db, journals, runs),
+  moveEarlier: ({ db, inserts }: OpenCalls) => moveNewest(db, inserts),
   prune: ({ db }: OpenCalls, before: Parameters<typeof prune>[1]) => prune(db, before),
   findCall: ({ db }: OpenCalls, traceId: string, tenantId: string | undefined) => findCall(db, traceId, tenantId),
   searchCalls: (
@@ -65,14 +69,12 @@ const METHODS = {
 export type CallMethod = keyof typeof METHODS;
 
 function incomingRows({ bytes, ends, settled }: WrittenRows): readonly Incoming[] {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return Array.from(ends, (end, index) => {
-    const detail = text.toString("utf8", index === 0 ? 0 : ends[index - 1], end);
-    return incomingText(detail, settled[index] === 1);
-  });
+  return Array.from(ends, (end, index) =>
+    incomingBytes(bytes.subarray(index === 0 ? 0 : ends[index - 1], end), settled[index] === 1),
+  );
 }
 
-/** In kilobytes. The index of trace ids is written at random places. */
+/** In kilobytes. Indexes by token are written at as many places as there are tokens. */
 const WRITE_CACHE_KIB = 65_536;
 const READ_CACHE_KIB = 16_384;
 

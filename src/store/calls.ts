@@ -240,5 +240,10 @@ export interface CallStore extends LedgerSink, ReplicaTable {
    * is to be repeated until it returns 0.
    */
   prune(before: KeptSince): Promise<number>;
+  /**
+   * Moves some of the calls that an earlier version has stored to where this version keeps them, and returns how many:
+   * to be repeated until it returns 0. Until then a search may end early with a cursor.
+   */
+  moveEarlier(): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,12 +1,15 @@
 // The call store over any database that Kysely supports.
 import type { Kysely } from "kysely";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
-import { incomingOf, ingestCalls, insertsOfMany } from "./call-ingest.ts";
-import { findCall, prune, storedCall } from "./call-reads.ts";
+import { incomingOf, ingestCalls } from "./call-ingest.ts";
+import { prune } from "./call-pruning.ts";
+import { findCall, storedCall } from "./call-reads.ts";
 import type { CallSchema } from "./call-schema.ts";
 import type { CallStore } from "./calls.ts";
+import { moveNewest } from "./earlier-calls.ts";
 import { findPlaces } from "./journal-places.ts";
 import { searchCalls } from "./log-search.ts";
+import { postgresInserts } from "./postgres-inserts.ts";
 import { unregisterReplica, registerReplica } from "./replicas.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
@@ -16,7 +19,7 @@ export function kyselyCalls(
   reports: Kysely<CallSchema>,
   close: () => Promise<void>,
 ): CallStore {
-  const inserts = insertsOfMany();
+  const inserts = postgresInserts();
   return {
     ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place, inserts),
     places: (journals, runs) => findPlaces(db, journals, runs),
@@ -30,6 +33,7 @@ export function kyselyCalls(
     usage: (page, query) => usage(reports, page, query),
     usageTotals: (query) => usageTotals(reports, query),
     spent: (query) => spent(reports, query),
+    moveEarlier: () => moveNewest(db, inserts),
     prune: (before) => prune(db, before),
     registerReplica: (own, gone) => registerReplica(db, own, gone),
     unregisterReplica: (id) => unregisterReplica(db, id),

@@ -3,11 +3,15 @@
 // on. No search therefore occupies the reading thread for long.
 import { type Kysely, sql, type RawBuilder } from "kysely";
 import { summaryOf } from "./call-columns.ts";
-import type { CallColumns, CallSchema } from "./call-schema.ts";
-import type { LogBounds, LogFilter, LogPage } from "./calls.ts";
+import { findKey, firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "./call-keys.ts";
+import { numbersOf } from "./call-names.ts";
+import { named, withoutIndex } from "./call-reads.ts";
+import type { CallSchema, FoundRow } from "./call-schema.ts";
+import type { LogBounds, LogFilter, LogOrder, LogPage } from "./calls.ts";
+import { type EarlierBounds, earlierBounds } from "./earlier-calls.ts";
 import { cursorAt, inOrderOf, keyBefore, type KeyPart, type ListKey, pageOf, rowLimit } from "./pages.ts";
 import type { PageRequest } from "./reader.ts";
-import { fromInteger, toInteger } from "./schema.ts";
+import { toInteger } from "./schema.ts";
 
 type Db = Kysely<CallSchema>;
 type Condition = RawBuilder<boolean>;
@@ -21,17 +25,7 @@ const MOST_SCATTERED = 12_000;
 
 /** The path of a search. `by` names the index that it follows. */
 interface Way {
-  readonly by:
-    | "trace_id"
-    | "tag"
-    | "token_id"
-    | "end_user"
-    | "user_id"
-    | "code"
-    | "project_id"
-    | "tenant_id"
-    | "time"
-    | "end";
+  readonly by: "tag" | "token_id" | "end_user" | "user_id" | "code" | "project_id" | "tenant_id" | "time" | "end";
   readonly key: ListKey;
   readonly from: RawBuilder<unknown>;
   /** Conditions that the index answers. */
@@ -43,47 +37,117 @@ interface Way {
   readonly toMs: number | undefined;
 }
 
+/** A filter whose names have numbers. */
+export interface NumberedFilter {
+  readonly filter: LogFilter;
+  /** Has every name of the filter. */
+  readonly numbers: ReadonlyMap<string, number>;
+  /** The only call that may be found. */
+  readonly callKey?: bigint;
+}
+
+type FoundKey = Pick<FoundRow, "id"> & { readonly at_ms: bigint };
+
 export interface LogQuery {
   readonly way: Way["by"];
   readonly key: ListKey;
   /** Where the search ends; `null` when the index answers every condition. */
-  readonly end: RawBuilder<Pick<CallColumns, "time_ms" | "trace_id">> | null;
-  readonly rows: (end: readonly KeyPart[] | null) => RawBuilder<CallColumns & { readonly key_ms: bigint }>;
+  readonly end: RawBuilder<FoundKey> | null;
+  readonly rows: (end: readonly KeyPart[] | null) => RawBuilder<FoundRow>;
 }
 
 export async function searchCalls(db: Db, page: PageRequest, filter: LogFilter): Promise<LogPage> {
-  const query = logQuery(page, filter);
+  const numbered = await numberedFilter(db, filter);
+  const earlier = await earlierBounds(db);
+  if (earlier !== null) return await searchMoved(db, page, filter, numbered, earlier);
+  return numbered === null ? nothing(page, keyOfOrder(filter.order)) : await search(db, page, numbered);
+}
+
+/** `null` when a name in the filter, or the trace id, has never occurred. */
+async function numberedFilter(db: Db, filter: LogFilter): Promise<NumberedFilter | null> {
+  const names = NAMED.flatMap(([name]) => filter[name] ?? []);
+  const numbers = await numbersOf(db, names);
+  if (names.some((name) => !numbers.has(name))) return null;
+  if (filter.traceId === undefined) return { filter, numbers };
+  const callKey = await findKey(db, filter.traceId);
+  return callKey === null ? null : { filter, numbers, callKey };
+}
+
+function nothing(page: PageRequest, key: ListKey): LogPage {
+  rowLimit(page);
+  keyBefore(page, key);
+  return { data: [], nextCursor: null, searchedToMs: null };
+}
+
+/**
+ * While earlier calls are moved (earlier-calls.ts), a search ends where they begin, and its cursor leads on. For a call
+ * by its trace id the earlier ones are not searched: it is shown by itself.
+ */
+async function searchMoved(
+  db: Db,
+  page: PageRequest,
+  filter: LogFilter,
+  numbered: NumberedFilter | null,
+  { lastStartMs, lastEndMs }: EarlierBounds,
+): Promise<LogPage> {
+  const key = keyOfOrder(filter.order);
+  const before = keyBefore(page, key);
+  if (filter.order === "newest") {
+    const movedMs = lastStartMs + 1;
+    if (filter.fromMs !== undefined && filter.fromMs >= movedMs)
+      return numbered === null ? nothing(page, key) : await search(db, page, numbered);
+    const bounded = numbered === null ? null : { ...numbered, filter: { ...filter, fromMs: movedMs } };
+    const found = bounded === null ? nothing(page, key) : await search(db, page, bounded);
+    if (found.nextCursor !== null) return found;
+    const from = before !== null && (before[0] as bigint) < firstKeyAt(movedMs) ? before : [firstKeyAt(movedMs)];
+    return { data: found.data, nextCursor: cursorAt(key, from), searchedToMs: movedMs };
+  }
+  const lastMs = filter.order === "ended" ? lastEndMs : lastStartMs;
+  const startMs = filter.order === "ended" ? latest(filter.endedFromMs, filter.fromMs) : filter.fromMs;
+  const begunMs = before === null ? (startMs ?? 0) : timeOf(filter.order, before);
+  if (begunMs > lastMs) return numbered === null ? nothing(page, key) : await search(db, page, numbered);
+  const from = before ?? (filter.order === "ended" ? [BigInt(begunMs), -1n] : [keyBoundAt(begunMs) - 1n]);
+  return { data: [], nextCursor: cursorAt(key, from), searchedToMs: begunMs };
+}
+
+const timeOf = (order: LogOrder, parts: readonly KeyPart[]): number =>
+  order === "ended" ? Number(parts[0]) : timeOfKey(parts[0] as bigint);
+
+async function search(db: Db, page: PageRequest, numbered: NumberedFilter): Promise<LogPage> {
+  const { order } = numbered.filter;
+  const query = logQuery(page, numbered);
   const last = query.end === null ? undefined : (await query.end.execute(db)).rows[0];
-  const end = last === undefined ? null : [last.time_ms, last.trace_id];
+  const end = last === undefined ? null : order === "ended" ? [last.at_ms, last.id] : [last.id];
   const { rows } = await query.rows(end).execute(db);
-  const found = pageOf(rows, page, query.key, (row) => [row.key_ms, row.trace_id], summaryOf);
-  if (end === null || found.nextCursor !== null) return { ...found, searchedToMs: null };
-  return { data: found.data, nextCursor: cursorAt(query.key, end), searchedToMs: fromInteger(last!.time_ms) };
+  const keyOf = (row: FoundRow): readonly KeyPart[] => (order === "ended" ? [row.end_ms as bigint, row.id] : [row.id]);
+  const { data, nextCursor } = pageOf(rows, page, query.key, keyOf, (row) => row);
+  const found = { data: (await named(db, data)).map(summaryOf), nextCursor };
+  if (end === null || nextCursor !== null) return { ...found, searchedToMs: null };
+  return { ...found, nextCursor: cursorAt(query.key, end), searchedToMs: timeOf(order, end) };
 }
 
 /** Exported for the test that checks its query plans. */
-export function logQuery(page: PageRequest, filter: LogFilter): LogQuery {
-  const way = wayOf(filter);
+export function logQuery(page: PageRequest, numbered: NumberedFilter): LogQuery {
+  const way = wayOf(numbered);
   const { key } = way;
-  const rest = restOf(filter, way.by);
+  const rest = restOf(numbered, way.by);
   const within = [...way.searched, ...startOf(page, way)];
   const low = way.fromMs === undefined ? [] : [timeBound(key, ">=", way.fromMs)];
   const high = way.toMs === undefined ? [] : [timeBound(key, "<", way.toMs)];
   const far = key.newestFirst ? low : high;
   const most = way.by === "time" || way.by === "end" ? MOST_IN_ORDER : MOST_SCATTERED;
-  const [time, id] = key.columns.map(([expression]) => sql.raw(expression));
   const order = inOrderOf(key);
   const limit = rowLimit(page);
   return {
     way: way.by,
     key,
     end:
-      rest.length === 0 || way.by === "trace_id"
+      rest.length === 0 || numbered.callKey !== undefined
         ? null
-        : sql`select ${time!} as time_ms, ${id!} as trace_id from ${way.from} where ${allOf([...within, ...far])} order by ${order} limit 1 offset ${sql.lit(most - 1)}`,
+        : sql`select ${sql.raw(key.columns[0]![0])} as at_ms, ${sql.raw(key.columns.at(-1)![0])} as id from ${way.from} where ${allOf([...within, ...far])} order by ${order} limit 1 offset ${sql.lit(most - 1)}`,
     // Given two bounds on one side, the database would use the wider one.
     rows: (end) =>
-      sql`select call.*, ${time!} as key_ms from ${way.from}${way.join?.to ?? sql``} where ${allOf([...within, ...(way.join === undefined ? [] : [way.join.by]), ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])} order by ${order} limit ${sql.lit(limit)}`,
+      sql`select call.* from ${way.from}${way.join?.to ?? sql``} where ${allOf([...within, ...(way.join === undefined ? [] : [way.join.by]), ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])} order by ${order} limit ${sql.lit(limit)}`,
   };
 }
 
@@ -91,28 +155,39 @@ const allOf = (conditions: readonly Condition[]): RawBuilder<unknown> =>
   conditions.length === 0 ? sql`1 = 1` : sql.join(conditions, sql` and `);
 
 function keyBound({ columns }: ListKey, sign: string, parts: readonly KeyPart[]): Condition {
-  return sql<boolean>`(${sql.raw(columns.map(([expression]) => expression).join(", "))}) ${sql.raw(sign)} (${sql.join(parts)})`;
+  const names = sql.raw(columns.map(([expression]) => expression).join(", "));
+  return columns.length === 1
+    ? sql<boolean>`${names} ${sql.raw(sign)} ${parts[0]!}`
+    : sql<boolean>`(${names}) ${sql.raw(sign)} (${sql.join(parts)})`;
 }
 function timeBound({ columns }: ListKey, sign: string, ms: number): Condition {
-  return sql<boolean>`${sql.raw(columns[0]![0])} ${sql.raw(sign)} ${toInteger(ms)}`;
+  return sql<boolean>`${sql.raw(columns[0]![0])} ${sql.raw(sign)} ${columns.length === 1 ? keyBoundAt(ms) : toInteger(ms)}`;
 }
 
 /** Where the page begins: after the cursor, or at the time bound where that is nearer. */
 function startOf(page: PageRequest, { key, fromMs, toMs }: Way): readonly Condition[] {
   const before = keyBefore(page, key);
   const nearMs = key.newestFirst ? toMs : fromMs;
+  const near = nearMs === undefined ? null : key.columns.length === 1 ? keyBoundAt(nearMs) : toInteger(nearMs);
   const isBehind =
     before !== null &&
-    (nearMs === undefined ||
-      (key.newestFirst ? (before[0] as bigint) < toInteger(nearMs) : (before[0] as bigint) >= toInteger(nearMs)));
+    (near === null || (key.newestFirst ? (before[0] as bigint) < near : (before[0] as bigint) >= near));
   if (!isBehind) return nearMs === undefined ? [] : [timeBound(key, key.newestFirst ? "<" : ">=", nearMs)];
-  const behind = keyBound(key, key.newestFirst ? "<" : ">", before);
-  // An index over an expression is used only for a plain comparison.
-  return key.columns[0]![0] === END ? [sql<boolean>`${sql.raw(END)} >= ${before[0]!}`, behind] : [behind];
+  return [keyBound(key, key.newestFirst ? "<" : ">", before)];
 }
 
-/** The same expression as in the index. */
-const END = "(time_ms + total_ms)";
+/** Columns with names, by the member of a filter. */
+const NAMED = [
+  ["tokenId", "token_id"],
+  ["userId", "user_id"],
+  ["code", "code"],
+  ["projectId", "project_id"],
+  ["tenantId", "tenant_id"],
+  ["route", "route"],
+  ["provider", "provider"],
+  ["model", "model"],
+  ["finishReason", "finish_reason"],
+] as const satisfies readonly (readonly [keyof LogFilter, keyof FoundRow])[];
 const COLUMNS = {
   tokenId: "token_id",
   endUser: "end_user",
@@ -123,60 +198,54 @@ const COLUMNS = {
 } as const;
 /** The most selective column first, because the database has no statistics to choose by. */
 const NARROWEST = Object.keys(COLUMNS) as readonly (keyof typeof COLUMNS)[];
-const SPARSE: ReadonlySet<string> = new Set(["end_user", "user_id", "code"]);
+/** Columns whose index has only the calls that have a value there. */
+const SPARSE: Readonly<Partial<Record<string, Condition>>> = {
+  end_user: sql<boolean>`end_user <> ''`,
+  user_id: sql<boolean>`user_id <> 0`,
+  code: sql<boolean>`code <> 0`,
+};
 
-function wayOf(filter: LogFilter): Way {
-  const { order, tags = [], traceId, fromMs, toMs, endedFromMs } = filter;
-  const newestFirst = order === "newest";
+/** The order of a list; `of` is the table in whose index it is. */
+function keyOfOrder(order: LogOrder, of = "call"): ListKey {
+  const id = [`${of}.id`, "integer"] as const;
+  return {
+    list: `logs ${order}`,
+    columns: order === "ended" ? [["call.end_ms", "integer"], id] : [id],
+    newestFirst: order === "newest",
+  };
+}
+
+function wayOf({ filter, numbers, callKey }: NumberedFilter): Way {
+  const { order, tags = [], fromMs, toMs, endedFromMs } = filter;
   const calls = sql`call`;
   const bounds = { fromMs, toMs };
-  const key = (time: string, id: string): ListKey => ({
-    list: `logs ${order}`,
-    columns: [
-      [time, "integer"],
-      [id, "text"],
-    ],
-    newestFirst,
-  });
+  const key = keyOfOrder(order);
+  const isCall = callKey === undefined ? [] : [sql<boolean>`call.id = ${callKey}`];
   if (order === "ended")
-    return {
-      by: "end",
-      key: key(END, "trace_id"),
-      from: calls,
-      searched: [],
-      fromMs: latest(endedFromMs, fromMs),
-      toMs: undefined,
-    };
-  if (traceId !== undefined)
-    return {
-      by: "trace_id",
-      key: key("time_ms", "trace_id"),
-      from: calls,
-      searched: [sql<boolean>`trace_id = ${traceId}`],
-      ...bounds,
-    };
+    return { by: "end", key, from: calls, searched: isCall, fromMs: latest(endedFromMs, fromMs), toMs: undefined };
+  if (callKey !== undefined) return { by: "time", key, from: calls, searched: isCall, ...bounds };
   // SQLite joins in the order in which the tables are named here.
   if (tags.length > 0)
     return {
       by: "tag",
-      key: key("t.time_ms", "t.trace_id"),
+      key: keyOfOrder(order, "t"),
       from: sql`call_tag as t`,
       searched: [sql<boolean>`t.tag = ${tags[0]!}`],
-      join: { to: sql` cross join call`, by: sql<boolean>`call.trace_id = t.trace_id` },
+      join: { to: sql` cross join call`, by: sql<boolean>`call.id = t.id` },
       ...bounds,
     };
-  const searched = NARROWEST.find((name) => filter[name] !== undefined);
-  if (searched === undefined)
-    return { by: "time", key: key("time_ms", "trace_id"), from: calls, searched: [], ...bounds };
-  const by = COLUMNS[searched];
-  const sparse = SPARSE.has(by) ? [sql<boolean>`${sql.ref(by)} <> ''`] : [];
+  const narrowest = NARROWEST.find((name) => filter[name] !== undefined);
+  if (narrowest === undefined) return { by: "time", key, from: calls, searched: [], ...bounds };
+  const by = COLUMNS[narrowest];
+  const given = filter[narrowest]!;
+  const value = narrowest === "endUser" ? given : BigInt(numbers.get(given)!);
   return {
     by,
-    key: key("time_ms", "trace_id"),
+    key,
     from: calls,
     searched: [
-      sql<boolean>`${sql.ref(by)} = ${filter[searched]!}`,
-      ...sparse,
+      sql<boolean>`${sql.ref(by)} = ${value}`,
+      ...(SPARSE[by] === undefined ? [] : [SPARSE[by]]),
       ...(by === "tenant_id" ? failedOf(filter) : []),
     ],
     ...bounds,
@@ -194,7 +263,7 @@ function failedOf({ outcome, status = 0, statusClass = 0 }: LogFilter): readonly
 }
 
 const BOUNDED: Readonly<Record<keyof LogBounds, string>> = {
-  totalMs: "total_ms",
+  totalMs: `(end_ms - ${timeOfKeySql("call.id")})`,
   firstContentMs: "first_content_ms",
   attempts: "attempts",
   promptTokens: "prompt_tokens",
@@ -207,58 +276,37 @@ const BOUNDED: Readonly<Record<keyof LogBounds, string>> = {
  * Conditions that the index does not answer. A column whose index is not used is put into an expression, so that the
  * database does not choose that index.
  */
-function restOf(filter: LogFilter, by: Way["by"]): readonly Condition[] {
-  const textConditions = (column: string, value: string | undefined): readonly Condition[] =>
-    value === undefined || by === column ? [] : [sql<boolean>`${sql.ref(`call.${column}`)} || '' = ${value}`];
-  const flag = (column: string, value: boolean | undefined): readonly Condition[] =>
-    value === undefined ? [] : [sql<boolean>`${sql.ref(column)} = ${value ? 1n : 0n}`];
-  const {
-    status,
-    statusClass,
-    outcome,
-    tags = [],
-    atLeast = {},
-    atMost = {},
-    traceId,
-    fromMs,
-    toMs,
-    endedFromMs,
-    order,
-  } = filter;
-  const among = (bounds: LogBounds, sign: string): readonly Condition[] =>
-    (Object.keys(BOUNDED) as (keyof LogBounds)[]).flatMap((name) =>
-      bounds[name] === undefined
-        ? []
-        : [sql<boolean>`${sql.raw(BOUNDED[name])} ${sql.raw(sign)} ${toInteger(bounds[name])}`],
-    );
-  const others = by === "tag" ? tags.slice(1) : tags;
-  // These conditions can be checked without reading the call.
-  const place =
-    by !== "tag"
+function restOf({ filter, numbers }: NumberedFilter, by: Way["by"]): readonly Condition[] {
+  const { status, statusClass, outcome, tags = [], atLeast = {}, atMost = {}, fromMs, toMs, endedFromMs, order } = filter;
+  const names = NAMED.flatMap(([name, column]) => {
+    const given = filter[name];
+    if (given === undefined || by === column) return [];
+    const number = BigInt(numbers.get(given)!);
+    // The place of a tagged call can be checked without reading the call.
+    if (by === "tag" && (column === "tenant_id" || column === "project_id"))
+      return [sql<boolean>`${sql.ref(`t.${column}`)} = ${number}`];
+    return [sql<boolean>`${withoutIndex(`call.${column}`, number)} = ${number}`];
+  });
+  const texts = ([["endUser", "end_user"], ["modelAsked", "model_asked"]] as const).flatMap(([name, column]) => {
+    const given = filter[name];
+    return given === undefined || by === column
       ? []
-      : [
-          ...(filter.tenantId === undefined ? [] : [sql<boolean>`t.tenant_id = ${filter.tenantId}`]),
-          ...(filter.projectId === undefined ? [] : [sql<boolean>`t.project_id = ${filter.projectId}`]),
-        ];
+      : [sql<boolean>`${withoutIndex(`call.${column}`, given)} = ${given}`];
+  });
+  const others = by === "tag" ? tags.slice(1) : tags;
   const isFailedAlone = by === "tenant_id" && outcome === "failed";
   return [
-    ...place,
-    ...NARROWEST.filter((name) => by !== "tag" || (name !== "tenantId" && name !== "projectId")).flatMap((name) =>
-      textConditions(COLUMNS[name], filter[name]),
-    ),
-    ...(["route", "provider", "model"] as const).flatMap((name) => textConditions(name, filter[name])),
-    ...textConditions("model_asked", filter.modelAsked),
-    ...textConditions("finish_reason", filter.finishReason),
+    ...names,
+    ...texts,
     ...(order === "ended"
       ? [
-          ...textConditions("trace_id", traceId),
-          ...(fromMs === undefined ? [] : [sql<boolean>`time_ms + 0 >= ${toInteger(fromMs)}`]),
-          ...(toMs === undefined ? [] : [sql<boolean>`time_ms + 0 < ${toInteger(toMs)}`]),
+          ...(fromMs === undefined ? [] : [sql<boolean>`call.id + 0 >= ${keyBoundAt(fromMs)}`]),
+          ...(toMs === undefined ? [] : [sql<boolean>`call.id + 0 < ${keyBoundAt(toMs)}`]),
         ]
       : []),
     ...(order === "ended" || endedFromMs === undefined
       ? []
-      : [sql<boolean>`call.time_ms + total_ms + 0 >= ${toInteger(endedFromMs)}`]),
+      : [sql<boolean>`call.end_ms + 0 >= ${toInteger(endedFromMs)}`]),
     ...(outcome === undefined || isFailedAlone
       ? []
       : [outcome === "ok" ? sql<boolean>`status < 400` : sql<boolean>`status >= 400`]),
@@ -266,15 +314,22 @@ function restOf(filter: LogFilter, by: Way["by"]): readonly Condition[] {
     ...(statusClass === undefined
       ? []
       : [sql<boolean>`status >= ${toInteger(statusClass * 100)} and status < ${toInteger(statusClass * 100 + 100)}`]),
-    ...flag("stream", filter.stream),
-    ...flag("cancelled", filter.cancelled),
-    ...flag("explained", filter.explained),
-    ...flag("settled", filter.settled),
+    ...(["stream", "cancelled", "explained", "settled"] as const).flatMap((flag) =>
+      filter[flag] === undefined ? [] : [sql<boolean>`${sql.ref(flag)} = ${filter[flag] ? 1n : 0n}`],
+    ),
     ...among(atLeast, ">="),
     ...among(atMost, "<="),
     ...others.map(
       (tag) =>
-        sql<boolean>`exists (select 1 from call_tag as other where other.tag = ${tag} and other.time_ms = call.time_ms and other.trace_id = call.trace_id)`,
+        sql<boolean>`exists (select 1 from call_tag as other where other.tag = ${tag} and other.id = call.id)`,
     ),
   ];
+}
+
+function among(bounds: LogBounds, sign: string): readonly Condition[] {
+  return (Object.keys(BOUNDED) as (keyof LogBounds)[]).flatMap((name) =>
+    bounds[name] === undefined
+      ? []
+      : [sql<boolean>`${sql.raw(BOUNDED[name])} ${sql.raw(sign)} ${toInteger(bounds[name])}`],
+  );
 }

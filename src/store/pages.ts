@@ -69,8 +69,11 @@ function parsedCursor(cursor: string, key: ListKey): readonly KeyPart[] {
   if (!Array.isArray(parts) || parts[0] !== key.list || parts.length !== key.columns.length + 1) throw refused;
   return key.columns.map(([, type], index) => {
     const part: unknown = parts[index + 1];
-    if (typeof part !== "string" || (type === "integer" && !/^-?\d{1,18}$/.test(part))) throw refused;
-    return type === "integer" ? BigInt(part) : part;
+    if (typeof part !== "string" || (type === "integer" && !/^-?\d{1,19}$/.test(part))) throw refused;
+    if (type === "text") return part;
+    const number = BigInt(part);
+    if (BigInt.asIntN(64, number) !== number) throw refused;
+    return number;
   });
 }
 

@@ -3,7 +3,8 @@
 // thread waits for neither.
 import { resolve } from "node:path";
 import { threadFile } from "../core/thread-file.ts";
-import { type FoundCall, storedCall } from "./call-reads.ts";
+import type { FoundCall } from "./call-columns.ts";
+import { storedCall } from "./call-reads.ts";
 import type { CallMethod, WorkerSetup, WrittenRows } from "./call-worker.ts";
 import type { CallStore } from "./calls.ts";
 import { DatabaseThread } from "./database-thread.ts";
@@ -26,6 +27,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
       requireFile();
       return await writer.ask("places", journals, runs);
     },
+    moveEarlier: () => writer.ask("moveEarlier"),
     prune: (before) => writer.ask("prune", before),
     findCall: async (traceId, tenantId) =>
       storedCall(await reader.ask<FoundCall | null>("findCall", traceId, tenantId)),

@@ -1,9 +1,10 @@
 // How calls are inserted into SQLite: a statement for one row, prepared once and run for each row. A statement for many
 // rows takes twice the time, because SQLite finds each of its thousands of parameters by a search.
 import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
-import { raisedSum, type SumRow } from "./call-columns.ts";
-import type { CallInserts, SumTable } from "./call-ingest.ts";
-import { CALL_COLUMNS, DETAIL_COLUMNS, SUM_COLUMNS, TAG_COLUMNS } from "./call-schema.ts";
+import { BlockWriter } from "./call-blocks.ts";
+import type { CallInserts } from "./call-insert.ts";
+import { CALL_COLUMNS, type CallRow, SUM_COLUMNS } from "./call-schema.ts";
+import { KEYS, raisedSum, type SumTable } from "./call-sums.ts";
 
 type Insert = Statement<unknown, SQLQueryBindings[]>;
 
@@ -30,42 +31,66 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
     }
   };
   return {
+    blocks: new BlockWriter(),
+    prepare: async () => {},
     calls: (_, rows) =>
       explained(() => {
-        const insert = prepared("call", CALL_COLUMNS, "on conflict (trace_id) do nothing");
-        return rows.filter(({ columns }) => insert.run(...CALL_COLUMNS.map((column) => columns[column])).changes > 0);
-      }),
-    details: (_, rows) =>
-      explained(() => {
-        const insert = prepared("call_detail", DETAIL_COLUMNS, "on conflict (trace_id) do nothing");
-        for (const { columns, detail } of rows) insert.run(columns.trace_id, columns.time_ms, detail);
+        const insert = prepared("call", CALL_COLUMNS, "on conflict (id) do nothing");
+        return new Set(rows.filter((row) => insert.run(...valuesOf(row)).changes > 0));
       }),
     tags: (_, rows) =>
       explained(() => {
         if (rows.length === 0) return;
-        const insert = prepared("call_tag", TAG_COLUMNS, "on conflict (tag, time_ms, trace_id) do nothing");
-        for (const row of rows) insert.run(...TAG_COLUMNS.map((column) => row[column]));
+        const insert = prepared("call_tag", ["tag", "id", "tenant_id", "project_id"], "on conflict (tag, id) do nothing");
+        for (const { tag, id, tenant_id, project_id } of rows) insert.run(tag, id, tenant_id, project_id);
       }),
     addUp: (_, table, rows) =>
       explained(() => {
         if (rows.length === 0) return;
-        const raise = sumsInto(table, rows[0]!);
-        for (const row of rows) raise.run(...bindingsOf(row));
+        const raise = sumsInto(table);
+        for (const { key, sums } of rows) raise.run(...KEYS[table].map((column) => key[column]!), ...sums);
       }),
   };
 
-  function sumsInto(table: SumTable, { key }: SumRow): Insert {
-    const keys = Object.keys(key);
+  function sumsInto(table: SumTable): Insert {
     return prepared(
       table,
-      [...keys, ...SUM_COLUMNS],
-      `on conflict (${names(keys)}) do update set ${SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", ")}`,
+      [...KEYS[table], ...SUM_COLUMNS],
+      `on conflict (${names(KEYS[table])}) do update set ${SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", ")}`,
     );
   }
 }
 
 const names = (columns: readonly string[]): string => columns.map((column) => `"${column}"`).join(", ");
 
-function bindingsOf({ key, sums }: SumRow): SQLQueryBindings[] {
-  return [...Object.values(key), ...sums];
-}
+/** In the order of CALL_COLUMNS; written out, because a loop over the columns takes as long as SQLite. */
+const valuesOf = (row: CallRow): SQLQueryBindings[] => [
+  row.id,
+  row.trace_id,
+  row.tenant_id,
+  row.project_id,
+  row.token_id,
+  row.user_id,
+  row.route,
+  row.provider,
+  row.model,
+  row.end_user,
+  row.status,
+  row.code,
+  row.stream,
+  row.cancelled,
+  row.explained,
+  row.attempts,
+  row.prompt_tokens,
+  row.completion_tokens,
+  row.cached_tokens,
+  row.reasoning_tokens,
+  row.cost_nano_usd,
+  row.end_ms,
+  row.first_content_ms,
+  row.settled,
+  row.model_asked,
+  row.finish_reason,
+  row.tags,
+  row.block_id,
+];

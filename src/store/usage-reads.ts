@@ -4,7 +4,9 @@
 import { type Kysely, sql, type RawBuilder } from "kysely";
 import { orNull } from "./call-columns.ts";
 import { type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
-import { scopeConditions } from "./call-reads.ts";
+import { keyBoundAt } from "./call-keys.ts";
+import { namesOf } from "./call-names.ts";
+import { earlierScopeConditions, scopeConditions } from "./call-reads.ts";
 import type {
   CallScope,
   Spent,
@@ -121,33 +123,36 @@ const TRUE = sql<boolean>`1 = 1`;
 
 export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promise<Page<UsageRow>> {
   const source = sourceOf(query, query.by);
-  const by = query.by.map((dimension) => expressionOf(dimension, source));
+  const values = query.by.map((dimension, index) => shownSql(dimension, index));
   const key: ListKey = {
     list: `usage by ${query.by.join()}`,
-    columns: query.by.map((dimension, index) => [by[index]!, dimension === "day" ? "integer" : "text"] as const),
+    columns: query.by.map((dimension, index) => [values[index]!, dimension === "day" ? "integer" : "text"] as const),
     newestFirst: false,
   };
-  if (page.cursor != null && (by.length === 0 || query.order !== "group"))
+  if (page.cursor != null && (query.by.length === 0 || query.order !== "group"))
     throw new StoreError("invalid", "The cursor is not from this list.");
-  const condition = sql.join(
-    [
-      TRUE,
-      ...scopeConditions(query),
-      ...timeConditions(query, source),
-      ...(by.length === 0 ? [] : [afterCursor(page, key)]),
-    ],
-    sql` and `,
+  const after = afterCursor(page, key);
+  const limit = rowLimit(page);
+  const scope = await scopeConditions(db, query);
+  const time = timeConditions(query, source);
+  if (scope === null) return { data: [], nextCursor: null };
+  const groups = query.by.map((dimension) => expressionOf(dimension, source));
+  const largest = query.order === "group" ? [] : [sql`${sql.raw(LARGEST[query.order])} as largest`];
+  const summed = sql`select ${sql.join([...groups.map((expression, index) => sql`${sql.raw(expression)} as ${sql.ref(`group_${index}`)}`), ...largest, ALL_SUMS])} from ${sql.table(source.table)} where ${sql.join([TRUE, ...scope, ...time], sql` and `)} ${groups.length === 0 ? sql`` : sql`group by ${sql.raw(groups.join(", "))}`}`;
+  // Groups are made of numbers, and only they get names.
+  const joins = query.by.flatMap((dimension, index) =>
+    isNumbered(dimension)
+      ? [sql.raw(` left join call_name as name_${index} on name_${index}.number = summed.group_${index}`)]
+      : [],
   );
-  const values = by.map((expression, index) => sql`${sql.raw(expression)} as ${sql.ref(`value_${index}`)}`);
-  const groups = sql.raw(by.join(", "));
-  const order = query.order === "group" ? groups : sql`${sql.raw(LARGEST[query.order])} desc, ${groups}`;
-  const grouping = by.length === 0 ? sql`` : sql`group by ${groups} order by ${order}`;
+  const shown = values.map((value, index) => sql`${sql.raw(value)} as ${sql.ref(`value_${index}`)}`);
+  const order = sql.raw([...(query.order === "group" ? [] : ["largest desc"]), ...values].join(", "));
   const { rows } =
-    await sql<Sums>`select ${sql.join([...values, ALL_SUMS])} from ${sql.table(source.table)} where ${condition} ${grouping} limit ${sql.lit(rowLimit(page))}`.execute(
+    await sql<Sums>`select ${sql.join([...shown, sql`summed.*`])} from (${summed}) as summed${sql.join(joins, sql``)} where ${after} ${values.length === 0 ? sql`` : sql`order by ${order}`} limit ${sql.lit(limit)}`.execute(
       db,
     );
   const filled = rows
-    .map((row) => ({ row, values: by.map((_, index) => row[`value_${index}`]!) }))
+    .map((row) => ({ row, values: values.map((_, index) => row[`value_${index}`]!) }))
     .filter(({ row }) => wholeOf(row, "calls") > 0n);
   const given = pageOf(
     filled,
@@ -162,13 +167,21 @@ export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promi
   return query.order === "group" ? given : { ...given, nextCursor: null };
 }
 
+const isNumbered = (dimension: UsageDimension): boolean => dimension !== "day" && dimension !== "end_user";
+
+/** A group as it is shown and sorted. */
+const shownSql = (dimension: UsageDimension, index: number): string =>
+  isNumbered(dimension) ? `coalesce(name_${index}.name, '')` : `summed.group_${index}`;
+
 function shownValue(dimension: UsageDimension, value: bigint | number | string): string | null {
   return dimension === "day" ? new Date(Number(value)).toISOString().slice(0, 10) : orNull(String(value));
 }
 
 export async function usageTotals(db: Db, query: Omit<UsageQuery, "by" | "order">): Promise<UsageSums> {
   const source = sourceOf(query, []);
-  const condition = sql.join([TRUE, ...scopeConditions(query), ...timeConditions(query, source)], sql` and `);
+  const time = timeConditions(query, source);
+  const scope = (await scopeConditions(db, query)) ?? [NEVER];
+  const condition = sql.join([TRUE, ...scope, ...time], sql` and `);
   const { rows } = await sql<Sums>`select ${ALL_SUMS} from ${sql.table(source.table)} where ${condition}`.execute(db);
   return sumsOf(rows[0]!);
 }
@@ -177,21 +190,56 @@ export async function usageTotals(db: Db, query: Omit<UsageQuery, "by" | "order"
 export async function spent(db: Db, query: SpentQuery): Promise<readonly Spent[]> {
   const source = sourceOf(query, query.by);
   const fullMs = Math.ceil(query.sinceMs / source.spanMs) * source.spanMs;
-  const inSums = await spentFrom(db, query, source.table, sql`${sql.ref(source.time)} >= ${toInteger(fullMs)}`);
-  const before =
-    query.sinceMs === fullMs
-      ? []
-      : await spentFrom(
-          db,
-          query,
-          "call",
-          sql`explained = 0 and time_ms >= ${toInteger(query.sinceMs)} and time_ms < ${toInteger(fullMs)}`,
-        );
-  const together = new Map<string, Spent>();
-  for (const one of [...inSums, ...before]) {
+  const scope = (await scopeConditions(db, query)) ?? [NEVER];
+  const all: SpentRow[] = [
+    ...(await spentFrom(db, query, source.table, [...scope, sql`${sql.ref(source.time)} >= ${toInteger(fullMs)}`])),
+  ];
+  if (query.sinceMs !== fullMs) {
+    // The daily sums of end users cover only calls that name one.
+    const isNamed =
+      query.endUser !== undefined || query.by.includes("end_user") ? [sql<boolean>`end_user <> ''`] : [];
+    const single = [sql`explained = 0`, ...isNamed];
+    all.push(
+      ...(await spentFrom(db, query, "call", [
+        ...scope,
+        ...single,
+        sql`id >= ${keyBoundAt(query.sinceMs)} and id < ${keyBoundAt(fullMs)}`,
+      ])),
+      ...(await spentFrom(db, query, "earlier_call", [
+        ...earlierScopeConditions(query),
+        ...single,
+        sql`time_ms >= ${toInteger(query.sinceMs)} and time_ms < ${toInteger(fullMs)}`,
+      ])),
+    );
+  }
+  return together(await withNames(db, all));
+}
+
+const NEVER = sql<boolean>`1 = 0`;
+
+interface SpentRow extends Omit<Spent, "values"> {
+  /** Numbers of names, or texts. */
+  readonly values: readonly (bigint | number | string)[];
+}
+
+/** The names of numbers; texts stay. */
+async function withNames(db: Db, rows: readonly SpentRow[]): Promise<readonly Spent[]> {
+  const nameOf = await namesOf(
+    db,
+    rows.flatMap(({ values }) => values.filter((value) => typeof value !== "string")),
+  );
+  return rows.map((row) => ({
+    ...row,
+    values: row.values.map((value) => orNull(typeof value === "string" ? value : nameOf(value))),
+  }));
+}
+
+function together(rows: readonly Spent[]): readonly Spent[] {
+  const sums = new Map<string, Spent>();
+  for (const one of rows) {
     const name = JSON.stringify(one.values);
-    const known = together.get(name);
-    together.set(
+    const known = sums.get(name);
+    sums.set(
       name,
       known === undefined
         ? one
@@ -203,31 +251,26 @@ export async function spent(db: Db, query: SpentQuery): Promise<readonly Spent[]
           },
     );
   }
-  return [...together.values()].filter(({ calls }) => calls > 0n);
+  return [...sums.values()].filter(({ calls }) => calls > 0n);
 }
 
 async function spentFrom(
   db: Db,
   query: SpentQuery,
-  table: "call" | Source["table"],
-  time: RawBuilder<unknown>,
-): Promise<readonly Spent[]> {
+  table: "call" | "earlier_call" | Source["table"],
+  conditions: readonly RawBuilder<unknown>[],
+): Promise<readonly SpentRow[]> {
   const by = query.by.map((dimension) => COLUMN_OF[dimension]);
   const values = by.map((column, index) => sql`${sql.ref(column)} as ${sql.ref(`value_${index}`)}`);
-  const calls = table === "call" ? sql`count(*) as calls_low, 0 as calls_high` : halves("calls");
-  // The daily sums of end users cover only calls that name one.
-  const named =
-    table === "call" && (query.endUser !== undefined || query.by.includes("end_user"))
-      ? [sql<boolean>`end_user <> ''`]
-      : [];
-  const condition = sql.join([...scopeConditions(query), ...named, time], sql` and `);
+  const isOfCalls = table === "call" || table === "earlier_call";
+  const calls = isOfCalls ? sql`count(*) as calls_low, 0 as calls_high` : halves("calls");
   const grouping = by.length === 0 ? sql`` : sql`group by ${sql.raw(by.join(", "))}`;
   const { rows } =
-    await sql<Sums>`select ${sql.join([...values, calls, halves("prompt_tokens"), halves("completion_tokens"), halves("cost_nano_usd")])} from ${sql.table(table)} where ${condition} ${grouping}`.execute(
+    await sql<Sums>`select ${sql.join([...values, calls, halves("prompt_tokens"), halves("completion_tokens"), halves("cost_nano_usd")])} from ${sql.table(table)} where ${sql.join(conditions, sql` and `)} ${grouping}`.execute(
       db,
     );
   return rows.map((row) => ({
-    values: by.map((_, index) => orNull(String(row[`value_${index}`]))),
+    values: by.map((_, index) => row[`value_${index}`]!),
     calls: wholeOf(row, "calls"),
     tokens: wholeOf(row, "prompt_tokens") + wholeOf(row, "completion_tokens"),
     costNanoUsd: wholeOf(row, "cost_nano_usd"),

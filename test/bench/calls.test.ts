@@ -40,20 +40,20 @@ describe("no page reads the whole table", () => {
     rmSync(folder, { recursive: true, force: true });
   });
   const LOOK_UPS: readonly (readonly [what: string, filter: Partial<LogFilter>, index: string])[] = [
-    ["all", {}, "call_by_time"],
-    ["a model", { model: "m" }, "call_by_time"],
-    ["a tenant", { tenantId: "a" }, "call_by_tenant"],
-    ["slow ones of a project", { tenantId: "a", projectId: "p", atLeast: { totalMs: 9 } }, "call_by_project"],
+    ["all", {}, "INTEGER PRIMARY KEY"],
+    ["a model", { model: "m" }, "INTEGER PRIMARY KEY"],
+    ["a tenant", { tenantId: "a" }, "call_of_tenant"],
+    ["slow ones of a project", { tenantId: "a", projectId: "p", atLeast: { totalMs: 9 } }, "call_of_project"],
     [
       "a token, a model and a status",
       { tenantId: "a", projectId: "p", tokenId: "t", model: "m", status: 502 },
-      "call_by_token",
+      "call_of_token",
     ],
-    ["an end user of a tenant", { tenantId: "a", endUser: "e" }, "call_by_end_user"],
-    ["a user of a project", { tenantId: "a", projectId: "p", userId: "u" }, "call_by_user"],
-    ["a code of a tenant", { tenantId: "a", code: "c" }, "call_by_code"],
-    ["failed ones of a tenant", { tenantId: "a", outcome: "failed" }, "call_failed"],
-    ["a class of status of a tenant", { tenantId: "a", statusClass: 5 }, "call_failed"],
+    ["an end user of a tenant", { tenantId: "a", endUser: "e" }, "call_of_end_user"],
+    ["a user of a project", { tenantId: "a", projectId: "p", userId: "u" }, "call_of_user"],
+    ["a code of a tenant", { tenantId: "a", code: "c" }, "call_of_code"],
+    ["failed ones of a tenant", { tenantId: "a", outcome: "failed" }, "call_failing"],
+    ["a class of status of a tenant", { tenantId: "a", statusClass: 5 }, "call_failing"],
     ["metadata of a tenant", { tenantId: "a", tags: ["meta:a=b"] }, "PRIMARY KEY"],
     ["a tool and metadata", { tags: ["tool:a", "meta:a=b"], model: "m" }, "PRIMARY KEY"],
     [
@@ -70,19 +70,23 @@ describe("no page reads the whole table", () => {
         stream: true,
         atLeast: { tokens: 1 },
       },
-      "call_by_token",
+      "call_of_token",
     ],
   ];
+  const NUMBERS = new Map(["a", "p", "t", "u", "c", "r", "m"].map((name, index) => [name, index + 1]));
   for (const order of ["newest", "oldest", "ended"] as const)
     for (const [what, filter, index] of LOOK_UPS)
       for (const window of [{}, { fromMs: 1, toMs: 4_000_000_000_000 }])
         for (const isFirst of [true, false])
-          test(`[d9.3] the log, ${order}, ${what}${isFirst ? "" : ", behind a cursor"}${"fromMs" in window ? ", in a time" : ""}: along ${order === "ended" ? "call_by_end" : index}, bounded and without sorting`, () => {
+          test(`[d9.3] the log, ${order}, ${what}${isFirst ? "" : ", behind a cursor"}${"fromMs" in window ? ", in a time" : ""}: along ${order === "ended" ? "call_ending" : index}, bounded and without sorting`, () => {
             const from = isFirst
               ? null
-              : Buffer.from(JSON.stringify([`logs ${order}`, "1767225600000", "0".repeat(32)])).toString("base64url");
-            const { end, rows } = logQuery({ limit: 50, cursor: from }, { order, ...window, ...filter });
-            const plans = [...(end === null ? [] : [end]), rows(null), rows([5n, "x"])].map((query) => {
+              : Buffer.from(JSON.stringify([`logs ${order}`, ...(order === "ended" ? ["1767225600000"] : []), "5"])).toString("base64url");
+            const { end, rows } = logQuery(
+              { limit: 50, cursor: from },
+              { filter: { order, ...window, ...filter }, numbers: NUMBERS },
+            );
+            const plans = [...(end === null ? [] : [end]), rows(null), rows(order === "ended" ? [5n, 5n] : [5n])].map((query) => {
               const { sql, parameters } = query.compile(db);
               return database
                 .query<{ detail: string }, any>(`explain query plan ${sql}`)
@@ -90,13 +94,14 @@ describe("no page reads the whole table", () => {
                 .map(({ detail }) => detail)
                 .join("; ");
             });
-            const [along] = order === "ended" ? ["call_by_end"] : [index];
+            const [along] = order === "ended" ? ["call_ending"] : [index];
             for (const one of plans) {
-              expect(one).toMatch(new RegExp(`^(SEARCH|SCAN) (call|t) USING ((COVERING )?INDEX )?${along}\\b`));
+              // the table itself is in the order of time
+              if (one !== "SCAN call" || along !== "INTEGER PRIMARY KEY")
+                expect(one).toMatch(new RegExp(`^(SEARCH|SCAN) (call|t) USING ((COVERING )?INDEX )?${along}\\b`));
               expect(one).not.toMatch(/TEMP B-TREE|MULTI-INDEX|; SCAN|AUTOMATIC/);
-              if (!isFirst || "fromMs" in window || (order !== "ended" && along !== "call_by_time"))
+              if (!isFirst || "fromMs" in window || (order !== "ended" && along !== "INTEGER PRIMARY KEY"))
                 expect(one).toStartWith("SEARCH");
-              if (!isFirst && order === "ended") expect(one).toContain("<expr>>?");
             }
           });
 });

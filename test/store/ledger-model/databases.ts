@@ -3,11 +3,12 @@
 import { Database } from "bun:sqlite";
 import { Kysely, sql } from "kysely";
 import { bunSqliteDialect } from "../../../src/store/bun-sqlite-dialect.ts";
-import { incomingOf, ingestCalls, insertsOfMany } from "../../../src/store/call-ingest.ts";
+import { incomingOf, ingestCalls } from "../../../src/store/call-ingest.ts";
 import type { CallSchema } from "../../../src/store/call-schema.ts";
 import { findPlaces } from "../../../src/store/journal-places.ts";
 import type { LedgerRow, LedgerSink, ShippedPlace } from "../../../src/store/ledger.ts";
 import { migrate } from "../../../src/store/migrations.ts";
+import { postgresInserts } from "../../../src/store/postgres-inserts.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import type { Schema } from "../../../src/store/schema.ts";
 import { openDatabase } from "../../../src/store/sqlite-connection.ts";
@@ -71,14 +72,23 @@ export async function sqliteModel(): Promise<ModelDatabase> {
   });
 }
 
-const TABLES = ["call", "call_detail", "call_tag", "call_hour", "call_user_day", "journal_place"] as const;
+const TABLES = [
+  "call",
+  "call_alias",
+  "call_block",
+  "call_name",
+  "call_tag",
+  "call_hour",
+  "call_user_day",
+  "journal_place",
+] as const;
 
 export async function postgresModel(server: PostgresServer): Promise<ModelDatabase> {
   const url = await server.newDatabase();
   const { store, db: opened } = openPostgresDatabase({ url, poolSize: 4 });
   await store.migrate();
   const db = opened as unknown as Kysely<CallSchema>;
-  const inserts = insertsOfMany();
+  const inserts = postgresInserts();
   let copies = 0;
   const run = async (statements: readonly string[]): Promise<void> => {
     await db.transaction().execute(async (tx) => {

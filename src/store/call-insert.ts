@@ -1,0 +1,155 @@
+// Inserts calls into their tables: names get numbers, each call gets its place, and records go into blocks.
+import { type Kysely, sql, type Transaction } from "kysely";
+import type { BlockWriter } from "./call-blocks.ts";
+import { type CallFigures, namesIn, type PlacedRow, rowOf } from "./call-columns.ts";
+import { placeOf, tellsTime } from "./call-keys.ts";
+import { numbersFor } from "./call-names.ts";
+import type { CallRow, CallSchema } from "./call-schema.ts";
+import type { SumRow, SumTable } from "./call-sums.ts";
+import type { TagRow } from "./call-tags.ts";
+
+type Db = Kysely<CallSchema>;
+export type Tx = Transaction<CallSchema>;
+
+/** A call that is to be inserted. */
+export interface Incoming {
+  readonly figures: CallFigures;
+  /** UTF-8 of the JSON of its record; `null` when that is not kept any more. */
+  readonly detail: Uint8Array | null;
+}
+
+/** How rows are inserted within a transaction, in the way that suits the database best. */
+export interface CallInserts {
+  /** The writer of blocks for this connection. */
+  readonly blocks: BlockWriter;
+  /** Called before the transaction of rows with these times. */
+  prepare(db: Db, timesMs: readonly number[]): Promise<void>;
+  /** Returns the calls that were inserted. Where another row has the same id, it is left unchanged. */
+  calls(tx: Tx, rows: readonly CallRow[]): Promise<ReadonlySet<CallRow>>;
+  tags(tx: Tx, rows: readonly TagRow[]): Promise<void>;
+  addUp(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void>;
+}
+
+/** An incoming call and its row. */
+export interface Placed {
+  readonly incoming: Incoming;
+  readonly row: PlacedRow;
+}
+
+/**
+ * Inserts calls in one transaction. `finish` gets those that were added and those that had been there, in the same
+ * transaction, and returns those whose record is to be kept.
+ */
+export async function insertIncoming(
+  db: Db,
+  inserts: CallInserts,
+  batch: readonly Incoming[],
+  finish: (tx: Tx, added: readonly Placed[], known: readonly Placed[]) => Promise<readonly Placed[]>,
+): Promise<void> {
+  await inserts.prepare(
+    db,
+    batch.map(({ figures }) => figures.time_ms),
+  );
+  const records = new Map(
+    batch.flatMap(({ figures, detail }) =>
+      detail === null ? [] : [[figures.trace_id, { timeMs: figures.time_ms, detail }] as const],
+    ),
+  );
+  const plan = inserts.blocks.plan([...records.values()]);
+  await db.transaction().execute(async (tx) => {
+    const numbers = await numbersFor(tx, new Set(batch.flatMap(({ figures }) => namesIn(figures))));
+    const placed = batch.map((incoming): Placed => {
+      const { figures } = incoming;
+      const record = records.get(figures.trace_id);
+      return {
+        incoming,
+        row: rowOf(
+          figures,
+          placeOf(figures.trace_id, figures.time_ms),
+          (name) => numbers.get(name)!,
+          record === undefined ? null : plan.blockIdOf(record),
+        ),
+      };
+    });
+    const { added, known } = await insertPlaced(tx, inserts, placed);
+    const kept = new Set((await finish(tx, added, known)).map(({ row }) => records.get(row.trace_id)));
+    await plan.write(tx, (record) => kept.has(record));
+  });
+  plan.committed();
+}
+
+/** Inserts each row at its place or, where another call is there, at the next free one. */
+export async function insertPlaced(
+  tx: Tx,
+  inserts: CallInserts,
+  placed: readonly Placed[],
+): Promise<{ readonly added: readonly Placed[]; readonly known: readonly Placed[] }> {
+  const added: Placed[] = [];
+  const known: Placed[] = [];
+  const aliased = placed.filter(({ row, incoming }) => !tellsTime(row.trace_id, incoming.figures.time_ms));
+  const aliases = await keysOf(tx, aliased);
+  let pending = placed.filter((one) => {
+    const id = aliases.get(one.row.trace_id);
+    if (id === undefined) return true;
+    one.row.id = id;
+    known.push(one);
+    return false;
+  });
+  while (pending.length > 0) {
+    const sorted = pending.toSorted((a, b) => (a.row.id < b.row.id ? -1 : 1));
+    const inserted = await inserts.calls(
+      tx,
+      sorted.map(({ row }) => row),
+    );
+    added.push(...sorted.filter(({ row }) => inserted.has(row)));
+    pending = sorted.filter(({ row }) => !inserted.has(row));
+    const there = await traceIdsAt(tx, pending);
+    const isKnown = ({ row }: Placed): boolean => there.get(row.id) === row.trace_id;
+    known.push(...pending.filter(isKnown));
+    pending = pending.filter((one) => !isKnown(one));
+    for (const { row } of pending) row.id += 1n;
+  }
+  const isNew = new Set(added);
+  await insertAliases(
+    tx,
+    aliased.filter((one) => isNew.has(one)),
+  );
+  return { added, known };
+}
+
+async function keysOf(tx: Tx, aliased: readonly Placed[]): Promise<ReadonlyMap<string, bigint>> {
+  const keys = new Map<string, bigint>();
+  for (const part of parts(aliased.map(({ row }) => row.trace_id)))
+    for (const { trace_id: traceId, id } of await tx
+      .selectFrom("call_alias")
+      .selectAll()
+      .where("trace_id", "in", part)
+      .execute())
+      keys.set(traceId, id);
+  return keys;
+}
+
+/** Which calls are at the places of these. */
+async function traceIdsAt(tx: Tx, placed: readonly Placed[]): Promise<ReadonlyMap<bigint, string>> {
+  const ids = new Map<bigint, string>();
+  for (const part of parts(placed.map(({ row }) => row.id)))
+    for (const row of await tx.selectFrom("call").select(["id", "trace_id"]).where("id", "in", part).execute())
+      ids.set(row.id, row.trace_id);
+  return ids;
+}
+
+async function insertAliases(tx: Tx, placed: readonly Placed[]): Promise<void> {
+  for (const part of parts(placed.map(({ row }) => row).toSorted((a, b) => (a.trace_id < b.trace_id ? -1 : 1))))
+    await sql`insert into call_alias (trace_id, id) values ${sql.join(part.map((row) => sql`(${row.trace_id}, ${row.id})`))}`.execute(
+      tx,
+    );
+}
+
+/** Keys that one statement looks up. */
+const AT_ONCE = 100;
+
+export function parts<T>(rows: readonly T[]): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(rows.length / AT_ONCE) }, (_, index) =>
+    rows.slice(index * AT_ONCE, (index + 1) * AT_ONCE),
+  );
+}

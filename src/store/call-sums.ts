@@ -1,0 +1,130 @@
+// What calls add to the sums of their hour, and of the day of the end user that they name.
+import { DIMENSION_COLUMNS, type DimensionColumn, type FoundRow, SUM_COLUMNS } from "./call-schema.ts";
+import { timeOfKey } from "./call-keys.ts";
+import { LATENCY_BOUNDS_MS } from "./calls.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+export type SumTable = "call_hour" | "call_user_day";
+
+/** One row of sums: its key, and the amount to add for each of SUM_COLUMNS. */
+export interface SumRow {
+  readonly key: Readonly<Record<string, string | number>>;
+  readonly sums: readonly bigint[];
+}
+
+/** What is summed of a call. */
+export type Summed = Pick<
+  FoundRow,
+  | DimensionColumn
+  | "id"
+  | "end_user"
+  | "status"
+  | "explained"
+  | "prompt_tokens"
+  | "completion_tokens"
+  | "cached_tokens"
+  | "reasoning_tokens"
+  | "cost_nano_usd"
+  | "end_ms"
+>;
+
+/** The limit of a sum: a row that could not be updated would block every row after it. */
+export const MOST_OF_A_SUM = 9_000_000_000_000_000_000n;
+
+/** SQL that adds a row's sum to the existing one without exceeding what the column can hold. */
+export function raisedSum(table: string, column: string): string {
+  return `"${column}" = case when "${table}"."${column}" > ${MOST_OF_A_SUM} - excluded."${column}" then ${MOST_OF_A_SUM} else "${table}"."${column}" + excluded."${column}" end`;
+}
+
+export const KEYS: Readonly<Record<SumTable, readonly string[]>> = {
+  call_hour: ["hour_ms", ...DIMENSION_COLUMNS],
+  call_user_day: ["day_ms", ...DIMENSION_COLUMNS, "end_user"],
+};
+
+/** What calls add to the hourly sums, ordered by key, so that two writers never deadlock. */
+export function hourSums(calls: readonly Summed[]): readonly SumRow[] {
+  return gathered(calls, HOUR_MS, (hour_ms, call) => ({ hour_ms, ...dimensionsOf(call) }), false);
+}
+
+/** What calls add to the daily sums of the end users that they name. */
+export function userDaySums(calls: readonly Summed[]): readonly SumRow[] {
+  return gathered(
+    calls.filter((call) => call.end_user !== ""),
+    DAY_MS,
+    (day_ms, call) => ({ day_ms, ...dimensionsOf(call), end_user: call.end_user }),
+    true,
+  );
+}
+
+const dimensionsOf = (call: Summed): Readonly<Record<DimensionColumn, number>> => ({
+  tenant_id: Number(call.tenant_id),
+  project_id: Number(call.project_id),
+  token_id: Number(call.token_id),
+  user_id: Number(call.user_id),
+  route: Number(call.route),
+  provider: Number(call.provider),
+  model: Number(call.model),
+});
+
+/** Groups by time and dimensions, and by end user. Explained calls are not part of any sum. */
+function gathered(
+  calls: readonly Summed[],
+  spanMs: number,
+  keyOf: (atMs: number, call: Summed) => SumRow["key"],
+  isByEndUser: boolean,
+): readonly SumRow[] {
+  const groups = new Map<string, { readonly key: SumRow["key"]; readonly sums: Accumulator[] }>();
+  for (const call of calls) {
+    if (Number(call.explained) !== 0) continue;
+    const timeMs = timeOfKey(call.id);
+    const atMs = timeMs - (timeMs % spanMs);
+    const name = `${atMs} ${call.tenant_id} ${call.project_id} ${call.token_id} ${call.user_id} ${call.route} ${call.provider} ${call.model} ${isByEndUser ? call.end_user : ""}`;
+    let group = groups.get(name);
+    if (group === undefined)
+      groups.set(name, (group = { key: keyOf(atMs, call), sums: SUM_COLUMNS.map(() => ({ exact: 0, carried: 0n })) }));
+    add(call, timeMs, group.sums);
+  }
+  return [...groups]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, { key, sums }]) => ({ key, sums: sums.map(totalOf) }));
+}
+
+/** A sum of integers below 2^53: exact, and as quick as a number while it is one. */
+interface Accumulator {
+  exact: number;
+  carried: bigint;
+}
+
+function raise(sum: Accumulator, more: bigint | number): void {
+  const value = Number(more);
+  if (sum.exact + value <= Number.MAX_SAFE_INTEGER) {
+    sum.exact += value;
+    return;
+  }
+  sum.carried += BigInt(sum.exact);
+  sum.exact = value;
+}
+
+function totalOf({ exact, carried }: Accumulator): bigint {
+  const sum = carried + BigInt(exact);
+  return sum > MOST_OF_A_SUM ? MOST_OF_A_SUM : sum;
+}
+
+/** Adds a call to each of SUM_COLUMNS. */
+function add(call: Summed, timeMs: number, sums: readonly Accumulator[]): void {
+  const isUnpriced = call.cost_nano_usd === null && Number(call.prompt_tokens) + Number(call.completion_tokens) > 0;
+  const totalMs = Number(call.end_ms) - timeMs;
+  const above = LATENCY_BOUNDS_MS.findIndex((bound) => totalMs <= bound);
+  raise(sums[0]!, 1);
+  if (Number(call.status) >= 400) raise(sums[1]!, 1);
+  if (isUnpriced) raise(sums[2]!, 1);
+  raise(sums[3]!, call.prompt_tokens);
+  raise(sums[4]!, call.completion_tokens);
+  raise(sums[5]!, call.cached_tokens);
+  raise(sums[6]!, call.reasoning_tokens);
+  raise(sums[7]!, call.cost_nano_usd ?? 0);
+  raise(sums[8]!, totalMs);
+  raise(sums[9 + (above < 0 ? LATENCY_BOUNDS_MS.length : above)]!, 1);
+}
