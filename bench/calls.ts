@@ -1,7 +1,8 @@
-// Measures the store of calls with many rows in SQLite: how quickly rows are written, how long pages, reports and
-// budgets take, and for how long a report blocks the process's own thread. There are one million rows by default; `--
-// 50000` makes fewer.
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+// Measures the store of calls with many rows in SQLite: the CPU time of all threads and the bytes that a row takes, how
+// long pages, reports and budgets take, and for how long a report blocks the process's own thread. There are one
+// million rows by default; `-- 50000` makes fewer.
+import { Database } from "bun:sqlite";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { table } from "../docs/markdown.ts";
@@ -9,6 +10,7 @@ import { attemptOf, bareRecord } from "../test/contract/call-records.ts";
 import type { CallRecord } from "../src/core/record.ts";
 import type { CallStore, LogFilter } from "../src/store/calls.ts";
 import { rowOf } from "../src/store/journal-row.ts";
+import type { LedgerRow } from "../src/store/ledger.ts";
 import { openSqliteCalls } from "../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../src/store/sqlite.ts";
 
@@ -27,18 +29,23 @@ export interface CallFigures {
   readonly rows: number;
   /** Measured with the last rows. */
   readonly rowsPerSecond: number;
-  readonly megabytes: number;
+  /** Microseconds of all threads for each of the last rows. */
+  readonly cpuPerRow: number;
+  readonly bytesPerRow: number;
   /** The median time of some runs in milliseconds, by query. */
   readonly tookMs: Readonly<Record<string, number>>;
   /** The longest time for which the process's own thread was blocked while a report ran. */
   readonly longestPauseMs: number;
 }
 
+/** Which calls are written. */
+export type Mix = "plain" | "many callers";
+
 /**
- * Writes `rows` calls of 30 days: 10 tenants, 40 projects, 200 tokens with two models each, and 5,000 end users. One
- * call in twenty failed.
+ * Writes `rows` calls of 30 days. They are plain calls of one token, or those of 10 tenants, 40 projects, 200 tokens
+ * with two models each, and 5,000 end users, with two members of metadata, and one in twenty failed.
  */
-export async function measureCalls(rows: number): Promise<CallFigures> {
+export async function measureCalls(rows: number, mix: Mix = "many callers"): Promise<CallFigures> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-bench-calls-"));
   try {
     const file = join(folder, "calls.db");
@@ -47,33 +54,48 @@ export async function measureCalls(rows: number): Promise<CallFigures> {
     await store.close();
     const calls = openSqliteCalls({ file });
     try {
-      const fill = async (from: number, to: number, batch: number): Promise<void> => {
-        for (let at = from; at < to; at += batch)
-          await calls.ingest(
-            Array.from({ length: Math.min(batch, to - at) }, (_, index) =>
-              rowOf(Buffer.from(JSON.stringify(record(at + index, rows))), true),
-            ),
-          );
-      };
-      const before = Math.max(0, rows - MEASURED);
-      await fill(0, before, LARGE_BATCH);
-      const startedMs = performance.now();
-      await fill(before, rows, BATCH);
-      const ingestMs = performance.now() - startedMs;
+      const written = await fill(calls, rows, mix);
       const tookMs = await questions(calls);
-      return {
-        rows,
-        rowsPerSecond: (rows - before) / (ingestMs / 1000),
-        megabytes: statSync(file).size / 1e6,
-        tookMs,
-        longestPauseMs: await longestPause(calls),
-      };
+      return { rows, ...written, bytesPerRow: bytesOf(file) / rows, tookMs, longestPauseMs: await longestPause(calls) };
     } finally {
       await calls.close();
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Without the pages that are free. */
+function bytesOf(file: string): number {
+  const database = new Database(file, { readonly: true });
+  try {
+    const pragma = (name: string): number => Number(Object.values(database.query(`pragma ${name}`).get() as object)[0]);
+    return (pragma("page_count") - pragma("freelist_count")) * pragma("page_size");
+  } finally {
+    database.close();
+  }
+}
+
+async function fill(calls: CallStore, rows: number, mix: Mix): Promise<Pick<CallFigures, "rowsPerSecond" | "cpuPerRow">> {
+  const batchOf = (from: number, to: number): readonly LedgerRow[] =>
+    Array.from({ length: to - from }, (_, index) =>
+      rowOf(Buffer.from(JSON.stringify(record(from + index, rows, mix))), true),
+    );
+  const before = Math.max(0, rows - MEASURED);
+  for (let at = 0; at < before; at += LARGE_BATCH) await calls.ingest(batchOf(at, Math.min(at + LARGE_BATCH, before)));
+  let tookMs = 0;
+  let cpuMicroseconds = 0;
+  for (let at = before; at < rows; at += BATCH) {
+    // Making the rows is not measured.
+    const batch = batchOf(at, Math.min(at + BATCH, rows));
+    const cpu = process.cpuUsage();
+    const startedMs = performance.now();
+    await calls.ingest(batch);
+    tookMs += performance.now() - startedMs;
+    const { user, system } = process.cpuUsage(cpu);
+    cpuMicroseconds += user + system;
+  }
+  return { rowsPerSecond: (rows - before) / (tookMs / 1000), cpuPerRow: cpuMicroseconds / (rows - before) };
 }
 
 const FROM = Date.UTC(2026, 0, 1);
@@ -83,22 +105,27 @@ const MODELS = Array.from({ length: 12 }, (_, index) => `model-${index}`);
  * Returns the same record for the same number. The records are spread over the days, and nearly evenly over everything
  * else.
  */
-function record(number: number, rows: number): CallRecord {
+function record(number: number, rows: number, mix: Mix): CallRecord {
   const mixed = Math.imul(number + 1, 2_654_435_761) >>> 0;
-  const token = mixed % 200;
-  const failed = mixed % 20 === 0;
+  const isPlain = mix === "plain";
+  const token = isPlain ? 3 : mixed % 200;
+  const failed = !isPlain && mixed % 20 === 0;
+  const startedAtMs = FROM + Math.floor((number / rows) * DAYS * DAY_MS);
   const model = (token + (mixed % 5 === 0 ? 1 : 0)) % MODELS.length;
   const prompt = 200 + (mixed % 4000);
   const completion = 20 + (mixed % 800);
+  const usage = failed
+    ? null
+    : { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
   return bareRecord({
-    traceId: `${mixed.toString(16).padStart(8, "0")}${number.toString(16).padStart(24, "0")}`,
-    startedAtMs: FROM + Math.floor((number / rows) * DAYS * DAY_MS),
-    clientRequestId: number % 10 === 7 ? `req-${number}` : null,
+    traceId: `${startedAtMs.toString(16).padStart(12, "0")}${mixed.toString(16).padStart(8, "0")}${number.toString(16).padStart(12, "0")}`,
+    startedAtMs,
+    clientRequestId: !isPlain && number % 10 === 7 ? `req-${number}` : null,
     snapshotVersion: 3,
     tokenId: `token${token}`,
     tenantId: `tenant-${token % 10}`,
     projectId: `project-${token % 40}`,
-    endUser: mixed % 3 === 0 ? `user-${mixed % 5000}` : null,
+    endUser: !isPlain && mixed % 3 === 0 ? `user-${mixed % 5000}` : null,
     modelAsked: "openai:model",
     route: token % 2 === 0 ? "fast" : "direct",
     provider: model % 4 === 0 ? "anthropic" : "openai",
@@ -114,18 +141,20 @@ function record(number: number, rows: number): CallRecord {
         model: "model",
         status: failed ? 500 : 200,
         code: failed ? "upstream_error" : null,
-        usage: null,
-        usageSource: null,
-        headMs: 320,
+        usage,
+        usageSource: failed ? null : "provider",
+        requestId: `req_${mixed.toString(36)}${number.toString(36)}`,
+        headMs: 320 + (mixed % 97) / 8,
         firstContentMs: 400,
         totalMs: 1500,
       }),
     ],
     finishReasons: ["stop"],
-    usage: failed ? null : { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
+    providerRequestId: `req_${mixed.toString(36)}${number.toString(36)}`,
+    usage,
     usageSource: failed ? null : "provider",
     cost: failed ? null : { nanoUsd: prompt * 2500 + completion * 10_000, priceId: "genai-prices@0.1.8:openai/gpt-4o" },
-    metadata: { team: "search", session: `s${mixed % 50_000}` },
+    metadata: isPlain ? null : { team: "search", session: `s${mixed % 50_000}` },
     firstContentMs: 400,
     totalMs: mixed % 20_000,
     ownMs: 0.2,
@@ -276,15 +305,18 @@ async function longestPause(calls: CallStore): Promise<number> {
 
 if (import.meta.main) {
   const rows = Number(process.argv[2] ?? 1_000_000);
-  const { rowsPerSecond, megabytes, tookMs, longestPauseMs } = await measureCalls(rows);
-  console.log(
-    `${rows.toLocaleString("en")} calls; the last of them went in at ${Math.round(rowsPerSecond).toLocaleString("en")} a second, ${BATCH} at a time, each batch on the disk before the next; ${Math.round(megabytes)} MB.\n`,
-  );
-  console.log(
-    table(
-      ["question", "ms"],
-      Object.entries(tookMs).map(([what, ms]) => [what, ms.toFixed(1)]),
-    ),
-  );
-  console.log(`\nWhile reports ran, the process's own thread was kept ${longestPauseMs.toFixed(1)} ms at most.`);
+  for (const mix of ["plain", "many callers"] as const) {
+    const { rowsPerSecond, cpuPerRow, bytesPerRow, tookMs, longestPauseMs } = await measureCalls(rows, mix);
+    console.log(
+      `${rows.toLocaleString("en")} calls, ${mix}; the last of them took ${cpuPerRow.toFixed(1)} µs of CPU each, all threads, and went in at ${Math.round(rowsPerSecond).toLocaleString("en")} a second, ${BATCH} at a time, each batch on the disk before the next; ${Math.round(bytesPerRow)} bytes a call.\n`,
+    );
+    if (mix === "plain") continue;
+    console.log(
+      table(
+        ["question", "ms"],
+        Object.entries(tookMs).map(([what, ms]) => [what, ms.toFixed(1)]),
+      ),
+    );
+    console.log(`\nWhile reports ran, the process's own thread was kept ${longestPauseMs.toFixed(1)} ms at most.`);
+  }
 }

@@ -3,6 +3,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CallRecord } from "../src/core/record.ts";
+import { recordIn, textOfBlock } from "../src/store/call-blocks.ts";
 import { readEntry, withoutRoomAhead } from "../src/store/journal-entry.ts";
 import { segmentPath, segmentsOf } from "../src/store/journal-folder.ts";
 
@@ -25,11 +26,13 @@ export interface StoredRow {
   readonly status: Figure;
   readonly prompt_tokens: Figure;
   readonly completion_tokens: Figure;
-  readonly record: string;
+  readonly block_id: string;
+  /** The block with its record. */
+  readonly body: Uint8Array;
 }
 
 export const SELECT =
-  "select call.trace_id, settled, status, prompt_tokens, completion_tokens, record from call join call_detail on call_detail.trace_id = call.trace_id";
+  "select call.trace_id, settled, status, prompt_tokens, completion_tokens, cast(block_id as text) as block_id, body from call join call_block on call_block.id = block_id";
 
 /** Returns the rows of calls that have a number. Throws when the journal is damaged or a trace id occurs twice. */
 export function keptRows(
@@ -42,10 +45,11 @@ export function keptRows(
     rows.set(row.traceId, row);
   }
   const database = new Set<string>();
+  const textOf = memoizedTexts();
   for (const row of stored) {
     if (database.has(row.trace_id)) throw new Error(`the trace id ${row.trace_id} stands twice in the database`);
     database.add(row.trace_id);
-    const { metadata } = JSON.parse(row.record) as CallRecord;
+    const { metadata } = JSON.parse(recordIn(textOf(row), row.trace_id)!) as CallRecord;
     if (metadata !== null)
       rows.set(row.trace_id, {
         traceId: row.trace_id,
@@ -57,6 +61,18 @@ export function keptRows(
       });
   }
   return [...rows.values()];
+}
+
+/** A block holds the records of many rows. */
+function memoizedTexts(): (row: StoredRow) => Buffer {
+  const texts = new Map<string, Buffer>();
+  return ({ block_id: id, body }) => {
+    const known = texts.get(id);
+    if (known !== undefined) return known;
+    const text = textOfBlock(body);
+    texts.set(id, text);
+    return text;
+  };
 }
 
 /** Counts the calls in the database and in its sums, without explained calls, which are not part of any sum. */

@@ -39,7 +39,7 @@ import { ledgerFolderOf, ownFiles } from "./store/data-folder.ts";
 import { narrowRights } from "./store/owner-only.ts";
 import { type OpenLedger, openLedger } from "./store/open-ledger.ts";
 import { keepAuditPruned } from "./store/audit-settings.ts";
-import { keepContentsPruned, keepPruned } from "./store/call-settings.ts";
+import { keepContentsPruned, keepEarlierMoved, keepPruned } from "./store/call-settings.ts";
 import { type ContentStore, openContentStore } from "./store/content-store.ts";
 import type { CallStore } from "./store/calls.ts";
 import {
@@ -112,6 +112,11 @@ export async function openStorage({ options, environment, log, closing }: Base):
   closing.add(
     keepPruned(calls, options.calls, now, (message) =>
       log.warn({ error_detail: message }, "old calls could not be deleted"),
+    ),
+  );
+  closing.beside(
+    keepEarlierMoved(calls, (message) =>
+      log.warn({ error_detail: message }, "calls of an earlier version could not be moved"),
     ),
   );
   closing.beside(

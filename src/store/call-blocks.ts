@@ -154,9 +154,12 @@ async function replaceBlock(db: Db, block: Block, earlier: Block, alone: Block):
   if (numAffectedRows !== 1n) await insertBlock(db, alone);
 }
 
-/** The JSON of a call's record; `null` when the block does not have it. */
-export function recordIn(body: Uint8Array, traceId: string): string | null {
-  const text = Buffer.from(Bun.zstdDecompressSync(body as Uint8Array<ArrayBuffer>));
+/** The records of a block, each behind a line break. */
+export const textOfBlock = (body: Uint8Array): Buffer =>
+  Buffer.from(Bun.zstdDecompressSync(body as Uint8Array<ArrayBuffer>));
+
+/** The JSON of a call's record in the text of a block; `null` when the block does not have it. */
+export function recordIn(text: Buffer, traceId: string): string | null {
   // A call that was settled later has its last record behind the earlier ones.
   const at = text.lastIndexOf(`\n{"traceId":${JSON.stringify(traceId)}`);
   if (at >= 0) return text.toString("utf8", at + 1, endOfLine(text, at + 1));
@@ -203,7 +206,7 @@ async function shortenBlock(db: Db, id: bigint, beforeMs: number): Promise<numbe
     .select(["body", "records"])
     .where("id", "=", id)
     .executeTakeFirstOrThrow();
-  const text = recordsIn(Buffer.from(Bun.zstdDecompressSync(body as Uint8Array<ArrayBuffer>)));
+  const text = recordsIn(textOfBlock(body));
   const left = text.filter((record) => startOf(record) >= beforeMs);
   const lines = left.map((record) => `\n${record}`).join("");
   await sql`update call_block set first_ms = ${BigInt(Math.ceil(beforeMs))}, records = ${BigInt(left.length)}, body = ${Bun.zstdCompressSync(Buffer.from(lines), { level: LEVEL })} where id = ${id} and records = ${records}`.execute(

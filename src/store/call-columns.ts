@@ -8,8 +8,8 @@ import {
 } from "./call-schema.ts";
 import { heldTime, timeOfKey } from "./call-keys.ts";
 import { plain, tagsOf } from "./call-tags.ts";
+import type { CallRecord } from "../core/record.ts";
 import type { CallSummary } from "./calls.ts";
-import type { LedgerRow } from "./ledger.ts";
 import { fromInteger } from "./schema.ts";
 
 /** Model names and similar texts are limited when they arrive, but rows written by an older version may exceed this. */
@@ -19,8 +19,9 @@ const MAX_WORD = 512;
 export type CallFigures = Omit<CallRow, "id" | "end_ms" | "block_id" | NameColumn> &
   Readonly<Record<NameColumn, string>> & { readonly time_ms: number; readonly total_ms: number };
 
-export function figuresOf({ record, settled }: Pick<LedgerRow, "record" | "settled">): CallFigures {
-  const { usage, cost } = record;
+/** The record may be of an earlier version, without some of the members. */
+export function figuresOf(record: Partial<CallRecord>, settled: boolean): CallFigures {
+  const { usage, cost, firstContentMs } = record;
   return {
     trace_id: word(record.traceId),
     time_ms: heldTime(count(record.startedAtMs)),
@@ -34,27 +35,27 @@ export function figuresOf({ record, settled }: Pick<LedgerRow, "record" | "settl
     end_user: word(record.endUser),
     status: Math.min(count(record.status), MAX_STATUS),
     code: word(record.code),
-    stream: flag(record.stream),
-    cancelled: flag(record.cancelled),
-    explained: flag(record.explained),
-    attempts: record.attempts.length,
+    stream: flag(record.stream === true),
+    cancelled: flag(record.cancelled === true),
+    explained: flag(record.explained === true),
+    attempts: record.attempts?.length ?? 0,
     prompt_tokens: count(usage?.prompt_tokens),
     completion_tokens: count(usage?.completion_tokens),
     cached_tokens: count(usage?.prompt_tokens_details?.cached_tokens),
     reasoning_tokens: count(usage?.completion_tokens_details?.reasoning_tokens),
-    cost_nano_usd: cost === null ? null : count(cost.nanoUsd),
+    cost_nano_usd: cost == null ? null : count(cost.nanoUsd),
     total_ms: count(record.totalMs),
-    first_content_ms: record.firstContentMs === null ? null : count(record.firstContentMs),
+    first_content_ms: firstContentMs == null ? null : count(firstContentMs),
     settled: flag(settled),
     model_asked: word(record.modelAsked),
-    finish_reason: word(record.finishReasons[0]),
+    finish_reason: word(record.finishReasons?.[0]),
     tags: tagsText(record),
   };
 }
 
 const MAX_STATUS = 999;
 
-function tagsText(record: LedgerRow["record"]): string {
+function tagsText(record: Partial<CallRecord>): string {
   const tags = tagsOf(record);
   return tags.length === 0 ? "" : JSON.stringify(tags);
 }
@@ -114,8 +115,16 @@ export function rowOf(
 export const numbersIn = (row: Pick<FoundRow, NameColumn>): readonly (bigint | number)[] =>
   NAME_COLUMNS.map((column) => row[column]);
 
-/** The names in a call's figures. */
-export const namesIn = (figures: CallFigures): readonly string[] => NAME_COLUMNS.map((column) => figures[column]);
+/** The names in the figures of calls. */
+export function namesIn(calls: Iterable<CallFigures>): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const figures of calls) {
+    names.add(figures.tenant_id).add(figures.project_id).add(figures.token_id).add(figures.user_id);
+    names.add(figures.route).add(figures.provider).add(figures.model);
+    names.add(figures.code).add(figures.finish_reason);
+  }
+  return names;
+}
 
 /** What was stored of a call. `nameOf` knows the numbers of the row. */
 export function figuresIn(row: FoundRow, nameOf: (number: bigint | number) => string): CallFigures {

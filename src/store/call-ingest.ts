@@ -9,8 +9,9 @@ import { hourSums, KEYS, type SumRow, type SumTable, userDaySums } from "./call-
 import { placeOf, timeOfKey } from "./call-keys.ts";
 import { tagRowsOf } from "./call-tags.ts";
 import { moveEarlier } from "./earlier-calls.ts";
+import type { CallRecord } from "../core/record.ts";
+import { parseRecord } from "../wire/record-json.ts";
 import { keepPlace } from "./journal-places.ts";
-import { parseClosing } from "./journal-row.ts";
 import type { LedgerRow, ShippedPlace } from "./ledger.ts";
 
 type Db = Kysely<CallSchema>;
@@ -21,8 +22,12 @@ export function incomingOf(row: LedgerRow): Incoming {
 
 /** `detail` is UTF-8 of the JSON of a record of any version. */
 export function incomingBytes(detail: Uint8Array, settled: boolean): Incoming {
-  const text = Buffer.from(detail.buffer, detail.byteOffset, detail.byteLength).toString("utf8");
-  return { detail, figures: figuresOf({ record: parseClosing(text), settled }) };
+  return incomingText(Buffer.from(detail.buffer, detail.byteOffset, detail.byteLength).toString("utf8"), detail, settled);
+}
+
+/** `detail` is UTF-8 of `text`. */
+export function incomingText(text: string, detail: Uint8Array, settled: boolean): Incoming {
+  return { detail, figures: figuresOf(parseRecord<CallRecord>(text), settled) };
 }
 
 export async function ingestCalls(

@@ -57,7 +57,7 @@ export async function insertIncoming(
   );
   const plan = inserts.blocks.plan([...records.values()]);
   await db.transaction().execute(async (tx) => {
-    const numbers = await numbersFor(tx, new Set(batch.flatMap(({ figures }) => namesIn(figures))));
+    const numbers = await numbersFor(tx, namesIn(batch.map(({ figures }) => figures)));
     const placed = batch.map((incoming): Placed => {
       const { figures } = incoming;
       const record = records.get(figures.trace_id);

@@ -1,6 +1,6 @@
 // Reads calls: one with its record, and what a caller's scope means in the call tables.
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { recordIn } from "./call-blocks.ts";
+import { recordIn, textOfBlock } from "./call-blocks.ts";
 import { type CallFigures, figuresIn, type FoundCall, numbersIn, summaryOf } from "./call-columns.ts";
 import { findKey } from "./call-keys.ts";
 import { namesOf, numbersOf } from "./call-names.ts";
@@ -86,7 +86,7 @@ export async function findCall(db: Db, traceId: string, tenantId: string | undef
 async function recordOf(db: Db, row: Pick<FoundRow, "block_id" | "trace_id">): Promise<string | null> {
   if (row.block_id === null) return null;
   const block = await db.selectFrom("call_block").select("body").where("id", "=", row.block_id).executeTakeFirst();
-  return block === undefined ? null : recordIn(block.body, row.trace_id);
+  return block === undefined ? null : recordIn(textOfBlock(block.body), row.trace_id);
 }
 
 /** The figures of rows with their names. */

@@ -76,3 +76,14 @@ export function keepPruned(
 ): () => Promise<void> {
   return everyHour((isEnding) => pruneOld(calls, settings, now(), isEnding), onFault);
 }
+
+/** Soon, because until calls have been moved, lists of them end early. */
+const FIRST_MOVE_MS = 500;
+
+/** Moves the calls that an earlier version has stored. Works like everyHour(). */
+export function keepEarlierMoved(
+  calls: Pick<CallStore, "moveEarlier">,
+  onFault: (message: string) => void,
+): () => Promise<void> {
+  return everyHour((isEnding) => pruneInRounds(() => calls.moveEarlier(), isEnding), onFault, FIRST_MOVE_MS);
+}

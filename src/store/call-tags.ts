@@ -19,8 +19,16 @@ export function tagOf(kind: TagKind, value: string): string {
   return `${kind}:${value}`;
 }
 
-export function tagsOf(record: CallRecord): readonly string[] {
-  const { metadata, clientRequestId, otelTraceId, tools, policies, limits } = record;
+/** The record may be of an earlier version, without some of the members. */
+export function tagsOf(record: Partial<CallRecord>): readonly string[] {
+  const {
+    metadata = null,
+    clientRequestId = null,
+    otelTraceId = null,
+    tools = [],
+    policies = [],
+    limits = [],
+  } = record;
   if (
     metadata === null &&
     clientRequestId === null &&

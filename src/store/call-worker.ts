@@ -4,7 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
 import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
-import { incomingBytes, ingestCalls } from "./call-ingest.ts";
+import { incomingText, ingestCalls } from "./call-ingest.ts";
 import type { CallInserts, Incoming } from "./call-insert.ts";
 import { prune } from "./call-pruning.ts";
 import { findCall } from "./call-reads.ts";
@@ -69,9 +69,11 @@ const METHODS = {
 export type CallMethod = keyof typeof METHODS;
 
 function incomingRows({ bytes, ends, settled }: WrittenRows): readonly Incoming[] {
-  return Array.from(ends, (end, index) =>
-    incomingBytes(bytes.subarray(index === 0 ? 0 : ends[index - 1], end), settled[index] === 1),
-  );
+  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Array.from(ends, (end, index) => {
+    const from = index === 0 ? 0 : ends[index - 1]!;
+    return incomingText(whole.toString("utf8", from, end), whole.subarray(from, end), settled[index] === 1);
+  });
 }
 
 /** In kilobytes. Indexes by token are written at as many places as there are tokens. */

@@ -1,5 +1,5 @@
-// Calls that an earlier version has stored are moved into the tables of today in the background, the newest first, a
-// thousand at a time. Until that is done, whatever reads calls takes them into account: a search ends where the moved
+// Calls that an earlier version has stored are moved into the tables of today in the background, the newest first, some
+// hundred at a time. Until that is done, whatever reads calls takes them into account: a search ends where the moved
 // calls end and says so with its cursor, a single call is read where it is, and a batch of the ledger moves the calls
 // of its trace ids first, so that none is counted twice.
 import { type Kysely, sql } from "kysely";
@@ -11,7 +11,8 @@ import type { EarlierCall } from "./earlier-schema.ts";
 
 type Db = Kysely<CallSchema>;
 
-const MOVED_AT_ONCE = 1000;
+/** More would keep others waiting: in PostgreSQL the calls pass through the thread that serves calls. */
+const MOVED_AT_ONCE = 500;
 
 /** The times up to which calls have not been moved. */
 export interface EarlierBounds {

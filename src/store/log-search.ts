@@ -80,8 +80,7 @@ function nothing(page: PageRequest, key: ListKey): LogPage {
 }
 
 /**
- * While earlier calls are moved (earlier-calls.ts), a search ends where they begin, and its cursor leads on. For a call
- * by its trace id the earlier ones are not searched: it is shown by itself.
+ * While earlier calls are moved (earlier-calls.ts), a search ends where they begin, and its cursor leads on.
  */
 async function searchMoved(
   db: Db,

@@ -163,14 +163,15 @@ export async function isNew(db: Kysely<Schema>): Promise<boolean> {
   return !tables.some(({ name }) => name === "tenants");
 }
 
-/** Throws StoreError `unusable`, also when a newer version has migrated the database. */
+/** Up to `last`, by default all. Throws StoreError `unusable`, also when a newer version has migrated the database. */
 export async function migrate(
   db: Kysely<Schema>,
   databaseName: string,
   explain: (error: unknown) => unknown = (error) => error,
+  last?: string,
 ): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } });
-  const { error: thrown } = await migrator.migrateToLatest();
+  const { error: thrown } = await (last === undefined ? migrator.migrateToLatest() : migrator.migrateTo(last));
   if (thrown === undefined) return;
   const error = explain(thrown);
   if (error instanceof StoreError) throw error;

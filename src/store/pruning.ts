@@ -18,17 +18,18 @@ export async function pruneInRounds(round: () => Promise<number>, isEnding: () =
   }
 }
 
-/** Runs first a minute after the start. Returns a function that ends it, which waits for a removal in progress. */
+/** Runs first `firstMs` after the start, by default a minute. Returns a function that ends it, which waits for a removal in progress. */
 export function everyHour(
   prune: (isEnding: () => boolean) => Promise<unknown>,
   onFault: (message: string) => void,
+  firstMs = FIRST_MS,
 ): () => Promise<void> {
   let isEnding = false;
   let running: Promise<unknown> = Promise.resolve();
   const run = (): void => {
     running = prune(() => isEnding).catch((error: unknown) => onFault(messageOf(error)));
   };
-  const first = setTimeout(run, FIRST_MS);
+  const first = setTimeout(run, firstMs);
   const timer = setInterval(run, EVERY_MS);
   first.unref();
   timer.unref();
