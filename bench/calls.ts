@@ -76,7 +76,11 @@ function bytesOf(file: string): number {
   }
 }
 
-async function fill(calls: CallStore, rows: number, mix: Mix): Promise<Pick<CallFigures, "rowsPerSecond" | "cpuPerRow">> {
+async function fill(
+  calls: CallStore,
+  rows: number,
+  mix: Mix,
+): Promise<Pick<CallFigures, "rowsPerSecond" | "cpuPerRow">> {
   const batchOf = (from: number, to: number): readonly LedgerRow[] =>
     Array.from({ length: to - from }, (_, index) =>
       rowOf(Buffer.from(JSON.stringify(record(from + index, rows, mix))), true),

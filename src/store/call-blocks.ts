@@ -214,4 +214,3 @@ async function shortenBlock(db: Db, id: bigint, beforeMs: number): Promise<numbe
   );
   return text.length - left.length;
 }
-

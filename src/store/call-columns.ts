@@ -1,11 +1,5 @@
 // Turns records into what the call tables hold of them, with names in place of their numbers, and back into summaries.
-import {
-  type CallColumn,
-  type CallRow,
-  type FoundRow,
-  NAME_COLUMNS,
-  type NameColumn,
-} from "./call-schema.ts";
+import { type CallColumn, type CallRow, type FoundRow, NAME_COLUMNS, type NameColumn } from "./call-schema.ts";
 import { heldTime, timeOfKey } from "./call-keys.ts";
 import { plain, tagsOf } from "./call-tags.ts";
 import type { CallRecord } from "../core/record.ts";

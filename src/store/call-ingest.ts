@@ -3,7 +3,15 @@
 // the first row, and the sums are corrected. Any other repeated row is ignored.
 import { type Kysely, sql } from "kysely";
 import { figuresOf } from "./call-columns.ts";
-import { type CallInserts, type Incoming, insertIncoming, insertPlaced, parts, type Placed, type Tx } from "./call-insert.ts";
+import {
+  type CallInserts,
+  type Incoming,
+  insertIncoming,
+  insertPlaced,
+  parts,
+  type Placed,
+  type Tx,
+} from "./call-insert.ts";
 import { type CallColumn, type CallRow, type CallSchema, type FoundRow, SUM_COLUMNS } from "./call-schema.ts";
 import { hourSums, KEYS, type SumRow, type SumTable, userDaySums } from "./call-sums.ts";
 import { placeOf, timeOfKey } from "./call-keys.ts";
@@ -22,7 +30,11 @@ export function incomingOf(row: LedgerRow): Incoming {
 
 /** `detail` is UTF-8 of the JSON of a record of any version. */
 export function incomingBytes(detail: Uint8Array, settled: boolean): Incoming {
-  return incomingText(Buffer.from(detail.buffer, detail.byteOffset, detail.byteLength).toString("utf8"), detail, settled);
+  return incomingText(
+    Buffer.from(detail.buffer, detail.byteOffset, detail.byteLength).toString("utf8"),
+    detail,
+    settled,
+  );
 }
 
 /** `detail` is UTF-8 of `text`. */

@@ -75,7 +75,10 @@ async function move(db: Db, inserts: CallInserts, rows: readonly EarlierCall[]):
     return { figures: figuresOfEarlier(row), detail: record === undefined ? null : Buffer.from(record) };
   });
   await insertIncoming(db, inserts, batch, async (tx, added) => {
-    await inserts.tags(tx, added.flatMap(({ row }) => tagRowsOf(row)));
+    await inserts.tags(
+      tx,
+      added.flatMap(({ row }) => tagRowsOf(row)),
+    );
     for (const part of parts(ids))
       for (const table of ["earlier_call", "earlier_call_detail"] as const)
         await tx.deleteFrom(table).where("trace_id", "in", part).execute();

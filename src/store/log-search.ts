@@ -276,7 +276,18 @@ const BOUNDED: Readonly<Record<keyof LogBounds, string>> = {
  * database does not choose that index.
  */
 function restOf({ filter, numbers }: NumberedFilter, by: Way["by"]): readonly Condition[] {
-  const { status, statusClass, outcome, tags = [], atLeast = {}, atMost = {}, fromMs, toMs, endedFromMs, order } = filter;
+  const {
+    status,
+    statusClass,
+    outcome,
+    tags = [],
+    atLeast = {},
+    atMost = {},
+    fromMs,
+    toMs,
+    endedFromMs,
+    order,
+  } = filter;
   const names = NAMED.flatMap(([name, column]) => {
     const given = filter[name];
     if (given === undefined || by === column) return [];
@@ -286,7 +297,12 @@ function restOf({ filter, numbers }: NumberedFilter, by: Way["by"]): readonly Co
       return [sql<boolean>`${sql.ref(`t.${column}`)} = ${number}`];
     return [sql<boolean>`${withoutIndex(`call.${column}`, number)} = ${number}`];
   });
-  const texts = ([["endUser", "end_user"], ["modelAsked", "model_asked"]] as const).flatMap(([name, column]) => {
+  const texts = (
+    [
+      ["endUser", "end_user"],
+      ["modelAsked", "model_asked"],
+    ] as const
+  ).flatMap(([name, column]) => {
     const given = filter[name];
     return given === undefined || by === column
       ? []
@@ -319,8 +335,7 @@ function restOf({ filter, numbers }: NumberedFilter, by: Way["by"]): readonly Co
     ...among(atLeast, ">="),
     ...among(atMost, "<="),
     ...others.map(
-      (tag) =>
-        sql<boolean>`exists (select 1 from call_tag as other where other.tag = ${tag} and other.id = call.id)`,
+      (tag) => sql<boolean>`exists (select 1 from call_tag as other where other.tag = ${tag} and other.id = call.id)`,
     ),
   ];
 }

@@ -41,7 +41,11 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
     tags: (_, rows) =>
       explained(() => {
         if (rows.length === 0) return;
-        const insert = prepared("call_tag", ["tag", "id", "tenant_id", "project_id"], "on conflict (tag, id) do nothing");
+        const insert = prepared(
+          "call_tag",
+          ["tag", "id", "tenant_id", "project_id"],
+          "on conflict (tag, id) do nothing",
+        );
         for (const { tag, id, tenant_id, project_id } of rows) insert.run(tag, id, tenant_id, project_id);
       }),
     addUp: (_, table, rows) =>

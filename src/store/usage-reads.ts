@@ -196,8 +196,7 @@ export async function spent(db: Db, query: SpentQuery): Promise<readonly Spent[]
   ];
   if (query.sinceMs !== fullMs) {
     // The daily sums of end users cover only calls that name one.
-    const isNamed =
-      query.endUser !== undefined || query.by.includes("end_user") ? [sql<boolean>`end_user <> ''`] : [];
+    const isNamed = query.endUser !== undefined || query.by.includes("end_user") ? [sql<boolean>`end_user <> ''`] : [];
     const single = [sql`explained = 0`, ...isNamed];
     all.push(
       ...(await spentFrom(db, query, "call", [

@@ -81,19 +81,23 @@ describe("no page reads the whole table", () => {
           test(`[d9.3] the log, ${order}, ${what}${isFirst ? "" : ", behind a cursor"}${"fromMs" in window ? ", in a time" : ""}: along ${order === "ended" ? "call_ending" : index}, bounded and without sorting`, () => {
             const from = isFirst
               ? null
-              : Buffer.from(JSON.stringify([`logs ${order}`, ...(order === "ended" ? ["1767225600000"] : []), "5"])).toString("base64url");
+              : Buffer.from(
+                  JSON.stringify([`logs ${order}`, ...(order === "ended" ? ["1767225600000"] : []), "5"]),
+                ).toString("base64url");
             const { end, rows } = logQuery(
               { limit: 50, cursor: from },
               { filter: { order, ...window, ...filter }, numbers: NUMBERS },
             );
-            const plans = [...(end === null ? [] : [end]), rows(null), rows(order === "ended" ? [5n, 5n] : [5n])].map((query) => {
-              const { sql, parameters } = query.compile(db);
-              return database
-                .query<{ detail: string }, any>(`explain query plan ${sql}`)
-                .all(...(parameters as never[]))
-                .map(({ detail }) => detail)
-                .join("; ");
-            });
+            const plans = [...(end === null ? [] : [end]), rows(null), rows(order === "ended" ? [5n, 5n] : [5n])].map(
+              (query) => {
+                const { sql, parameters } = query.compile(db);
+                return database
+                  .query<{ detail: string }, any>(`explain query plan ${sql}`)
+                  .all(...(parameters as never[]))
+                  .map(({ detail }) => detail)
+                  .join("; ");
+              },
+            );
             const [along] = order === "ended" ? ["call_ending"] : [index];
             for (const one of plans) {
               // the table itself is in the order of time

@@ -153,8 +153,7 @@ function upgradeSuite(name: string, open: () => Promise<CallStore>): void {
       expect(spent!.calls).toBe(
         BigInt(
           records.filter(
-            ({ projectId, tokenId, startedAtMs }) =>
-              projectId === "p1" && tokenId === token && startedAtMs >= sinceMs,
+            ({ projectId, tokenId, startedAtMs }) => projectId === "p1" && tokenId === token && startedAtMs >= sinceMs,
           ).length,
         ),
       );
@@ -165,7 +164,10 @@ function upgradeSuite(name: string, open: () => Promise<CallStore>): void {
         summary: { traceId: record.traceId, timeMs: record.startedAtMs, projectId: record.projectId },
         record: { traceId: record.traceId, usage: record.usage },
       });
-      expect(await calls.findCall(OLD[5]!.record.traceId)).toMatchObject({ summary: { promptTokens: 5 }, record: null });
+      expect(await calls.findCall(OLD[5]!.record.traceId)).toMatchObject({
+        summary: { promptTokens: 5 },
+        record: null,
+      });
       expect(await calls.findCall(record.traceId, "other")).toBeNull();
     };
 
@@ -191,9 +193,9 @@ function upgradeSuite(name: string, open: () => Promise<CallStore>): void {
           later.traceId,
         ]);
       expect(
-        (
-          await calls.searchCalls({ limit: 5 }, { order: "ended", endedFromMs: DAY_ONE + 29 * DAY_MS })
-        ).data.map(({ traceId }) => traceId),
+        (await calls.searchCalls({ limit: 5 }, { order: "ended", endedFromMs: DAY_ONE + 29 * DAY_MS })).data.map(
+          ({ traceId }) => traceId,
+        ),
       ).toEqual([later.traceId]);
       await calls.close();
     });

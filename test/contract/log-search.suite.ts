@@ -248,7 +248,9 @@ export function logSuite(newStore: NewStore): void {
 
     test("[d9.3] a cursor continues within the bounds of the time, also one that was invented or belongs to another order", async () => {
       const window = { fromMs: DAY_ONE + 2000, toMs: DAY_ONE + 5000 } as const;
-      const later = Buffer.from(JSON.stringify(["logs newest", (BigInt(DAY_ONE + 900_000) << 20n).toString()])).toString("base64url");
+      const later = Buffer.from(
+        JSON.stringify(["logs newest", (BigInt(DAY_ONE + 900_000) << 20n).toString()]),
+      ).toString("base64url");
       const page = await calls.searchCalls({ limit: 1000, cursor: later }, { order: "newest", ...window });
       expect(page.data.map(({ traceId }) => traceId)).toEqual([
         ...expected("newest", ({ startedAtMs }) => startedAtMs >= window.fromMs && startedAtMs < window.toMs),
