@@ -6,6 +6,8 @@ import { openLogins } from "./auth/logins.ts";
 import type { LimitStore } from "./admission/limit-store.ts";
 import type { BudgetUsage } from "./admission/budget-usage.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
+import { followTenants, openResponseCache } from "./cache/open-response-cache.ts";
+import type { ResponseCache } from "./cache/response-cache.ts";
 import { rebuiltBudgets } from "./admission/rebuilt-budgets.ts";
 import type { LimitSet } from "./core/limit.ts";
 import { readCatalogue } from "./accounting/model-catalogue.ts";
@@ -380,12 +382,31 @@ export async function openLimits(
   return shared;
 }
 
+/** Opens the response cache, whose driver is loaded only where it is configured. */
+export async function openCache(
+  { options: { cache: settings, dataFolder }, log, closing }: Base,
+  { keys }: Storage,
+  source: SnapshotSource,
+): Promise<ResponseCache> {
+  const cache = await openResponseCache({
+    settings,
+    masterKey: keys.read()[0]!,
+    file: join(dataFolder, "cache.sqlite"),
+    clock: systemClock,
+    log: (level, fields, message) => log[level](fields, message),
+  });
+  closing.beside(() => cache.close());
+  closing.add(followTenants(cache, () => source.current(), (changed) => source.subscribe(changed)));
+  return cache;
+}
+
 /** The sources of metrics. Limits are opened after the metrics, because they report their response times to them. */
 interface MetricParts extends Records, ExternalClients, Notifications {
   targets(): readonly TargetStatus[];
   limits(): { figures?(): LimitStoreFigures };
   budgets(): BudgetUsage;
   readonly replicas: ReplicaWatch;
+  cache(): Pick<ResponseCache, "figures">;
 }
 
 export function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): Metrics {
@@ -398,6 +419,7 @@ export function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): 
     events: () => parts.events.figures,
     contents: () => parts.contentLog.figures(),
     replicas: () => parts.replicas.figures(),
+    cache: () => parts.cache().figures(),
     budgets: () => parts.budgets().statuses(),
     integrations: () => parts.integrations?.statuses() ?? [],
     modelLabel: (call) => names.nameOf(call),

@@ -50,6 +50,7 @@ import {
   openNotifications,
   openGatewayMetrics,
   openUpstream,
+  openCache,
 } from "./gateway-parts.ts";
 
 /** Time for the last bytes of responses to leave once no call is in flight, and time to settle calls that are cut. */
@@ -123,6 +124,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     limits: () => limits,
     budgets: () => budgets,
     replicas,
+    cache: () => cache,
     ...records,
     ...externalClients,
     ...notifications,
@@ -148,6 +150,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
   closing.add(() => observer.flush());
   const { upstream, credentials, logins, toolServers } = externalClients;
   const { events, integrations } = notifications;
+  const cache = await openCache(base, storage, source);
   const guards = openGuardThreads({
     onEnded: (why) => log.error({ error_detail: why }, "a worker thread of guards ended"),
   });
@@ -171,6 +174,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     guards,
     ledger: records.ledger,
     traffic,
+    cache,
     limits,
     onContentLost: (traceId, fault) =>
       log.error({ trace_id: traceId, error_detail: String(fault) }, "the content of a call could not be kept"),
@@ -340,6 +344,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     guards: openGuardThreads({ onEnded: () => {} }),
     ledger: noLedger,
     traffic,
+    cache: null,
     limits,
     onCharged: () => {},
   };

@@ -94,6 +94,7 @@ function ruleOfBudget({ id, name, tenantId, projectId, document }: Configured<Bu
     limit: document.usd === undefined ? document.tokens! : nanoUsdOf(document.usd),
     unpriced: document.unpriced,
     thresholds: document.thresholds.map(thresholdOf).toSorted((a, b) => a.percent - b.percent),
+    ...(document.cache_hits === "full" && { countsCacheHits: true }),
   };
 }
 

@@ -3,7 +3,7 @@
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
 import type { CountedHere, LimitOutcome } from "../core/record.ts";
 import type { AccountStatus, Reservation } from "./limit-store.ts";
-import { type CountedUsage, countsCalls, firstReservation, type ReservationEstimate } from "./reservation-estimate.ts";
+import { type CountedUsage, countsCalls, countsUsage, firstReservation, type ReservationEstimate } from "./reservation-estimate.ts";
 
 /** A reservation with the accounts for which it was made, in the order of its needs. */
 export interface HeldReservation {
@@ -46,9 +46,9 @@ export class HeldAccount {
   /** Adds what an attempt has used. `requests` is the number of upstream requests that it has sent. */
   add(used: CountedUsage, requests: number): void {
     const { rule } = this.account;
-    if (rule.unit === "tokens") this.used += used.tokens;
-    else if (rule.unit === "nano_usd") this.used += used.nanoUsd;
-    else if (rule.unit === "requests" && countsAttempts(rule)) this.used += requests;
+    if (rule.unit === "tokens" || rule.unit === "nano_usd") {
+      if (countsUsage(rule, used)) this.used += rule.unit === "tokens" ? used.tokens : used.nanoUsd;
+    } else if (rule.unit === "requests" && countsAttempts(rule)) this.used += requests;
   }
 
   /** Sets what the whole call has used when it ends. `isSent` says whether anything was sent to a provider. */

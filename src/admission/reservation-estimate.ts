@@ -13,6 +13,13 @@ export interface ReservationEstimate {
 export interface CountedUsage {
   readonly tokens: number;
   readonly nanoUsd: number;
+  /** Whether the answer came from the response cache, so that nothing was paid for it. */
+  readonly isCacheHit?: true;
+}
+
+/** Limits count every answer; a budget counts those from the response cache only if it says so (promise 13.5). */
+export function countsUsage({ kind, countsCacheHits }: LimitRule, { isCacheHit }: CountedUsage): boolean {
+  return isCacheHit !== true || kind === "limit" || countsCacheHits === true;
 }
 
 export const NO_USAGE: CountedUsage = { tokens: 0, nanoUsd: 0 };

@@ -147,6 +147,11 @@ export const budgetSchema = z
       description:
         "Calls to models without a known price: `deny` answers 403 `model_unpriced`, `allow` runs them without counting them.",
     }),
+    cache_hits: z.enum(["free", "full"]).default("free").meta({
+      title: "Cache hits",
+      description:
+        "What answers from the response cache count in the budget: nothing (`free`), or as much as if the provider had been called (`full`).",
+    }),
     thresholds: z.array(threshold).max(10).default([]).meta({
       title: "Thresholds",
       description:

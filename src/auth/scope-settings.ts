@@ -2,6 +2,7 @@
 // requests are treated, which models are enabled, and whether content is kept.
 import { z } from "zod";
 import type { ScopeSettings } from "../core/snapshot.ts";
+import { cacheUseSchema, toCacheUse } from "./cache-use-settings.ts";
 import { contentLogSchema, toContentLogSettings } from "./content-settings.ts";
 
 const DROP_PARAMS =
@@ -24,6 +25,16 @@ export const scopeSettings = z.strictObject({
       description: `${DISABLE_STOP_LIMIT} The default is the value of the next wider scope.`,
     }),
   content_log: contentLogSchema.optional(),
+  cache_allowed: z.boolean().optional().meta({
+    title: "Response cache allowed",
+    description:
+      "Whether answers of this tenant may be kept in the response cache; only the settings of a tenant can say so. The default is false.",
+  }),
+  cache: cacheUseSchema.meta({
+    title: "Response cache",
+    description:
+      "How the calls of this project use the response cache, if the tenant allows it; only the settings of a project can say so. `cache` of a route takes precedence. The default is that requests turn it on.",
+  }),
   models: z.array(z.string().min(1).max(400)).max(1000).optional().meta({
     title: "Models",
     description:
@@ -31,14 +42,17 @@ export const scopeSettings = z.strictObject({
   }),
 });
 export const toScopeSettings = (
-  file: Omit<z.output<typeof scopeSettings>, "content_log"> & {
-    readonly content_log?: z.output<typeof contentLogSchema> | undefined;
-  },
+  file: Omit<z.output<typeof scopeSettings>, "content_log" | "cache" | "cache_allowed"> &
+    Partial<Pick<z.output<typeof scopeSettings>, "cache" | "cache_allowed">> & {
+      readonly content_log?: z.output<typeof contentLogSchema> | undefined;
+    },
 ): ScopeSettings => ({
   dropParams: file.drop_params ?? null,
   disableStopSequenceLimit: file.disable_stop_sequence_limit ?? null,
   ...(file.models !== undefined && { models: file.models }),
   ...(file.content_log !== undefined && { contentLog: toContentLogSettings(file.content_log) }),
+  ...(file.cache_allowed !== undefined && { cacheAllowed: file.cache_allowed }),
+  ...(file.cache !== undefined && { cache: toCacheUse(file.cache) }),
 });
 
 export const settingsSection = z
@@ -62,20 +76,46 @@ export const settingsSection = z
     description: "Defaults for requests; a tenant, project or request can override them.",
   });
 
-/** Not allowed in the settings of a project: only the tenant decides which projects keep content. */
-export const MISPLACED_PROJECTS = {
-  path: ["content_log", "projects"],
-  message: "only the settings of a tenant can list the projects whose content is kept",
-};
+interface MisplacedSetting {
+  readonly path: string[];
+  readonly message: string;
+}
 
-const ofProject = scopeSettings.refine(
-  ({ content_log: contentLog }) => contentLog?.projects === undefined,
-  MISPLACED_PROJECTS,
-);
+/** Settings that a project cannot have: only the tenant decides which projects keep content, and whether answers are kept. */
+const MISPLACED_IN_PROJECT: readonly MisplacedSetting[] = [
+  {
+    path: ["content_log", "projects"],
+    message: "only the settings of a tenant can list the projects whose content is kept",
+  },
+  { path: ["cache_allowed"], message: "only the settings of a tenant can allow the response cache" },
+];
+/** Who shares an answer is decided by a project or a route (promise 13.4). */
+const MISPLACED_IN_TENANT: readonly MisplacedSetting[] = [
+  { path: ["cache"], message: "only the settings of a project, or a route, can turn the response cache on" },
+];
+
+/** What a document of settings says although it is a matter of another scope. */
+export function misplacedSettings(
+  document: Readonly<Record<string, unknown>>,
+  noun: "tenant" | "project",
+): readonly MisplacedSetting[] {
+  const valueAt = (path: readonly string[]): unknown =>
+    path.reduce<unknown>(
+      (value, name) =>
+        typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined,
+      document,
+    );
+  const misplaced = noun === "project" ? MISPLACED_IN_PROJECT : MISPLACED_IN_TENANT;
+  return misplaced.filter(({ path }) => valueAt(path) !== undefined);
+}
 
 /** The `settings` of one tenant or project. */
 export const scopeSettingsSection = (noun: "tenant" | "project") =>
-  (noun === "project" ? ofProject : scopeSettings)
+  scopeSettings
+    .superRefine((settings, context) => {
+      for (const { path, message } of misplacedSettings(settings, noun))
+        context.addIssue({ code: "custom", path, message });
+    })
     .transform(toScopeSettings)
     .prefault({})
     .meta({ title: "Settings", description: `Settings of this ${noun}.` });

@@ -32,6 +32,7 @@ export interface ServerOptions {
   readonly ledger: StartOptions["ledger"];
   /** `null` when limits are counted in this process. */
   readonly limitStore: { readonly url: string; readonly clusterNodes: readonly string[] | null } | null;
+  readonly cache: StartOptions["cache"];
   readonly calls: StartOptions["calls"];
   readonly audit: StartOptions["audit"];
 }
@@ -56,6 +57,13 @@ export interface StartOptions {
     readonly sync: "background" | "before_answer";
     readonly onFull: "refuse" | "continue";
     readonly folder: string | null;
+  };
+  readonly cache: {
+    readonly store: "memory" | "sqlite" | "valkey";
+    readonly maxBytes: number;
+    readonly maxAnswerBytes: number;
+    readonly url: string | null;
+    readonly clusterNodes: readonly string[] | null;
   };
   readonly calls: { readonly keepDays: number | null; readonly keepDetailsDays: number | null };
   readonly audit: { readonly keepDays: number | null; readonly keepRefusedDays: number | null };
@@ -119,6 +127,7 @@ export function resolveServerOptions({
     upstreamProxy: resolveUpstreamProxy(file, environment),
     ledger: file.ledger,
     limitStore: limitStore(file.limit_store, environment),
+    cache: file.cache,
     calls: file.calls,
     audit: file.audit,
   };

@@ -1,6 +1,7 @@
 // The internal representation of requests and answers: OpenAI's chat completion wire types with their wire spelling, so
 // that objects can be passed on and patched, and unknown fields survive.
 // https://platform.openai.com/docs/api-reference/chat
+import type { CacheRequest } from "./cache.ts";
 import type { CredentialForm, StoredCredential } from "./credential.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Permission } from "./identity.ts";
@@ -183,6 +184,8 @@ export interface CallOptions {
    * neither was.
    */
   readonly ownPrice: { readonly prompt: number | null; readonly completion: number | null } | null;
+  /** What the request says of the response cache; `null` when it leaves it to its route or project. */
+  readonly cache: CacheRequest | "off" | null;
   /** Further attempts at the same target; `null` when the field was not sent. */
   readonly numRetries: number | null;
   /** The fallbacks that are attempted in this order once the attempts at the first target are used up (promise 7.3). */

@@ -103,6 +103,11 @@ export interface CredentialProvider {
    * again.
    */
   refused(credential: Credential, reason: RefusalReason, context: ResolveContext): void;
+  /**
+   * Identifies the stored credential behind a resolved one, which stays the same when its token is exchanged anew;
+   * `null` when it was resolved elsewhere.
+   */
+  identityOf(credential: Credential): string | null;
 }
 
 /**

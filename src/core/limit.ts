@@ -51,6 +51,8 @@ export interface LimitRule {
   /** What happens to a call of a model without a price under a money budget (promise 4.5). */
   readonly unpriced: "deny" | "allow";
   readonly thresholds: readonly Threshold[];
+  /** The budget counts answers from the response cache as if the provider had been called; absent when it does not. */
+  readonly countsCacheHits?: true;
 }
 
 /** The count of one rule, for one value of its scope where each value has its own count. */

@@ -1,6 +1,7 @@
 // The fields of a request as one table: class, check, neutral value and meaning of each. The parser, the capability
 // matrix, the documentation and the list of supported parameters are all derived from it (promise 6.1). Fields that are
 // not in it go to the provider.
+import { CACHE_SCOPES, MAX_CACHE_TTL_S } from "./cache.ts";
 import { MESSAGE_ROLES } from "./chat.ts";
 import { GatewayError } from "./errors.ts";
 import { describe, isObject, isRawNumber, type Json, type JsonObject } from "./json.ts";
@@ -210,6 +211,18 @@ const cost: Check = number(0, 1);
 const isZero = (value: Json): boolean => value === 0;
 const isEmptyList = (value: Json): boolean => Array.isArray(value) && value.length === 0;
 
+/** Accepts what a route says of the cache, with both members optional. */
+const cacheUse: Check = (value, path) => {
+  if (value === false) return;
+  if (!isObject(value)) throw invalid(path, "an object with ttl_s and scope, or false", value);
+  shape({ ttl_s: number(1, MAX_CACHE_TTL_S), scope: oneOf(...CACHE_SCOPES) })(value, path);
+  const unknown = Object.keys(value).find((name) => name !== "ttl_s" && name !== "scope");
+  if (unknown !== undefined)
+    throw new GatewayError("invalid_request", `${path}.${unknown.slice(0, 64)} is unknown: cache takes ttl_s and scope.`, {
+      param: `${path}.${unknown.slice(0, 64)}`,
+    });
+};
+
 const common = (
   meaning: string,
   check: Check,
@@ -331,6 +344,10 @@ export const GATEWAY = {
       isWord,
       (value) => isObject(value) && typeof value["name"] === "string",
     ),
+  ),
+  cache: gateway(
+    "How the response cache is used for this call: `ttl_s` and `scope`, or false to go past it.",
+    cacheUse,
   ),
   num_retries: gateway("Retries after a retryable failure, 0 to 10.", integer(0, 10)),
   fallbacks: gateway("Models to attempt if the first one fails.", listOf(fallback)),

@@ -93,6 +93,8 @@ interface ScopedPolicy {
 export interface RulePolicy extends ScopedPolicy {
   readonly kind: "rule";
   readonly rule: PolicyRule;
+  /** The rule looks at the time, so that it may judge the same call differently later; absent when it does not. */
+  readonly usesTime?: true;
 }
 
 export interface GuardPolicy extends ScopedPolicy {

@@ -1,5 +1,6 @@
 // One wide record for each call, from which the log line, metrics, traces and rows are made (promise 11.1). It never
 // holds text of a prompt or an answer.
+import type { CachedCall } from "./cache.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { FinishReason, Usage } from "./chat.ts";
 import type { JsonObject } from "./json.ts";
@@ -42,6 +43,8 @@ export interface Attempt {
   readonly nativeCode: string | null;
   /** How long the provider asked to wait; `null` when it did not. */
   readonly retryAfterMs: number | null;
+  /** Whether no request was sent, because the answer came from the response cache. */
+  readonly fromCache: boolean;
   /**
    * Milliseconds from the arrival of the call to the head of the provider's response, to the first content, and to the
    * end of the attempt.
@@ -182,6 +185,8 @@ export interface CallRecord {
    * (promise 4.8).
    */
   readonly callerCost: CallCost | null;
+  /** `null` when the cache is off. */
+  readonly cache: CachedCall | null;
   readonly limits: readonly LimitOutcome[];
   readonly policies: readonly PolicyOutcome[];
   readonly warnings: readonly string[];

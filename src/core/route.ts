@@ -1,5 +1,6 @@
 // A route as it is compiled from the configuration: its targets, their order, the bounds on attempts and time, and the
 // fallbacks.
+import type { CacheSetting } from "./cache.ts";
 import type { ModelListEntry } from "./chat.ts";
 import type { JsonObject } from "./json.ts";
 import type { CommonParameter } from "./params.ts";
@@ -108,6 +109,8 @@ export interface Route {
   readonly queue: { readonly max: number; readonly timeoutMs: number };
   readonly dropParams: boolean | null;
   readonly disableStopSequenceLimit: boolean | null;
+  /** How answers are kept; `null` when the project or the request decides. */
+  readonly cache: CacheSetting | "off" | null;
 }
 
 export const DEFAULT_BREAKER: BreakerSettings = { failures: 5, ratio: 0.5, windowMs: 30_000, openMs: 10_000 };
@@ -143,5 +146,6 @@ export function directRoute(target: Pick<RouteTarget, "name" | "providerId" | "m
     queue: DEFAULT_QUEUE,
     dropParams: null,
     disableStopSequenceLimit: null,
+    cache: defaults?.cache ?? null,
   };
 }

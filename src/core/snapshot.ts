@@ -1,6 +1,7 @@
 // The immutable configuration that every call reads, compiled from the file and the store. A change replaces it as a
 // whole.
 import type { BodyBounds } from "./body-bounds.ts";
+import type { CacheSetting } from "./cache.ts";
 import type { ContentLogs } from "./content.ts";
 import type { StoredCredential } from "./credential.ts";
 import type { WebhookSet } from "./event.ts";
@@ -21,6 +22,10 @@ export interface ScopeSettings {
   readonly models?: readonly string[];
   /** Absent when this scope does not set it. */
   readonly contentLog?: ContentLogSettings;
+  /** Whether answers of the tenant may be kept in the response cache; absent when it does not say. */
+  readonly cacheAllowed?: boolean;
+  /** How a project keeps answers; absent when it does not say. */
+  readonly cache?: CacheSetting | "off";
 }
 
 /**

@@ -4,7 +4,7 @@ import type { CredentialProvider, ResolveContext, RefusalReason, StoredCredentia
 import { GatewayError } from "../core/errors.ts";
 import type { Credential } from "../core/target.ts";
 import { isPending, type MaybePromise } from "../core/maybe-promise.ts";
-import { lastFour } from "./fingerprint.ts";
+import { fingerprint, lastFour } from "./fingerprint.ts";
 import { GOOGLE_AUTH_MISSING } from "./google.ts";
 import { openRotation } from "./rotation.ts";
 import { openCredentialMaker, type CredentialMakerOptions } from "./credential-maker.ts";
@@ -77,6 +77,10 @@ export function openCredentialProvider(options: CredentialProviderOptions): Cred
       const stored = all.length === 1 ? all[0]! : rotation.next(context.providerId, all);
       if (stored === null) throw new GatewayError("internal_error", "There is no credential to resolve.");
       return resolveFirst(stored, all, context);
+    },
+    identityOf(credential) {
+      const stored = maker.originOf(credential);
+      return stored === undefined ? null : fingerprint(stored);
     },
     refused(credential, reason, context) {
       const stored = maker.originOf(credential);

@@ -2,6 +2,7 @@
 // answers and no secrets, because the record holds none.
 import pino from "pino";
 import type { JsonObject } from "../core/json.ts";
+import type { CachedCall } from "../core/cache.ts";
 import {
   type Attempt,
   type CallCost,
@@ -160,6 +161,7 @@ export function callLine(record: CallRecord): string {
     record.unnamedUsage === null ? "" : `,"usage_unnamed":${JSON.stringify(record.unnamedUsage)}`,
     record.cost === null ? "" : costJson(record.cost),
     number("caller_cost_nano_usd", record.callerCost?.nanoUsd),
+    record.cache === null ? "" : `,"cache":${cacheJson(record.cache)}`,
     record.finishReasons.length === 0 ? "" : `,"finish":${JSON.stringify(record.finishReasons)}`,
     record.nativeFinishReasons.length === 0
       ? ""
@@ -203,7 +205,7 @@ function attemptJson(attempt: Attempt): string {
     usage === null
       ? ""
       : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens}${attempt.usageSource === "estimated" ? ',"usage_source":"estimated"' : ""}`;
-  return `{"provider":${JSON.stringify(attempt.provider)}${text("model", attempt.model)}${attempt.round > 1 ? `,"round":${attempt.round}` : ""}${number("status", attempt.status)}${code}${text("native_code", attempt.nativeCode)}${number("retry_after_ms", attempt.retryAfterMs)}${used}${milliseconds("start_ms", attempt.startMs)}${milliseconds("head_ms", attempt.headMs)}${milliseconds("first_content_ms", attempt.firstContentMs)}${milliseconds("total_ms", attempt.totalMs)}}`;
+  return `{"provider":${JSON.stringify(attempt.provider)}${text("model", attempt.model)}${attempt.round > 1 ? `,"round":${attempt.round}` : ""}${number("status", attempt.status)}${code}${text("native_code", attempt.nativeCode)}${number("retry_after_ms", attempt.retryAfterMs)}${attempt.fromCache ? ',"from_cache":true' : ""}${used}${milliseconds("start_ms", attempt.startMs)}${milliseconds("head_ms", attempt.headMs)}${milliseconds("first_content_ms", attempt.firstContentMs)}${milliseconds("total_ms", attempt.totalMs)}}`;
 }
 
 function toolsJson({ rounds, tools }: CallRecord): string {
@@ -217,6 +219,10 @@ function toolJson({ server, tool, round, code, isError, resultBytes, startMs, to
 
 function costJson({ nanoUsd, priceId }: CallCost): string {
   return `,"cost_nano_usd":${nanoUsd}${text("price_id", priceId)}`;
+}
+
+function cacheJson({ outcome, bypass, key, scope, ageMs, savedNanoUsd }: CachedCall): string {
+  return `{"outcome":"${outcome}"${text("bypass", bypass)}${text("key", key)}${text("scope", scope)}${milliseconds("age_ms", ageMs)}${number("saved_nano_usd", savedNanoUsd)}}`;
 }
 
 function limitJson({ id, value, unit, before, reserved, settled, after, wouldRefuse, refused }: LimitOutcome): string {

@@ -64,15 +64,25 @@ function compilePolicy({ id, name: known, document }: Configured<PolicyDocument>
     perTarget: concernsTarget !== null,
   };
   if (document.guard !== undefined) return { ...scoped, kind: "guard", guard: compileGuard(document.guard) };
-  const { rule, mentionsTarget } = ruleOf(document.rule!);
-  return { ...scoped, kind: "rule", perTarget: scoped.perTarget || mentionsTarget, rule };
+  const { rule, mentionsTarget, mentionsNow } = ruleOf(document.rule!);
+  return {
+    ...scoped,
+    kind: "rule",
+    perTarget: scoped.perTarget || mentionsTarget,
+    rule,
+    ...(mentionsNow && { usesTime: true }),
+  };
 }
 
 /** Stored rules were checked before. A rule that can no longer be compiled denies, like one that fails. */
-function ruleOf(text: string): { readonly rule: PolicyRule; readonly mentionsTarget: boolean } {
+function ruleOf(text: string): {
+  readonly rule: PolicyRule;
+  readonly mentionsTarget: boolean;
+  readonly mentionsNow: boolean;
+} {
   try {
     const rule = compileRule(text);
-    return { rule, mentionsTarget: rule.mentions.has("target") };
+    return { rule, mentionsTarget: rule.mentions.has("target"), mentionsNow: rule.mentions.has("now") };
   } catch (thrown) {
     const why = `the rule cannot be used: ${(thrown as Error).message}`;
     return {
@@ -82,6 +92,7 @@ function ruleOf(text: string): { readonly rule: PolicyRule; readonly mentionsTar
         },
       },
       mentionsTarget: false,
+      mentionsNow: false,
     };
   }
 }

@@ -1,5 +1,6 @@
 // Compiles routes of the configuration to `Route`. What a route does not set comes from the defaults of its scopes, the
 // nearest first.
+import { toCacheUse } from "../auth/cache-use-settings.ts";
 import { SYNONYMS } from "../core/capability.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CommonParameter } from "../core/params.ts";
@@ -73,6 +74,7 @@ function compileRoute(name: string, entry: RouteEntry, defaults: readonly RouteD
     },
     dropParams: first((scope) => scope.drop_params),
     disableStopSequenceLimit: first((scope) => scope.disable_stop_sequence_limit),
+    cache: first((scope) => (scope.cache === undefined ? undefined : toCacheUse(scope.cache))),
   };
 }
 

@@ -1,6 +1,7 @@
 // The sections `routes:` and `route_defaults:` of the configuration, both global and of single tenants and projects:
 // their keys, types and bounds. route-problems.ts checks entries against one another.
 import { z } from "zod";
+import { cacheUseSchema } from "../auth/cache-use-settings.ts";
 import { COMMON_PARAMETERS, type CommonParameter } from "../core/params.ts";
 import { DIRECT_ROUTE, ROUTE_NAME, type StrategyType } from "../core/route.ts";
 
@@ -229,6 +230,11 @@ const ROUTE_SHAPE = {
   disable_stop_sequence_limit: z.boolean().optional().meta({
     title: "No limit on stop sequences",
     description: "As in `settings`; takes precedence over project, tenant and global settings.",
+  }),
+  cache: cacheUseSchema.meta({
+    title: "Response cache",
+    description:
+      "How answers of this route are kept, for tenants that allow it; see [cache.md](cache.md). It takes precedence over `cache` of the project. With `false`, no call of the route is cached.",
   }),
 };
 

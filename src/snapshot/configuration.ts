@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { pricesSection } from "../accounting/price-settings.ts";
 import { limitStoreSection } from "../admission/limit-store-settings.ts";
+import { cacheSection } from "../cache/cache-settings.ts";
 import { budgetsSection, limitsSection } from "../admission/settings.ts";
 import { loginsSection } from "../auth/login-settings.ts";
 import { contentLogSection } from "../auth/content-settings.ts";
@@ -34,6 +35,7 @@ function schemaOf(families: readonly ProviderFamily[]) {
     oidc: loginsSection,
     ledger: ledgerSection,
     limit_store: limitStoreSection,
+    cache: cacheSection,
     calls: callsSection,
     audit: auditSection,
     integrations: integrationsSection,

@@ -171,11 +171,15 @@ function withRoutes<T extends RouteScope>(file: T, own: Stock): T {
 function withDefaults(file: ScopeSettings, store: ScopeSettings): ScopeSettings {
   const models = file.models ?? store.models;
   const contentLog = file.contentLog ?? store.contentLog;
+  const cacheAllowed = file.cacheAllowed ?? store.cacheAllowed;
+  const cache = file.cache ?? store.cache;
   return {
     dropParams: file.dropParams ?? store.dropParams,
     disableStopSequenceLimit: file.disableStopSequenceLimit ?? store.disableStopSequenceLimit,
     ...(models !== undefined && { models }),
     ...(contentLog !== undefined && { contentLog }),
+    ...(cacheAllowed !== undefined && { cacheAllowed }),
+    ...(cache !== undefined && { cache }),
   };
 }
 

@@ -16,6 +16,7 @@ export const LAYERS = [
   "policies",
   "auth",
   "admission",
+  "cache",
   "routing",
   "mcp",
   "snapshot",

@@ -24,6 +24,7 @@ const ATTEMPT: CallRecord["attempts"][number] = {
   requestId: null,
   nativeCode: null,
   retryAfterMs: null,
+  fromCache: false,
   headMs: 1,
   firstContentMs: 2,
   totalMs: 3,

@@ -147,6 +147,7 @@ const FULL: Required<CallRecord> = {
       usageSource: "estimated",
       nativeCode: "server_error",
       retryAfterMs: 2000,
+      fromCache: true,
     }),
   ],
   finishReasons: ["stop"],
@@ -165,6 +166,7 @@ const FULL: Required<CallRecord> = {
   usageSource: "provider",
   cost: { nanoUsd: 10, priceId: "p" },
   callerCost: { nanoUsd: 1, priceId: "request" },
+  cache: { outcome: "hit", bypass: "no_store", key: "0a", scope: "token", ageMs: 1, savedNanoUsd: 5 },
   limits: [
     {
       id: "lim_1",
@@ -190,7 +192,8 @@ const FULL: Required<CallRecord> = {
 /** Names below free-form objects are the caller's. */
 function fieldNames(line: Readonly<Record<string, unknown>>): readonly string[] {
   return Object.entries(line).flatMap(([name, value]) => {
-    if (name === "messages") return [name, ...Object.keys(value as object).map((member) => `messages.${member}`)];
+    if (name === "messages" || name === "cache")
+      return [name, ...Object.keys(value as object).map((member) => `${name}.${member}`)];
     if (["attempts", "tools", "limits", "policies"].includes(name))
       return [name, ...Object.keys((value as readonly object[])[0]!).map((member) => `${name}[].${member}`)];
     return [name];

@@ -5,6 +5,7 @@ import { openLogins } from "../../src/auth/logins.ts";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { type CrossedThreshold, thresholdWatch } from "../../src/admission/budget-thresholds.ts";
+import type { ResponseCache } from "../../src/cache/response-cache.ts";
 import type { ChatContext } from "../../src/chat/call/context.ts";
 import { openRouting } from "../../src/chat/plan/open-routing.ts";
 import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
@@ -89,6 +90,8 @@ export interface StubOptions {
   readonly tracing?: Tracing;
   /** Servers of tools that calls may use; none, if left out. */
   readonly tools?: FakeToolServers;
+  /** Answers are not kept, if left out. */
+  readonly cache?: ResponseCache;
   /** Keeps nothing, if left out. */
   readonly ledger?: Ledger;
   /** Long requests are parsed and written in this thread, if left out. */
@@ -192,6 +195,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     toolServers: options.tools?.toolServers ?? noToolServers,
     argumentChecks: new ArgumentChecks(),
     ledger: options.ledger ?? noLedger,
+    cache: options.cache ?? null,
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),
   };
   return {

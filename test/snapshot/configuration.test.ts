@@ -83,6 +83,7 @@ describe("without a file", () => {
       audit: { keepDays: null, keepRefusedDays: 400 },
       integrations: [],
       limit_store: { driver: null, url: null, clusterNodes: null },
+      cache: { store: "memory", maxBytes: 67_108_864, maxAnswerBytes: 4_194_304, url: null, clusterNodes: null },
       providers: { allowPrivateAddresses: false, entries: new Map() },
       content_log: { allowed: true },
       settings: { dropParams: false, disableStopSequenceLimit: false },

@@ -68,6 +68,7 @@ describe("a route", () => {
       queue: DEFAULT_QUEUE,
       dropParams: null,
       disableStopSequenceLimit: null,
+      cache: null,
     });
   });
 
@@ -85,7 +86,8 @@ describe("a route", () => {
     hedge: {after: 300, max_extra: 0.5}
     queue: {max: 0, timeout_ms: 7}
     drop_params: true
-    disable_stop_sequence_limit: false`);
+    disable_stop_sequence_limit: false
+    cache: {ttl_s: 60, scope: project}`);
     expect(said).toEqual({
       name: "r",
       strategy: "least_latency",
@@ -122,6 +124,7 @@ describe("a route", () => {
       queue: { max: 0, timeoutMs: 7 },
       dropParams: true,
       disableStopSequenceLimit: false,
+      cache: { ttlMs: 60_000, scope: "project" },
     });
   });
 

@@ -271,6 +271,7 @@ describe("a long answer", () => {
         sameShape: true,
         legacyFunctions: false,
         choices: 1,
+        isRepeated: false,
       },
       promptTokens: 1,
       asValue: false,

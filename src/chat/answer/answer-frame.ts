@@ -12,6 +12,7 @@ export function answerFrame(
   fitted: FittedRequest,
   { provider, target }: Resolved,
   route: string,
+  isRepeated: boolean,
 ): AnswerFrame {
   return {
     traceId: call.traceId,
@@ -21,6 +22,7 @@ export function answerFrame(
     sameShape: provider.sameShape,
     legacyFunctions: fitted.request.options.legacyFunctions,
     choices: fitted.request.params.n ?? 1,
+    isRepeated,
   };
 }
 
@@ -43,6 +45,11 @@ export function answerHeaders(
     headers["x-gateway-attempts"] = String(call.record.attempts.length);
     if (call.mayDebug)
       headers["x-gateway-attempt-list"] = JSON.stringify(call.record.attempts.slice(-MAX_LISTED).map(attemptSummary));
+  }
+  const { cache } = call.record;
+  if (cache !== null) {
+    headers["x-gateway-cache"] = cache.outcome;
+    if (cache.key !== null) headers["x-gateway-cache-key"] = cache.key;
   }
   if (fitted !== null && fitted.dropped.length > 0) headers["x-gateway-dropped-params"] = fitted.dropped.join(",");
   if (call.record.warnings.length > 0) headers["x-gateway-warnings"] = call.record.warnings.join(",");

@@ -26,6 +26,8 @@ export interface AnswerFrame {
   readonly legacyFunctions: boolean;
   /** The number of choices that were requested. */
   readonly choices: number;
+  /** The answer was given before, or to another call, so that it gets an id of its own (promise 13.5). */
+  readonly isRepeated: boolean;
 }
 
 /** What the record and the engine need to know of an answer. */
@@ -57,7 +59,7 @@ export function nonStreamingAnswer(
   const reported = strictUsage(answer.usage);
   const usage = reported ?? estimate(generatedBy(choices));
   const body: Record<string, Json> = {
-    id: answerId(answer.id, frame.traceId),
+    id: answerId(answer.id, frame),
     object: "chat.completion",
     created: answerTime(answer.created, frame.nowSeconds),
     model: frame.model,
@@ -100,8 +102,11 @@ function isWithoutContent({ message }: WholeChoice): boolean {
 /** A longer text is not used as an id, because every event of a stream begins with it. */
 const MAX_ID = 256;
 
-export function answerId(id: Json | undefined, traceId: string): string {
-  return typeof id === "string" && id !== "" && id.length <= MAX_ID ? id : `chatcmpl-${traceId}`;
+export function answerId(
+  id: Json | undefined,
+  { traceId, isRepeated }: Pick<AnswerFrame, "traceId" | "isRepeated">,
+): string {
+  return typeof id === "string" && id !== "" && id.length <= MAX_ID && !isRepeated ? id : `chatcmpl-${traceId}`;
 }
 
 /** Returns Unix seconds; some vendors send milliseconds, fractions or nothing. */

@@ -127,8 +127,8 @@ function madeHere(
   call: Call,
   isRound: boolean,
 ): MaybePromise<Made> {
-  const { fitted, resolved, route, outputGuards } = attempt;
-  const frame = frameOf(answerFrame(call, fitted, resolved, route), isRound);
+  const { fitted, outputGuards } = attempt;
+  const frame = frameOf(attempt, call, isRound);
   const answer = joinedAnswer(answers, frame, (generated) => estimatedUsage(promptTokens(fitted.request), generated));
   noteMade(answer, answers[0]!["model"], attempt, call);
   const made = { isThere: false, answer, isLong: length >= TURNS_BYTES } as const;
@@ -152,13 +152,13 @@ async function madeThere(
   call: Call,
   isRound: boolean,
 ): Promise<Made> {
-  const { fitted, resolved, route, outputGuards } = attempt;
+  const { fitted, resolved, outputGuards } = attempt;
   const longAnswers = call.context.longAnswers!;
   const question: AnswerQuestion = {
     answers: answers.map(({ bytes, decode }) => ({ bytes, decode })),
     family: resolved.target.family,
     credential: resolved.target.credential,
-    frame: frameOf(answerFrame(call, fitted, resolved, route), isRound),
+    frame: frameOf(attempt, call, isRound),
     promptTokens: promptTokens(fitted.request),
     asValue: isRound,
     keeps: call.content?.room ?? null,
@@ -183,7 +183,8 @@ async function madeThere(
 /**
  * The tool calls of a round take the deprecated form of functions only after those that the gateway runs were removed.
  */
-function frameOf(frame: AnswerFrame, isRound: boolean): AnswerFrame {
+function frameOf({ fitted, resolved, route, cached }: OpenAttempt, call: Call, isRound: boolean): AnswerFrame {
+  const frame = answerFrame(call, fitted, resolved, route, cached?.outcome === "hit");
   return isRound ? { ...frame, legacyFunctions: false } : frame;
 }
 
@@ -258,6 +259,7 @@ function closed({ response, request }: OpenAnswer, thrown: unknown, attempt: Ope
 export function replyNonStreaming(answered: Answered<Reply>, call: Call): Response {
   recordNonStreaming(answered, call);
   const { answer, attempt } = answered;
+  if (!answer.isEmpty) attempt.cached?.keep();
   const settled = (): void => attempt.settle("success");
   if (!("bytes" in answer)) return sendNonStreaming(answer.body, attempt, call, settled);
   if (answer.kept !== null) call.content?.answered(parseBoundedJson(answer.kept) as JsonObject);

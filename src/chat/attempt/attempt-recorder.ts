@@ -29,9 +29,10 @@ export class AttemptRecorder {
 
   /**
    * Records that the head of an upstream response has arrived. Returns whether it is the first response to this
-   * request.
+   * request. A response that other calls still wait for when this call has ended is not recorded.
    */
   responded(status: number, requestId: string | null): boolean {
+    if (this.#row.totalMs !== null) return false;
     const isFirst = this.#row.headMs === null;
     this.#row.headMs ??= this.#clock.elapsedMs();
     this.#row.status = status;
@@ -39,8 +40,14 @@ export class AttemptRecorder {
     return isFirst;
   }
 
+  /** Records that no request was sent, because the answer came from the response cache. */
+  fromCache(): void {
+    this.#row.fromCache = true;
+  }
+
   /** Records the provider's own error code, and how long it asked to wait. */
   refused(nativeCode: string | null, retryAfterMs: number | null): void {
+    if (this.#row.totalMs !== null) return;
     this.#row.nativeCode = nativeCode;
     this.#row.retryAfterMs = retryAfterMs;
   }

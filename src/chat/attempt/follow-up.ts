@@ -2,7 +2,9 @@
 // that was created. The provider's implementation decides which; the call's own timeouts bound them all.
 import type { DecodeContext } from "../../providers/provider.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../../wire/upstream.ts";
-import type { Call } from "../call/call.ts";
+import type { CancelSignal } from "../../core/cancellation.ts";
+import type { ServerLimits } from "../../core/snapshot.ts";
+import type { CallClock } from "../call/call-clock.ts";
 import { pause } from "../../core/timeout.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
@@ -22,18 +24,20 @@ export async function followedAnswer(
   made: UpstreamResponse,
   decode: DecodeContext,
   { provider }: Resolved,
-  call: Call,
+  clock: CallClock,
+  { maxAnswerBytes }: Pick<ServerLimits, "maxAnswerBytes">,
+  signal: CancelSignal,
   send: SendChecked,
 ): Promise<UpstreamResponse> {
   if (provider.followUp === undefined) return made;
   let response = made;
   for (let first = true; ; first = false) {
     if (/^text\/event-stream/i.test(response.header("content-type") ?? "")) return response;
-    const text = await call.clock.waiting(response.body.text(call.snapshot.limits.maxAnswerBytes));
+    const text = await clock.waiting(response.body.text(maxAnswerBytes));
     const next = provider.followUp(text, decode);
     if (next === null) return readAlready(response, text);
     const waitMs = first ? next.waitMs : Math.max(next.waitMs, LEAST_WAIT_MS);
-    if (waitMs > 0) await call.clock.waiting(pause(waitMs, call.signal));
+    if (waitMs > 0) await clock.waiting(pause(waitMs, signal));
     response = await send(next.request);
   }
 }

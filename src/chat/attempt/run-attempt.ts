@@ -7,10 +7,15 @@ import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
 import type { Outcome } from "../../routing/health.ts";
 import { type AttemptEnd, outcomeAfter } from "../../routing/verdict.ts";
+import { bypassedCall } from "../../core/cache.ts";
 import { AttemptLifetime } from "./attempt-lifetime.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import { enterPlace } from "./target-place.ts";
+import type { CachedAttempt } from "../cache/cached-attempt.ts";
+import { type CacheBypassed, type CacheUse, cacheUseAt } from "../cache/cache-use.ts";
+import { lookUp } from "../cache/look-up.ts";
 import type { Call } from "../call/call.ts";
+import { encodedFor } from "./encode-attempt.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import type { AttemptMeter } from "../metering/attempt-meter.ts";
 import type { ReadyTarget, RouteCandidate } from "../plan/candidate.ts";
@@ -33,6 +38,8 @@ export interface OpenAttempt {
   /** The first request that failed, which is why the attempt ends; `null` when none has failed. */
   failing: AttemptRecorder | null;
   readonly lifetime: AttemptLifetime;
+  /** `null` when the attempt does not use the response cache. */
+  readonly cached: CachedAttempt | null;
   /** What was reserved for the attempt, and what it uses. */
   readonly meter: AttemptMeter;
   /** Releases everything that the attempt holds; only the first call has an effect. */
@@ -126,17 +133,17 @@ export class AttemptRun<T> {
 
   /** Performs the steps before anything is sent. */
   async #acquire(): Promise<
-    { readonly kind: "open"; readonly attempt: OpenAttempt; readonly probe: number } | Refused
+    { readonly kind: "open"; readonly attempt: OpenAttempt; readonly probe: number | null } | Refused
   > {
     const call = this.#call;
     const candidate = this.#candidate;
-    const { key, upstream, route } = candidate;
-    const { clock, routing } = call.context;
+    const { route } = candidate;
 
     // 1. the request in the form that the target accepts, where the caller may call it
     const ready = readyAt(candidate, call);
     if (ready.kind === "refused") return ready;
     const { fitted, resolved: withoutCredential, outputGuards } = ready.ready;
+    const use = cacheUseAt(route, fitted, withoutCredential, call);
 
     // 2. a reservation under every limit and budget that applies; its meter charges what is used, and settles, even if
     // the call ends before the attempt does
@@ -151,16 +158,64 @@ export class AttemptRun<T> {
     // 4. a credential
     const resolved = await resolveCredential(withoutCredential, call);
 
-    // 5. a place among the attempts in flight at the target
-    const place = await enterPlace(candidate, call);
-    if (place instanceof GatewayError) return { kind: "refused", reason: place };
-    if (place !== null) this.#releases.push(place);
+    // 5. where the response cache is on, an answer that was kept, or the request that equal calls share
+    const cached = use === null ? null : await this.#lookUp(use, fitted, resolved, meter);
+    const sends = cached === null || cached.sends;
 
-    // 6. its timeouts, and the signal that ends it
+    // 6. a place among the attempts in flight at the target, for an attempt that sends something
+    const place = sends ? await enterPlace(candidate, call) : null;
+    if (place instanceof GatewayError) return { kind: "refused", reason: place };
+    if (place !== null) this.#releases.push(cached === null ? place : () => cached.whenOver(place));
+
+    // 7. its timeouts, and the signal that ends it
     const lifetime = new AttemptLifetime(call, route.timeouts, requests);
     this.#releases.push(() => lifetime.close());
+    cached?.under(lifetime.signal);
 
-    // 7. the breaker of the target, whose probe this attempt may be
+    // 8. the breaker of the target, whose probe this attempt may be
+    const probe = sends ? this.#enterBreaker() : null;
+
+    const settle = (outcome: Outcome): void => this.#settle(outcome);
+    this.#open = {
+      candidate,
+      fitted,
+      resolved,
+      route: route.name,
+      outputGuards,
+      requests,
+      cached,
+      failing: null,
+      lifetime,
+      meter,
+      settle,
+    };
+    return { kind: "open", attempt: this.#open, probe };
+  }
+
+  /** Returns `null` when the attempt does not use the response cache. Throws UnfitForTarget. */
+  async #lookUp(
+    use: CacheUse | CacheBypassed,
+    fitted: FittedRequest,
+    resolved: Resolved,
+    meter: AttemptMeter,
+  ): Promise<CachedAttempt | null> {
+    const call = this.#call;
+    if (use.kind === "bypassed") {
+      call.recorder.cached(bypassedCall(use.why));
+      return null;
+    }
+    const encoded = await encodedFor(fitted.request, resolved, call);
+    const cached = await lookUp(use, encoded, resolved, this.#candidate.route.name, call);
+    this.#releases.push(() => cached.leave());
+    call.recorder.cached(cached.recorded);
+    meter.paidWith(cached);
+    return cached;
+  }
+
+  /** Returns the probe of the breaker. */
+  #enterBreaker(): number {
+    const { key, upstream, route } = this.#candidate;
+    const { clock, routing } = this.#call.context;
     routing.health.called(upstream, clock.monotonic());
     const probe = routing.health.begin(key, route.breaker, clock.monotonic());
     this.#releases.push((outcome) => {
@@ -171,25 +226,11 @@ export class AttemptRun<T> {
         ...(limited !== null && { retryAfterMs: limited }),
       });
     });
-
-    const settle = (outcome: Outcome): void => this.#settle(outcome);
-    this.#open = {
-      candidate,
-      fitted,
-      resolved,
-      route: route.name,
-      outputGuards,
-      requests,
-      failing: null,
-      lifetime,
-      meter,
-      settle,
-    };
-    return { kind: "open", attempt: this.#open, probe };
+    return probe;
   }
 
   /** Makes the upstream requests, up to an answer or the first content of a stream. */
-  async #answer(attempt: OpenAttempt, probe: number, work: AttemptWork<T>): Promise<Answered<T>> {
+  async #answer(attempt: OpenAttempt, probe: number | null, work: AttemptWork<T>): Promise<Answered<T>> {
     const call = this.#call;
     const { key, route } = attempt.candidate;
     const startedMs = call.clock.elapsedMs();
@@ -197,7 +238,8 @@ export class AttemptRun<T> {
     const answer = await work.run(attempt);
     attempt.lifetime.contentCame();
     const { clock, routing } = call.context;
-    routing.health.answering(key, route.breaker, clock.monotonic(), call.clock.elapsedMs() - startedMs, probe);
+    if (probe !== null)
+      routing.health.answering(key, route.breaker, clock.monotonic(), call.clock.elapsedMs() - startedMs, probe);
     return { kind: "answered", answer, attempt };
   }
 

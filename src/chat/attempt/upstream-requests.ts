@@ -3,7 +3,6 @@
 import {
   type DecodeContext,
   type EncodedRequest,
-  type Provider,
   StreamError,
   type UpstreamFailure,
 } from "../../providers/provider.ts";
@@ -11,21 +10,19 @@ import { checkAddress } from "../../wire/address-guard.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../../wire/upstream.ts";
-import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isPending, type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
-import { CHOSEN_BY, connectionPartition, type Target } from "../../core/target.ts";
+import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
+import { CHOSEN_BY, connectionPartition } from "../../core/target.ts";
 import type { TraceHeaders } from "../../core/trace.ts";
+import type { CancelSignal } from "../../core/cancellation.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
-import { withClientHeaders } from "../fit/caller-headers.ts";
+import { encodedFor } from "./encode-attempt.ts";
 import { followedAnswer } from "./follow-up.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { endBesides, endingRequest, type OpenAttempt } from "./run-attempt.ts";
-import { unfit } from "../fit/unfit-for-target.ts";
 import { reportRefused } from "./resolve-credential.ts";
 import { callsFor } from "../fit/fit.ts";
-import { withFetchedParts } from "./fetch-parts.ts";
 import { attemptError, failureError, redacted } from "./upstream-errors.ts";
 
 export interface OpenAnswer {
@@ -40,13 +37,10 @@ const MAX_NATIVE_CODE = 200;
 
 /** Sends one upstream request, or as many as the choices of the request need. */
 export function sendRequests(attempt: OpenAttempt, call: Call): readonly Promise<OpenAnswer>[] {
-  const {
-    fitted: { request },
-    resolved,
-  } = attempt;
+  const { fitted, resolved } = attempt;
   // content is fetched once for all requests, and the request is encoded once, however often it is sent
-  const encoding = encodedFor(attempt, call);
-  const calls = callsFor(request, resolved.provider, resolved.target.model);
+  const encoding = attempt.cached?.encoded ?? encodedFor(fitted.request, resolved, call);
+  const calls = callsFor(fitted.request, resolved.provider, resolved.target.model);
   if (calls > 1) return Array.from({ length: calls }, (_, index) => sendOneOf(encoding, index, attempt, call));
   return [
     isPending(encoding)
@@ -96,48 +90,41 @@ export function besideFailure(): GatewayError {
 
 /** Returns the provider's response once its head reports success. Throws GatewayError. */
 async function sendRequest(encoded: EncodedRequest, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
-  const { resolved } = attempt;
-  const { provider, target } = resolved;
+  const {
+    resolved: { target },
+    cached,
+    lifetime,
+  } = attempt;
   attempt.meter.sending();
   const recorder = call.beginAttempt(target);
   attempt.requests.push(recorder);
   try {
     const decode: DecodeContext = { model: target.model, memo: encoded.memo };
-    const first = await sendChecked(encoded.request, attempt, call, recorder);
-    const response =
-      provider.followUp === undefined
-        ? first
-        : await followedAnswer(first, decode, resolved, call, (next) => sendChecked(next, attempt, call, recorder));
+    const exchange = (signal: CancelSignal): Promise<UpstreamResponse> =>
+      exchanged(encoded.request, decode, attempt, call, recorder, signal);
+    const response = await (cached === null ? exchange(lifetime.signal) : cached.respond(exchange, recorder));
     return { response, decode, request: recorder };
   } catch (thrown) {
     throw closeRequest(recorder, thrown, attempt, call);
   }
 }
 
-/** Throws UnfitForTarget. */
-function encodedFor({ fitted, resolved }: OpenAttempt, call: Call): MaybePromise<EncodedRequest> {
-  const { provider, target } = resolved;
-  const called = withClientHeaders(target, provider, call.clientHeader);
-  return whenReady(withFetchedParts(fitted.request, provider, target.model, call), (request) =>
-    request.held === undefined ? encodedHere(request, called, provider) : encodedThere(request, called, call),
-  );
-}
-
-function encodedHere(request: ChatRequest, target: Target, provider: Provider): EncodedRequest {
-  try {
-    return provider.encodeRequest(request, target);
-  } catch (thrown) {
-    throw unfit(thrown);
-  }
-}
-
-/** Makes the thread that holds the conversation encode the request. */
-async function encodedThere(request: ChatRequest, target: Target, call: Call): Promise<EncodedRequest> {
-  try {
-    return await call.context.longRequests!.encode(request, target, call.context.clock.now());
-  } catch (thrown) {
-    throw unfit(thrown);
-  }
+/** Sends the request, and what has to follow it. Throws the error that a status other than success means. */
+async function exchanged(
+  request: UpstreamRequest,
+  decode: DecodeContext,
+  attempt: OpenAttempt,
+  call: Call,
+  recorder: AttemptRecorder,
+  signal: CancelSignal,
+): Promise<UpstreamResponse> {
+  const { resolved } = attempt;
+  const first = await sendChecked(request, attempt, call, recorder, signal);
+  return resolved.provider.followUp === undefined
+    ? first
+    : followedAnswer(first, decode, resolved, call.clock, call.snapshot.limits, signal, (next) =>
+        sendChecked(next, attempt, call, recorder, signal),
+      );
 }
 
 /** Throws the error that a status other than success means. */
@@ -146,13 +133,14 @@ async function sendChecked(
   attempt: OpenAttempt,
   call: Call,
   recorder: AttemptRecorder,
+  signal: CancelSignal,
 ): Promise<UpstreamResponse> {
-  const response = await call.clock.waiting(send(request, attempt, call, recorder));
+  const response = await call.clock.waiting(send(request, attempt, call, recorder, signal));
   const isSuccess = response.status >= 200 && response.status <= 299;
   const isFirst = recorder.responded(response.status, reportedRequestId(response, attempt.resolved));
   // a request that follows up an accepted one does not change that
   if (isFirst) recorder.accepted(isSuccess);
-  if (!isSuccess) throw await refusal(response, attempt, call, recorder);
+  if (!isSuccess) throw await refusal(response, attempt, call, recorder, signal);
   return response;
 }
 
@@ -177,6 +165,7 @@ async function send(
   { resolved: { provider, target }, lifetime }: OpenAttempt,
   call: Call,
   recorder: AttemptRecorder,
+  signal: CancelSignal,
 ): Promise<UpstreamResponse> {
   const { allowPrivateAddresses } = call.snapshot;
   // a long request was signed where it was encoded
@@ -191,10 +180,7 @@ async function send(
     param === null
       ? undefined
       : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param, subject })).pinnedAddress;
-  const {
-    limits: { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs },
-    signal,
-  } = lifetime;
+  const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = lifetime.limits;
   const partition = connectionPartition(target.sharesConnections ? null : call.record.tenantId, target.credential);
   return call.context.upstream.send(signed, {
     connectTimeoutMs,
@@ -219,9 +205,10 @@ function traced(request: UpstreamRequest, trace: TraceHeaders | null): UpstreamR
 
 async function refusal(
   response: UpstreamResponse,
-  { resolved: { provider, target }, lifetime: { signal } }: OpenAttempt,
+  { resolved: { provider, target } }: OpenAttempt,
   call: Call,
   recorder: AttemptRecorder,
+  signal: CancelSignal,
 ): Promise<GatewayError> {
   const context = {
     provider,
@@ -271,6 +258,7 @@ export function closeAttempt(thrown: unknown, attempt: OpenAttempt, call: Call):
 export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
   const { resolved, meter } = attempt;
   attempt.failing ??= recorder;
+  attempt.cached?.failed(thrown);
   if (thrown instanceof StreamError) {
     // the provider's own error before anything was generated counts as a refusal, whatever the head of its response was
     if (!meter.hasUsage(recorder)) recorder.accepted(false);

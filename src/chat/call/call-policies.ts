@@ -68,6 +68,13 @@ export class CallPolicies {
     return this.#policies.all.filter((policy) => this.#concerns(policy, null));
   }
 
+  /** Whether a rule that applies to the caller looks at the time. */
+  get looksAtTime(): boolean {
+    return this.#policies.all.some(
+      (policy) => policy.kind === "rule" && policy.usesTime === true && this.#concerns(policy, null),
+    );
+  }
+
   /**
    * Evaluates the policies before anything is called. Returns a promise when there is much text to search. Throws
    * `policy_violation`.

@@ -3,6 +3,7 @@
 import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { ChatRequest, FinishReason, Usage } from "../../core/chat.ts";
 import { type ArrivedCall, emptyRecord } from "../../core/empty-record.ts";
+import type { CachedCall } from "../../core/cache.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { newSpanId } from "../../core/ids.ts";
 import type { AccessToken, Principal } from "../../core/identity.ts";
@@ -170,6 +171,19 @@ export class CallRecorder {
   /** Records the same by the caller's own price, which no budget counts. */
   costsCaller(cost: CallCost | null): void {
     this.#record.callerCost = cost;
+  }
+
+  /** Records what became of the call in the response cache. */
+  cached(cache: CachedCall): void {
+    const savedNanoUsd = this.#record.cache?.savedNanoUsd ?? null;
+    this.#record.cache = savedNanoUsd === null ? cache : { ...cache, savedNanoUsd };
+  }
+
+  /** Records what an answer from the response cache would have cost; `null` when that is not known. */
+  saved(nanoUsd: number | null): void {
+    const { cache } = this.#record;
+    if (cache !== null && nanoUsd !== null)
+      this.#record.cache = { ...cache, savedNanoUsd: (cache.savedNanoUsd ?? 0) + nanoUsd };
   }
 
   /** Called when a tool round is over and another one begins. */

@@ -2,6 +2,7 @@
 // recorder and its lifetime hold what changes.
 import { CallLimits } from "../../admission/call-limits.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
+import type { CachedCall } from "../../core/cache.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
@@ -155,12 +156,15 @@ export class Call {
     route,
     fitted,
     requests,
+    cached,
   }: {
     readonly resolved: { readonly target: Target };
     readonly route: string;
     readonly fitted: FittedRequest;
     readonly requests: readonly AttemptRecorder[];
+    readonly cached: { readonly recorded: CachedCall } | null;
   }): void {
+    if (cached !== null) this.recorder.cached(cached.recorded);
     this.recorder.targeted(resolved.target, route);
     this.recorder.fitted(fitted);
     this.recorder.answeredBy(requests.at(-1)?.row);

@@ -2,6 +2,7 @@
 import type { Logins } from "../../auth/logins.ts";
 import type { LimitStore } from "../../admission/limit-store.ts";
 import type { OnCharged } from "../../admission/budget-thresholds.ts";
+import type { ResponseCache } from "../../cache/response-cache.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { CredentialProvider } from "../../core/credential.ts";
@@ -50,6 +51,8 @@ export interface ChatContext {
   /** `null` when non-streaming answers of any length are read and written in the thread that serves calls. */
   readonly longAnswers: LongAnswers | null;
   readonly traffic: Traffic;
+  /** `null` when answers are not kept. */
+  readonly cache: ResponseCache | null;
   readonly limits: LimitStore;
   /** Checks the thresholds of budgets. */
   readonly onCharged: OnCharged;

@@ -30,6 +30,11 @@ export interface AttemptUsage {
  */
 export type UsageSource = (index: number) => AttemptUsage | null;
 
+/** Whether the call pays for the answer, which is decided when it is first asked. */
+export interface Payment {
+  readonly isPaid: boolean;
+}
+
 interface AttemptMeterOptions {
   readonly attempt: MeteredAttempt;
   readonly requests: readonly AttemptRecorder[];
@@ -48,6 +53,8 @@ export class AttemptMeter {
   readonly #recorder: CallRecorder;
   readonly #onClosed: () => void;
   #source: UsageSource | null = null;
+  /** `null` for an attempt that does not use the response cache, and pays. */
+  #payment: Payment | null = null;
   #isCharged = false;
   #isClosed = false;
 
@@ -71,6 +78,11 @@ export class AttemptMeter {
   /** Counts the call under the limits although nothing has been sent to a provider yet. */
   countCall(): void {
     this.#reservation?.countCall();
+  }
+
+  /** The answer may come from the response cache; then nothing is paid for it. */
+  paidWith(payment: Payment): void {
+    this.#payment = payment;
   }
 
   /** From here on, usage is read from the answers. */
@@ -136,7 +148,12 @@ export class AttemptMeter {
       : {
           tokens: countedTokens(usage),
           nanoUsd: this.#prices.cost(usage, fitted.request, resolved)?.nanoUsd ?? 0,
+          ...(!this.#isPaid && { isCacheHit: true }),
         };
+  }
+
+  get #isPaid(): boolean {
+    return this.#payment?.isPaid ?? true;
   }
 
   #charge(usage: Usage): void {
@@ -144,7 +161,12 @@ export class AttemptMeter {
     this.#isCharged = true;
     const { fitted, resolved } = this.#attempt;
     const { record } = this.#recorder;
-    this.#recorder.costs(sumOfCosts(record.cost, this.#prices.cost(usage, fitted.request, resolved)));
+    const cost = this.#prices.cost(usage, fitted.request, resolved);
+    if (!this.#isPaid) {
+      this.#recorder.costs(sumOfCosts(record.cost, cost === null ? null : { ...cost, nanoUsd: 0 }));
+      return this.#recorder.saved(cost?.nanoUsd ?? null);
+    }
+    this.#recorder.costs(sumOfCosts(record.cost, cost));
     this.#recorder.costsCaller(
       sumOfCosts(record.callerCost, this.#prices.callersCost(usage, fitted.request, resolved)),
     );

@@ -17,6 +17,7 @@ const OF_THE_CALL: ReadonlySet<string> = new Set([
   "tenant_id",
   "project_id",
   "metadata",
+  "cache",
   "messages",
   "stream",
   "stream_options",

@@ -3,6 +3,7 @@
 // understands.
 import { requestOfText } from "../../core/request-source.ts";
 import { rateOfToken } from "../../accounting/price.ts";
+import type { CacheScope } from "../../core/cache.ts";
 import type { RequestedToolServer, CallOptions, ChatParams, ChatRequest } from "../../core/chat.ts";
 import { type BodyBounds, LEAST_BODY_BOUNDS } from "../../core/body-bounds.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -212,12 +213,20 @@ function readOptions(
     credentials: parseCallerCredentials(gateway),
     settings: parseCallerSettings(gateway),
     ownPrice: parseOwnPrice(gateway),
+    cache: parseCacheRequest(gateway["cache"]),
     ...parseRouting(gateway),
     legacyFunctions,
     toolServers,
     maxToolRounds: (gateway["max_tool_rounds"] as number | undefined) ?? null,
     needs: neededPermissions(gateway, common, extra, toolServers),
   };
+}
+
+function parseCacheRequest(value: Json | undefined): CallOptions["cache"] {
+  if (value === undefined) return null;
+  if (!isObject(value)) return "off";
+  const { ttl_s: ttl, scope } = value as { readonly ttl_s?: number | null; readonly scope?: CacheScope | null };
+  return { ttlMs: ttl == null ? null : ttl * 1000, scope: scope ?? null };
 }
 
 function parseOwnPrice({

@@ -66,7 +66,8 @@ export function streaming(call: Call, begin: () => RoundAccumulator | null = () 
 async function tryStream(attempt: OpenAttempt, call: Call, accumulator: RoundAccumulator | null): Promise<BegunStream> {
   const { fitted, resolved, route, outputGuards, requests, lifetime } = attempt;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
-  const normalizer = new StreamNormalizer(answerFrame(call, fitted, resolved, route), includeUsage, accumulator);
+  const frame = answerFrame(call, fitted, resolved, route, attempt.cached?.outcome === "hit");
+  const normalizer = new StreamNormalizer(frame, includeUsage, accumulator);
   const usage = () => normalizer.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
   attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer));
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
@@ -271,6 +272,9 @@ function sendingOf({ answer, attempt }: Answered<BegunStream>, call: Call): Send
     fail(thrown) {
       stream.cancel();
       return closeAttempt(thrown, attempt, call);
+    },
+    keep() {
+      if (!normalizer.isEmpty) attempt.cached?.keep();
     },
     note: () => noteStream({ answer, attempt }, call),
   };

@@ -84,7 +84,7 @@ export class StreamSerializer {
     // the text is flattened once, because every event begins with it and would traverse a string composed of pieces
     // again
     return flat(
-      `data: {"id":${JSON.stringify(answerId(chunk.id, traceId))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, nowSeconds)},"model":${JSON.stringify(model)}`,
+      `data: {"id":${JSON.stringify(answerId(chunk.id, this.#frame))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, nowSeconds)},"model":${JSON.stringify(model)}`,
     );
   }
 

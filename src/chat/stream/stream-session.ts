@@ -27,6 +27,8 @@ export interface Sending {
   cancel(): void;
   /** Ends what is in flight and returns the error with which the call fails. */
   fail(thrown: unknown): unknown;
+  /** Called when the answer is complete: it may be kept in the response cache. */
+  keep(): void;
   /** Records what was answered and used. */
   note(): void;
   settle(outcome: Outcome): void;
@@ -179,6 +181,7 @@ export class StreamSession {
 
   #complete(): string {
     this.#call.recorder.succeeded();
+    this.#sending!.keep();
     this.#settle("success");
     return DONE;
   }

@@ -116,6 +116,8 @@ class StreamedRounds implements RoundSink {
         const { done, value } = await texts.next();
         return done === true ? null : value;
       },
+      // answers of tool servers are never kept
+      keep: () => {},
       note: () => this.#note(),
       settle: (outcome) => current().attempt.settle(outcome),
       cancel: () => current().answer.stream.cancel(),

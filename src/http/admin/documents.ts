@@ -6,7 +6,7 @@ import type { ConfiguredNoun } from "../../auth/admin-operations.ts";
 import { guardCost } from "../../guards/guard-search.ts";
 import { compileGuard } from "../../guards/compile-guard.ts";
 import { policySchema } from "../../policies/policy-settings.ts";
-import { MISPLACED_PROJECTS, scopeSettings } from "../../auth/scope-settings.ts";
+import { misplacedSettings, scopeSettings } from "../../auth/scope-settings.ts";
 import { newWebhookSecret, webhookSchema } from "../../observe/webhooks/webhook-settings.ts";
 import { toolServerSchema } from "../../mcp/settings.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -109,10 +109,8 @@ function settingsRule(): DocumentRule {
   return {
     schema: scopeSettings,
     named: "singleton",
-    problems: ({ call, document }) => {
-      const misplaced = call.place!.projectId !== null && inside(document["content_log"], "projects") !== undefined;
-      return Promise.resolve(misplaced ? [MISPLACED_PROJECTS] : []);
-    },
+    problems: ({ call, document }) =>
+      Promise.resolve(misplacedSettings(document, call.place!.projectId === null ? "tenant" : "project")),
   };
 }
 

@@ -130,12 +130,21 @@ function shownToolServers(servers: Readonly<Record<string, ToolServerDocument>>)
 }
 
 /** Empty when the file contains no settings for the place. */
-function shownSettings({ dropParams, disableStopSequenceLimit, models, contentLog }: ScopeSettings): Documents {
+function shownSettings({
+  dropParams,
+  disableStopSequenceLimit,
+  models,
+  contentLog,
+  cacheAllowed,
+  cache,
+}: ScopeSettings): Documents {
   const settings = asJson({
     drop_params: dropParams ?? undefined,
     disable_stop_sequence_limit: disableStopSequenceLimit ?? undefined,
     models,
     content_log: contentLog === undefined ? undefined : shownContentLog(contentLog),
+    cache_allowed: cacheAllowed,
+    cache: cache === "off" ? false : cache && { ttl_s: cache.ttlMs / 1000, scope: cache.scope },
   });
   return Object.keys(settings).length === 0 ? [] : [["settings", settings]];
 }

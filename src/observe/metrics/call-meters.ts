@@ -123,7 +123,8 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
 
   return {
     count(record) {
-      for (const { provider: id, code } of record.attempts) {
+      for (const { provider: id, code, fromCache } of record.attempts) {
+        if (fromCache) continue;
         const key = `${id} ${code}`;
         const known = attempts.get(key);
         if (known === undefined) attempts.set(key, { provider: provider(id), code: code ?? "none", count: 1 });
@@ -163,8 +164,8 @@ const MIN_TOKENS = 8;
 const MIN_MS = 50;
 
 /** Tokens per second from the first content on; null when it cannot be determined. */
-function speedOf({ stream, usage, firstContentMs, totalMs, status, rounds }: CallRecord): number | null {
-  if (!stream || firstContentMs === null || usage === null || status >= 400 || rounds > 1) return null;
+function speedOf({ stream, usage, firstContentMs, totalMs, status, rounds, cache }: CallRecord): number | null {
+  if (cache?.outcome === "hit" || !stream || firstContentMs === null || usage === null || status >= 400 || rounds > 1) return null;
   const ms = totalMs - firstContentMs;
   return usage.completion_tokens < MIN_TOKENS || ms < MIN_MS ? null : (usage.completion_tokens * 1000) / ms;
 }

@@ -62,6 +62,7 @@ export const LABELS: Readonly<Record<string, Label>> = {
   name: { values: "Name of the budget.", most: MOST.rule },
   rule: { values: "Id of a limit or budget, name of a policy, or `none`.", most: MOST.rule },
   policy: { values: "Name of a policy.", most: MOST.rule },
+  cache: { values: "`hit`, `miss`, `bypass`.", most: null },
   effect: { values: "`denied`, `would_deny`, `masked`, `failed`.", most: null },
   state: { values: "`closed` (healthy), `half_open`, `open`, `rate_limited`.", most: null },
   answered: { values: "`true`, `false`.", most: null },

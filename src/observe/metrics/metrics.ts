@@ -8,6 +8,7 @@ import type { EventFigures } from "../webhooks/event-figures.ts";
 import { eventGauges } from "./event-gauges.ts";
 import { type ModelLabel, openCallMeters } from "./call-meters.ts";
 import type { ContentFigures } from "../content-log.ts";
+import { cacheGauges, type CacheCounts, openCacheMeters } from "./cache-meters.ts";
 import { contentLogGauges } from "./content-log-gauges.ts";
 import { integrationGauges } from "./integration-gauges.ts";
 import type { IntegrationStatus } from "../integrations/integrations.ts";
@@ -71,6 +72,7 @@ export interface MetricSources {
   readonly toolServers?: () => ToolServerFigures | null;
   readonly contents?: () => ContentFigures | null;
   readonly replicas?: () => ReplicaFigures | null;
+  readonly cache?: () => CacheCounts | null;
 }
 
 export function openMetrics(sources: MetricSources = {}): Metrics {
@@ -81,6 +83,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
   );
   const rules = openRefusalMeters(registry, sources.budgets ?? (async () => []));
   const countTools = openToolMeters(registry, sources.isRegisteredServer ?? (() => true));
+  const countCache = openCacheMeters(registry);
   const inFlight = new Gauge({
     name: "dragoman_calls_in_flight",
     help: "Calls that have begun and not ended.",
@@ -94,6 +97,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
   integrationGauges(registry, sources.integrations ?? (() => []));
   toolServerGauges(registry, sources.toolServers ?? (() => null));
   contentLogGauges(registry, sources.contents ?? (() => null));
+  cacheGauges(registry, sources.cache ?? (() => null));
   replicaGauges(registry, sources.replicas ?? (() => null));
   workerGauges(registry, () => null);
   processGauges(registry);
@@ -130,6 +134,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
       calls.count(record);
       rules.count(record);
       countTools(record);
+      countCache(record);
     },
   };
 }

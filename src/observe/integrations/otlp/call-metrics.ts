@@ -64,7 +64,7 @@ export const INSTRUMENTS = {
  */
 export function countCall(record: CallRecord, sums: MetricSums): void {
   if (record.explained) return;
-  for (const attempt of record.attempts) countAttempt(record, attempt, sums);
+  for (const attempt of record.attempts) if (!attempt.fromCache) countAttempt(record, attempt, sums);
   for (const run of record.tools) countTool(record, run, sums);
   countAnswer(record, sums);
   for (const { id, refused } of record.limits)

@@ -92,6 +92,7 @@ function callAttributes(record: CallRecord): Attributes {
     "dragoman.client_request_id": record.clientRequestId ?? undefined,
     "dragoman.snapshot": record.snapshotVersion,
     "dragoman.attempts": record.attempts.length,
+    "dragoman.cache": record.cache?.outcome,
     "dragoman.rounds": record.rounds > 1 ? record.rounds : undefined,
     // The sum over all attempts. Under OpenTelemetry's own names it would be counted in addition to the attempts.
     "dragoman.usage.prompt_tokens": usage?.prompt_tokens,

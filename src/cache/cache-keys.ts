@@ -1,0 +1,55 @@
+// Keys of the response cache, which are derived from the master key (RFC 5869): one that makes the addresses of entries,
+// and one for each tenant that seals what is kept outside of this process. Without the master key nobody can find out
+// from an address what was asked, or read what was answered.
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { memoizeBounded } from "../core/memoization.ts";
+import type { CacheEntry } from "./answer-cache.ts";
+
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const MAX_TENANTS = 1000;
+
+export interface CacheKeys {
+  /** Returns the address of what is asked: an HMAC-SHA-256 in hex. The two texts are not confused with one another. */
+  addressOf(circumstances: string, body: string | Uint8Array): string;
+  /** Encrypts the body with AES-256-GCM, bound to everything else that the entry says. */
+  seal(entry: CacheEntry): Uint8Array;
+  /** Returns `null` when the entry was sealed with another key, changed, or moved. */
+  open(entry: CacheEntry): Uint8Array | null;
+}
+
+export function cacheKeys(masterKey: Uint8Array): CacheKeys {
+  const derived = (purpose: string): Uint8Array =>
+    new Uint8Array(hkdfSync("sha256", masterKey, "", `dragoman response cache\0${purpose}`, KEY_BYTES));
+  const addressKey = derived("address");
+  const sealingKey = memoizeBounded(MAX_TENANTS, (tenantId: string) => derived(`sealing\0${tenantId}`));
+  return {
+    addressOf: (circumstances, body) =>
+      new Bun.CryptoHasher("sha256", addressKey)
+        .update(`${circumstances.length}\0${circumstances}`)
+        .update(body)
+        .digest("hex"),
+    seal(entry) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", sealingKey(entry.tenantId), nonce).setAAD(boundTo(entry));
+      return Buffer.concat([nonce, cipher.update(entry.body), cipher.final(), cipher.getAuthTag()]);
+    },
+    open(entry) {
+      const { body } = entry;
+      if (body.length < NONCE_BYTES + TAG_BYTES) return null;
+      const decipher = createDecipheriv("aes-256-gcm", sealingKey(entry.tenantId), body.subarray(0, NONCE_BYTES))
+        .setAAD(boundTo(entry))
+        .setAuthTag(body.subarray(-TAG_BYTES));
+      try {
+        return Buffer.concat([decipher.update(body.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+      } catch {
+        return null;
+      }
+    },
+  };
+}
+
+function boundTo({ key, tenantId, route, askedAtMs, expiresAtMs }: CacheEntry): Uint8Array {
+  return Buffer.from(JSON.stringify([key, tenantId, route, askedAtMs, expiresAtMs]));
+}

@@ -1,0 +1,90 @@
+// The section `cache` of the configuration: where answers are kept. It is read at start-up only. Which calls use the
+// cache is said by tenants, projects and routes (auth/cache-use-settings.ts).
+import { z } from "zod";
+
+const MIB = 1024 * 1024;
+const NODE = /^(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/;
+
+export interface CacheStoreSettings {
+  readonly store: "memory" | "sqlite" | "valkey";
+  readonly maxBytes: number;
+  readonly maxAnswerBytes: number;
+  /** Set for Valkey. */
+  readonly url: string | null;
+  readonly clusterNodes: readonly string[] | null;
+}
+
+function isValkeyUrl(text: string): boolean {
+  return /^rediss?:\/\/[^\s/]+/.test(text) && URL.canParse(text);
+}
+
+export const cacheSection = z
+  .strictObject({
+    store: z.enum(["memory", "sqlite", "valkey"]).default("memory").meta({
+      title: "Store",
+      description:
+        "Where answers are kept: `memory` in each process, `sqlite` in a file of the data folder, `valkey` in a Valkey or Redis that several gateways can share. In `sqlite` and `valkey` they are encrypted.",
+    }),
+    max_bytes: z
+      .int()
+      .min(MIB)
+      .max(1024 * 1024 * MIB)
+      .default(64 * MIB)
+      .meta({
+        title: "Bytes",
+        description:
+          "The most that `memory` or `sqlite` holds; beyond it, the answers that were used the longest ago are removed. For `valkey`, set `maxmemory` there.",
+      }),
+    max_answer_bytes: z
+      .int()
+      .min(1024)
+      .max(64 * MIB)
+      .default(4 * MIB)
+      .meta({
+        title: "Bytes of an answer",
+        description: "Longer answers of providers are not kept.",
+      }),
+    url: z
+      .string()
+      .refine(
+        isValkeyUrl,
+        'expected an address such as "redis://user:password@valkey.internal:6379/0", or rediss:// for TLS',
+      )
+      .optional()
+      .meta({
+        title: "Address",
+        description:
+          "Address of Valkey or Redis 7 for `valkey`. It contains a secret, so refer to a variable: `${CACHE_URL}`.",
+      }),
+    cluster_nodes: z
+      .array(z.string().regex(NODE, 'expected host and port such as "valkey-2.internal:6379"'))
+      .max(100)
+      .optional()
+      .meta({
+        title: "Cluster",
+        description: "Set it if the server is a cluster, as in `limit_store`.",
+      }),
+  })
+  .superRefine(({ store, url, max_bytes: maxBytes, max_answer_bytes: maxAnswerBytes }, context) => {
+    if (store === "valkey" && url === undefined)
+      context.addIssue({
+        code: "custom",
+        path: ["url"],
+        message: "expected the address of Valkey or Redis, because store is valkey",
+      });
+    if (store !== "valkey" && maxAnswerBytes > maxBytes)
+      context.addIssue({ code: "custom", path: ["max_answer_bytes"], message: "expected at most max_bytes" });
+  })
+  .transform((file): CacheStoreSettings => ({
+    store: file.store,
+    maxBytes: file.max_bytes,
+    maxAnswerBytes: file.max_answer_bytes,
+    url: file.url ?? null,
+    clusterNodes: file.cluster_nodes ?? null,
+  }))
+  .prefault({})
+  .meta({
+    title: "Response cache",
+    description:
+      "Where answers are kept; see [cache.md](cache.md). The cache is off until a tenant allows it and a route, a project or a request turns it on. A change needs a restart.",
+  });

@@ -1,0 +1,412 @@
+// One request to a provider that several equal calls wait for (promise 13.5). It belongs to none of them: whoever asked
+// first sends it, each reads the response at its own pace from what has arrived, and it ends when its last reader
+// leaves. The provider is read as fast as the fastest reader reads.
+import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
+import { GatewayError } from "../core/errors.ts";
+import { untilOver } from "../core/timeout.ts";
+import { decodeUtf8, readBytes } from "../wire/body-bytes.ts";
+import type { UpstreamBody, UpstreamResponse } from "../wire/upstream.ts";
+import type { CacheAddress } from "./answer-cache.ts";
+
+export interface FlightOptions extends CacheAddress {
+  readonly route: string;
+  readonly askedAtMs: number;
+  /** A longer response is not kept, and joined by no further call. */
+  readonly maxBytes: number;
+  /** Called when no further call may join. */
+  readonly onClosed: (flight: Flight) => void;
+}
+
+/** After the answer is complete, the rest of the response is read for this long, so that its connection can be reused. */
+const DRAIN_MS = 1000;
+
+type Exchange = (signal: CancelSignal) => Promise<UpstreamResponse>;
+
+export class Flight {
+  readonly tenantId: string;
+  readonly key: string;
+  readonly route: string;
+  readonly askedAtMs: number;
+  readonly #maxBytes: number;
+  readonly #onClosed: (flight: Flight) => void;
+  readonly #cancellation = new Cancellation();
+  readonly #readers = new Set<FlightReader>();
+  readonly #onEnd: (() => void)[] = [];
+  /** What has arrived. The pieces before `#dropped` were read by all readers, and are gone. */
+  readonly #pieces: Uint8Array[] = [];
+  #dropped = 0;
+  #bytes = 0;
+  /** The reader that sends the request or has sent it. */
+  #leader: FlightReader | null = null;
+  /** The reader whose call pays for the request. */
+  #payer: FlightReader | null = null;
+  #response: Promise<UpstreamResponse> | null = null;
+  #body: UpstreamBody | null = null;
+  #isReading = false;
+  #hasEnded = false;
+  #failure: { readonly reason: unknown } | null = null;
+  #isClosed = false;
+  /** The answer is being kept; further calls may join until it is. */
+  #isKept = false;
+  /** The response is not kept: it was purged, replaced, too long, or not a good answer. */
+  #isSpoiled = false;
+
+  constructor({ tenantId, key, route, askedAtMs, maxBytes, onClosed }: FlightOptions) {
+    this.tenantId = tenantId;
+    this.key = key;
+    this.route = route;
+    this.askedAtMs = askedAtMs;
+    this.#maxBytes = maxBytes;
+    this.#onClosed = onClosed;
+  }
+
+  /** Adds a reader. The first one leads: it has to send the request or to leave. */
+  join(signal: CancelSignal): FlightReader {
+    const reader = new FlightReader(this, signal);
+    this.#readers.add(reader);
+    if (this.#leader === null && this.#response === null) this.#lead(reader);
+    return reader;
+  }
+
+  isLedBy(reader: FlightReader): boolean {
+    return this.#leader === reader;
+  }
+
+  /** Whether the request has been sent. */
+  get isSent(): boolean {
+    return this.#response !== null;
+  }
+
+  /** Sends the request; called once, by the reader that leads. */
+  send(exchange: Exchange): void {
+    this.#response = exchange(this.#cancellation);
+    this.#response.then(
+      (response) => {
+        this.#body = response.body;
+        if (this.#readers.size === 0) this.#stop();
+      },
+      (reason: unknown) => this.#fail(reason),
+    );
+    for (const reader of this.#readers) reader.notify();
+  }
+
+  /** The response, whose body each reader replaces by itself. */
+  get response(): Promise<UpstreamResponse> {
+    return this.#response!;
+  }
+
+  /** Calls `release` when the exchange with the provider is over. */
+  whenOver(release: () => void): void {
+    if (this.#response === null || this.#isOver) release();
+    else this.#onEnd.push(release);
+  }
+
+  /** Returns the piece at this place, `null` at the end, and undefined when it has not arrived. Throws the failure. */
+  pieceAt(place: number): Uint8Array | null | undefined {
+    const piece = this.#pieces[place - this.#dropped];
+    if (piece !== undefined) return piece;
+    if (place < this.#dropped) throw tooSlow();
+    if (this.#hasEnded) return null;
+    // what the exchange throws is passed on as it is
+    // oxlint-disable-next-line typescript/only-throw-error
+    if (this.#failure !== null) throw this.#failure.reason;
+    void this.#read();
+    return undefined;
+  }
+
+  /**
+   * Called when the reader has a complete answer. Returns the bytes that it has read, to be kept; `null` when they are
+   * not. Whoever reads on reads no more than these.
+   */
+  complete(pieces: number): Uint8Array | null {
+    if (!this.#hasEnded) {
+      this.#hasEnded = true;
+      this.#over();
+      // a read that is in progress continues with the rest
+      if (!this.#isReading) void this.#drain();
+      this.#notify();
+    }
+    if (this.#isSpoiled || this.#isKept || this.#dropped > 0) return null;
+    this.#isKept = true;
+    const body = this.#pieces.slice(0, pieces);
+    return body.length === 1 ? body[0]! : Buffer.concat(body);
+  }
+
+  /** No further call may join, and the answer is not kept. */
+  spoil(): void {
+    this.#isSpoiled = true;
+    this.close();
+  }
+
+  /** No further call may join. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#onClosed(this);
+  }
+
+  /**
+   * Whether the call of this reader pays for the request. A reader that is over while others read on passes that to one
+   * of them.
+   */
+  isPaidBy(reader: FlightReader): boolean {
+    if (this.#payer !== reader) return false;
+    if (this.#hasEnded || this.#failure !== null || this.#readers.size < 2) return true;
+    this.#passOnPayment(reader);
+    return false;
+  }
+
+  leave(reader: FlightReader): void {
+    if (!this.#readers.delete(reader)) return;
+    if (this.#payer === reader && !reader.hasPaid) this.#passOnPayment(reader);
+    const [next] = this.#readers;
+    if (next === undefined) return this.#stop();
+    if (this.#leader === reader && this.#response === null) this.#lead(next);
+    else this.#forget();
+  }
+
+  get #isOver(): boolean {
+    return this.#hasEnded || this.#failure !== null || this.#cancellation.aborted;
+  }
+
+  #lead(reader: FlightReader): void {
+    this.#leader = this.#payer = reader;
+    reader.notify();
+  }
+
+  /** Without another reader, this one goes on to pay. */
+  #passOnPayment(reader: FlightReader): void {
+    for (const other of this.#readers)
+      if (other !== reader) {
+        this.#payer = other;
+        return;
+      }
+  }
+
+  async #read(): Promise<void> {
+    if (this.#isReading || this.#body === null || this.#isOver) return;
+    this.#isReading = true;
+    try {
+      const piece = await this.#body.read();
+      // a complete answer needs no further pieces
+      if (this.#hasEnded) return void this.#drain();
+      if (piece === null) this.#end();
+      else this.#add(piece);
+    } catch (reason) {
+      this.#fail(reason);
+    } finally {
+      this.#isReading = false;
+    }
+    this.#notify();
+  }
+
+  #add(piece: Uint8Array): void {
+    // a driver may use the memory of a piece again once the next one is read
+    this.#pieces.push(piece.slice());
+    this.#bytes += piece.length;
+    if (this.#bytes <= this.#maxBytes) return;
+    this.spoil();
+    this.#forget();
+  }
+
+  /** Forgets the pieces that all readers have read, or that the slowest has not, once the response is too long to be kept. */
+  #forget(): void {
+    if (!this.#isClosed || !this.#isSpoiled) return;
+    let slowest = Number.POSITIVE_INFINITY;
+    for (const reader of this.#readers) slowest = Math.min(slowest, reader.place);
+    while (this.#pieces.length > 0 && (this.#dropped < slowest || this.#bytes > 2 * this.#maxBytes)) {
+      this.#bytes -= this.#pieces.shift()!.length;
+      this.#dropped += 1;
+    }
+  }
+
+  #end(): void {
+    this.#hasEnded = true;
+    this.#over();
+  }
+
+  #fail(reason: unknown): void {
+    if (this.#hasEnded) return;
+    this.#failure = { reason };
+    this.spoil();
+    this.#over();
+    this.#notify();
+  }
+
+  /** Ends the exchange with the provider, because its last reader has left. */
+  #stop(): void {
+    if (!this.#isOver) {
+      this.#cancellation.abort(
+        new GatewayError("superseded", "No call waits for the answer to this request any more."),
+      );
+      this.spoil();
+      this.#body?.cancel();
+    }
+    this.#over();
+    if (!this.#isKept) this.close();
+  }
+
+  #over(): void {
+    for (const release of this.#onEnd.splice(0)) release();
+  }
+
+  /** Reads what follows a complete answer, such as the end of the chunked framing. */
+  async #drain(): Promise<void> {
+    const body = this.#body;
+    if (body === null) return;
+    this.#body = null;
+    const timer = setTimeout(() => body.cancel(), DRAIN_MS);
+    try {
+      while ((await body.read()) !== null);
+    } catch {
+      // the answer is complete, so that it does not matter how the connection ends
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #notify(): void {
+    for (const reader of this.#readers) reader.notify();
+  }
+}
+
+/** One call that reads the response of a flight. Its signal ends its own reading and nothing else. */
+export class FlightReader implements UpstreamBody {
+  readonly #flight: Flight;
+  #signal: CancelSignal;
+  /** The number of pieces that were read. */
+  #place = 0;
+  #hasLeft = false;
+  #hasPaid = false;
+  /** Settles the read, or the wait for the request to be sent, that is in progress. */
+  #waiting: (() => void) | null = null;
+
+  constructor(flight: Flight, signal: CancelSignal) {
+    this.#flight = flight;
+    this.#signal = signal;
+    signal.addEventListener("abort", this);
+  }
+
+  get place(): number {
+    return this.#place;
+  }
+  get hasPaid(): boolean {
+    return this.#hasPaid;
+  }
+  get askedAtMs(): number {
+    return this.#flight.askedAtMs;
+  }
+  /** Whether this call has to send the request, or has sent it. */
+  get isLeader(): boolean {
+    return this.#flight.isLedBy(this);
+  }
+
+  /** From now on this signal ends the reading, in place of the earlier one. */
+  under(signal: CancelSignal): void {
+    this.#signal.removeEventListener("abort", this);
+    this.#signal = signal;
+    if (signal.aborted) this.leave();
+    else if (!this.#hasLeft) signal.addEventListener("abort", this);
+  }
+
+  /** Whether the request was sent, or this call has to send it. */
+  get hasBegun(): boolean {
+    return this.#flight.isSent || this.isLeader;
+  }
+
+  /** Waits until the request was sent, or this call has to send it. Throws the reason of its signal. */
+  async begun(): Promise<void> {
+    while (!this.hasBegun) {
+      this.#signal.throwIfAborted();
+      await this.#wait();
+    }
+    this.#signal.throwIfAborted();
+  }
+
+  /** Sends the request, if this call leads, and returns the response. Throws what the exchange or the signal throws. */
+  async respond(exchange: Exchange): Promise<UpstreamResponse> {
+    if (this.isLeader) this.#flight.send(exchange);
+    const response = await untilOver(this.#flight.response, this.#signal);
+    return { status: response.status, header: (name) => response.header(name), body: this };
+  }
+
+  whenOver(release: () => void): void {
+    this.#flight.whenOver(release);
+  }
+
+  async read(): Promise<Uint8Array | null> {
+    for (;;) {
+      this.#signal.throwIfAborted();
+      if (this.#hasLeft) return null;
+      const piece = this.#flight.pieceAt(this.#place);
+      if (piece !== undefined) {
+        if (piece !== null) this.#place += 1;
+        return piece;
+      }
+      await this.#wait();
+    }
+  }
+
+  bytes(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<Uint8Array> {
+    return readBytes(this, maxBytes, () => this.cancel(), shouldContinue);
+  }
+
+  async text(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<string> {
+    return decodeUtf8(await this.bytes(maxBytes, shouldContinue));
+  }
+
+  cancel(): void {
+    this.leave();
+  }
+
+  /** The bytes of the complete answer, to be kept; `null` when they are not. */
+  complete(): Uint8Array | null {
+    return this.#hasLeft ? null : this.#flight.complete(this.#place);
+  }
+
+  /** Called when the call could not use the answer, unless it was ended itself: no further call gets the answer then. */
+  failed(): void {
+    if (!this.#signal.aborted) this.#flight.spoil();
+  }
+
+  close(): void {
+    this.#flight.close();
+  }
+
+  /** Whether this call pays for the request; asked once, when the call is charged. */
+  takesPayment(): boolean {
+    this.#hasPaid = this.#flight.isPaidBy(this);
+    return this.#hasPaid;
+  }
+
+  leave(): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    this.#signal.removeEventListener("abort", this);
+    this.#flight.leave(this);
+    this.notify();
+  }
+
+  /** Called when something has arrived or changed. */
+  notify(): void {
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    waiting?.();
+  }
+
+  /** Called when the call has ended, as the listener of its signal. */
+  handleEvent(): void {
+    this.leave();
+  }
+
+  #wait(): Promise<void> {
+    return new Promise((resolve) => void (this.#waiting = resolve));
+  }
+}
+
+function tooSlow(): GatewayError {
+  return new GatewayError(
+    "gateway_overloaded",
+    "The answer is shared with other calls, and this client read so slowly that its part could not be held any longer.",
+  );
+}

@@ -1,0 +1,207 @@
+// The response cache of one process: the store in which answers are kept, and the flights that equal calls share. A
+// store that is away, full, or holds garbage is a miss and never an error (promise 13.5).
+import type { CancelSignal } from "../core/cancellation.ts";
+import type { Clock } from "../core/clock.ts";
+import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
+import { LATE, within } from "../core/timeout.ts";
+import { type AnswerCache, type CacheAddress, type CacheFigures, type CachePlace, isAt } from "./answer-cache.ts";
+import { type CacheKeys } from "./cache-keys.ts";
+import { Flight, type FlightReader } from "./flight.ts";
+import { keptBody, readKeptBody, type KeptResponse } from "./kept-body.ts";
+
+/** What the store did wrong. `full`: it refused to keep an answer. */
+export type StoreFault = "away" | "full";
+
+export interface ResponseCacheOptions {
+  readonly store: AnswerCache;
+  readonly keys: Pick<CacheKeys, "addressOf">;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly maxAnswerBytes: number;
+  /** Called for the first fault of a kind, and with `null` when the store works again. */
+  readonly onFault: (fault: StoreFault | null, error: unknown) => void;
+}
+
+/** What a call asks for. */
+export interface CacheQuestion extends CacheAddress {
+  /** The name of the route that serves the call. */
+  readonly route: string;
+  /** How old an answer may be. */
+  readonly maxAgeMs: number;
+  /** For how long the answer is kept. */
+  readonly ttlMs: number;
+  /** False when the provider has to be asked anew; the answer is kept all the same. */
+  readonly reads: boolean;
+}
+
+/** An answer that was kept. */
+export interface KeptAnswer extends KeptResponse {
+  readonly askedAtMs: number;
+}
+
+export interface CacheCounts extends CacheFigures {
+  readonly faults: number;
+  readonly garbage: number;
+  readonly flights: number;
+}
+
+/** A call waits no longer for the store. */
+const LOOK_UP_MS = 200;
+/** After a fault the store is left alone for this long, so that calls do not wait for it one after the other. */
+const REST_MS = 1000;
+
+export class ResponseCache {
+  readonly #options: ResponseCacheOptions;
+  readonly #flights = new Map<string, Flight>();
+  #restsUntilMs = 0;
+  #fault: StoreFault | null = null;
+  #faults = 0;
+  #garbage = 0;
+
+  constructor(options: ResponseCacheOptions) {
+    this.#options = options;
+  }
+
+  addressOf(circumstances: string, body: string | Uint8Array): string {
+    return this.#options.keys.addressOf(circumstances, body);
+  }
+
+  /**
+   * Returns an answer that was kept, or a reader of the flight that the equal calls of this moment share. A reader that
+   * leads has to send the request.
+   */
+  lookUp(question: CacheQuestion, signal: CancelSignal): MaybePromise<KeptAnswer | FlightReader> {
+    if (!question.reads) return this.#begin(question, signal);
+    const under = this.#underWay(question, signal);
+    if (under !== null) return under;
+    const found = this.#found(question);
+    // while the store was asked, an equal call may have begun
+    const next = (kept: KeptAnswer | null): KeptAnswer | FlightReader =>
+      kept ?? this.#underWay(question, signal) ?? this.#begin(question, signal);
+    return isPending(found) ? found.then(next) : next(found);
+  }
+
+  /** Keeps the complete answer that the reader has read. */
+  keep(reader: FlightReader, { tenantId, key, route, ttlMs }: CacheQuestion, contentType: string | null): void {
+    const bytes = reader.complete();
+    const body = bytes === null ? null : keptBody({ contentType, bytes });
+    if (body === null) return;
+    const { askedAtMs } = reader;
+    const { store, clock } = this.#options;
+    const kept = this.#asked("full", () =>
+      store.put({ tenantId, key, route, askedAtMs, expiresAtMs: askedAtMs + ttlMs, body }, clock.now()),
+    );
+    if (isPending(kept)) void kept.then(() => reader.close());
+    else reader.close();
+  }
+
+  /** Removes an answer that was kept but cannot be read. */
+  forget({ tenantId, key }: CacheAddress): void {
+    const { store, clock } = this.#options;
+    void this.#asked("away", () => store.purge({ tenantId, key }, clock.now()));
+  }
+
+  /**
+   * Removes what was kept, and makes that no answer which was asked for before is kept or shared any more. Returns the
+   * number of answers that were removed. Throws, or rejects, when the store is away.
+   */
+  async purge(place: CachePlace): Promise<number> {
+    this.#detach(place);
+    return await this.#options.store.purge(place, this.#options.clock.now());
+  }
+
+  /** Removes what was kept of all other tenants. */
+  async keepOnly(tenants: ReadonlySet<string>): Promise<void> {
+    const { store, clock } = this.#options;
+    for (const { tenantId } of this.#flights.values()) if (!tenants.has(tenantId)) this.#detach({ tenantId });
+    const known = (await this.#asked("away", () => store.tenants())) ?? [];
+    for (const tenantId of known)
+      if (!tenants.has(tenantId)) await this.#asked("away", () => store.purge({ tenantId }, clock.now()));
+  }
+
+  /** Called when the store returned something that the gateway has not kept there. */
+  readonly garbageFound = (): void => void (this.#garbage += 1);
+
+  figures(): CacheCounts {
+    const { entries, bytes } = this.#options.store.figures() ?? { entries: 0, bytes: 0 };
+    return { entries, bytes, faults: this.#faults, garbage: this.#garbage, flights: this.#flights.size };
+  }
+
+  async close(): Promise<void> {
+    await this.#options.store.close();
+  }
+
+  #detach(place: CachePlace): void {
+    for (const flight of [...this.#flights.values()]) if (isAt(flight, place)) flight.spoil();
+  }
+
+  #underWay({ key, maxAgeMs }: CacheQuestion, signal: CancelSignal): FlightReader | null {
+    const flight = this.#flights.get(key);
+    if (flight === undefined || this.#options.clock.now() - flight.askedAtMs > maxAgeMs) return null;
+    return flight.join(signal);
+  }
+
+  #begin({ tenantId, key, route }: CacheQuestion, signal: CancelSignal): FlightReader {
+    // the answer of an older flight would replace a newer one
+    this.#flights.get(key)?.spoil();
+    const flight = new Flight({
+      tenantId,
+      key,
+      route,
+      askedAtMs: this.#options.clock.now(),
+      maxBytes: this.#options.maxAnswerBytes,
+      onClosed: (closed) => {
+        if (this.#flights.get(key) === closed) this.#flights.delete(key);
+      },
+    });
+    this.#flights.set(key, flight);
+    return flight.join(signal);
+  }
+
+  #found({ tenantId, key, maxAgeMs }: CacheQuestion): MaybePromise<KeptAnswer | null> {
+    const { store, clock } = this.#options;
+    const nowMs = clock.now();
+    const entry = this.#asked("away", () => {
+      const asked = store.get({ tenantId, key }, nowMs);
+      return isPending(asked) ? inTime(asked) : asked;
+    });
+    return whenReady(entry, (there) => {
+      if (there === null || nowMs - there.askedAtMs > maxAgeMs) return null;
+      const response = readKeptBody(there.body);
+      if (response === null) this.garbageFound();
+      return response === null ? null : { ...response, askedAtMs: there.askedAtMs };
+    });
+  }
+
+  /** Asks the store; `null` when it fails, or has failed a moment ago. */
+  #asked<T>(kind: StoreFault, ask: () => MaybePromise<T>): MaybePromise<T | null> {
+    if (this.#options.clock.monotonic() < this.#restsUntilMs) return null;
+    const failed = (error: unknown): null => {
+      this.#faults += 1;
+      if (kind === "away") this.#restsUntilMs = this.#options.clock.monotonic() + REST_MS;
+      if (this.#fault !== kind) {
+        this.#fault = kind;
+        this.#options.onFault(kind, error);
+      }
+      return null;
+    };
+    const worked = (answer: T): T => {
+      if (this.#fault === kind) {
+        this.#fault = null;
+        this.#options.onFault(null, null);
+      }
+      return answer;
+    };
+    try {
+      const answer = ask();
+      return isPending(answer) ? answer.then(worked, failed) : worked(answer);
+    } catch (error) {
+      return failed(error);
+    }
+  }
+}
+
+async function inTime<T>(asked: Promise<T>): Promise<T> {
+  const answer = await within(asked, LOOK_UP_MS);
+  if (answer === LATE) throw new Error(`the store of answers did not answer within ${LOOK_UP_MS} ms`);
+  return answer;
+}

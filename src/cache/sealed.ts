@@ -1,0 +1,24 @@
+// Seals what a driver keeps outside of this process. An entry that cannot be opened does not exist.
+import { isPending, whenReady } from "../core/maybe-promise.ts";
+import type { AnswerCache, CacheEntry } from "./answer-cache.ts";
+import type { CacheKeys } from "./cache-keys.ts";
+
+/** `onGarbage` is called for each entry that the store returns and that is not one of the gateway's. */
+export function sealedCache(store: AnswerCache, keys: Pick<CacheKeys, "seal" | "open">, onGarbage: () => void): AnswerCache {
+  const opened = (entry: CacheEntry | null): CacheEntry | null => {
+    const body = entry === null ? null : keys.open(entry);
+    if (entry !== null && body === null) onGarbage();
+    return entry === null || body === null ? null : { ...entry, body };
+  };
+  return {
+    get: (address, nowMs) => whenReady(store.get(address, nowMs), opened),
+    put: (entry, nowMs) => store.put({ ...entry, body: keys.seal(entry) }, nowMs),
+    purge: (place, nowMs) => store.purge(place, nowMs),
+    tenants: () => store.tenants(),
+    figures: () => store.figures(),
+    async close() {
+      const closing = store.close();
+      if (isPending(closing)) await closing;
+    },
+  };
+}

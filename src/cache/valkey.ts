@@ -1,0 +1,154 @@
+// Answers kept in Valkey or Redis 7, which several gateways share. All names of one tenant have one hash tag, so that a
+// script may use them together on a cluster. Two sets by time of expiry, of the tenant and of each route, say what a purge
+// has to remove; the server removes what has expired, and what has no room (`maxmemory-policy`).
+import { createHash } from "node:crypto";
+import type { Cluster, Redis } from "ioredis";
+import { type ConnectionOptions, openClient } from "../admission/valkey/valkey-connection.ts";
+import type { AnswerCache, CacheEntry, CachePlace } from "./answer-cache.ts";
+
+const COMMAND_MS = 1000;
+/** A purge also holds for answers that a gateway whose clock is ahead by this much asked for before it. */
+const SKEW_MS = 2000;
+/** An answer that was asked for before a purge arrives within this time. */
+const PURGE_KEPT_MS = 86_400_000;
+const TENANTS = "dragoman:cache:tenants";
+const FIELDS = ["tenant", "route", "asked", "expires", "body"] as const;
+
+/**
+ * KEYS: the answer, the answers of the tenant and of the route, the purges. ARGV: key, route, time of asking and of
+ * expiry, now, tenant, body.
+ */
+const PUT = `
+for _, place in ipairs({'', 'route:' .. ARGV[2], 'key:' .. ARGV[1]}) do
+  local at = redis.call('HGET', KEYS[4], place)
+  if at and tonumber(at) >= tonumber(ARGV[3]) then return 0 end
+end
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'tenant', ARGV[6], 'route', ARGV[2], 'asked', ARGV[3], 'expires', ARGV[4], 'body', ARGV[7])
+redis.call('PEXPIREAT', KEYS[1], ARGV[4])
+for i = 2, 3 do
+  redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', ARGV[5])
+  redis.call('ZADD', KEYS[i], ARGV[4], ARGV[1])
+  local last = redis.call('ZRANGE', KEYS[i], -1, -1, 'WITHSCORES')
+  redis.call('PEXPIREAT', KEYS[i], last[2])
+end
+return 1`;
+/** KEYS: the purges, the set of what is purged. ARGV: the place, the time, for how long it is known, the prefix of answers. */
+const PURGE = `
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+local count = 0
+for _, key in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+  local asked = redis.call('HGET', ARGV[4] .. key, 'asked')
+  if asked and tonumber(asked) <= tonumber(ARGV[2]) then
+    redis.call('DEL', ARGV[4] .. key)
+    redis.call('ZREM', KEYS[2], key)
+    count = count + 1
+  end
+end
+return count`;
+
+type Scripted = {
+  dragomanCachePut(...args: readonly (string | number | Buffer)[]): Promise<number>;
+  dragomanCachePurge(...args: readonly (string | number)[]): Promise<number>;
+};
+
+export async function openValkeyCache(options: ConnectionOptions): Promise<AnswerCache> {
+  const client = await openClient(options, COMMAND_MS);
+  client.defineCommand("dragomanCachePut", { lua: PUT, numberOfKeys: 4 });
+  client.defineCommand("dragomanCachePurge", { lua: PURGE, numberOfKeys: 2 });
+  return new ValkeyCache(client, client as unknown as Scripted);
+}
+
+class ValkeyCache implements AnswerCache {
+  readonly #client: Redis | Cluster;
+  readonly #scripts: Scripted;
+
+  constructor(client: Redis | Cluster, scripts: Scripted) {
+    this.#client = client;
+    this.#scripts = scripts;
+  }
+
+  async get({ tenantId, key }: { readonly tenantId: string; readonly key: string }, nowMs: number) {
+    const values = await this.#client.hmgetBuffer(`${answersOf(tenantId)}${key}`, ...FIELDS);
+    const [tenant, route, asked, expires, body] = values;
+    if (tenant == null || route == null || asked == null || expires == null || body == null) return null;
+    const entry: CacheEntry = {
+      key,
+      tenantId: tenant.toString(),
+      route: route.toString(),
+      askedAtMs: Number(asked.toString()),
+      expiresAtMs: Number(expires.toString()),
+      body,
+    };
+    return entry.tenantId === tenantId && entry.expiresAtMs > nowMs ? entry : null;
+  }
+
+  async put({ key, tenantId, route, askedAtMs, expiresAtMs, body }: CacheEntry, nowMs: number): Promise<void> {
+    if (expiresAtMs <= nowMs) return;
+    // before the answer, so that there is no answer of a tenant that is not known
+    await this.#client.sadd(TENANTS, tenantId);
+    await this.#scripts.dragomanCachePut(
+      `${answersOf(tenantId)}${key}`,
+      indexOf({ tenantId }),
+      indexOf({ tenantId, route }),
+      purgesOf(tenantId),
+      key,
+      route,
+      askedAtMs,
+      Math.ceil(expiresAtMs),
+      nowMs,
+      tenantId,
+      Buffer.from(body),
+    );
+  }
+
+  async purge({ tenantId, route, key }: CachePlace, nowMs: number): Promise<number> {
+    const place = key !== undefined ? `key:${key}` : route !== undefined ? `route:${route}` : "";
+    if (key !== undefined) return this.#purgeKey({ tenantId, route, key }, place, nowMs);
+    const count = await this.#scripts.dragomanCachePurge(
+      purgesOf(tenantId),
+      indexOf({ tenantId, route }),
+      place,
+      nowMs + SKEW_MS,
+      PURGE_KEPT_MS,
+      answersOf(tenantId),
+    );
+    if (route === undefined) await this.#client.srem(TENANTS, tenantId);
+    return count;
+  }
+
+  async tenants(): Promise<readonly string[]> {
+    return await this.#client.smembers(TENANTS);
+  }
+
+  figures(): null {
+    return null;
+  }
+
+  close(): void {
+    this.#client.disconnect();
+  }
+
+  /** Removes one answer, unless it belongs to another route. */
+  async #purgeKey(
+    { tenantId, route, key }: CachePlace & { readonly key: string },
+    place: string,
+    nowMs: number,
+  ): Promise<number> {
+    const name = `${answersOf(tenantId)}${key}`;
+    if (route !== undefined && (await this.#client.hget(name, "route")) !== route) return 0;
+    await this.#client.hset(purgesOf(tenantId), place, String(nowMs + SKEW_MS));
+    await this.#client.pexpire(purgesOf(tenantId), PURGE_KEPT_MS);
+    return await this.#client.del(name);
+  }
+}
+
+function tagOf(tenantId: string): string {
+  return createHash("sha256").update(tenantId).digest("hex").slice(0, 32);
+}
+
+const answersOf = (tenantId: string): string => `dragoman:cache:{${tagOf(tenantId)}}:answer:`;
+const purgesOf = (tenantId: string): string => `dragoman:cache:{${tagOf(tenantId)}}:purged`;
+const indexOf = ({ tenantId, route }: Pick<CachePlace, "tenantId" | "route">): string =>
+  `dragoman:cache:{${tagOf(tenantId)}}:index${route === undefined ? "" : `:route:${route}`}`;

@@ -1,0 +1,39 @@
+// The upstream request of one attempt as its provider writes it, before a credential is added.
+import type { ChatRequest } from "../../core/chat.ts";
+import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
+import type { Target } from "../../core/target.ts";
+import type { EncodedRequest, Provider } from "../../providers/provider.ts";
+import type { Call } from "../call/call.ts";
+import { withClientHeaders } from "../fit/caller-headers.ts";
+import { unfit } from "../fit/unfit-for-target.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+import { withFetchedParts } from "./fetch-parts.ts";
+
+/** Fetches the content that the provider accepts only as bytes, and encodes the request. Throws UnfitForTarget. */
+export function encodedFor(
+  fitted: ChatRequest,
+  { provider, target }: Pick<Resolved, "provider" | "target">,
+  call: Call,
+): MaybePromise<EncodedRequest> {
+  const called = withClientHeaders(target, provider, call.clientHeader);
+  return whenReady(withFetchedParts(fitted, provider, target.model, call), (request) =>
+    request.held === undefined ? encodedHere(request, called, provider) : encodedThere(request, called, call),
+  );
+}
+
+function encodedHere(request: ChatRequest, target: Target, provider: Provider): EncodedRequest {
+  try {
+    return provider.encodeRequest(request, target);
+  } catch (thrown) {
+    throw unfit(thrown);
+  }
+}
+
+/** Makes the thread that holds the conversation encode the request. */
+async function encodedThere(request: ChatRequest, target: Target, call: Call): Promise<EncodedRequest> {
+  try {
+    return await call.context.longRequests!.encode(request, target, call.context.clock.now());
+  } catch (thrown) {
+    throw unfit(thrown);
+  }
+}

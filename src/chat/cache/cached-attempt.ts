@@ -1,0 +1,138 @@
+// One attempt that uses the response cache: what was found for it, who pays, and what becomes of its answer.
+import type { CacheQuestion, KeptAnswer, ResponseCache } from "../../cache/response-cache.ts";
+import { FlightReader } from "../../cache/flight.ts";
+import type { CancelSignal } from "../../core/cancellation.ts";
+import type { CachedCall, CacheOutcome, CacheScope } from "../../core/cache.ts";
+import { asGatewayError } from "../../core/errors.ts";
+import type { EncodedRequest } from "../../providers/provider.ts";
+import { decodeUtf8, readBytes } from "../../wire/body-bytes.ts";
+import type { UpstreamBody, UpstreamResponse } from "../../wire/upstream.ts";
+
+/** What the cache needs of the row of an upstream request. */
+export interface CachedRow {
+  /** Records that no request was sent, because the answer came from the cache. */
+  fromCache(): void;
+}
+
+export interface CachedAttemptOptions {
+  readonly cache: ResponseCache;
+  readonly question: CacheQuestion;
+  readonly scope: CacheScope;
+  readonly encoded: EncodedRequest;
+  readonly found: KeptAnswer | FlightReader;
+  readonly nowMs: number;
+  /** Called when the call has to pay for the request of another call, which has left. */
+  readonly onTakenOver: (recorded: CachedCall) => void;
+}
+
+export class CachedAttempt {
+  /** The request, which was encoded in order to find its answer. */
+  readonly encoded: EncodedRequest;
+  readonly #cache: ResponseCache;
+  readonly #question: CacheQuestion;
+  readonly #scope: CacheScope;
+  readonly #found: KeptAnswer | FlightReader;
+  readonly #ageMs: number | null;
+  readonly #onTakenOver: (recorded: CachedCall) => void;
+  #contentType: string | null = null;
+  #paid: boolean | null = null;
+
+  constructor({ cache, question, scope, encoded, found, nowMs, onTakenOver }: CachedAttemptOptions) {
+    this.encoded = encoded;
+    this.#cache = cache;
+    this.#question = question;
+    this.#scope = scope;
+    this.#found = found;
+    this.#onTakenOver = onTakenOver;
+    this.#ageMs = found instanceof FlightReader ? null : Math.max(0, nowMs - found.askedAtMs);
+  }
+
+  /** Whether this attempt sends the request to the provider. */
+  get sends(): boolean {
+    return this.#found instanceof FlightReader && this.#found.isLeader;
+  }
+
+  get outcome(): CacheOutcome {
+    return this.sends || this.#paid === true ? "miss" : "hit";
+  }
+
+  /** What the record says. */
+  get recorded(): CachedCall {
+    return {
+      outcome: this.outcome,
+      bypass: null,
+      key: this.#question.key,
+      scope: this.#scope,
+      ageMs: this.#ageMs,
+      savedNanoUsd: null,
+    };
+  }
+
+  /** From now on the signal of the attempt ends its reading. */
+  under(signal: CancelSignal): void {
+    if (this.#found instanceof FlightReader) this.#found.under(signal);
+  }
+
+  /** Returns what was kept, or the response that the equal calls share. Throws what the exchange throws. */
+  async respond(exchange: (signal: CancelSignal) => Promise<UpstreamResponse>, row: CachedRow): Promise<UpstreamResponse> {
+    const found = this.#found;
+    if (!this.sends) row.fromCache();
+    if (!(found instanceof FlightReader)) return keptResponse(found);
+    const response = await found.respond(exchange);
+    this.#contentType = response.header("content-type");
+    return response;
+  }
+
+  /** Releases a place at the target when the exchange with the provider is over, which may be after this attempt. */
+  whenOver(release: () => void): void {
+    if (this.#found instanceof FlightReader && this.#found.isLeader) this.#found.whenOver(release);
+    else release();
+  }
+
+  /** Called when the client has received a complete answer, or is about to. */
+  keep(): void {
+    if (this.#found instanceof FlightReader) this.#cache.keep(this.#found, this.#question, this.#contentType);
+  }
+
+  /** Called when the attempt has failed. An answer that was refused, or cannot be read, is not kept. */
+  failed(thrown: unknown): void {
+    const { code } = asGatewayError(thrown);
+    if (ENDED_HERE.has(code)) return;
+    if (this.#found instanceof FlightReader) this.#found.failed();
+    // the policies of another call may allow it
+    else if (code !== "policy_violation") this.#cache.forget(this.#question);
+  }
+
+  /** Whether the call pays for the answer. It is decided when the call is charged. */
+  get isPaid(): boolean {
+    if (this.#paid === null) {
+      this.#paid = this.#found instanceof FlightReader && this.#found.takesPayment();
+      if (this.#paid && !this.sends) this.#onTakenOver(this.recorded);
+    }
+    return this.#paid;
+  }
+
+  leave(): void {
+    if (this.#found instanceof FlightReader) this.#found.leave();
+  }
+}
+
+/** The gateway or the client ended the attempt, which says nothing about the answer. */
+const ENDED_HERE: ReadonlySet<string> = new Set(["client_closed", "superseded", "shutting_down", "gateway_overloaded"]);
+
+function keptResponse({ contentType, bytes }: KeptAnswer): UpstreamResponse {
+  let rest: Uint8Array | null = bytes;
+  const body: UpstreamBody = {
+    read() {
+      const piece = rest;
+      rest = null;
+      return Promise.resolve(piece);
+    },
+    bytes: (maxBytes) => readBytes(body, maxBytes, () => {}),
+    text: async (maxBytes) => decodeUtf8(await body.bytes(maxBytes)),
+    cancel() {
+      rest = null;
+    },
+  };
+  return { status: 200, header: (name) => (name === "content-type" ? contentType : null), body };
+}

@@ -1,0 +1,71 @@
+// The store of answers in Valkey through the suite of all stores, on each real server that this machine has.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Redis } from "ioredis";
+import { openValkeyCache } from "../../src/cache/valkey.ts";
+import { findServer, type RedisServer, startCluster, startRedis } from "../harness/redis-server.ts";
+import { until } from "../harness/until.ts";
+import { answerCacheSuite, type OpenedCache } from "./answer-cache.suite.ts";
+
+const SKEW_MS = 2000;
+
+async function opened(url: string, clusterNodes: readonly string[] | null = null): Promise<OpenedCache> {
+  const cache = await openValkeyCache({ url, clusterNodes });
+  return { cache, close: async () => void (await cache.close()) };
+}
+
+for (const name of ["redis-server", "valkey-server"] as const) {
+  const binary = findServer(name);
+  // Valkey is in few distributions, and is tested where it is found
+  if (binary === null && name === "valkey-server") continue;
+  if (binary === null) console.log(`skipped: there is no ${name} on this machine`);
+  describe.skipIf(binary === null)(name, () => {
+    let server: RedisServer;
+    beforeAll(async () => {
+      server = await startRedis({ binary: binary! });
+    });
+    afterAll(() => server.stop());
+    answerCacheSuite(name, () => opened(server.url), SKEW_MS);
+
+    test("[d13.5] a full server refuses, and what is there can be read", async () => {
+      const { cache, close } = await opened(server.url);
+      const nowMs = Date.now();
+      const entry = (key: number) => ({
+        tenantId: "full",
+        key: String(key).padStart(64, "0"),
+        route: "r",
+        askedAtMs: nowMs,
+        expiresAtMs: nowMs + 60_000,
+        body: new Uint8Array(100_000),
+      });
+      await cache.put(entry(1), nowMs);
+      const redis = new Redis(server.url);
+      await redis.config("SET", "maxmemory", "1");
+      expect(Promise.resolve(cache.put(entry(2), nowMs))).rejects.toThrow("maxmemory");
+      expect(await cache.get(entry(1), nowMs)).not.toBeNull();
+      await redis.config("SET", "maxmemory", "0");
+      redis.disconnect();
+      await close();
+    });
+  });
+}
+
+const hasRedis = findServer("redis-server") !== null;
+describe.skipIf(!hasRedis)("a cluster", () => {
+  let cluster: Awaited<ReturnType<typeof startCluster>>;
+  const nodes = (): readonly string[] => cluster.servers.slice(1).map(({ port }) => `127.0.0.1:${port}`);
+  const open = () => opened(cluster.servers[0]!.url, nodes());
+  beforeAll(async () => {
+    cluster = await startCluster(3);
+    await until(async () => {
+      const { cache, close } = await open();
+      const works = await Promise.resolve(cache.tenants()).then(
+        () => true,
+        () => false,
+      );
+      await close();
+      return works;
+    });
+  });
+  afterAll(() => cluster.stop());
+  answerCacheSuite("a cluster of three", open, SKEW_MS);
+});

@@ -1,0 +1,100 @@
+// The stores of answers, through the one suite. Valkey has answer-cache-valkey.test.ts.
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { cacheKeys } from "../../src/cache/cache-keys.ts";
+import { openMemoryCache } from "../../src/cache/memory.ts";
+import { sealedCache } from "../../src/cache/sealed.ts";
+import { openSqliteCache } from "../../src/cache/sqlite.ts";
+import { answerCacheSuite, boundedCacheSuite, type OpenedCache } from "./answer-cache.suite.ts";
+
+const KEYS = cacheKeys(new Uint8Array(32).fill(1));
+const BYTES = 10_000_000;
+const inMemory = async (maxBytes: number): Promise<OpenedCache> => {
+  const cache = openMemoryCache(maxBytes);
+  return { cache, close: async () => void (await cache.close()) };
+};
+const inSqlite = async (maxBytes: number): Promise<OpenedCache> => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-cache-"));
+  const cache = openSqliteCache({ file: join(folder, "cache.sqlite"), maxBytes });
+  return {
+    cache,
+    async close() {
+      await cache.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+};
+
+answerCacheSuite("memory", () => inMemory(BYTES));
+boundedCacheSuite("memory", inMemory);
+answerCacheSuite("SQLite", () => inSqlite(BYTES));
+boundedCacheSuite("SQLite", inSqlite);
+answerCacheSuite("sealed", async () => {
+  const { cache, close } = await inSqlite(BYTES);
+  return { cache: sealedCache(cache, KEYS, () => {}), close };
+});
+
+describe("the file of the store", () => {
+  const nowMs = Date.UTC(2040, 0, 1);
+  const SECRET = "the text of an answer";
+  const entry = {
+    tenantId: "t",
+    key: "0".repeat(64),
+    route: "r",
+    askedAtMs: nowMs,
+    expiresAtMs: nowMs + 60_000,
+    body: new TextEncoder().encode(SECRET),
+  };
+  const folder = (): string => mkdtempSync(join(tmpdir(), "dragoman-cache-"));
+
+  test("[d13.5] kept text is sealed at rest: neither text nor another key opens it", async () => {
+    const file = join(folder(), "cache.sqlite");
+    const plain = openSqliteCache({ file, maxBytes: BYTES });
+    const sealed = sealedCache(plain, KEYS, () => {});
+    await sealed.put(entry, nowMs);
+    expect(new TextDecoder().decode((await sealed.get(entry, nowMs))!.body)).toBe(SECRET);
+    let garbage = 0;
+    const other = sealedCache(plain, cacheKeys(new Uint8Array(32).fill(2)), () => (garbage += 1));
+    expect(await other.get(entry, nowMs)).toBeNull();
+    const moved = (await plain.get(entry, nowMs))!;
+    await plain.put({ ...moved, route: "another" }, nowMs);
+    expect(await sealed.get(entry, nowMs)).toBeNull();
+    await plain.put({ ...moved, tenantId: "u" }, nowMs);
+    expect(await sealed.get({ ...entry, tenantId: "u" }, nowMs)).toBeNull();
+    expect(garbage).toBe(1);
+    for (const end of ["", "-wal"]) expect(readFileSync(file + end).includes(SECRET)).toBe(false);
+    expect(statSync(file).mode & 0o077).toBe(0);
+    await plain.close();
+  });
+
+  test("[d13.5] it outlives the process, and a damaged one is made anew", async () => {
+    const file = join(folder(), "cache.sqlite");
+    const first = openSqliteCache({ file, maxBytes: BYTES });
+    await first.put(entry, nowMs);
+    await first.close();
+    const second = openSqliteCache({ file, maxBytes: BYTES });
+    expect(await second.get(entry, nowMs)).not.toBeNull();
+    await second.close();
+    writeFileSync(file, "this is not a database, whatever its name says, and it is longer than its header");
+    const third = openSqliteCache({ file, maxBytes: BYTES });
+    expect(await third.get(entry, nowMs)).toBeNull();
+    await third.put(entry, nowMs);
+    expect(await third.get(entry, nowMs)).not.toBeNull();
+    await third.close();
+  });
+
+  test("[d13.5] two processes share it", async () => {
+    const file = join(folder(), "cache.sqlite");
+    const [one, two] = [openSqliteCache({ file, maxBytes: BYTES }), openSqliteCache({ file, maxBytes: BYTES })];
+    await one.put(entry, nowMs);
+    expect(await two.get(entry, nowMs)).not.toBeNull();
+    await two.purge({ tenantId: "t" }, nowMs);
+    expect(await one.get(entry, nowMs)).toBeNull();
+    await one.put(entry, nowMs);
+    expect(await two.get(entry, nowMs)).toBeNull();
+    await one.close();
+    await two.close();
+  });
+});
