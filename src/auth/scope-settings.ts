@@ -81,41 +81,42 @@ interface MisplacedSetting {
   readonly message: string;
 }
 
-/** Settings that a project cannot have: only the tenant decides which projects keep content, and whether answers are kept. */
-const MISPLACED_IN_PROJECT: readonly MisplacedSetting[] = [
-  {
-    path: ["content_log", "projects"],
-    message: "only the settings of a tenant can list the projects whose content is kept",
-  },
-  { path: ["cache_allowed"], message: "only the settings of a tenant can allow the response cache" },
-];
-/** Who shares an answer is decided by a project or a route (promise 13.4). */
-const MISPLACED_IN_TENANT: readonly MisplacedSetting[] = [
-  { path: ["cache"], message: "only the settings of a project, or a route, can turn the response cache on" },
-];
+/**
+ * Only the tenant decides which projects keep content, and whether answers are kept. Who shares an answer is decided by a
+ * project or a route (promise 13.4).
+ */
+const MISPLACED: Readonly<Record<"tenant" | "project", readonly MisplacedSetting[]>> = {
+  project: [
+    {
+      path: ["content_log", "projects"],
+      message: "only the settings of a tenant can list the projects whose content is kept",
+    },
+    { path: ["cache_allowed"], message: "only the settings of a tenant can allow the response cache" },
+  ],
+  tenant: [{ path: ["cache"], message: "only the settings of a project, or a route, can turn the response cache on" }],
+};
+
+function valueAt(document: unknown, path: readonly string[]): unknown {
+  return path.reduce(
+    (value, name) =>
+      typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined,
+    document,
+  );
+}
 
 /** What a document of settings says although it is a matter of another scope. */
-export function misplacedSettings(
-  document: Readonly<Record<string, unknown>>,
-  noun: "tenant" | "project",
-): readonly MisplacedSetting[] {
-  const valueAt = (path: readonly string[]): unknown =>
-    path.reduce<unknown>(
-      (value, name) =>
-        typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined,
-      document,
-    );
-  const misplaced = noun === "project" ? MISPLACED_IN_PROJECT : MISPLACED_IN_TENANT;
-  return misplaced.filter(({ path }) => valueAt(path) !== undefined);
+export function misplacedSettings(document: unknown, noun: "tenant" | "project"): readonly MisplacedSetting[] {
+  return MISPLACED[noun].filter(({ path }) => valueAt(document, path) !== undefined);
 }
 
 /** The `settings` of one tenant or project. */
 export const scopeSettingsSection = (noun: "tenant" | "project") =>
-  scopeSettings
-    .superRefine((settings, context) => {
-      for (const { path, message } of misplacedSettings(settings, noun))
-        context.addIssue({ code: "custom", path, message });
-    })
+  MISPLACED[noun]
+    .reduce(
+      (schema, { path, message }) =>
+        schema.refine((settings) => valueAt(settings, path) === undefined, { path: [...path], message }),
+      scopeSettings,
+    )
     .transform(toScopeSettings)
     .prefault({})
     .meta({ title: "Settings", description: `Settings of this ${noun}.` });

@@ -65,15 +65,13 @@ export const cacheSection = z
         description: "Set it if the server is a cluster, as in `limit_store`.",
       }),
   })
-  .superRefine(({ store, url, max_bytes: maxBytes, max_answer_bytes: maxAnswerBytes }, context) => {
-    if (store === "valkey" && url === undefined)
-      context.addIssue({
-        code: "custom",
-        path: ["url"],
-        message: "expected the address of Valkey or Redis, because store is valkey",
-      });
-    if (store !== "valkey" && maxAnswerBytes > maxBytes)
-      context.addIssue({ code: "custom", path: ["max_answer_bytes"], message: "expected at most max_bytes" });
+  .refine(({ store, url }) => store !== "valkey" || url !== undefined, {
+    path: ["url"],
+    message: "expected the address of Valkey or Redis, because store is valkey",
+  })
+  .refine(({ store, max_bytes: most, max_answer_bytes: one }) => store === "valkey" || one <= most, {
+    path: ["max_answer_bytes"],
+    message: "expected at most max_bytes",
   })
   .transform((file): CacheStoreSettings => ({
     store: file.store,

@@ -42,6 +42,7 @@ describe("headers of docs/api.md", () => {
   test("sent by the client: those that the code reads", () => {
     const read = clientSide.flatMap(({ text }) => [
       ...found(text, /\bheaders\.get\("([a-z-]+)"\)/g),
+      ...found(text, /\bclientHeader\("([a-z-]+)"\)/g),
       ...found(text, /\breq\.header\("([a-z-]+)"\)/g),
     ]);
     expect(read.length).toBeGreaterThan(5);

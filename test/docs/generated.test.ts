@@ -60,6 +60,7 @@ describe("[d6.1] the fields of docs/api.md are those of the one table", () => {
       extra_body: { a: 1 },
       tenant_id: "t",
       project_id: "p",
+      cache: false,
       num_retries: 0,
       max_tool_rounds: 3,
       fallbacks: [],

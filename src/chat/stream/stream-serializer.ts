@@ -80,7 +80,7 @@ export class StreamSerializer {
   }
 
   #headOf(chunk: ChatChunk): string {
-    const { traceId, nowSeconds, model } = this.#frame;
+    const { nowSeconds, model } = this.#frame;
     // the text is flattened once, because every event begins with it and would traverse a string composed of pieces
     // again
     return flat(
