@@ -396,7 +396,13 @@ export async function openCache(
     log: (level, fields, message) => log[level](fields, message),
   });
   closing.beside(() => cache.close());
-  closing.add(followTenants(cache, () => source.current(), (changed) => source.subscribe(changed)));
+  closing.add(
+    followTenants(
+      cache,
+      () => source.current(),
+      (changed) => source.subscribe(changed),
+    ),
+  );
   return cache;
 }
 

@@ -3,7 +3,13 @@
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
 import type { CountedHere, LimitOutcome } from "../core/record.ts";
 import type { AccountStatus, Reservation } from "./limit-store.ts";
-import { type CountedUsage, countsCalls, countsUsage, firstReservation, type ReservationEstimate } from "./reservation-estimate.ts";
+import {
+  type CountedUsage,
+  countsCalls,
+  countsUsage,
+  firstReservation,
+  type ReservationEstimate,
+} from "./reservation-estimate.ts";
 
 /** A reservation with the accounts for which it was made, in the order of its needs. */
 export interface HeldReservation {

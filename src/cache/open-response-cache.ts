@@ -46,8 +46,7 @@ export async function openResponseCache({
   };
   const sealed = (store: AnswerCache): AnswerCache => sealedCache(store, keys, onGarbage);
   const cache = new ResponseCache({
-    store:
-      settings.store === "memory" ? openMemoryCache(settings.maxBytes) : sealed(await openStore(settings, file)),
+    store: settings.store === "memory" ? openMemoryCache(settings.maxBytes) : sealed(await openStore(settings, file)),
     keys,
     clock,
     maxAnswerBytes: settings.maxAnswerBytes,
@@ -61,7 +60,8 @@ export async function openResponseCache({
 
 /** A driver is loaded only where it is configured. */
 async function openStore(settings: CacheStoreSettings, file: string): Promise<AnswerCache> {
-  if (settings.store === "sqlite") return (await import("./sqlite.ts")).openSqliteCache({ file, maxBytes: settings.maxBytes });
+  if (settings.store === "sqlite")
+    return (await import("./sqlite.ts")).openSqliteCache({ file, maxBytes: settings.maxBytes });
   return (await import("./valkey.ts")).openValkeyCache({ url: settings.url!, clusterNodes: settings.clusterNodes });
 }
 

@@ -4,7 +4,11 @@ import type { AnswerCache, CacheEntry } from "./answer-cache.ts";
 import type { CacheKeys } from "./cache-keys.ts";
 
 /** `onGarbage` is called for each entry that the store returns and that is not one of the gateway's. */
-export function sealedCache(store: AnswerCache, keys: Pick<CacheKeys, "seal" | "open">, onGarbage: () => void): AnswerCache {
+export function sealedCache(
+  store: AnswerCache,
+  keys: Pick<CacheKeys, "seal" | "open">,
+  onGarbage: () => void,
+): AnswerCache {
   const opened = (entry: CacheEntry | null): CacheEntry | null => {
     const body = entry === null ? null : keys.open(entry);
     if (entry !== null && body === null) onGarbage();

@@ -218,9 +218,13 @@ const cacheUse: Check = (value, path) => {
   shape({ ttl_s: number(1, MAX_CACHE_TTL_S), scope: oneOf(...CACHE_SCOPES) })(value, path);
   const unknown = Object.keys(value).find((name) => name !== "ttl_s" && name !== "scope");
   if (unknown !== undefined)
-    throw new GatewayError("invalid_request", `${path}.${unknown.slice(0, 64)} is unknown: cache takes ttl_s and scope.`, {
-      param: `${path}.${unknown.slice(0, 64)}`,
-    });
+    throw new GatewayError(
+      "invalid_request",
+      `${path}.${unknown.slice(0, 64)} is unknown: cache takes ttl_s and scope.`,
+      {
+        param: `${path}.${unknown.slice(0, 64)}`,
+      },
+    );
 };
 
 const common = (

@@ -240,7 +240,12 @@ function readSettings(resource: OpenedResource): Reading<ScopeSettings> {
   const does = `is ignored, no content of its calls is kept${models === undefined ? "" : models.length === 0 ? ", and no model is enabled" : ", and only the models that it names are enabled"}`;
   return {
     ...reading,
-    instead: toScopeSettings({ content_log: { enabled: false }, cache_allowed: false, cache: false, ...(models !== undefined && { models: [...models] }) }),
+    instead: toScopeSettings({
+      content_log: { enabled: false },
+      cache_allowed: false,
+      cache: false,
+      ...(models !== undefined && { models: [...models] }),
+    }),
     does,
   };
 }

@@ -90,7 +90,9 @@ export const WHOLE: CannedAnswer = {
     object: "chat.completion",
     created: 1_760_000_000,
     model: "m-2026",
-    choices: [{ index: 0, message: { role: "assistant", content: "Good day." }, finish_reason: "stop", logprobs: null }],
+    choices: [
+      { index: 0, message: { role: "assistant", content: "Good day." }, finish_reason: "stop", logprobs: null },
+    ],
     usage: { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 },
   }),
 };

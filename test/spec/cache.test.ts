@@ -68,7 +68,8 @@ describe("when it is on", () => {
 
   test("[d13.4] a request can only narrow the scope", async () => {
     const gateway = cachedGateway({ setting: { ttlMs: 60_000, scope: "project" } });
-    for (const scope of ["token", "user", "project"]) expect((await ask(gateway, { cache: { scope } })).status).toBe(200);
+    for (const scope of ["token", "user", "project"])
+      expect((await ask(gateway, { cache: { scope } })).status).toBe(200);
     const wide = await ask(gateway, { cache: { scope: "tenant" } });
     expect([wide.status, wide.body.error.code, wide.body.error.param]).toEqual([400, "invalid_request", "cache.scope"]);
     const own = await ask(cachedGateway({ setting: null }), { cache: { scope: "user" } });
@@ -125,7 +126,11 @@ describe("a hit", () => {
     expect(first.body.id).toBe("chatcmpl-of-the-provider");
     expect(second.body.id).toBe(`chatcmpl-${second.body.x_gateway_trace_id}`);
     expect(second.body.x_gateway_trace_id).toBe(second.headers.get("x-gateway-trace-id"));
-    expect({ ...second.body, id: "", x_gateway_trace_id: "" }).toEqual({ ...first.body, id: "", x_gateway_trace_id: "" });
+    expect({ ...second.body, id: "", x_gateway_trace_id: "" }).toEqual({
+      ...first.body,
+      id: "",
+      x_gateway_trace_id: "",
+    });
     expect(first.headers.get("x-gateway-cache-key")).toMatch(/^[0-9a-f]{64}$/);
     expect(second.headers.get("x-gateway-cache-key")).toBe(first.headers.get("x-gateway-cache-key"));
     const [paid, free] = gateway.records;

@@ -118,13 +118,14 @@ async function exchanged(
   recorder: AttemptRecorder,
   signal: CancelSignal,
 ): Promise<UpstreamResponse> {
-  const { resolved } = attempt;
+  const { resolved, cached } = attempt;
   const first = await sendChecked(request, attempt, call, recorder, signal);
-  return resolved.provider.followUp === undefined
-    ? first
-    : followedAnswer(first, decode, resolved, call.clock, call.snapshot.limits, signal, (next) =>
-        sendChecked(next, attempt, call, recorder, signal),
-      );
+  if (resolved.provider.followUp === undefined) return first;
+  // nothing has been answered yet that would be read on after the client has left
+  const pauseSignal = cached === null ? call.signal : signal;
+  return followedAnswer(first, decode, resolved, call.clock, call.snapshot.limits, pauseSignal, (next) =>
+    sendChecked(next, attempt, call, recorder, signal),
+  );
 }
 
 /** Throws the error that a status other than success means. */

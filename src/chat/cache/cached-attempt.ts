@@ -74,7 +74,10 @@ export class CachedAttempt {
   }
 
   /** Returns what was kept, or the response that the equal calls share. Throws what the exchange throws. */
-  async respond(exchange: (signal: CancelSignal) => Promise<UpstreamResponse>, row: CachedRow): Promise<UpstreamResponse> {
+  async respond(
+    exchange: (signal: CancelSignal) => Promise<UpstreamResponse>,
+    row: CachedRow,
+  ): Promise<UpstreamResponse> {
     const found = this.#found;
     if (!this.sends) row.fromCache();
     if (!(found instanceof FlightReader)) return keptResponse(found);

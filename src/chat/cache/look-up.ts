@@ -21,10 +21,7 @@ export async function lookUp(
   const { clock, credentials } = call.context;
   const cache = call.context.cache!;
   const { credential } = target;
-  const identity = credentialIdentity(
-    credential,
-    credential === null ? null : credentials.identityOf(credential),
-  );
+  const identity = credentialIdentity(credential, credential === null ? null : credentials.identityOf(credential));
   const question = {
     tenantId: call.record.tenantId ?? "",
     key: cacheAddress(cache, call.record, use.scope, target, identity, encoded.request),

@@ -38,8 +38,16 @@ export function openCacheMeters(registry: Registry): (record: CallRecord) => voi
 
 export function cacheGauges(registry: Registry, figures: () => CacheCounts | null): void {
   const { gauge, counter } = scrapedMetrics(registry, figures);
-  gauge("dragoman_cache_entries", "Answers in the response cache; 0 for a store on another server.", ({ entries }) => entries);
-  gauge("dragoman_cache_bytes", "Bytes of the answers in the response cache; 0 for a store on another server.", ({ bytes }) => bytes);
+  gauge(
+    "dragoman_cache_entries",
+    "Answers in the response cache; 0 for a store on another server.",
+    ({ entries }) => entries,
+  );
+  gauge(
+    "dragoman_cache_bytes",
+    "Bytes of the answers in the response cache; 0 for a store on another server.",
+    ({ bytes }) => bytes,
+  );
   gauge("dragoman_cache_flights", "Requests to providers that equal calls may share now.", ({ flights }) => flights);
   counter(
     "dragoman_cache_store_faults_total",

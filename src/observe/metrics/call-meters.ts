@@ -165,7 +165,8 @@ const MIN_MS = 50;
 
 /** Tokens per second from the first content on; null when it cannot be determined. */
 function speedOf({ stream, usage, firstContentMs, totalMs, status, rounds, cache }: CallRecord): number | null {
-  if (cache?.outcome === "hit" || !stream || firstContentMs === null || usage === null || status >= 400 || rounds > 1) return null;
+  if (cache?.outcome === "hit" || !stream || firstContentMs === null || usage === null || status >= 400 || rounds > 1)
+    return null;
   const ms = totalMs - firstContentMs;
   return usage.completion_tokens < MIN_TOKENS || ms < MIN_MS ? null : (usage.completion_tokens * 1000) / ms;
 }
