@@ -80,13 +80,7 @@ export class Flight {
   /** Sends the request; called once, by the reader that leads. */
   send(exchange: Exchange): void {
     this.#response = exchange(this.#cancellation);
-    this.#response.then(
-      (response) => {
-        this.#body = response.body;
-        if (this.#readers.size === 0) this.#stop();
-      },
-      (reason: unknown) => this.#fail(reason),
-    );
+    void this.#begin(this.#response);
     for (const reader of this.#readers) reader.notify();
   }
 
@@ -108,7 +102,6 @@ export class Flight {
     if (place < this.#dropped) throw tooSlow();
     if (this.#hasEnded) return null;
     // what the exchange throws is passed on as it is
-    // oxlint-disable-next-line typescript/only-throw-error
     if (this.#failure !== null) throw this.#failure.reason;
     void this.#read();
     return undefined;
@@ -181,6 +174,16 @@ export class Flight {
         this.#payer = other;
         return;
       }
+  }
+
+  async #begin(response: Promise<UpstreamResponse>): Promise<void> {
+    try {
+      this.#body = (await response).body;
+    } catch (reason) {
+      return this.#fail(reason);
+    }
+    // all may have left meanwhile
+    if (this.#readers.size === 0) this.#body.cancel();
   }
 
   async #read(): Promise<void> {

@@ -75,9 +75,10 @@ export class ResponseCache {
     if (under !== null) return under;
     const found = this.#found(question);
     // while the store was asked, an equal call may have begun
-    const next = (kept: KeptAnswer | null): KeptAnswer | FlightReader =>
-      kept ?? this.#underWay(question, signal) ?? this.#begin(question, signal);
-    return isPending(found) ? found.then(next) : next(found);
+    return whenReady(
+      found,
+      (kept): KeptAnswer | FlightReader => kept ?? this.#underWay(question, signal) ?? this.#begin(question, signal),
+    );
   }
 
   /** Keeps the complete answer that the reader has read. */
@@ -131,7 +132,7 @@ export class ResponseCache {
   }
 
   #detach(place: CachePlace): void {
-    for (const flight of [...this.#flights.values()]) if (isAt(flight, place)) flight.spoil();
+    for (const flight of this.#flights.values()) if (isAt(flight, place)) flight.spoil();
   }
 
   #underWay({ key, maxAgeMs }: CacheQuestion, signal: CancelSignal): FlightReader | null {

@@ -10,7 +10,7 @@ const SKEW_MS = 2000;
 
 async function opened(url: string, clusterNodes: readonly string[] | null = null): Promise<OpenedCache> {
   const cache = await openValkeyCache({ url, clusterNodes });
-  return { cache, close: async () => void (await cache.close()) };
+  return { cache, close: async () => cache.close() };
 }
 
 for (const name of ["redis-server", "valkey-server"] as const) {

@@ -13,7 +13,7 @@ const KEYS = cacheKeys(new Uint8Array(32).fill(1));
 const BYTES = 10_000_000;
 const inMemory = async (maxBytes: number): Promise<OpenedCache> => {
   const cache = openMemoryCache(maxBytes);
-  return { cache, close: async () => void (await cache.close()) };
+  return { cache, close: async () => cache.close() };
 };
 const inSqlite = async (maxBytes: number): Promise<OpenedCache> => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-cache-"));

@@ -42,16 +42,9 @@ export function cacheAddress(
 
 /** Those who share the answer. A token without a user shares with itself only. */
 function sharers(scope: CacheScope, { projectId, userId, tokenId }: Asker): readonly (string | null)[] {
-  switch (scope) {
-    case "tenant":
-      return ["tenant"];
-    case "project":
-      return ["project", projectId];
-    case "user":
-      return userId === null ? ["token", tokenId] : ["user", userId];
-    case "token":
-      return ["token", tokenId];
-  }
+  if (scope === "tenant") return ["tenant"];
+  if (scope === "project") return ["project", projectId];
+  return scope === "user" && userId !== null ? ["user", userId] : ["token", tokenId];
 }
 
 /** The parts of a credential that decide with which account a provider is called; the address does not reveal them. */
