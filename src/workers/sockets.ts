@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Socket } from "bun";
+import { OWNERS_FILE } from "../store/owner-only.ts";
 import { Channel, type Messages } from "./channel.ts";
 
 /** What the kernel takes, without the byte that ends it: https://man7.org/linux/man-pages/man7/unix.7.html */
@@ -42,6 +43,7 @@ export async function listenForChannels<Sent extends Messages, Taken extends Mes
       },
     },
   });
+  chmodSync(path, OWNERS_FILE);
   return {
     path,
     close() {
