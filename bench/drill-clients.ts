@@ -19,29 +19,46 @@ export interface Clients {
 
 export interface Load {
   readonly clients: Clients;
+  /** Resolves when all calls that have begun by now have ended. */
+  settled(): Promise<void>;
   /** Starts no further calls, and resolves when those in flight have ended. */
   end(): Promise<void>;
 }
 
+export interface LoadOptions {
+  readonly workers: number;
+  readonly paceMs: number;
+  /** The model of a call, by its number. */
+  readonly modelOf?: (call: number) => string;
+  /** Each call opens a connection, so that the gateway's workers share them. */
+  readonly isAlone?: boolean;
+  /** Whether a refusal with this status breaks no promise. */
+  readonly mayRefuse?: (call: number, status: number) => boolean;
+}
+
 /** Starts `workers` clients that pause for `paceMs` between calls. `gateway` returns null while no gateway is running. */
-export function startLoad(
-  { workers, paceMs }: { readonly workers: number; readonly paceMs: number },
-  token: string,
-  gateway: () => GatewayProcess | null,
-): Load {
+export function startLoad(options: LoadOptions, token: string, gateway: () => GatewayProcess | null): Load {
   const clients: Clients = { asked: 0, seen: new Map(), cut: new Set(), refused: [], turnedAway: 0 };
+  const { workers, paceMs } = options;
+  const inFlight = new Set<Promise<void>>();
   let goesOn = true;
   const worker = async (): Promise<void> => {
     while (goesOn) {
       const now = gateway();
       if (now === null) await Bun.sleep(2);
-      else await callOnce(now, token, clients);
+      else {
+        const call = callOnce(now, token, clients, options);
+        inFlight.add(call);
+        await call;
+        inFlight.delete(call);
+      }
       if (paceMs > 0) await Bun.sleep(paceMs);
     }
   };
   const working = Array.from({ length: workers }, worker);
   return {
     clients,
+    settled: async () => void (await Promise.all(inFlight)),
     async end() {
       goesOn = false;
       await Promise.all(working);
@@ -49,23 +66,29 @@ export function startLoad(
   };
 }
 
-async function callOnce(gateway: GatewayProcess, token: string, clients: Clients): Promise<void> {
+async function callOnce(
+  gateway: GatewayProcess,
+  token: string,
+  clients: Clients,
+  { modelOf = () => "books:m", isAlone = false, mayRefuse = () => false }: LoadOptions,
+): Promise<void> {
   const call = clients.asked++;
   const stream = call % 2 === 0;
   try {
     const response = await gateway.chat(
       {
-        model: "books:m",
+        model: modelOf(call),
         messages: [{ role: "user", content: String(call) }],
         metadata: { call: String(call) },
         stream,
       },
-      { token },
+      { token, ...(isAlone && { headers: { connection: "close" } }) },
     );
     const text = await response.text();
     const isWhole = stream ? text.endsWith("data: [DONE]\n\n") : text.endsWith("}");
     if (!isWhole) clients.cut.add(call);
     else if (response.status === 503 && text.includes('"shutting_down"')) clients.turnedAway += 1;
+    else if (mayRefuse(call, response.status)) return;
     else if (response.status !== 200 || text.includes('"error"'))
       clients.refused.push(`${call}: ${response.status} ${text.slice(0, 300)}`);
     else clients.seen.set(call, response.headers.get("x-gateway-trace-id")!);

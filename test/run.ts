@@ -41,6 +41,8 @@ const LONGEST: readonly string[] = [
   "e2e/launcher",
   "e2e/drill-database",
   "e2e/drill-replicas",
+  "e2e/drill-workers",
+  "e2e/workers",
   "spec/admin-operations",
   "spec/admin-roles",
   "spec/admin-api",

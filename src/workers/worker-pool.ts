@@ -134,6 +134,7 @@ export class WorkerPool {
     channel.handle("listening", () => {
       worker.state = "listening";
       worker.beat(0, this.#options.clock.monotonic());
+      if (this.#isOpen) this.#options.log("info", "a worker serves calls", { slot: worker.slot, pid: worker.pid });
       void this.#group.add(worker).then(worker.hasListened);
     });
     channel.handle("not_listening", () => void this.#group.remove(worker).then(worker.hasLeft));
