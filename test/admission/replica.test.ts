@@ -122,6 +122,29 @@ describe("a replica", () => {
     },
   );
 
+  test("takes slots for the calls of the next moment at once: calls that come and go do not each ask the store", () => {
+    const { sent, pass, reserve } = openWorld();
+    const account = accountOf({ id: "places", unit: "concurrency", window: null, limit: 10_000 });
+    const running: Reservation[] = [];
+    let calls = 0;
+    // twenty calls begin and end in every 25 ms, from none to twenty at once
+    const run = (ms: number): void => {
+      for (let passed = 0; passed < ms; passed += 25) {
+        for (; running.length < 20; calls++) running.push(reserve({ account, units: 1, force: false }));
+        pass(25);
+        for (const each of running.splice(0)) each.settle([1]);
+      }
+    };
+    pass(3000);
+    run(1000);
+    const before = sent.length;
+    calls = 0;
+    run(2000);
+    expect(calls).toBe(1600);
+    // one report in 100 ms says that the slots are still held
+    expect(sent.length - before).toBeLessThan(30);
+  });
+
   test("[d4.2] slots stay its own under one limit while it talks with the store about nothing but another", () => {
     const { pass, reserve } = openWorld();
     const slot = reserve({

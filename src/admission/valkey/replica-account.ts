@@ -186,16 +186,31 @@ export function noteUse(account: ReplicaAccount, units: number, nowMs: number, s
   account.lastUsedMs = nowMs;
 }
 
-/** The units that the replica asks to lease: what it used lately, and at least one call. */
-export function wantedUnits(account: ReplicaAccount): number {
-  const lately = Math.max(account.recentUse, account.previousUse, account.typical);
-  return account.kind === "slots" ? Math.max(1, lately - account.inUse - account.idle) : Math.ceil(lately);
+function usedLately({ recentUse, previousUse, typical }: ReplicaAccount): number {
+  return Math.max(recentUse, previousUse, typical);
 }
 
-/** Less than half of the last lease is left. */
-export function isLow({ leases, idle }: ReplicaAccount): boolean {
+/**
+ * The slots that the replica wants to hold, in use and idle: the most that were in use at once lately, and some more.
+ * Without the latter, each call that raises the number in use would ask the store.
+ */
+export function wantedSlots(account: ReplicaAccount): number {
+  return Math.ceil(usedLately(account) * 1.25);
+}
+
+/** The units that the replica asks to lease: what it used lately, and at least one call. */
+export function wantedUnits(account: ReplicaAccount): number {
+  return account.kind === "slots"
+    ? Math.max(1, wantedSlots(account) - account.inUse - account.idle)
+    : Math.ceil(usedLately(account));
+}
+
+/** Less than half of the last lease is left; of slots, none is left when as many are in use as were lately. */
+export function isLow(account: ReplicaAccount): boolean {
+  const { kind, leases, idle, inUse } = account;
   const last = leases.at(-1);
-  return last === undefined || idle * 2 < last.units;
+  if (last === undefined) return true;
+  return kind === "slots" ? inUse + idle <= usedLately(account) : idle * 2 < last.units;
 }
 
 /** Moves units from a lease to a call that is not recorded yet. The journal does not change. */

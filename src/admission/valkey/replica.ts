@@ -16,6 +16,7 @@ import {
   type ReplicaAccount,
   spend,
   statusOf,
+  wantedSlots,
 } from "./replica-account.ts";
 import { AccountsOfRules, type AccountsOptions } from "./accounts-of-rules.ts";
 import { chargeOffline, shortageOffline, shortageOf } from "./offline.ts";
@@ -228,7 +229,7 @@ export class Replica implements ReservationOwner {
   #settleSlot(channel: Channel, account: ReplicaAccount, units: number): void {
     account.inUse -= units;
     const lease = account.leases[0];
-    if (account.mode === LEASED && lease !== undefined && account.idle < lease.units) {
+    if (account.mode === LEASED && lease !== undefined && account.inUse + account.idle < wantedSlots(account)) {
       lease.left += units;
       account.idle += units;
       return;
