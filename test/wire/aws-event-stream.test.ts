@@ -89,6 +89,15 @@ describe("AWS event streams", () => {
       { numRuns: 300 },
     );
   });
+  test("end with a fault at every damaged byte, also where the headers are those of an earlier message", () => {
+    const [first, second] = [awsEvent(EVENTS[1]!), awsEvent({ ...EVENTS[1]!, data: '{"delta":{"text":"x"}}' })];
+    for (let at = 12; at < second.length; at++) {
+      const damaged = Uint8Array.from(second);
+      damaged[at]! ^= 0x20;
+      const reading = read([first, damaged]);
+      expect([reading.events, kindOf(reading)]).toEqual([[EVENTS[1]!], "malformed"]);
+    }
+  });
   test("give the complete events when a chunk ends in the next one", () => {
     const parser = createAwsEventStreamParser({ maxEventBytes: ROOMY });
     const first = awsEvent(EVENTS[0]!);
