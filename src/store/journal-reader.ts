@@ -4,6 +4,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { type JournalPlace, segmentPath } from "./journal-folder.ts";
 import { rowOf } from "./journal-row.ts";
+import type { JournalTail } from "./journal-tail.ts";
 import type { LedgerRow } from "./ledger.ts";
 
 /** A batch that has reached this size takes no more rows, because it is held in memory and copied to a thread. */
@@ -15,6 +16,8 @@ export interface ReaderOptions {
   readonly folder: string;
   /** Every row is before this place; after it there may be preallocated space. */
   readonly writtenTo: () => JournalPlace;
+  /** The newest rows, which need not be read from the disk; absent for a journal that nobody writes. */
+  readonly tail?: JournalTail;
   /** Called once for each unreadable place, however often it is read. */
   readonly onDamage: (segment: number, from: number, to: number) => void;
 }
@@ -41,7 +44,12 @@ export class JournalReader {
   }
 
   /** Reads what follows the place in the same segment. Rejects with the system's error. */
-  async read({ segment, offset }: JournalPlace, maxRows: number): Promise<Batch> {
+  async read(place: JournalPlace, maxRows: number): Promise<Batch> {
+    const newest = this.#options.tail?.after(place, maxRows, BATCH_BYTES, this.#options.writtenTo());
+    return newest ?? (await this.#fromDisk(place, maxRows));
+  }
+
+  async #fromDisk({ segment, offset }: JournalPlace, maxRows: number): Promise<Batch> {
     const rows: LedgerRow[] = [];
     const ends: number[] = [];
     let end = offset;

@@ -91,6 +91,17 @@ export function rowOf(bytes: Buffer, settled: boolean): LedgerRow {
   };
 }
 
+/** A row for the database whose text is in memory. Its record is parsed only when it is read. */
+export function rowOfText(text: string, settled: boolean): LedgerRow {
+  return {
+    text,
+    settled,
+    get record() {
+      return parseClosing(text);
+    },
+  };
+}
+
 /** The trace id with which every entry begins. */
 export function traceIdOf(text: string): string {
   return TRACE_ID.exec(text)?.[1] ?? (JSON.parse(text) as CallRecord).traceId;

@@ -9,6 +9,7 @@ import { type JournalPlace, rejectedPath, segmentPath, segmentsOf } from "./jour
 import { identityOf, type SegmentIdentity } from "./journal-identity.ts";
 import { type Batch, JournalReader } from "./journal-reader.ts";
 import { startOf } from "./journal-row.ts";
+import type { JournalTail } from "./journal-tail.ts";
 import type { LedgerRow, LedgerSink, ShippedPlace } from "./ledger.ts";
 import { lastPlaceOf, ShippedRuns } from "./shipped-runs.ts";
 
@@ -63,6 +64,8 @@ export interface ShipperOptions {
   readonly release: (segment: number, isDamaged: boolean) => Promise<boolean>;
   /** Every row is before this place; after it there may be zeros. */
   readonly writtenTo: () => JournalPlace;
+  /** The newest rows of a journal that is being written. */
+  readonly tail?: JournalTail;
   /**
    * Called once, before anything is shipped, with what the database has of this journal and of those that it continues.
    * `shippedOf` returns how many bytes of a segment the database has.
@@ -106,8 +109,13 @@ export class JournalShipper {
 
   constructor(options: ShipperOptions) {
     this.#options = options;
-    const { folder, writtenTo } = options;
-    this.#reader = new JournalReader({ folder, writtenTo, onDamage: (...damage) => this.#reportDamage(...damage) });
+    const { folder, writtenTo, tail } = options;
+    this.#reader = new JournalReader({
+      folder,
+      writtenTo,
+      ...(tail !== undefined && { tail }),
+      onDamage: (...damage) => this.#reportDamage(...damage),
+    });
     this.#keptMs = options.clock.monotonic();
   }
 
@@ -284,7 +292,7 @@ export class JournalShipper {
     const { segment } = this.#place;
     try {
       const place = { segment, offset: ends.at(-1)! };
-      const lastMs = startOf(Buffer.from(rows.at(-1)!.bytes!.subarray(0, FRONT_BYTES)).toString("latin1"));
+      const lastMs = startOf(frontOf(rows.at(-1)!));
       const counted = this.#rows + rows.length;
       await this.#ingest(rows, {
         ...this.#entered!,
@@ -317,6 +325,7 @@ export class JournalShipper {
       );
       this.#place = { segment, offset: ends[0]! };
     }
+    this.#options.tail?.forget(this.#place);
     this.#failures = 0;
     this.#reportedMs = null;
     this.#batchRows = BATCH_ROWS;
@@ -407,4 +416,9 @@ export class JournalShipper {
     };
     return promise;
   }
+}
+
+/** The beginning of a row's text, without decoding the rest. */
+function frontOf({ bytes, text }: LedgerRow): string {
+  return bytes === undefined ? text! : Buffer.from(bytes.subarray(0, FRONT_BYTES)).toString("latin1");
 }

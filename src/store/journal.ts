@@ -10,6 +10,7 @@ import type { JournalDisk } from "./journal-disk.ts";
 import type { EntryKind } from "./journal-entry.ts";
 import { type JournalPlace, reservePath } from "./journal-folder.ts";
 import { closingText, openingText } from "./journal-row.ts";
+import { JournalTail } from "./journal-tail.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import type { Ledger, OpenEntry } from "./ledger.ts";
 import type { LedgerSettings } from "./ledger-settings.ts";
@@ -69,6 +70,8 @@ interface WaitingRow {
   readonly text: string;
   /** The call that the entry opens, or that it closes; `null` when the call has no opening entry of this run. */
   readonly of: Entry | null;
+  /** The length of the entries of its turn up to this one. */
+  readonly end: number;
 }
 
 interface Entry extends OpenEntry {
@@ -82,6 +85,8 @@ interface Entry extends OpenEntry {
 const RECOVERED: Entry = { traceId: "", text: "", segment: 0, isWritten: true };
 
 export class Journal implements Ledger {
+  /** The newest closing entries, which need not be read back from the disk. */
+  readonly tail = new JournalTail();
   readonly #options: JournalOptions;
   readonly #writer: JournalWriter;
   readonly #allowance: RefusalAllowance;
@@ -236,8 +241,9 @@ export class Journal implements Ledger {
   /** Resolves at the end of the turn, when the entry is written or waits in memory. */
   #add(kind: EntryKind, text: string, of: Entry | null): Promise<void> {
     const { promise } = (this.#turn ??= this.#beginTurn());
-    this.#added.push({ kind, text, of });
-    if (this.#writer.add(kind, text) >= MAX_TURN_BYTES) this.#writeAdded();
+    const end = this.#writer.add(kind, text);
+    this.#added.push({ kind, text, of, end });
+    if (end >= MAX_TURN_BYTES) this.#writeAdded();
     return promise;
   }
 
@@ -259,7 +265,8 @@ export class Journal implements Ledger {
     try {
       this.#writer.write();
       this.#rows += added.length;
-      for (const row of added) if (row.kind === "opening") this.#opened(row.of!);
+      const start = this.#writer.writtenTo.offset - added.at(-1)!.end;
+      for (const row of added) this.#noteWritten(row, start + row.end);
     } catch (fault) {
       this.#failed(fault);
       const isAnyNeeded = this.#options.settings.onFull === "continue";
@@ -270,34 +277,38 @@ export class Journal implements Ledger {
 
   /** A closing entry must not be lost: if the disk does not take it, it waits in memory. */
   #writeAlone(row: WaitingRow): void {
-    if (this.#append(row.kind, row.text)) {
-      if (row.kind === "opening") this.#opened(row.of!);
-    } else if (row.kind !== "opening") {
-      if (this.#waiting.length < MAX_WAITING_ROWS) this.#waiting.push(row);
-      else this.#lost += 1;
-    }
+    if (this.#append(row) || row.kind === "opening") return;
+    if (this.#waiting.length < MAX_WAITING_ROWS) this.#waiting.push(row);
+    else this.#lost += 1;
   }
 
-  /** The opening entry is now in the newest segment; the calls in flight stay in the order of their segments. */
-  #opened(entry: Entry): void {
+  /** An entry is in the newest segment now, where it ends at `end`. */
+  #noteWritten({ kind, text, of }: WaitingRow, end: number): void {
     const { segment } = this.#writer;
+    if (kind === "opening") this.#noteOpened(of!, segment);
+    else this.tail.add({ text, settled: kind === "closing", segment, end });
+  }
+
+  /** The calls in flight stay in the order of their segments. */
+  #noteOpened(entry: Entry, segment: number): void {
     if (entry.isWritten && entry.segment !== segment && this.#open.delete(entry)) this.#open.add(entry);
     entry.isWritten = true;
     entry.segment = segment;
   }
 
   /** Returns false when the disk does not take the entry. */
-  #append(kind: EntryKind, text: string): boolean {
+  #append(row: WaitingRow): boolean {
     try {
-      this.#writer.add(kind, text);
+      this.#writer.add(row.kind, row.text);
       this.#writer.write();
     } catch (fault) {
       this.#failed(fault);
       // The reserve is for the calls in flight.
-      if (kind === "opening" || !this.#useReserve()) return false;
-      return this.#append(kind, text);
+      if (row.kind === "opening" || !this.#useReserve()) return false;
+      return this.#append(row);
     }
     this.#rows += 1;
+    this.#noteWritten(row, this.#writer.writtenTo.offset);
     return true;
   }
 
@@ -351,7 +362,7 @@ export class Journal implements Ledger {
     const rows = this.#waiting;
     this.#waiting = [];
     let written = 0;
-    while (written < rows.length && this.#append(rows[written]!.kind, rows[written]!.text)) written += 1;
+    while (written < rows.length && this.#append(rows[written]!)) written += 1;
     this.#waiting = [...rows.slice(written), ...this.#waiting];
     return this.#waiting.length === 0;
   }

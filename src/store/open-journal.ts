@@ -103,6 +103,7 @@ export async function openJournal(
     disk,
     keep,
     writtenTo: () => journal.writtenTo,
+    tail: journal.tail,
     release: async (segment, isDamaged) => {
       if (!isKept(segment) || !(await journal.mayRelease(segment))) return false;
       drop(segment, isDamaged);

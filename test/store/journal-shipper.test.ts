@@ -193,7 +193,9 @@ describe("shipping", () => {
     bytes[Math.floor(bytes.length / 2)]! ^= 0x10;
     writeFileSync(segmentPath(folder, 1), bytes);
     const problems: string[] = [];
-    const shipper = shipperOf(folder, journal, sink, problems);
+    // rows that are still in memory are not read from the disk
+    const { tail: _, ...parts } = shipperParts(folder, journal, sink, problems);
+    const shipper = new JournalShipper(parts);
     await shipper.drain(5000);
     expect(sink.rows.size).toBeGreaterThanOrEqual(ids.length - 1);
     expect(problems).toEqual([expect.stringContaining("damaged")]);

@@ -122,6 +122,7 @@ export function shipperParts(
     clock: systemClock,
     disk: systemDisk,
     writtenTo: () => journal.writtenTo,
+    tail: journal.tail,
     release: (segment) => release(folder, journal, segment),
     onProblem: (words) => problems.push(words),
     pollMs: 2,
