@@ -40,7 +40,9 @@ describe("rows in memory", () => {
     await recordCalls(journal, 12);
     // a turn with entries of several calls, the last of which remains open
     const entries = await Promise.all([aCall(), aCall(), aCall()].map((call) => opened(journal, call)));
-    await Promise.all(entries.slice(0, 2).map((entry) => journal.close(entry, ended(aCall({ traceId: entry.traceId })))));
+    await Promise.all(
+      entries.slice(0, 2).map((entry) => journal.close(entry, ended(aCall({ traceId: entry.traceId })))),
+    );
     const fromDisk = await allRows(folder, readerOf(folder, journal, false), maxRows);
     expect(fromDisk).toHaveLength(14);
     expect(await allRows(folder, readerOf(folder, journal, true), maxRows)).toEqual(fromDisk);
