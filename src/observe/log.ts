@@ -5,7 +5,6 @@ import type { JsonObject } from "../core/json.ts";
 import type { CachedCall } from "../core/cache.ts";
 import {
   type Attempt,
-  type CallCost,
   type CallRecord,
   isUnauthenticated,
   type LimitOutcome,
@@ -131,61 +130,11 @@ class UnauthenticatedLines {
 
 /**
  * The line of a call, in the form of pino's lines: snake case, milliseconds with one decimal, absent values left out.
- * It is assembled by hand, because every call passes through here. Fixed words of the gateway and hex ids need no
- * escaping.
+ * Every call passes through here: one object that is written natively takes a quarter of the time of a text that is put
+ * together from the texts of its parts.
  */
 export function callLine(record: CallRecord): string {
-  const { usage, messages } = record;
-  // The parts are joined once: a string built piece by piece is a tree of its pieces, which has to be walked when it is
-  // written.
-  return [
-    `{"level":"info","time":"${isoTime(Math.round(record.startedAtMs + record.totalMs))}","trace_id":"${record.traceId}","status":${record.status}`,
-    record.code === null ? "" : `,"code":"${record.code}"`,
-    text("error_detail", record.errorDetail, MAX_DETAIL),
-    text("tenant", record.tenantId),
-    text("project", record.projectId),
-    text("user", record.userId),
-    text("end_user", record.endUser),
-    text("token", record.tokenId),
-    text("model_asked", record.modelAsked),
-    text("route", record.route),
-    text("provider", record.provider),
-    text("model", record.model),
-    `,"stream":${record.stream}`,
-    record.explained ? ',"explained":true' : "",
-    usage === null
-      ? ""
-      : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens},"total_tokens":${usage.total_tokens},"usage_source":"${record.usageSource}"`,
-    number("cached_tokens", usage?.prompt_tokens_details?.cached_tokens),
-    number("reasoning_tokens", usage?.completion_tokens_details?.reasoning_tokens),
-    record.unnamedUsage === null ? "" : `,"usage_unnamed":${JSON.stringify(record.unnamedUsage)}`,
-    record.cost === null ? "" : costJson(record.cost),
-    number("caller_cost_nano_usd", record.callerCost?.nanoUsd),
-    record.cache === null ? "" : `,"cache":${cacheJson(record.cache)}`,
-    record.finishReasons.length === 0 ? "" : `,"finish":${JSON.stringify(record.finishReasons)}`,
-    record.nativeFinishReasons.length === 0
-      ? ""
-      : `,"native_finish":${JSON.stringify(record.nativeFinishReasons.map((word) => cut(word, MAX_TEXT_CHARACTERS)))}`,
-    record.finishInferred ? ',"finish_inferred":true' : "",
-    text("provider_model", record.providerModel),
-    text("provider_request_id", record.providerRequestId),
-    `,"params":${JSON.stringify(boundedDispositions(record.dispositions))}`,
-    messages === null
-      ? ""
-      : `,"messages":{"count":${messages.count},"roles":${JSON.stringify(messages.roles)},"blocks":${JSON.stringify(messages.blocks)},"body_characters":${messages.bodyCharacters}}`,
-    `,"attempts":[${record.attempts.map(attemptJson).join(",")}]`,
-    record.tools.length === 0 && record.rounds === 1 ? "" : toolsJson(record),
-    record.limits.length === 0 ? "" : `,"limits":[${record.limits.map(limitJson).join(",")}]`,
-    record.policies.length === 0 ? "" : `,"policies":[${record.policies.map(policyJson).join(",")}]`,
-    record.warnings.length === 0 ? "" : `,"warnings":${JSON.stringify(record.warnings)}`,
-    record.cancelled ? ',"cancelled":true' : "",
-    record.metadata === null ? "" : `,"metadata":${JSON.stringify(record.metadata)}`,
-    text("client_request_id", record.clientRequestId),
-    text("otel_trace_id", record.otelTraceId),
-    `,"snapshot":${record.snapshotVersion}`,
-    milliseconds("first_content_ms", record.firstContentMs),
-    `,"total_ms":${Math.round(record.totalMs * 10) / 10},"own_ms":${Math.round(record.ownMs * 1000) / 1000},"msg":"call"}`,
-  ].join("");
+  return JSON.stringify(lineOf(record));
 }
 
 /** The line of a call as fields, to show a stored call. */
@@ -198,50 +147,153 @@ export function callFields(record: CallRecord): Readonly<Record<string, unknown>
   return fields;
 }
 
-function attemptJson(attempt: Attempt): string {
-  const code = attempt.code === null ? "" : `,"code":"${attempt.code}"`;
+/** Members that are undefined are not written. */
+function lineOf(record: CallRecord) {
+  const { usage, messages, cost } = record;
+  return {
+    level: "info",
+    time: isoTime(Math.round(record.startedAtMs + record.totalMs)),
+    trace_id: record.traceId,
+    status: record.status,
+    code: record.code ?? undefined,
+    error_detail: text(record.errorDetail, MAX_DETAIL),
+    tenant: text(record.tenantId),
+    project: text(record.projectId),
+    user: text(record.userId),
+    end_user: text(record.endUser),
+    token: text(record.tokenId),
+    model_asked: text(record.modelAsked),
+    route: text(record.route),
+    provider: text(record.provider),
+    model: text(record.model),
+    stream: record.stream,
+    explained: record.explained || undefined,
+    prompt_tokens: usage?.prompt_tokens,
+    completion_tokens: usage?.completion_tokens,
+    total_tokens: usage?.total_tokens,
+    usage_source: usage === null ? undefined : (record.usageSource ?? undefined),
+    cached_tokens: number(usage?.prompt_tokens_details?.cached_tokens),
+    reasoning_tokens: number(usage?.completion_tokens_details?.reasoning_tokens),
+    usage_unnamed: record.unnamedUsage ?? undefined,
+    cost_nano_usd: cost?.nanoUsd,
+    price_id: text(cost?.priceId ?? null),
+    caller_cost_nano_usd: number(record.callerCost?.nanoUsd),
+    cache: record.cache === null ? undefined : cacheFields(record.cache),
+    finish: unlessEmpty(record.finishReasons),
+    native_finish: unlessEmpty(record.nativeFinishReasons.map((word) => cut(word, MAX_TEXT_CHARACTERS))),
+    finish_inferred: record.finishInferred || undefined,
+    provider_model: text(record.providerModel),
+    provider_request_id: text(record.providerRequestId),
+    params: boundedDispositions(record.dispositions),
+    messages:
+      messages === null
+        ? undefined
+        : {
+            count: messages.count,
+            roles: messages.roles,
+            blocks: messages.blocks,
+            body_characters: messages.bodyCharacters,
+          },
+    attempts: record.attempts.map(attemptFields),
+    ...(record.tools.length > 0 || record.rounds > 1 ? toolsFields(record) : undefined),
+    limits: unlessEmpty(record.limits.map(limitFields)),
+    policies: unlessEmpty(record.policies.map(policyFields)),
+    warnings: unlessEmpty(record.warnings),
+    cancelled: record.cancelled || undefined,
+    metadata: record.metadata ?? undefined,
+    client_request_id: text(record.clientRequestId),
+    otel_trace_id: text(record.otelTraceId),
+    snapshot: record.snapshotVersion,
+    first_content_ms: milliseconds(record.firstContentMs),
+    total_ms: milliseconds(record.totalMs),
+    own_ms: Math.round(record.ownMs * 1000) / 1000,
+    msg: "call",
+  };
+}
+
+function attemptFields(attempt: Attempt) {
   const { usage } = attempt;
-  const used =
-    usage === null
-      ? ""
-      : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens}${attempt.usageSource === "estimated" ? ',"usage_source":"estimated"' : ""}`;
-  return `{"provider":${JSON.stringify(attempt.provider)}${text("model", attempt.model)}${attempt.round > 1 ? `,"round":${attempt.round}` : ""}${number("status", attempt.status)}${code}${text("native_code", attempt.nativeCode)}${number("retry_after_ms", attempt.retryAfterMs)}${attempt.fromCache ? ',"from_cache":true' : ""}${used}${milliseconds("start_ms", attempt.startMs)}${milliseconds("head_ms", attempt.headMs)}${milliseconds("first_content_ms", attempt.firstContentMs)}${milliseconds("total_ms", attempt.totalMs)}}`;
+  return {
+    provider: attempt.provider,
+    model: text(attempt.model),
+    round: attempt.round > 1 ? attempt.round : undefined,
+    status: number(attempt.status),
+    code: attempt.code ?? undefined,
+    native_code: text(attempt.nativeCode),
+    retry_after_ms: number(attempt.retryAfterMs),
+    from_cache: attempt.fromCache || undefined,
+    prompt_tokens: usage?.prompt_tokens,
+    completion_tokens: usage?.completion_tokens,
+    usage_source: usage !== null && attempt.usageSource === "estimated" ? "estimated" : undefined,
+    start_ms: milliseconds(attempt.startMs),
+    head_ms: milliseconds(attempt.headMs),
+    first_content_ms: milliseconds(attempt.firstContentMs),
+    total_ms: milliseconds(attempt.totalMs),
+  };
 }
 
-function toolsJson({ rounds, tools }: CallRecord): string {
-  const shown = tools.slice(0, MAX_TOOL_RUNS).map(toolJson).join(",");
-  return `,"rounds":${rounds},"tools":[${shown}]${tools.length > MAX_TOOL_RUNS ? `,"tools_left_out":${tools.length - MAX_TOOL_RUNS}` : ""}`;
+function toolsFields({ rounds, tools }: CallRecord) {
+  return {
+    rounds,
+    tools: tools.slice(0, MAX_TOOL_RUNS).map(toolFields),
+    tools_left_out: tools.length > MAX_TOOL_RUNS ? tools.length - MAX_TOOL_RUNS : undefined,
+  };
 }
 
-function toolJson({ server, tool, round, code, isError, resultBytes, startMs, totalMs }: ToolRun): string {
-  return `{"server":${JSON.stringify(cut(server, MAX_TOOL_WORDS))}${text("tool", tool, MAX_TOOL_WORDS)},"round":${round}${code === null ? "" : `,"code":"${code}"`}${isError ? ',"is_error":true' : ""}${number("result_bytes", resultBytes)}${milliseconds("start_ms", startMs)}${milliseconds("total_ms", totalMs)}}`;
+function toolFields({ server, tool, round, code, isError, resultBytes, startMs, totalMs }: ToolRun) {
+  return {
+    server: cut(server, MAX_TOOL_WORDS),
+    tool: text(tool, MAX_TOOL_WORDS),
+    round,
+    code: code ?? undefined,
+    is_error: isError || undefined,
+    result_bytes: number(resultBytes),
+    start_ms: milliseconds(startMs),
+    total_ms: milliseconds(totalMs),
+  };
 }
 
-function costJson({ nanoUsd, priceId }: CallCost): string {
-  return `,"cost_nano_usd":${nanoUsd}${text("price_id", priceId)}`;
+function cacheFields({ outcome, bypass, key, scope, ageMs, savedNanoUsd }: CachedCall) {
+  return {
+    outcome,
+    bypass: text(bypass),
+    key: text(key),
+    scope: text(scope),
+    age_ms: milliseconds(ageMs),
+    saved_nano_usd: number(savedNanoUsd),
+  };
 }
 
-function cacheJson({ outcome, bypass, key, scope, ageMs, savedNanoUsd }: CachedCall): string {
-  return `{"outcome":"${outcome}"${text("bypass", bypass)}${text("key", key)}${text("scope", scope)}${milliseconds("age_ms", ageMs)}${number("saved_nano_usd", savedNanoUsd)}}`;
+function limitFields({ id, value, unit, before, reserved, settled, after, wouldRefuse, refused }: LimitOutcome) {
+  return {
+    id,
+    value: value === "" ? undefined : text(value),
+    unit,
+    before,
+    reserved,
+    settled: number(settled),
+    after,
+    would_refuse: wouldRefuse || undefined,
+    refused,
+  };
 }
 
-function limitJson({ id, value, unit, before, reserved, settled, after, wouldRefuse, refused }: LimitOutcome): string {
-  return `{"id":${JSON.stringify(id)}${value === "" ? "" : text("value", value)},"unit":"${unit}","before":${before},"reserved":${reserved}${number("settled", settled)},"after":${after}${wouldRefuse ? ',"would_refuse":true' : ""}${refused === undefined ? "" : `,"refused":"${refused}"`}}`;
+function policyFields({ name, effect, why }: PolicyOutcome) {
+  return { name, effect, why: text(why ?? null) };
 }
 
-function policyJson({ name, effect, why }: PolicyOutcome): string {
-  return `{"name":${JSON.stringify(name)},"effect":"${effect}"${text("why", why ?? null)}}`;
-}
-
-function text(name: string, value: string | null, max = MAX_TEXT_CHARACTERS): string {
-  return value === null ? "" : `,"${name}":${JSON.stringify(cut(value, max))}`;
+function text(value: string | null, max = MAX_TEXT_CHARACTERS): string | undefined {
+  return value === null ? undefined : cut(value, max);
 }
 function cut(value: string, max: number): string {
   return value.length <= max ? value : `${value.slice(0, max)}… (${value.length} characters)`;
 }
 /** A provider's figure may be of any type; a value that is not a number is left out. */
-function number(name: string, value: unknown): string {
-  return typeof value === "number" && Number.isFinite(value) ? `,"${name}":${value}` : "";
+function number(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}
+function unlessEmpty<T>(values: readonly T[]): readonly T[] | undefined {
+  return values.length === 0 ? undefined : values;
 }
 /** Callers choose the names and how many there are. */
 function boundedDispositions(
@@ -260,8 +312,8 @@ function boundedDispositions(
     ...(names > MAX_PARAMS && { "…": `${names - MAX_PARAMS} more` }),
   };
 }
-function milliseconds(name: string, ms: number | null): string {
-  return ms === null ? "" : `,"${name}":${Math.round(ms * 10) / 10}`;
+function milliseconds(ms: number | null): number | undefined {
+  return ms === null ? undefined : Math.round(ms * 10) / 10;
 }
 
 /** Many calls end in the same second. */

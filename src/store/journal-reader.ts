@@ -1,6 +1,7 @@
 // Reads closing entries from the segments of a journal in batches, also from the segment that is still being written.
 // Unreadable bytes are skipped up to the next whole entry, and reported once.
 import { type FileHandle, open } from "node:fs/promises";
+import type { Batch } from "./journal-batch.ts";
 import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { type JournalPlace, segmentPath } from "./journal-folder.ts";
 import { rowOf } from "./journal-row.ts";
@@ -20,18 +21,6 @@ export interface ReaderOptions {
   readonly tail?: JournalTail;
   /** Called once for each unreadable place, however often it is read. */
   readonly onDamage: (segment: number, from: number, to: number) => void;
-}
-
-export interface Batch {
-  readonly rows: readonly LedgerRow[];
-  /** The place after each row. */
-  readonly ends: readonly number[];
-  /** The place after what was read, with or without rows. */
-  readonly end: number;
-  /** The segment has no more rows, and another segment follows. */
-  readonly isSegmentOver: boolean;
-  /** There may be more rows after this batch. */
-  readonly isFull: boolean;
 }
 
 export class JournalReader {

@@ -10,27 +10,30 @@ import type { LedgerRow } from "./ledger.ts";
 const MAX_TEXT = Math.floor(MAX_TEXT_BYTES / 3);
 const MAX_DETAIL = 16_384;
 
-/** The members of a record that an opening entry has, which are known when the first attempt is admitted. */
+/**
+ * The members of a record that an opening entry has, which are known when the first attempt is admitted: what a recovery
+ * charges, and to whom. Members that say nothing are left out, as `emptyRecord` has them.
+ */
 function openingOf(record: CallRecord) {
   return {
     traceId: record.traceId,
     startedAtMs: record.startedAtMs,
-    clientRequestId: record.clientRequestId,
-    otelTraceId: record.otelTraceId,
+    clientRequestId: record.clientRequestId ?? undefined,
+    otelTraceId: record.otelTraceId ?? undefined,
     snapshotVersion: record.snapshotVersion,
-    tokenId: record.tokenId,
-    tenantId: record.tenantId,
-    projectId: record.projectId,
-    userId: record.userId,
-    endUser: record.endUser,
-    modelAsked: record.modelAsked,
-    route: record.route,
-    provider: record.provider,
-    model: record.model,
-    stream: record.stream,
-    metadata: record.metadata,
-    limits: record.limits,
-  } satisfies Partial<CallRecord>;
+    tokenId: record.tokenId ?? undefined,
+    tenantId: record.tenantId ?? undefined,
+    projectId: record.projectId ?? undefined,
+    userId: record.userId ?? undefined,
+    endUser: record.endUser ?? undefined,
+    modelAsked: record.modelAsked ?? undefined,
+    route: record.route ?? undefined,
+    provider: record.provider ?? undefined,
+    model: record.model ?? undefined,
+    stream: record.stream || undefined,
+    metadata: record.metadata ?? undefined,
+    limits: record.limits.length === 0 ? undefined : record.limits,
+  };
 }
 
 export function openingText(record: CallRecord): string {
@@ -38,7 +41,7 @@ export function openingText(record: CallRecord): string {
   const text = JSON.stringify(opening);
   return text.length <= MAX_TEXT
     ? text
-    : JSON.stringify({ ...opening, modelAsked: opening.modelAsked?.slice(0, MAX_DETAIL) ?? null, metadata: null });
+    : JSON.stringify({ ...opening, modelAsked: opening.modelAsked?.slice(0, MAX_DETAIL), metadata: undefined });
 }
 
 export function closingText(record: CallRecord): string {
@@ -64,7 +67,7 @@ export function parseClosing(text: string): CallRecord {
 
 /** Parses an opening entry of any version as the record of a call that has not ended. Throws SyntaxError. */
 export function parseOpening(text: string): CallRecord {
-  return { ...EMPTY_RECORD, ...parseRecord<ReturnType<typeof openingOf>>(text) };
+  return { ...EMPTY_RECORD, ...parseRecord<Partial<CallRecord>>(text) };
 }
 
 const EMPTY_RECORD = emptyRecord({

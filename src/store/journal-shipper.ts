@@ -4,10 +4,11 @@
 import { statSync } from "node:fs";
 import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/thrown.ts";
+import type { Batch } from "./journal-batch.ts";
 import type { JournalDisk } from "./journal-disk.ts";
 import { type JournalPlace, rejectedPath, segmentPath, segmentsOf } from "./journal-folder.ts";
 import { identityOf, type SegmentIdentity } from "./journal-identity.ts";
-import { type Batch, JournalReader } from "./journal-reader.ts";
+import { JournalReader } from "./journal-reader.ts";
 import { startOf } from "./journal-row.ts";
 import type { JournalTail } from "./journal-tail.ts";
 import type { LedgerRow, LedgerSink, ShippedPlace } from "./ledger.ts";

@@ -1,7 +1,7 @@
 // The newest closing entries of a journal, kept in memory until they are shipped, so that they need not be read back
 // from the disk and parsed. Older ones, and those of earlier processes, are read by journal-reader.ts.
+import type { Batch } from "./journal-batch.ts";
 import type { JournalPlace } from "./journal-folder.ts";
-import type { Batch } from "./journal-reader.ts";
 import { rowOfText } from "./journal-row.ts";
 
 /** In UTF-16 units. While the database is down, rows wait on the disk, and the oldest here are dropped. */
