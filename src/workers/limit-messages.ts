@@ -32,6 +32,9 @@ export type ReservedWire =
       readonly unavailable: boolean;
     };
 
+/** `[number of the reservation, units for each need]`; `null` leaves a need open. */
+export type SettledWire = readonly [id: number, used: readonly (number | null)[]];
+
 export interface AccountWire {
   readonly rule: LimitRule;
   readonly value: string;

@@ -1,6 +1,6 @@
 // The messages between the supervisor and its workers. Each kind has one direction.
 import type { ShippedPlace } from "../store/ledger.ts";
-import type { AccountWire, ReservedWire, ReserveWire, StatusWire } from "./limit-messages.ts";
+import type { AccountWire, ReservedWire, ReserveWire, SettledWire, StatusWire } from "./limit-messages.ts";
 import type { Channel } from "./channel.ts";
 
 /** Both sides have to have the same: a worker of another version may be started by a rolling restart. */
@@ -21,11 +21,8 @@ export type ToSupervisor = {
   /** Whole lines of the log, as text in the bytes. */
   readonly log_lines: { readonly body: null; readonly reply: void };
   readonly reserve: { readonly body: ReserveWire; readonly reply: ReservedWire };
-  /** Ends needs of a reservation; `null` leaves a need open. */
-  readonly settle: {
-    readonly body: { readonly id: number; readonly used: readonly (number | null)[] };
-    readonly reply: void;
-  };
+  /** Ends needs of reservations. */
+  readonly settle: { readonly body: readonly SettledWire[]; readonly reply: void };
   readonly limit_status: { readonly body: AccountWire; readonly reply: StatusWire };
   readonly limit_first: { readonly body: AccountWire & { readonly mark: string }; readonly reply: boolean };
   /** Replies when everything that was counted up to this message is kept, so that no other record of it is needed. */

@@ -2,7 +2,7 @@
 // the event loop leave in one write; settlements need no reply. Without a supervisor nothing under a limit is admitted.
 import type { Account, LimitRule } from "../core/limit.ts";
 import type { AccountStatus, LimitStore, Need, Reservation, Settled, Shortage } from "../admission/limit-store.ts";
-import { type NeedWire, type ReservedWire, type ReserveWire, statusOf } from "./limit-messages.ts";
+import { type NeedWire, type ReservedWire, type ReserveWire, type SettledWire, statusOf } from "./limit-messages.ts";
 import type { SupervisorChannel } from "./messages.ts";
 
 export function openRemoteLimits(channel: SupervisorChannel): LimitStore {
@@ -13,6 +13,8 @@ class RemoteLimits implements LimitStore {
   readonly #channel: SupervisorChannel;
   readonly #rules = new RuleNumbers();
   readonly #whenLost = new Map<number, () => void>();
+  /** Settlements of this turn of the event loop. */
+  #settled: SettledWire[] = [];
   #lastId = 0;
   #open = 0;
 
@@ -59,6 +61,20 @@ class RemoteLimits implements LimitStore {
     return Promise.resolve();
   }
 
+  /**
+   * Settlements leave a turn after the closing entries of their calls were written, because the supervisor goes by the
+   * journal when this process is killed: what it has settled by then stands there.
+   */
+  #settleLater(settled: SettledWire): void {
+    this.#settled.push(settled);
+    if (this.#settled.length > 1) return;
+    setImmediate(() => {
+      const all = this.#settled;
+      this.#settled = [];
+      this.#channel.notify("settle", all);
+    });
+  }
+
   #answered(id: number, needs: readonly Need[], answer: ReservedWire): Reservation | Shortage {
     if ("short" in answer) {
       const { short, status, fitsAtMs, exceedsLimit, unavailable: isUnavailable } = answer;
@@ -71,7 +87,7 @@ class RemoteLimits implements LimitStore {
       const units = used.map((each, index) => (isOpen[index] === true ? each : null));
       if (units.every((each) => each === null)) return null;
       for (const [index, each] of units.entries()) if (each !== null) isOpen[index] = false;
-      this.#channel.notify("settle", { id, used: units });
+      this.#settleLater([id, units]);
       if (!isOpen.includes(true)) {
         this.#open -= 1;
         this.#whenLost.delete(id);

@@ -27,7 +27,9 @@ export class WorkerReservations {
   constructor(limits: LimitStore, channel: WorkerChannel) {
     this.#limits = limits;
     channel.handle("reserve", (wire) => this.#reserve(wire, channel));
-    channel.handle("settle", ({ id, used }) => this.#settle(id, used));
+    channel.handle("settle", (all) => {
+      for (const [id, used] of all) this.#settle(id, used);
+    });
     channel.handle("limit_status", (account) => whenReady(limits.status(account), statusWire));
     channel.handle("limit_first", ({ rule, value, mark }) => limits.first({ rule, value }, mark));
   }
