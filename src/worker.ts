@@ -97,7 +97,11 @@ function workerParts(channel: SupervisorChannel, sharedPort: SharedPort): Proces
       counting: {},
     }),
     openReplicas: () => NO_REPLICA_WATCH,
-    openLimits: async () => openRemoteLimits(channel),
+    async openLimits({ closing }) {
+      const limits = openRemoteLimits(channel);
+      closing.beside(() => limits.close());
+      return limits;
+    },
     firstToken: () => Promise.resolve(null),
     sharedPort,
   };

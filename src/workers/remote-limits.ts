@@ -58,6 +58,7 @@ class RemoteLimits implements LimitStore {
   }
 
   close(): Promise<void> {
+    this.#sendSettled();
     return Promise.resolve();
   }
 
@@ -68,11 +69,13 @@ class RemoteLimits implements LimitStore {
   #settleLater(settled: SettledWire): void {
     this.#settled.push(settled);
     if (this.#settled.length > 1) return;
-    setImmediate(() => {
-      const all = this.#settled;
-      this.#settled = [];
-      this.#channel.notify("settle", all);
-    });
+    setImmediate(() => this.#sendSettled());
+  }
+
+  #sendSettled(): void {
+    const all = this.#settled;
+    this.#settled = [];
+    if (all.length > 0) this.#channel.notify("settle", all);
   }
 
   #answered(id: number, needs: readonly Need[], answer: ReservedWire): Reservation | Shortage {
