@@ -23,7 +23,8 @@ const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
 });
 const PACE = flags.quick ? { warmUpMs: 100, rounds: 1, roundMs: 150 } : { warmUpMs: 15_000, rounds: 6, roundMs: 3000 };
-const CONNECTIONS = 64;
+/** For each worker, so that a worker has as much to do as one alone. */
+const CONNECTIONS = 32;
 const ANSWER = "openai-plain";
 
 /** Of one subject in one round. */
@@ -36,6 +37,7 @@ interface Round {
 
 interface Measured {
   readonly label: string;
+  readonly connections: number;
   readonly subject: Subject;
   readonly rounds: Round[];
 }
@@ -56,6 +58,7 @@ async function main(): Promise<void> {
         ["three policies, five limits", GOVERNED],
       ] as const)
         measured.push({
+          connections: CONNECTIONS * Number(workers),
           label: `${workers === "1" ? "1 worker" : `${workers} workers`}, ${limits}`,
           subject: await startGateway(join(folder, String(measured.length)), mock.port, null, {
             configuration,
@@ -63,10 +66,10 @@ async function main(): Promise<void> {
           }),
           rounds: [],
         });
-    for (const { subject } of measured) await load(folder, subject, PACE.warmUpMs);
+    for (const each of measured) await load(folder, each, PACE.warmUpMs);
     for (let round = 0; round < PACE.rounds; round++)
       for (const each of round % 2 === 0 ? measured : measured.toReversed())
-        each.rounds.push(await measuredRound(folder, each.subject));
+        each.rounds.push(await measuredRound(folder, each));
     process.stdout.write(`${table(measured)}\n`);
   } finally {
     await Promise.all([mock, ...measured.map(({ subject }) => subject)].map(({ stop }) => stop()));
@@ -74,12 +77,13 @@ async function main(): Promise<void> {
   }
 }
 
-async function measuredRound(folder: string, subject: Subject): Promise<Round> {
+async function measuredRound(folder: string, measured: Measured): Promise<Round> {
+  const { subject } = measured;
   const [main = 0] = subject.pids;
   const workers = childrenOf(main);
   const serving = workers.length === 0 ? [main] : workers;
   const before = { serving: cpuSeconds(serving), main: cpuSeconds([main]) };
-  const { requests, seconds } = await load(folder, subject, PACE.roundMs);
+  const { requests, seconds } = await load(folder, measured, PACE.roundMs);
   // rows that wait are shipped in the rounds of the others
   const micros = (spent: number): number => (spent * 1e6) / requests;
   subject.tidy();
@@ -92,7 +96,7 @@ async function measuredRound(folder: string, subject: Subject): Promise<Round> {
 
 async function load(
   folder: string,
-  subject: Subject,
+  { subject, connections }: Measured,
   durationMs: number,
 ): Promise<{ readonly requests: number; readonly seconds: number }> {
   const { path, model, token } = subject.target(ANSWER);
@@ -100,7 +104,7 @@ async function load(
   const wrk = Bun.which("wrk");
   if (wrk === null || durationMs < 1000) {
     const request = httpRequest(subject.port, path, body, token);
-    return await runLoad({ port: subject.port, request }, { connections: CONNECTIONS, durationMs });
+    return await runLoad({ port: subject.port, request }, { connections, durationMs });
   }
   const script = join(folder, "post.lua");
   writeFileSync(
@@ -109,7 +113,17 @@ async function load(
   );
   const seconds = Math.round(durationMs / 1000);
   const child = Bun.spawn(
-    [wrk, "-t1", "--timeout", "30s", `-c${CONNECTIONS}`, `-d${seconds}s`, "-s", script, `http://127.0.0.1:${subject.port}${path}`],
+    [
+      wrk,
+      "-t1",
+      "--timeout",
+      "30s",
+      `-c${connections}`,
+      `-d${seconds}s`,
+      "-s",
+      script,
+      `http://127.0.0.1:${subject.port}${path}`,
+    ],
     { stdout: "pipe" },
   );
   const words = await new Response(child.stdout).text();

@@ -55,42 +55,52 @@ function jsonOf({ kind, id, body, bytes, isError }: Message): MessageJson {
 
 /** Puts frames together from reads of any size. */
 export class FrameReader {
-  #parts: Uint8Array[] = [];
-  #length = 0;
-  /** Bytes that have to be there before the next frame, or its head, is complete. */
-  #needed = HEAD_BYTES;
+  /** The frame that has begun, or its head while its length is not known; `null` between two frames. */
+  #begun: Uint8Array | null = null;
+  #filled = 0;
 
   /**
-   * Returns the messages of all frames that are complete with this read. The read is copied if it is needed later.
+   * Returns the messages of all frames that are complete with this read, whose memory may be used again afterwards.
    * Throws when the bytes are not frames; the reader is of no use afterwards.
    */
   read(bytes: Uint8Array): readonly Message[] {
-    if (this.#length + bytes.length < this.#needed) {
-      this.#keep(bytes);
-      return [];
-    }
     const messages: Message[] = [];
-    const all = this.#length === 0 ? bytes : joined([...this.#parts, bytes], this.#length + bytes.length);
-    this.#parts = [];
-    this.#length = 0;
     let offset = 0;
-    for (;;) {
-      const left = all.length - offset;
-      const length = left < HEAD_BYTES ? HEAD_BYTES : frameLength(all, offset);
-      if (left < length) {
-        this.#needed = length;
-        if (left > 0) this.#keep(all.subarray(offset));
-        return messages;
+    while (offset < bytes.length) {
+      if (this.#begun !== null) {
+        offset += this.#fill(bytes, offset, messages);
+        continue;
       }
-      readFrame(all.subarray(offset, offset + length), messages);
+      const left = bytes.length - offset;
+      const length = left < HEAD_BYTES ? HEAD_BYTES : frameLength(bytes, offset);
+      if (left < length || left < HEAD_BYTES) {
+        this.#begun = new Uint8Array(length);
+        this.#filled = 0;
+        continue;
+      }
+      readFrame(bytes.subarray(offset, offset + length), messages, false);
       offset += length;
     }
+    return messages;
   }
 
-  /** Copies the bytes. `slice` would not: a read is a Buffer, whose `slice` is a view of the same memory. */
-  #keep(bytes: Uint8Array): void {
-    this.#parts.push(new Uint8Array(bytes));
-    this.#length += bytes.length;
+  /** Returns how many bytes of the read were taken. */
+  #fill(bytes: Uint8Array, offset: number, messages: Message[]): number {
+    const begun = this.#begun!;
+    const taken = Math.min(begun.length - this.#filled, bytes.length - offset);
+    begun.set(bytes.subarray(offset, offset + taken), this.#filled);
+    this.#filled += taken;
+    if (this.#filled < begun.length) return taken;
+    const length = frameLength(begun, 0);
+    if (length > begun.length) {
+      // So far it was the head alone.
+      this.#begun = new Uint8Array(length);
+      this.#begun.set(begun);
+      return taken;
+    }
+    this.#begun = null;
+    readFrame(begun, messages, true);
+    return taken;
   }
 }
 
@@ -100,7 +110,8 @@ function frameLength(bytes: Uint8Array, offset: number): number {
   return length;
 }
 
-function readFrame(frame: Uint8Array, messages: Message[]): void {
+/** The memory of a frame that `isOwn` stays as it is; of any other one, attached bytes are copied. */
+function readFrame(frame: Uint8Array, messages: Message[], isOwn: boolean): void {
   const jsonEnd = HEAD_BYTES + uint32(frame, 4);
   if (jsonEnd > frame.length) throw new RangeError("the JSON of a frame is longer than the frame");
   let offset = jsonEnd;
@@ -113,7 +124,7 @@ function readFrame(frame: Uint8Array, messages: Message[]): void {
       kind,
       id,
       body,
-      bytes: hasBytes ? new Uint8Array(frame.subarray(offset, offset + length)) : undefined,
+      bytes: hasBytes ? attached(frame.subarray(offset, offset + length), isOwn) : undefined,
       isError: isError === 1,
     });
     if (hasBytes) offset += length;
@@ -124,12 +135,7 @@ function uint32(bytes: Uint8Array, offset: number): number {
   return new DataView(bytes.buffer, bytes.byteOffset + offset, 4).getUint32(0);
 }
 
-function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const all = new Uint8Array(length);
-  let offset = 0;
-  for (const part of parts) {
-    all.set(part, offset);
-    offset += part.length;
-  }
-  return all;
+/** `slice` would not copy: a read is a Buffer, whose `slice` is a view of the same memory. */
+function attached(bytes: Uint8Array, isOwn: boolean): Uint8Array {
+  return isOwn ? bytes : new Uint8Array(bytes);
 }

@@ -1,6 +1,6 @@
 // How reservations of limits are written in messages. A rule is sent once, with a number by which later messages name it.
 import type { LimitRule } from "../core/limit.ts";
-import type { AccountStatus } from "../admission/limit-store.ts";
+import type { AccountStatus, Need } from "../admission/limit-store.ts";
 
 /** `[number of the rule, value of its scope, units, 1 when the need is forced]` */
 export type NeedWire = readonly [rule: number, value: string, units: number, force: 0 | 1];
@@ -17,8 +17,8 @@ export interface ReserveWire {
 
 export type ReservedWire =
   | {
-      readonly before: readonly StatusWire[];
-      readonly after: readonly StatusWire[];
+      /** See `changesWire`. */
+      readonly accounts: readonly (number | null)[];
       readonly overdrawn?: readonly number[];
       readonly stamp?: number | undefined;
       readonly run?: string | undefined;
@@ -53,3 +53,34 @@ export const statusOf = ([limit, used, remaining, resetsAtMs]: StatusWire): Acco
   remaining,
   resetsAtMs,
 });
+
+/** Before and after the reservation, what was used of each account and when it resets: four figures for each need. */
+export function changesWire(
+  before: readonly AccountStatus[],
+  after: readonly AccountStatus[],
+): readonly (number | null)[] {
+  return before.flatMap(({ used, resetsAtMs }, index) => [
+    used,
+    resetsAtMs,
+    after[index]!.used,
+    after[index]!.resetsAtMs,
+  ]);
+}
+
+/** The statuses before, or after, the reservation. */
+export function statusesIn(
+  accounts: readonly (number | null)[],
+  needs: readonly Need[],
+  when: "before" | "after",
+): readonly AccountStatus[] {
+  const first = when === "before" ? 0 : 2;
+  return needs.map(({ account: { rule } }, index) => {
+    const used = accounts[index * 4 + first] ?? 0;
+    return {
+      limit: rule.limit,
+      used,
+      remaining: Math.max(0, rule.limit - Math.max(0, used)),
+      resetsAtMs: accounts[index * 4 + first + 1] ?? null,
+    };
+  });
+}

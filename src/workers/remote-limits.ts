@@ -2,7 +2,14 @@
 // the event loop leave in one write; settlements need no reply. Without a supervisor nothing under a limit is admitted.
 import type { Account, LimitRule } from "../core/limit.ts";
 import type { AccountStatus, LimitStore, Need, Reservation, Settled, Shortage } from "../admission/limit-store.ts";
-import { type NeedWire, type ReservedWire, type ReserveWire, type SettledWire, statusOf } from "./limit-messages.ts";
+import {
+  type NeedWire,
+  type ReservedWire,
+  type ReserveWire,
+  type SettledWire,
+  statusesIn,
+  statusOf,
+} from "./limit-messages.ts";
 import type { SupervisorChannel } from "./messages.ts";
 
 export function openRemoteLimits(channel: SupervisorChannel): LimitStore {
@@ -83,7 +90,7 @@ class RemoteLimits implements LimitStore {
       const { short, status, fitsAtMs, exceedsLimit, unavailable: isUnavailable } = answer;
       return { need: needs[short]!, status: statusOf(status), fitsAtMs, exceedsLimit, unavailable: isUnavailable };
     }
-    const { before, after, overdrawn = [], stamp, run } = answer;
+    const { accounts, overdrawn = [], stamp, run } = answer;
     const isOpen = needs.map(() => true);
     this.#open += 1;
     const end = (used: readonly (number | null)[]): Settled | null => {
@@ -99,8 +106,8 @@ class RemoteLimits implements LimitStore {
     };
     return {
       needs,
-      before: before.map(statusOf),
-      after: after.map(statusOf),
+      before: statusesIn(accounts, needs, "before"),
+      after: statusesIn(accounts, needs, "after"),
       overdrawn,
       stamp,
       run,

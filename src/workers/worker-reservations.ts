@@ -7,7 +7,7 @@ import type { LimitOutcome } from "../core/record.ts";
 import { isShortage, type LimitStore, type Need, type Reservation, type Shortage } from "../admission/limit-store.ts";
 import { inspectJournal } from "../store/journal-recovery.ts";
 import { parseClosing, traceIdOf } from "../store/journal-row.ts";
-import { type ReservedWire, type ReserveWire, statusWire } from "./limit-messages.ts";
+import { changesWire, type ReservedWire, type ReserveWire, statusWire } from "./limit-messages.ts";
 import type { WorkerChannel } from "./messages.ts";
 
 interface HeldReservation {
@@ -81,8 +81,7 @@ export class WorkerReservations {
     answer.whenLost?.(() => channel.notify("limit_lost", { id }));
     const { before, after, overdrawn, stamp, run } = answer;
     return {
-      before: before.map(statusWire),
-      after: after.map(statusWire),
+      accounts: changesWire(before, after),
       ...(overdrawn.length > 0 && { overdrawn }),
       stamp,
       run,
