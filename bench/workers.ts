@@ -79,10 +79,10 @@ async function main(): Promise<void> {
 
 async function measuredRound(folder: string, measured: Measured): Promise<Round> {
   const { subject } = measured;
-  const [main = 0] = subject.pids;
-  const workers = childrenOf(main);
-  const serving = workers.length === 0 ? [main] : workers;
-  const before = { serving: cpuSeconds(serving), main: cpuSeconds([main]) };
+  const [first = 0] = subject.pids;
+  const workers = childrenOf(first);
+  const serving = workers.length === 0 ? [first] : workers;
+  const before = { serving: cpuSeconds(serving), first: cpuSeconds([first]) };
   const { requests, seconds } = await load(folder, measured, PACE.roundMs);
   // rows that wait are shipped in the rounds of the others
   const micros = (spent: number): number => (spent * 1e6) / requests;
@@ -90,7 +90,7 @@ async function measuredRound(folder: string, measured: Measured): Promise<Round>
   return {
     perSecond: requests / seconds,
     servingMicros: micros(cpuSeconds(serving) - before.serving),
-    supervisorMicros: workers.length === 0 ? null : micros(cpuSeconds([main]) - before.main),
+    supervisorMicros: workers.length === 0 ? null : micros(cpuSeconds([first]) - before.first),
   };
 }
 

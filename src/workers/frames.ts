@@ -124,7 +124,7 @@ function readFrame(frame: Uint8Array, messages: Message[], isOwn: boolean): void
       kind,
       id,
       body,
-      bytes: hasBytes ? attached(frame.subarray(offset, offset + length), isOwn) : undefined,
+      bytes: hasBytes ? ownBytes(frame.subarray(offset, offset + length), isOwn) : undefined,
       isError: isError === 1,
     });
     if (hasBytes) offset += length;
@@ -136,6 +136,6 @@ function uint32(bytes: Uint8Array, offset: number): number {
 }
 
 /** `slice` would not copy: a read is a Buffer, whose `slice` is a view of the same memory. */
-function attached(bytes: Uint8Array, isOwn: boolean): Uint8Array {
+function ownBytes(bytes: Uint8Array, isOwn: boolean): Uint8Array {
   return isOwn ? bytes : new Uint8Array(bytes);
 }
