@@ -135,9 +135,9 @@ export class ResponseCache {
     for (const flight of this.#flights.values()) if (isAt(flight, place)) flight.spoil();
   }
 
-  #underWay({ key, maxAgeMs }: CacheQuestion, signal: CancelSignal): FlightReader | null {
+  #underWay({ tenantId, key, maxAgeMs }: CacheQuestion, signal: CancelSignal): FlightReader | null {
     const flight = this.#flights.get(key);
-    if (flight === undefined || this.#options.clock.now() - flight.askedAtMs > maxAgeMs) return null;
+    if (flight?.tenantId !== tenantId || this.#options.clock.now() - flight.askedAtMs > maxAgeMs) return null;
     return flight.join(signal);
   }
 
