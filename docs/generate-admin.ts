@@ -40,7 +40,13 @@ interface Document {
 /** Tables of the operations by noun, and of the fields of what they take. */
 export function adminReference(world: DocumentDependencies): string {
   const { paths, components } = openapiDocument(
-    adminOperations(world, { calls: null, contents: null, toolServers: noToolServers, clock: systemClock }),
+    adminOperations(world, {
+      calls: null,
+      contents: null,
+      toolServers: noToolServers,
+      cache: null,
+      clock: systemClock,
+    }),
     "",
   ) as unknown as Document;
   const operations = Object.entries(paths).flatMap(([path, item]) =>

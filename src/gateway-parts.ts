@@ -6,6 +6,7 @@ import { openLogins } from "./auth/logins.ts";
 import type { LimitStore } from "./admission/limit-store.ts";
 import type { BudgetUsage } from "./admission/budget-usage.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
+import { followPurges } from "./cache/follow-purges.ts";
 import { followTenants, openResponseCache } from "./cache/open-response-cache.ts";
 import type { ResponseCache } from "./cache/response-cache.ts";
 import { rebuiltBudgets } from "./admission/rebuilt-budgets.ts";
@@ -385,7 +386,7 @@ export async function openLimits(
 /** Opens the response cache, whose driver is loaded only where it is configured. */
 export async function openCache(
   { options: { cache: settings, dataFolder }, log, closing }: Base,
-  { keys }: Storage,
+  { keys, store }: Storage,
   source: SnapshotSource,
 ): Promise<ResponseCache> {
   const cache = await openResponseCache({
@@ -403,6 +404,7 @@ export async function openCache(
       (changed) => source.subscribe(changed),
     ),
   );
+  closing.add(followPurges({ cache, reader: store, clock: systemClock }));
   return cache;
 }
 

@@ -255,6 +255,7 @@ async function openListener(
       configuration: () => source.configuration(),
       reload: () => source.reload(),
       toolServers,
+      cache: context.cache,
     },
   });
   process.on("unhandledRejection", onFault);

@@ -161,6 +161,8 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   // No role suffices to read content: the token needs the permission too.
   readTenantLogContent: { reach: "tenant", role: "viewer", permission: "read_content" },
   readProjectLogContent: { reach: "project", role: "viewer", permission: "read_content" },
+  // Who removes kept answers makes the tenant pay for them again.
+  purgeTenantCache: { reach: "tenant", role: "admin" },
   removeTenantContent: { reach: "tenant", role: "admin" },
   removeProjectContent: { reach: "project", role: "admin" },
   readTenantUsage: { reach: "tenant", role: "viewer" },

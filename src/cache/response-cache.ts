@@ -102,12 +102,17 @@ export class ResponseCache {
   }
 
   /**
-   * Removes what was kept, and makes that no answer which was asked for before is kept or shared any more. Returns the
-   * number of answers that were removed. Throws, or rejects, when the store is away.
+   * Removes what was asked for until `atMs`, and makes that none of it is kept or shared any more. Returns the number of
+   * answers that were removed. Throws, or rejects, when the store is away.
    */
-  async purge(place: CachePlace): Promise<number> {
-    this.#detach(place);
-    return await this.#options.store.purge(place, this.#options.clock.now());
+  async purge(place: CachePlace, atMs = this.#options.clock.now()): Promise<number> {
+    this.#detach(place, atMs);
+    return await this.#options.store.purge(place, atMs);
+  }
+
+  /** Whether a purge may have something to do here. */
+  mayHold(): boolean {
+    return this.#flights.size > 0 || this.#options.store.figures()?.entries !== 0;
   }
 
   /** Removes what was kept of all other tenants. */
@@ -131,8 +136,8 @@ export class ResponseCache {
     await this.#options.store.close();
   }
 
-  #detach(place: CachePlace): void {
-    for (const flight of this.#flights.values()) if (isAt(flight, place)) flight.spoil();
+  #detach(place: CachePlace, atMs = Number.POSITIVE_INFINITY): void {
+    for (const flight of this.#flights.values()) if (flight.askedAtMs <= atMs && isAt(flight, place)) flight.spoil();
   }
 
   #underWay({ tenantId, key, maxAgeMs }: CacheQuestion, signal: CancelSignal): FlightReader | null {

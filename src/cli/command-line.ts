@@ -92,6 +92,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
   addAdminCommands(program);
   addLimitReconcile(program.commands.find((command) => command.name() === "limit")!);
   addToolCommands(program, setCode);
+  addCacheCommands(program);
   addWebhookCommands(
     program.commands.find((command) => command.name() === "webhook")!,
     setCode,
@@ -248,6 +249,17 @@ function addToolCommands(program: Command, setCode: (code: number) => void): voi
     .action(async (server, tool, options) =>
       setCode(await (await import("./admin/tools.ts")).call(server, tool, options, readEnvironment())),
     );
+}
+
+function addCacheCommands(program: Command): void {
+  const cache = program.command("cache").description("remove answers from the response cache of the running gateway");
+  gatewayOptions(
+    cache.command("purge").description("remove the answers of a tenant, of one of its routes, or one answer"),
+  )
+    .option("--tenant <id>", "tenant (default: default)")
+    .option("--route <name>", "only answers that this route has kept; direct for calls without a route")
+    .option("--key <key>", "only the answer with this key, as in x-gateway-cache-key")
+    .action(async (options) => (await import("./admin/cache.ts")).purge(options, readEnvironment()));
 }
 
 /** Added to the commands of the admin API for webhooks. */

@@ -6,6 +6,7 @@ import { requireMoreThanOps, runsGateway } from "../auth/grants.ts";
 import { identify } from "../auth/identify.ts";
 import type { Logins } from "../auth/logins.ts";
 import type { LimitStore } from "../admission/limit-store.ts";
+import type { ResponseCache } from "../cache/response-cache.ts";
 import { restrictionsOf, permitsRoute } from "../auth/token-restrictions.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/call/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
@@ -64,6 +65,8 @@ export interface AdminSources extends DocumentDependencies {
   /** `null` when no content is stored. */
   readonly contents: AdminContents | null;
   readonly toolServers: ToolServers;
+  /** `null` when answers are not kept. */
+  readonly cache: Pick<ResponseCache, "purge"> | null;
   reload(): Promise<void>;
 }
 
@@ -163,6 +166,7 @@ function serveAdmin(
         calls: admin.calls,
         contents: admin.contents,
         toolServers: admin.toolServers,
+        cache: admin.cache,
         snapshot: () => context.snapshot(),
         reload: () => admin.reload(),
       },

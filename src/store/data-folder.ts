@@ -12,7 +12,7 @@ export interface DataPlace {
   readonly ledgerFolder?: string | null;
 }
 
-const OWN_FILE = /^(dragoman\.sqlite|limits\.sqlite)(-wal|-shm|-journal|\.lock.*)?$|^master\.key$/;
+const OWN_FILE = /^(dragoman\.sqlite|limits\.sqlite|cache\.sqlite)(-wal|-shm|-journal|\.lock.*)?$|^master\.key$/;
 const LEASES = "leases";
 
 export function databaseFile(dataFolder: string): string {

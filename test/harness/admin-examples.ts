@@ -43,6 +43,7 @@ const EXAMPLE_BODIES: Readonly<Record<string, (place: ConfigurationScope) => unk
   NewToolServer: () => ({ name: "fresh", url: "https://93.184.215.14/mcp" }),
   ToolServerChange: () => ({ timeout_s: 5 }),
   ToolCall: () => ({ tool: "echo", arguments: { message: "hello" } }),
+  CachePurge: () => ({ route: "direct" }),
   NewWebhook: () => ({ name: "fresh", url: "https://93.184.215.14/hook", events: ["budget.*"] }),
   WebhookChange: () => ({ timeout_s: 5 }),
   WebhookRotation: () => ({ overlap_minutes: 60 }),

@@ -1,5 +1,6 @@
 // The admin API over a real store and a real snapshot, without sockets: three tenants, people of every role, tokens of every kind.
 import type { LimitStore } from "../../src/admission/limit-store.ts";
+import type { ResponseCache } from "../../src/cache/response-cache.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { createToken } from "../../src/auth/token-admin.ts";
 import { openLogins } from "../../src/auth/logins.ts";
@@ -60,6 +61,8 @@ export interface AdminWorldOptions {
   readonly kind?: DatabaseKind;
   /** One whose every server has a tool `echo`, if left out. */
   readonly toolServers?: ToolServers;
+  /** There is none, if left out. */
+  readonly cache?: Pick<ResponseCache, "purge">;
   /** Stands between the API and the store. */
   readonly between?: (store: Store) => Store;
 }
@@ -99,6 +102,7 @@ export async function openAdminWorld({
   clock = systemClock,
   kind = SQLITE,
   toolServers = ECHOING,
+  cache,
   between = (store) => store,
 }: AdminWorldOptions = {}): Promise<AdminWorld> {
   const database = await kind.create();
@@ -145,6 +149,7 @@ export async function openAdminWorld({
       configuration: () => source.configuration(),
       reload: () => source.reload(),
       toolServers,
+      cache: cache ?? null,
     },
   });
   const fetch = async (request: Request): Promise<Response> => await app.fetch(request, { peer: "192.0.2.1" });

@@ -73,6 +73,7 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   listTenantTools: "developer",
   testTenantToolServer: "maintainer",
   callTenantTool: "admin",
+  purgeTenantCache: "admin",
   listProjectTools: "developer",
   testProjectToolServer: "maintainer",
   callProjectTool: "maintainer",

@@ -2,6 +2,7 @@
 import { Hono } from "hono";
 import { requireMoreThanOps } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { cacheOperations } from "./cache.ts";
 import { configuredOperations } from "./configured.ts";
 import { documentRules } from "./documents.ts";
 import type { DocumentDependencies } from "./document-rule.ts";
@@ -23,7 +24,13 @@ import { USER_OPERATIONS } from "./users.ts";
 /** Every operation below `/api/v1/admin`. */
 export function adminOperations(
   dependencies: DocumentDependencies,
-  { calls, contents, toolServers, clock }: Pick<AdminContext, "calls" | "contents" | "toolServers" | "clock">,
+  {
+    calls,
+    contents,
+    toolServers,
+    cache,
+    clock,
+  }: Pick<AdminContext, "calls" | "contents" | "toolServers" | "cache" | "clock">,
 ): readonly AdminOperation[] {
   const rules = documentRules(dependencies);
   return [
@@ -38,6 +45,7 @@ export function adminOperations(
     ...usageOperations(calls),
     ...logOperations(calls, contents),
     ...toolOperations(toolServers, () => clock.monotonic()),
+    ...cacheOperations(cache),
   ];
 }
 

@@ -3,6 +3,7 @@
 import type { z } from "zod";
 import type { LimitStore } from "../../admission/limit-store.ts";
 import type { AdminCaller, TenantOrProject } from "../../auth/grants.ts";
+import type { ResponseCache } from "../../cache/response-cache.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Role } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -33,6 +34,8 @@ export interface AdminContext {
   /** `null` when no limits are counted in this process. */
   readonly limits: Pick<LimitStore, "status"> | null;
   readonly toolServers: ToolServers;
+  /** `null` when answers are not kept. */
+  readonly cache: Pick<ResponseCache, "purge"> | null;
   snapshot(): Snapshot;
   /** Reads the store again, so that the next request sees the changes of this one. */
   reload(): Promise<void>;

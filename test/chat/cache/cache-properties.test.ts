@@ -71,7 +71,10 @@ const ALL = [
   provider("three", "custom", "key-three", "http://one.test/v1"),
   provider("claude", "anthropic", "key-claude", "https://claude.test"),
 ];
-const OF_BETA = [provider("two", "custom", "key-of-beta", "http://two.test/v1"), ...ALL.filter(({ id }) => id !== "two")];
+const OF_BETA = [
+  provider("two", "custom", "key-of-beta", "http://two.test/v1"),
+  ...ALL.filter(({ id }) => id !== "two"),
+];
 /** The project app calls one provider with another key. */
 const OF_APP = [provider("one", "custom", "key-of-app", "http://one.test/v1"), ...ALL.filter(({ id }) => id !== "one")];
 const byId = (all: readonly ProviderSettings[]): ReadonlyMap<string, ProviderSettings> =>
@@ -197,12 +200,34 @@ function sharersOf(scope: CacheScope, { tenant, project, user, token }: Caller):
 const FIELD = fc.oneof(
   fc.constantFrom("one:m", "two:m", "three:m", "one:m2", "claude:m").map((model) => ({ model })),
   fc
-    .constantFrom("Hello", "Hello ", "hello", "H\u00e9", "He\u0301", "\ud800", "\ud801", "\u0000", "write ada@mail.example.org", "write bob@mail.example.org")
+    .constantFrom(
+      "Hello",
+      "Hello ",
+      "hello",
+      "H\u00e9",
+      "He\u0301",
+      "\ud800",
+      "\ud801",
+      "\u0000",
+      "write ada@mail.example.org",
+      "write bob@mail.example.org",
+    )
     .map((content) => ({ messages: [{ role: "user", content }] })),
-  fc
-    .constantFrom("system", "developer")
-    .map((role) => ({ messages: [{ role, content: "Be short." }, { role: "user", content: "Hello" }] })),
-  fc.constantFrom({ messages: [{ role: "user", content: "Hel" }, { role: "user", content: "lo" }] }, { messages: [{ role: "user", content: "Hello", name: "ada" }] }),
+  fc.constantFrom("system", "developer").map((role) => ({
+    messages: [
+      { role, content: "Be short." },
+      { role: "user", content: "Hello" },
+    ],
+  })),
+  fc.constantFrom(
+    {
+      messages: [
+        { role: "user", content: "Hel" },
+        { role: "user", content: "lo" },
+      ],
+    },
+    { messages: [{ role: "user", content: "Hello", name: "ada" }] },
+  ),
   fc.constantFrom(0, 0.5, 0.50001, 1, null).map((temperature) => ({ temperature })),
   fc.constantFrom(0.9, 1).map((top_p) => ({ top_p })),
   fc.constantFrom(1, 2, 12_345_678_901).map((seed) => ({ seed })),
@@ -217,7 +242,9 @@ const FIELD = fc.oneof(
   fc.constantFrom("1", "2").map((value) => ({ headers: { "x-mine": value } })),
   fc.constantFrom(1, 2).map((own_knob) => ({ own_knob })),
   fc.constantFrom({ type: "json_object" }, { type: "text" }).map((response_format) => ({ response_format })),
-  fc.constantFrom("a", "b").map((name) => ({ tools: [{ type: "function", function: { name, parameters: { type: "object" } } }] })),
+  fc
+    .constantFrom("a", "b")
+    .map((name) => ({ tools: [{ type: "function", function: { name, parameters: { type: "object" } } }] })),
   fc.constantFrom(true, false).map((drop_params) => ({ drop_params })),
 );
 
@@ -237,7 +264,12 @@ const DRAW = fc.record({
 
 /** A second request that differs from the first in a few things, or in nothing. */
 const CHANGE = fc.record(
-  { fields: fc.array(FIELD, { maxLength: 2 }), caller: fc.nat(CALLERS.length - 1), scope: DRAW.map(({ scope }) => scope), beta: fc.constantFrom(null, "b1", "b2") },
+  {
+    fields: fc.array(FIELD, { maxLength: 2 }),
+    caller: fc.nat(CALLERS.length - 1),
+    scope: DRAW.map(({ scope }) => scope),
+    beta: fc.constantFrom(null, "b1", "b2"),
+  },
   { requiredKeys: [] },
 );
 

@@ -1,0 +1,70 @@
+// Purges reach the other processes of a gateway, and other gateways, by the audit log that they share: each of them looks
+// there every second while it has something to remove.
+import type { Clock } from "../core/clock.ts";
+import type { Reader } from "../store/reader.ts";
+import type { AuditRow } from "../store/records.ts";
+import type { CachePlace } from "./answer-cache.ts";
+import type { ResponseCache } from "./response-cache.ts";
+
+export const PURGE_ACTION = "purge";
+export const PURGE_KIND = "response_cache";
+/** 64 hex digits. */
+export const CACHE_KEY = /^[0-9a-f]{64}$/;
+
+export interface FollowPurgesOptions {
+  readonly cache: Pick<ResponseCache, "purge" | "mayHold">;
+  readonly reader: Pick<Reader, "listAudit">;
+  readonly clock: Clock;
+}
+
+const LOOK_MS = 1000;
+/** A row may appear later than its time says, and clocks of two machines differ. */
+const OVERLAP_MS = 10_000;
+const PAGE = 200;
+
+/** Returns a function that ends it. */
+export function followPurges({ cache, reader, clock }: FollowPurgesOptions): () => void {
+  let lookedAtMs = clock.now();
+  let known: ReadonlySet<string> = new Set();
+  let isLooking = false;
+  const purgesSince = async (fromMs: number): Promise<readonly AuditRow[]> => {
+    const rows: AuditRow[] = [];
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const page = await reader.listAudit(
+        { limit: PAGE, cursor: cursor ?? null },
+        { action: PURGE_ACTION, kind: PURGE_KIND, outcome: "done", fromMs },
+      );
+      rows.push(...page.data);
+      cursor = page.nextCursor;
+    }
+    return rows;
+  };
+  const look = async (): Promise<void> => {
+    // what is kept from now on was asked for after every purge so far
+    if (isLooking || !cache.mayHold()) return;
+    isLooking = true;
+    const nowMs = clock.now();
+    try {
+      const rows = await purgesSince(lookedAtMs - OVERLAP_MS);
+      for (const row of rows) if (!known.has(row.id)) await cache.purge(placeOf(row), row.atMs);
+      known = new Set(rows.map(({ id }) => id));
+      lookedAtMs = nowMs;
+    } catch {
+      // the database or the store of answers is away, and the next look begins where this one did
+    } finally {
+      isLooking = false;
+    }
+  };
+  const timer = setInterval(() => void look(), LOOK_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+function placeOf({ tenantId, after }: AuditRow): CachePlace {
+  const { route, key } = (after ?? {}) as { readonly route?: unknown; readonly key?: unknown };
+  return {
+    tenantId: tenantId!,
+    ...(typeof route === "string" && { route }),
+    ...(typeof key === "string" && { key }),
+  };
+}

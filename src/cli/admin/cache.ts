@@ -1,0 +1,25 @@
+// `dragoman cache purge`: removes answers from the response cache of the running gateway.
+import type { Environment } from "../../config/environment.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { printJson, printLine } from "../output.ts";
+import { type GatewayFlags, openAdminClient } from "./client.ts";
+import { placePath, type PlaceFlags } from "./run.ts";
+
+type PurgeFlags = GatewayFlags &
+  Pick<PlaceFlags, "tenant"> & {
+    readonly route?: string;
+    readonly key?: string;
+    readonly json?: true;
+  };
+
+export async function purge({ route, key, ...flags }: PurgeFlags, environment: Environment): Promise<void> {
+  const body = { ...(route !== undefined && { route }), ...(key !== undefined && { key }) };
+  const answer = await openAdminClient(flags, environment).send(
+    "POST",
+    `${placePath({ place: "tenant" }, flags)}/cache/purge`,
+    { body },
+  );
+  const { removed } = (isObject(answer) ? answer : {}) as JsonObject;
+  if (flags.json === true) return printJson(answer);
+  printLine(`${Number(removed)} ${removed === 1 ? "answer was" : "answers were"} removed.`);
+}
