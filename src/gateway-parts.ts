@@ -394,7 +394,7 @@ export async function openCache(
     masterKey: keys.read()[0]!,
     file: join(dataFolder, "cache.sqlite"),
     clock: systemClock,
-    log: (level, fields, message) => log[level](fields, message),
+    log,
   });
   closing.beside(() => cache.close());
   closing.add(

@@ -2,6 +2,7 @@
 // gone or no longer allow it.
 import type { Clock } from "../core/clock.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import type { Log } from "../observe/log.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { AnswerCache } from "./answer-cache.ts";
 import type { CacheStoreSettings } from "./cache-settings.ts";
@@ -17,13 +18,8 @@ export interface OpenResponseCacheOptions {
   /** The file of the store `sqlite`. */
   readonly file: string;
   readonly clock: Clock;
-  readonly log: (level: "info" | "warn", fields: Readonly<Record<string, unknown>>, message: string) => void;
+  readonly log: Pick<Log, "info" | "warn">;
 }
-
-const FAULTS = {
-  away: "the store of the response cache cannot be used: the providers answer all calls until it works again",
-  full: "the store of the response cache does not keep new answers",
-} as const;
 
 export async function openResponseCache({
   settings,
@@ -37,8 +33,7 @@ export async function openResponseCache({
   const onGarbage = (): void => {
     cache.garbageFound();
     if (!reportedGarbage)
-      log(
-        "warn",
+      log.warn(
         { source: "cache" },
         "the store of the response cache holds entries that cannot be opened, for example of another master key; they are ignored",
       );
@@ -51,8 +46,17 @@ export async function openResponseCache({
     clock,
     maxAnswerBytes: settings.maxAnswerBytes,
     onFault(fault, error) {
-      if (fault === null) log("info", { source: "cache" }, "the store of the response cache works again");
-      else log("warn", { source: "cache", error_detail: messageOf(error) }, FAULTS[fault]);
+      if (fault === null) log.info({ source: "cache" }, "the store of the response cache works again");
+      else if (fault === "away")
+        log.warn(
+          { source: "cache", error_detail: messageOf(error) },
+          "the store of the response cache cannot be used: the providers answer all calls until it works again",
+        );
+      else
+        log.warn(
+          { source: "cache", error_detail: messageOf(error) },
+          "the store of the response cache does not keep new answers",
+        );
     },
   });
   return cache;

@@ -219,6 +219,7 @@ describe("docs/operations.md", () => {
     const written = readTree(projectFolder, [
       "src/gateway*.ts",
       "src/admission/*.ts",
+      "src/cache/*.ts",
       "src/observe/**/*.ts",
       "src/cli/*.ts",
     ]).flatMap(({ text }) =>

@@ -258,7 +258,7 @@ for (const kind of kinds)
             expect([operation.operationId, action, was !== null, is !== null]).toEqual([
               operation.operationId,
               action,
-              !["create", "test", "call"].includes(String(action)),
+              !["create", "test", "call", "purge"].includes(String(action)),
               action !== "remove",
             ]);
             expect(/dgm_[pu]t_|sealed:|sha256/.test(`${String(was)}${String(is)}`)).toBe(false);
