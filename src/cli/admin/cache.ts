@@ -1,6 +1,6 @@
 // `dragoman cache purge`: removes answers from the response cache of the running gateway.
 import type { Environment } from "../../config/environment.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { isObject } from "../../core/json.ts";
 import { printJson, printLine } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
 import { placePath, type PlaceFlags } from "./run.ts";
@@ -19,7 +19,7 @@ export async function purge({ route, key, ...flags }: PurgeFlags, environment: E
     `${placePath({ place: "tenant" }, flags)}/cache/purge`,
     { body },
   );
-  const { removed } = (isObject(answer) ? answer : {}) as JsonObject;
   if (flags.json === true) return printJson(answer);
+  const removed = isObject(answer) ? answer["removed"] : 0;
   printLine(`${Number(removed)} ${removed === 1 ? "answer was" : "answers were"} removed.`);
 }
