@@ -30,10 +30,15 @@ export interface BlockRow {
   readonly body: Uint8Array;
 }
 
-/** A record that is to be kept: UTF-8 of its JSON. */
+/** A record that may be kept. */
 export interface KeptRecord {
   readonly timeMs: number;
+  /** UTF-8 of its JSON. */
   readonly detail: Uint8Array;
+  /** Set by the plan. */
+  blockId: bigint;
+  /** To be set before the blocks are written. */
+  isKept: boolean;
 }
 
 interface Block {
@@ -46,12 +51,18 @@ interface Block {
   readonly lastMs: number;
 }
 
-/** Blocks of a transaction: where each record goes, and the writing of those that are kept in the end. */
+/** Blocks of a transaction, which are written when it is known which records are kept. */
 export interface BlockPlan {
-  readonly blockIdOf: (record: KeptRecord) => bigint;
-  write(db: Db, isKept: (record: KeptRecord) => boolean): Promise<void>;
+  write(db: Db): Promise<void>;
   /** To be called when the transaction is committed. */
   committed(): void;
+}
+
+interface PlannedBlock {
+  readonly id: bigint;
+  /** The block to which the records are added. */
+  readonly onto: Block | null;
+  readonly records: readonly KeptRecord[];
 }
 
 /** The writer of blocks of one connection. It is a class because it remembers the last block. */
@@ -59,25 +70,16 @@ export class BlockWriter {
   /** The last block, while there is room in it. Only one transaction at a time has it. */
   #open: Block | null = null;
 
+  /** Gives each record a block. */
   plan(records: readonly KeptRecord[]): BlockPlan {
     const open = this.#open;
     this.#open = null;
-    const planned: { readonly onto: Block | null; readonly id: bigint; readonly records: readonly KeptRecord[] }[] = [];
-    for (const [hour, together] of Map.groupBy(records, ({ timeMs }) => Math.floor(timeMs / HOUR_MS)))
-      for (const part of partsOf(together)) {
-        const onto =
-          open !== null && open.hour === hour && part.length < FEW && planned.every((other) => other.onto === null)
-            ? open
-            : null;
-        planned.push({ onto, id: onto?.id ?? newBlockId(part), records: part });
-      }
-    const ids = new Map(planned.flatMap((block) => block.records.map((record) => [record, block.id] as const)));
-    let last: Block | null = open;
+    const planned = plannedBlocks(records, open);
+    let last = open;
     return {
-      blockIdOf: (record) => ids.get(record)!,
-      write: async (db, isKept) => {
+      write: async (db) => {
         for (const { onto, id, records: all } of planned) {
-          const kept = all.filter(isKept);
+          const kept = all.filter(({ isKept }) => isKept);
           if (kept.length === 0) continue;
           const block = blockOf(id, onto, kept);
           await (onto === null ? insertBlock(db, block) : replaceBlock(db, block, onto, blockOf(id, null, kept)));
@@ -91,6 +93,20 @@ export class BlockWriter {
       },
     };
   }
+}
+
+function plannedBlocks(records: readonly KeptRecord[], open: Block | null): readonly PlannedBlock[] {
+  const planned: PlannedBlock[] = [];
+  let free = open;
+  for (const [hour, together] of Map.groupBy(records, ({ timeMs }) => Math.floor(timeMs / HOUR_MS)))
+    for (const part of partsOf(together)) {
+      const onto = free !== null && free.hour === hour && part.length < FEW ? free : null;
+      if (onto !== null) free = null;
+      const id = onto?.id ?? newBlockId(part);
+      for (const record of part) record.blockId = id;
+      planned.push({ onto, id, records: part });
+    }
+  return planned;
 }
 
 function* partsOf(records: readonly KeptRecord[]): Iterable<readonly KeptRecord[]> {

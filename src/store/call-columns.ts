@@ -110,12 +110,14 @@ export const numbersIn = (row: Pick<FoundRow, NameColumn>): readonly (bigint | n
   NAME_COLUMNS.map((column) => row[column]);
 
 /** The names in the figures of calls. */
-export function namesIn(calls: Iterable<CallFigures>): ReadonlySet<string> {
+export function namesIn(calls: readonly { readonly figures: CallFigures }[]): ReadonlySet<string> {
   const names = new Set<string>();
-  for (const figures of calls) {
-    names.add(figures.tenant_id).add(figures.project_id).add(figures.token_id).add(figures.user_id);
-    names.add(figures.route).add(figures.provider).add(figures.model);
-    names.add(figures.code).add(figures.finish_reason);
+  let last = calls[0]?.figures;
+  for (const { figures } of calls) {
+    // Most calls have the names of the one before.
+    for (const column of NAME_COLUMNS)
+      if (figures === last || figures[column] !== last![column]) names.add(figures[column]);
+    last = figures;
   }
   return names;
 }

@@ -30,11 +30,8 @@ export function incomingOf(row: LedgerRow): Incoming {
 
 /** `detail` is UTF-8 of the JSON of a record of any version. */
 export function incomingBytes(detail: Uint8Array, settled: boolean): Incoming {
-  return incomingText(
-    Buffer.from(detail.buffer, detail.byteOffset, detail.byteLength).toString("utf8"),
-    detail,
-    settled,
-  );
+  const bytes = detail instanceof Buffer ? detail : Buffer.from(detail.buffer, detail.byteOffset, detail.byteLength);
+  return incomingText(bytes.toString("utf8"), detail, settled);
 }
 
 /** `detail` is UTF-8 of `text`. */

@@ -1,6 +1,6 @@
 // Inserts calls into their tables: names get numbers, each call gets its place, and records go into blocks.
 import { type Kysely, sql, type Transaction } from "kysely";
-import type { BlockWriter } from "./call-blocks.ts";
+import type { BlockWriter, KeptRecord } from "./call-blocks.ts";
 import { type CallFigures, namesIn, type PlacedRow, rowOf } from "./call-columns.ts";
 import { placeOf, tellsTime } from "./call-keys.ts";
 import { numbersFor } from "./call-names.ts";
@@ -24,16 +24,17 @@ export interface CallInserts {
   readonly blocks: BlockWriter;
   /** Called before the transaction of rows with these times. */
   prepare(db: Db, timesMs: readonly number[]): Promise<void>;
-  /** Returns the calls that were inserted. Where another row has the same id, it is left unchanged. */
+  /** Returns the calls that were not inserted, because another row has the same id. */
   calls(tx: Tx, rows: readonly CallRow[]): Promise<ReadonlySet<CallRow>>;
   tags(tx: Tx, rows: readonly TagRow[]): Promise<void>;
   addUp(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void>;
 }
 
-/** An incoming call and its row. */
+/** An incoming call, its row, and its record. */
 export interface Placed {
   readonly incoming: Incoming;
   readonly row: PlacedRow;
+  readonly record: KeptRecord | null;
 }
 
 /**
@@ -50,30 +51,22 @@ export async function insertIncoming(
     db,
     batch.map(({ figures }) => figures.time_ms),
   );
-  const records = new Map(
-    batch.flatMap(({ figures, detail }) =>
-      detail === null ? [] : [[figures.trace_id, { timeMs: figures.time_ms, detail }] as const],
-    ),
+  const records = batch.map(({ figures, detail }): KeptRecord | null =>
+    detail === null ? null : { timeMs: figures.time_ms, detail, blockId: 0n, isKept: false },
   );
-  const plan = inserts.blocks.plan([...records.values()]);
+  const plan = inserts.blocks.plan(records.filter((record) => record !== null));
   await db.transaction().execute(async (tx) => {
-    const numbers = await numbersFor(tx, namesIn(batch.map(({ figures }) => figures)));
-    const placed = batch.map((incoming): Placed => {
+    const numbers = await numbersFor(tx, namesIn(batch));
+    const numberOf = (name: string): number => numbers.get(name)!;
+    const placed = batch.map((incoming, index): Placed => {
       const { figures } = incoming;
-      const record = records.get(figures.trace_id);
-      return {
-        incoming,
-        row: rowOf(
-          figures,
-          placeOf(figures.trace_id, figures.time_ms),
-          (name) => numbers.get(name)!,
-          record === undefined ? null : plan.blockIdOf(record),
-        ),
-      };
+      const record = records[index]!;
+      const id = placeOf(figures.trace_id, figures.time_ms);
+      return { incoming, record, row: rowOf(figures, id, numberOf, record?.blockId ?? null) };
     });
     const { added, known } = await insertPlaced(tx, inserts, placed);
-    const kept = new Set((await finish(tx, added, known)).map(({ row }) => records.get(row.trace_id)));
-    await plan.write(tx, (record) => kept.has(record));
+    for (const { record } of await finish(tx, added, known)) if (record !== null) record.isKept = true;
+    await plan.write(tx);
   });
   plan.committed();
 }
@@ -88,33 +81,43 @@ export async function insertPlaced(
   const known: Placed[] = [];
   const aliased = placed.filter(({ row, incoming }) => !tellsTime(row.trace_id, incoming.figures.time_ms));
   const aliases = await keysOf(tx, aliased);
-  let pending = placed.filter((one) => {
-    const id = aliases.get(one.row.trace_id);
-    if (id === undefined) return true;
-    one.row.id = id;
-    known.push(one);
-    return false;
-  });
+  for (const { row } of aliased) row.id = aliases.get(row.trace_id) ?? row.id;
+  let pending = placed;
+  if (aliases.size > 0) {
+    const isKnown = ({ row }: Placed): boolean => aliases.has(row.trace_id);
+    known.push(...placed.filter(isKnown));
+    pending = placed.filter((one) => !isKnown(one));
+  }
   while (pending.length > 0) {
-    const sorted = pending.toSorted((a, b) => (a.row.id < b.row.id ? -1 : 1));
-    const inserted = await inserts.calls(
+    const sorted = pending.toSorted(inOrder);
+    const taken = await inserts.calls(
       tx,
       sorted.map(({ row }) => row),
     );
-    added.push(...sorted.filter(({ row }) => inserted.has(row)));
-    pending = sorted.filter(({ row }) => !inserted.has(row));
+    added.push(...(taken.size === 0 ? sorted : sorted.filter(({ row }) => !taken.has(row))));
+    pending = sorted.filter(({ row }) => taken.has(row));
     const there = await traceIdsAt(tx, pending);
     const isKnown = ({ row }: Placed): boolean => there.get(row.id) === row.trace_id;
     known.push(...pending.filter(isKnown));
     pending = pending.filter((one) => !isKnown(one));
     for (const { row } of pending) row.id += 1n;
   }
-  const isNew = new Set(added);
-  await insertAliases(
-    tx,
-    aliased.filter((one) => isNew.has(one)),
-  );
+  if (aliased.length > 0) {
+    const isNew = new Set(added);
+    await insertAliases(
+      tx,
+      aliased.filter((one) => isNew.has(one)),
+    );
+  }
   return { added, known };
+}
+
+/** By id; times are compared first, because numbers are compared more quickly. */
+function inOrder(a: Placed, b: Placed): number {
+  return (
+    a.incoming.figures.time_ms - b.incoming.figures.time_ms ||
+    (a.row.id < b.row.id ? -1 : a.row.id > b.row.id ? 1 : 0)
+  );
 }
 
 async function keysOf(tx: Tx, aliased: readonly Placed[]): Promise<ReadonlyMap<string, bigint>> {

@@ -15,12 +15,28 @@ const MOST_TAKEN = 64n;
 /** Exclusive. Later times do not fit. */
 const MOST_MS = 2 ** 43;
 
-/** The first key of a moment. */
-export const firstKeyAt = (timeMs: number | bigint): bigint => BigInt(timeMs) << SLOT_BITS;
+/** One key as an integer and as two words: arithmetic with bigints takes several times as long. */
+const KEY = new BigInt64Array(1);
+const LOW_HIGH = new Int32Array(KEY.buffer);
+/** What the low word holds of the time. */
+const LOW_TIME_BITS = 32 - Number(SLOT_BITS);
+
+function keyAt(timeMs: number, slot: number): bigint {
+  const high = Math.floor(timeMs / 2 ** LOW_TIME_BITS);
+  LOW_HIGH[0] = ((timeMs - high * 2 ** LOW_TIME_BITS) << Number(SLOT_BITS)) | slot;
+  LOW_HIGH[1] = high;
+  return KEY[0]!;
+}
+
+/** The first key of a moment in whole milliseconds. */
+export const firstKeyAt = (timeMs: number): bigint => keyAt(timeMs, 0);
 /** The first key of a moment that may be outside of what keys can hold, or between two milliseconds. */
 export const keyBoundAt = (timeMs: number): bigint =>
-  firstKeyAt(Math.min(Math.max(Math.ceil(timeMs), -MOST_MS), MOST_MS));
-export const timeOfKey = (key: bigint): number => Number(key >> SLOT_BITS);
+  firstKeyAt(Math.min(Math.max(Math.ceil(timeMs), -MOST_MS), MOST_MS - 1));
+export function timeOfKey(key: bigint): number {
+  KEY[0] = key;
+  return LOW_HIGH[1]! * 2 ** LOW_TIME_BITS + (LOW_HIGH[0]! >>> Number(SLOT_BITS));
+}
 /** The same in SQL. */
 export const timeOfKeySql = (column: string): string => `(${column} >> ${SLOT_BITS})`;
 /** What a key can hold of a time. */
@@ -36,7 +52,7 @@ export function placeOf(traceId: string, timeMs: number): bigint {
   const slot = tellsTime(traceId, timeMs)
     ? traceId.slice(TRACE_TIME_DIGITS, TRACE_TIME_DIGITS + SLOT_DIGITS)
     : traceId.slice(-SLOT_DIGITS);
-  return firstKeyAt(timeMs) | BigInt(Number.parseInt(slot, 16) || 0);
+  return keyAt(timeMs, Number.parseInt(slot, 16) || 0);
 }
 
 export async function findKey(db: Db, traceId: string): Promise<bigint | null> {

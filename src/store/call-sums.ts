@@ -68,6 +68,13 @@ const dimensionsOf = (call: Summed): Readonly<Record<DimensionColumn, number>> =
   model: Number(call.model),
 });
 
+interface Group {
+  readonly atMs: number;
+  /** Any of its calls. */
+  readonly call: Summed;
+  readonly sums: readonly Accumulator[];
+}
+
 /** Groups by time and dimensions, and by end user. Explained calls are not part of any sum. */
 function gathered(
   calls: readonly Summed[],
@@ -75,20 +82,47 @@ function gathered(
   keyOf: (atMs: number, call: Summed) => SumRow["key"],
   isByEndUser: boolean,
 ): readonly SumRow[] {
-  const groups = new Map<string, { readonly key: SumRow["key"]; readonly sums: Accumulator[] }>();
+  /** By the end user or the token, of which there are the most. */
+  const byMost = new Map<number | string, Group[]>();
   for (const call of calls) {
     if (Number(call.explained) !== 0) continue;
     const timeMs = timeOfKey(call.id);
     const atMs = timeMs - (timeMs % spanMs);
-    const name = `${atMs} ${call.tenant_id} ${call.project_id} ${call.token_id} ${call.user_id} ${call.route} ${call.provider} ${call.model} ${isByEndUser ? call.end_user : ""}`;
-    let group = groups.get(name);
-    if (group === undefined)
-      groups.set(name, (group = { key: keyOf(atMs, call), sums: SUM_COLUMNS.map(() => ({ exact: 0, carried: 0n })) }));
+    const most = isByEndUser ? call.end_user : Number(call.token_id);
+    const groups = byMost.get(most);
+    let group = groups?.find((one) => one.atMs === atMs && isSame(one.call, call, isByEndUser));
+    if (group === undefined) {
+      group = { atMs, call, sums: SUM_COLUMNS.map(() => ({ exact: 0, carried: 0n })) };
+      if (groups === undefined) byMost.set(most, [group]);
+      else groups.push(group);
+    }
     add(call, timeMs, group.sums);
   }
-  return [...groups]
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, { key, sums }]) => ({ key, sums: sums.map(totalOf) }));
+  return [...byMost.values()]
+    .flat()
+    .map(({ atMs, call, sums }): SumRow => ({ key: keyOf(atMs, call), sums: sums.map(totalOf) }))
+    .toSorted(byKey);
+}
+
+function isSame(a: Summed, b: Summed, isByEndUser: boolean): boolean {
+  return (
+    a.model === b.model &&
+    a.route === b.route &&
+    a.provider === b.provider &&
+    a.project_id === b.project_id &&
+    a.tenant_id === b.tenant_id &&
+    a.user_id === b.user_id &&
+    a.token_id === b.token_id &&
+    (!isByEndUser || a.end_user === b.end_user)
+  );
+}
+
+function byKey(a: SumRow, b: SumRow): number {
+  for (const column of Object.keys(a.key)) {
+    const [one, other] = [a.key[column]!, b.key[column]!];
+    if (one !== other) return one < other ? -1 : 1;
+  }
+  return 0;
 }
 
 /** A sum of integers below 2^53: exact, and as quick as a number while it is one. */

@@ -57,7 +57,7 @@ export function postgresInserts(): CallInserts {
         insertAll<{ readonly trace_id: string }>(tx, CALLS, rows),
       ))
         ids.add(id);
-      return new Set(rows.filter((row) => ids.has(row.trace_id)));
+      return new Set(rows.filter((row) => !ids.has(row.trace_id)));
     },
     tags: async (tx, rows) => void (await insertAll(tx, TAGS, rows)),
     addUp: async (tx, table, rows) =>

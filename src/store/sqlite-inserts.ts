@@ -36,7 +36,7 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
     calls: (_, rows) =>
       explained(() => {
         const insert = prepared("call", CALL_COLUMNS, "on conflict (id) do nothing");
-        return new Set(rows.filter((row) => insert.run(...valuesOf(row)).changes > 0));
+        return new Set(rows.filter((row) => insert.run(...valuesOf(row)).changes === 0));
       }),
     tags: (_, rows) =>
       explained(() => {
