@@ -115,8 +115,7 @@ export async function insertPlaced(
 /** By id; times are compared first, because numbers are compared more quickly. */
 function inOrder(a: Placed, b: Placed): number {
   return (
-    a.incoming.figures.time_ms - b.incoming.figures.time_ms ||
-    (a.row.id < b.row.id ? -1 : a.row.id > b.row.id ? 1 : 0)
+    a.incoming.figures.time_ms - b.incoming.figures.time_ms || (a.row.id < b.row.id ? -1 : a.row.id > b.row.id ? 1 : 0)
   );
 }
 
