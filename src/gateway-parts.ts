@@ -14,21 +14,36 @@ import type { LimitSet } from "./core/limit.ts";
 import { readCatalogue } from "./accounting/model-catalogue.ts";
 import { openModelNames } from "./accounting/model-names.ts";
 import type { Closing } from "./closing.ts";
-import type { ChatContext } from "./chat/call/context.ts";
+import type { ChatContext, Routing } from "./chat/call/context.ts";
+import { openRouting } from "./chat/plan/open-routing.ts";
 import type { LongBodyThread } from "./chat/long-bodies/long-body-thread.ts";
 import { openLongSandboxRequests } from "./chat/long-bodies/long-sandbox-requests.ts";
 import type { Environment } from "./config/environment.ts";
 import { isReadableByOthers } from "./config/master-key.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
-import { openCredentialProvider, type RefusedCredential } from "./credentials/credential-provider.ts";
+import {
+  type OpenCredentialProvider,
+  openCredentialProvider,
+  type RefusedCredential,
+} from "./credentials/credential-provider.ts";
+import type { RefusalNews } from "./credentials/rotation.ts";
 import { type OpenToolServers, openToolServers } from "./mcp/open-tool-servers.ts";
+import type { Events } from "./core/event.ts";
+import type { Turns } from "./http/admin/turns.ts";
+import { breakerEvent } from "./routing/breaker-event.ts";
+import type { BreakerChange } from "./routing/health.ts";
+import type { OwnFigures, WorkerFiguresView } from "./workers/machine-figures.ts";
 import type { LineOutput } from "./observe/line-sink.ts";
 import type { Log } from "./observe/log.ts";
 import type { LimitStoreFigures } from "./observe/metrics/limit-store-gauges.ts";
 import { type Metrics, openMetrics, type TargetStatus } from "./observe/metrics/metrics.ts";
 import { requireIntegrationPaths } from "./observe/integrations/integration-paths.ts";
-import { type Integrations, openIntegrations } from "./observe/integrations/integrations.ts";
+import {
+  type DeliveringIntegrations,
+  type Integrations,
+  openIntegrations,
+} from "./observe/integrations/integrations.ts";
 import { type ContentLog, openContentLog } from "./observe/content-log.ts";
 import { type OpenEvents, openEvents } from "./observe/webhooks/open-events.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
@@ -43,7 +58,7 @@ import { narrowRights } from "./store/owner-only.ts";
 import { type OpenLedger, openLedger } from "./store/open-ledger.ts";
 import { keepAuditPruned } from "./store/audit-settings.ts";
 import { keepContentsPruned, keepEarlierMoved, keepPruned } from "./store/call-settings.ts";
-import { type ContentStore, openContentStore } from "./store/content-store.ts";
+import { type ContentStore, type ContentWriter, openContentStore } from "./store/content-store.ts";
 import type { CallStore } from "./store/calls.ts";
 import {
   openCalls,
@@ -135,21 +150,24 @@ export async function openStorage({ options, environment, log, closing }: Base):
   return { ...database, calls };
 }
 
+/** `isReported` is false in a process beside which another one reports what is wrong with the configuration. */
 export async function openConfiguration(
   { loaded, environment, log, closing }: Base,
   { store }: Storage,
+  isReported = true,
 ): Promise<SnapshotSource> {
   const source = await openSnapshotSource({
     loaded,
     store,
     families: PROVIDER_FAMILIES,
     environment,
-    onProblem: ({ source: of, message }) =>
-      log[of === "notice" ? "info" : of === "listener" ? "error" : "warn"]({ source: of }, message),
+    onProblem({ source: of, message }) {
+      if (isReported || of === "listener")
+        log[of === "notice" ? "info" : of === "listener" ? "error" : "warn"]({ source: of }, message);
+    },
   });
   closing.add(() => source.close());
-  source.subscribe((snapshot) => log.info({ snapshot: snapshot.version }, "configuration and tokens reloaded"));
-  source.subscribe(integrationsWatch(source, log));
+  if (isReported) reportChanges(source, log);
   if (
     [...source.current().providers.values()].some(
       ({ enabled, family }) => enabled && providers.get(family)?.catalogue !== null,
@@ -157,6 +175,11 @@ export async function openConfiguration(
   )
     readCatalogue();
   return source;
+}
+
+function reportChanges(source: SnapshotSource, log: Log): void {
+  source.subscribe((snapshot) => log.info({ snapshot: snapshot.version }, "configuration and tokens reloaded"));
+  source.subscribe(integrationsWatch(source, log));
 }
 
 /** Warns once for each change. */
@@ -204,13 +227,18 @@ export async function openRecords(base: Base, storage: Storage): Promise<Records
   return { ...records, countStore, counting };
 }
 
+interface CallRecordOptions extends Pick<LedgerOptions, "sink" | "counted" | "adopts"> {
+  /** What writes the content of calls, unless this process does. */
+  readonly contentWriter?: ContentWriter;
+}
+
 /** Opens what is stored about calls but for the counts of limits. */
 export async function openCallRecords(
   { options, log, closing }: Base,
   { calls, cipher }: Storage,
-  ledgerOptions: Pick<LedgerOptions, "sink" | "counted" | "adopts">,
+  { contentWriter, ...ledgerOptions }: CallRecordOptions,
 ): Promise<Omit<Records, "countStore" | "counting">> {
-  const contents = openContentStore({ calls, cipher, now: () => systemClock.now() });
+  const contents = openContentStore({ calls, writer: contentWriter, cipher, now: () => systemClock.now() });
   const contentLog = openContentLog({
     store: contents,
     onProblem: (message) =>
@@ -251,6 +279,14 @@ export function openReplicas({ log, closing }: Base, { calls }: Storage, source:
   return replicas;
 }
 
+/** Reports breakers that open or close as events. */
+export function breakerReports(events: Events): (change: BreakerChange) => void {
+  return (change) => {
+    const event = breakerEvent(change, processName());
+    if (event !== null) events.emit(event);
+  };
+}
+
 /** Operators can find a process by it. */
 export const processName = (): string => `${hostname()}:${process.pid}`;
 
@@ -270,7 +306,8 @@ function refusedFields({
   };
 }
 
-type ExternalClients = Pick<ChatContext, "upstream" | "credentials" | "logins"> & {
+type ExternalClients = Pick<ChatContext, "upstream" | "logins"> & {
+  readonly credentials: OpenCredentialProvider;
   readonly toolServers: OpenToolServers;
 };
 
@@ -279,13 +316,16 @@ export function openExternalClients(
   { options, log, closing }: Base,
   source: SnapshotSource,
   longBodies: LongBodyThread,
+  machine: Machine | null,
 ): ExternalClients {
   const upstream = openUpstream(options.upstreamProxy, openLongSandboxRequests(longBodies));
   const credentials = openCredentialProvider({
     upstream,
     clock: systemClock,
-    onRefused: (refused) =>
-      log.warn({ ...refusedFields(refused) }, "a credential was refused and is not used for a while"),
+    onRefused(refused, news) {
+      log.warn({ ...refusedFields(refused) }, "a credential was refused and is not used for a while");
+      machine?.credentialRefused(news);
+    },
   });
   const logins = openLogins({
     upstream,
@@ -303,20 +343,22 @@ export function openExternalClients(
   return { upstream, credentials, logins, toolServers };
 }
 
-interface Notifications {
-  readonly integrations: Integrations | null;
+export interface Notifications<Delivery extends Integrations = Integrations> {
+  readonly integrations: Delivery | null;
   readonly events: OpenEvents;
+}
+
+interface NotificationParts {
+  readonly source: SnapshotSource;
+  readonly storage: Storage;
+  readonly externalClients: Pick<ExternalClients, "upstream">;
 }
 
 /** Opens the notifications about each call and about events. */
 export async function openNotifications(
   { options, loaded: { file: configFile }, log, closing }: Base,
-  {
-    source,
-    storage: { store },
-    externalClients: { upstream },
-  }: { readonly source: SnapshotSource; readonly storage: Storage; readonly externalClients: ExternalClients },
-): Promise<Notifications> {
+  { source, storage: { store }, externalClients: { upstream } }: NotificationParts,
+): Promise<Notifications<DeliveringIntegrations>> {
   const configured = source.configuration().integrations;
   requireIntegrationPaths(configured, configFile);
   const integrations = openIntegrations({ integrations: configured, configFile, log });
@@ -456,6 +498,18 @@ export interface SharedPort {
   left(): void;
 }
 
+/** The other processes of a gateway, as one of its workers sees them. */
+export interface Machine {
+  /** A provider has refused a credential. */
+  credentialRefused(news: RefusalNews): void;
+  /** From now on this process takes news of others, and answers when they ask for its figures. */
+  begin(own: OwnFigures, credentials: Pick<OpenCredentialProvider, "learn">): WorkerFiguresView;
+  /** Resolves when all other processes serve by the configuration and the tokens of now, after a second at the latest. */
+  reload(): Promise<void>;
+  /** For requests with an idempotency key. */
+  readonly turns: Turns;
+}
+
 /**
  * The parts that a process has for itself when it is the whole gateway, and for which a worker needs the supervisor
  * (worker.ts).
@@ -467,6 +521,10 @@ export interface ProcessParts {
   readonly openRecords: (base: Base, storage: Storage) => Promise<Records>;
   readonly openReplicas: (base: Base, storage: Storage, source: SnapshotSource) => ReplicaWatch;
   readonly openLimits: typeof openLimits;
+  readonly openNotifications: (base: Base, parts: NotificationParts) => Promise<Notifications>;
+  readonly openRouting: (base: Base, events: Events) => Routing;
+  /** `null` when this process is the whole gateway. */
+  readonly machine: Machine | null;
   /** The first access token, on the very first start only. */
   readonly firstToken: (store: Storage["store"]) => Promise<string | null>;
   /** `null` when no other process listens on the port. */
@@ -479,6 +537,9 @@ export const OWN_PARTS: ProcessParts = {
   openRecords,
   openReplicas,
   openLimits,
+  openNotifications,
+  openRouting: (_, events) => openRouting(Math.random, breakerReports(events)),
+  machine: null,
   firstToken: async (store) => (await bootstrap(store, systemClock.now()))?.token ?? null,
   sharedPort: null,
 };

@@ -11,7 +11,6 @@ import { openLongAnswers } from "./chat/long-bodies/long-answers.ts";
 import { openLongBodyThread } from "./chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "./chat/long-bodies/long-requests.ts";
 import { openRouting, targetStandings } from "./chat/plan/open-routing.ts";
-import { breakerEvent } from "./routing/breaker-event.ts";
 import type { Environment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
@@ -20,19 +19,20 @@ import { NO_EVENTS } from "./core/event.ts";
 import { openToolServers } from "./mcp/open-tool-servers.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { createApp } from "./http/app.ts";
-import { dependencies, type ProcessStanding } from "./http/standing.ts";
+import { dependencies, type ProcessStanding, type Standing } from "./http/standing.ts";
 import { openServer, type OpenServer } from "./http/server.ts";
 import { refuseUnservedWith } from "./http/unserved-operations.ts";
 import { type OpenTraffic, openTraffic } from "./http/traffic.ts";
 import { openLog } from "./observe/log.ts";
-import type { Metrics, TargetStatus } from "./observe/metrics/metrics.ts";
+import type { Metrics } from "./observe/metrics/metrics.ts";
 import { type BatchedObserver, batched } from "./observe/batch.ts";
 import { observers } from "./observe/observer.ts";
 import { tracingOf } from "./observe/tracing.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
-import type { ReplicaWatch } from "./snapshot/replica-watch.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import type { SnapshotSource } from "./snapshot/source.ts";
+import type { MaybePromise } from "./core/maybe-promise.ts";
+import type { WorkerFiguresView } from "./workers/machine-figures.ts";
 import { noLedger } from "./store/ledger.ts";
 import type { ProxySettings } from "./wire/http-proxy.ts";
 import { VERSION } from "./core/version.ts";
@@ -45,9 +45,7 @@ import {
   type Storage,
   openConfiguration,
   type Records,
-  processName,
   openExternalClients,
-  openNotifications,
   openGatewayMetrics,
   openUpstream,
   openCache,
@@ -107,17 +105,14 @@ export async function openGateway(
 async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
   const { log, closing, onFault } = base;
   const storage = await parts.openStorage(base);
-  const source = await openConfiguration(base, storage);
+  const source = await openConfiguration(base, storage, parts.machine === null);
   const records = await parts.openRecords(base, storage);
   const replicas = parts.openReplicas(base, storage, source);
   const longBodies = openLongBodyThread();
   closing.add(() => longBodies.close());
-  const externalClients = openExternalClients(base, source, longBodies);
-  const notifications = await openNotifications(base, { source, storage, externalClients });
-  const routing = openRouting(Math.random, (change) => {
-    const event = breakerEvent(change, processName());
-    if (event !== null) notifications.events.emit(event);
-  });
+  const externalClients = openExternalClients(base, source, longBodies, parts.machine);
+  const notifications = await parts.openNotifications(base, { source, storage, externalClients });
+  const routing = parts.openRouting(base, notifications.events);
   const targets = () => targetStandings(routing, systemClock.monotonic());
   const metrics = openGatewayMetrics(source, {
     targets,
@@ -134,6 +129,21 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
   source.subscribe(({ toolServers }) => externalClients.toolServers.configured(toolServers.keys));
   source.subscribe(() => notifications.events.wake());
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
+  const ownStanding = (): ProcessStanding => ({
+    snapshot: source.current().version,
+    callsInFlight: traffic.count(),
+    targets: targets(),
+    dependencies: dependencies(source, limits, records.ledger, replicas),
+  });
+  const ownMetrics = {
+    samples: () => {
+      observer.flush();
+      return metrics.samples();
+    },
+  };
+  const figures =
+    parts.machine?.begin({ standing: ownStanding, metrics: ownMetrics }, externalClients.credentials) ?? null;
+  closing.add(() => figures?.end());
   const observer = batched(
     observers(
       [
@@ -184,12 +194,12 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     context,
     metrics,
     observer,
-    targets,
+    standing: () => figures?.standing() ?? { ...ownStanding(), workers: null },
+    figures,
     traffic,
     source,
     storage,
     records,
-    replicas,
     parts,
   });
 }
@@ -198,12 +208,12 @@ interface ListenerParts {
   readonly context: ChatContext;
   readonly metrics: Metrics;
   readonly observer: BatchedObserver;
-  readonly targets: () => readonly TargetStatus[];
+  readonly standing: () => MaybePromise<Standing>;
+  readonly figures: WorkerFiguresView | null;
   readonly traffic: OpenTraffic;
   readonly source: SnapshotSource;
   readonly storage: Storage;
   readonly records: Records;
-  readonly replicas: ReplicaWatch;
   readonly parts: ProcessParts;
 }
 
@@ -214,23 +224,17 @@ async function openListener(
     context,
     metrics,
     observer,
-    targets,
+    standing,
+    figures,
     traffic,
     source,
     storage: { store },
-    replicas,
     records: { ledger, calls, contents, contentLog },
-    parts: { sharedPort, firstToken: makeFirstToken },
+    parts: { sharedPort, machine, firstToken: makeFirstToken },
   }: ListenerParts,
 ): Promise<Gateway> {
   const { limits, logins, toolServers } = context;
   let isRetiring = false;
-  const ownStanding = (): ProcessStanding => ({
-    snapshot: source.current().version,
-    callsInFlight: traffic.count(),
-    targets: targets(),
-    dependencies: dependencies(source, limits, ledger, replicas),
-  });
   const app = createApp({
     clock: systemClock,
     version: VERSION,
@@ -239,10 +243,10 @@ async function openListener(
     logins,
     metrics: async () => {
       observer.flush();
-      return { text: await metrics.text(), contentType: metrics.contentType };
+      return { text: await metrics.text(await figures?.metrics()), contentType: metrics.contentType };
     },
     notReady: () => (isRetiring ? "the gateway is shutting down" : (source.refusal() ?? ledger.refusal())),
-    standing: () => ({ ...ownStanding(), workers: null }),
+    standing,
     refuseUnserved: refuseUnservedWith(context),
     admin: {
       store,
@@ -253,7 +257,10 @@ async function openListener(
       providers,
       snapshot: () => source.current(),
       configuration: () => source.configuration(),
-      reload: () => source.reload(),
+      async reload() {
+        await Promise.all([source.reload(), machine?.reload()]);
+      },
+      turns: machine?.turns,
       toolServers,
       cache: context.cache,
     },

@@ -7,12 +7,28 @@ import { type Environment, workerEnvironment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { isEmbedded } from "./core/thread-file.ts";
-import { type Base, openConfiguration, OWN_PARTS, type Records } from "./gateway-parts.ts";
+import {
+  type Base,
+  breakerReports,
+  openConfiguration,
+  openNotifications,
+  openUpstream,
+  OWN_PARTS,
+  type Records,
+} from "./gateway-parts.ts";
 import type { Gateway } from "./gateway.ts";
+import { dependencies, type ProcessStanding } from "./http/standing.ts";
 import { openLog } from "./observe/log.ts";
+import { openSupervisorMetrics } from "./observe/metrics/metrics.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { WorkerReservations } from "./workers/worker-reservations.ts";
 import type { ToSupervisor, ToWorker, WorkerChannel } from "./workers/messages.ts";
+import { openMachineFigures } from "./workers/machine-figures.ts";
+import { serveContents } from "./workers/shared-contents.ts";
+import { openSharedCredentials } from "./workers/shared-credentials.ts";
+import { serveEvents } from "./workers/shared-events.ts";
+import { serveIntegrations } from "./workers/shared-integrations.ts";
+import { openSharedTargets } from "./workers/shared-targets.ts";
 import { serveLedger } from "./workers/remote-ledger.ts";
 import { listenForChannels } from "./workers/sockets.ts";
 import { WorkerPool } from "./workers/worker-pool.ts";
@@ -52,8 +68,28 @@ async function openAll(base: Base): Promise<Gateway> {
   const storage = await OWN_PARTS.openStorage(base);
   const source = await openConfiguration(base, storage);
   const records = await OWN_PARTS.openRecords(base, storage);
-  OWN_PARTS.openReplicas(base, storage, source);
-  const limits = await OWN_PARTS.openLimits(base, records, source.current().limitRules, () => {});
+  const replicas = OWN_PARTS.openReplicas(base, storage, source);
+  const upstream = openUpstream(options.upstreamProxy, () => null);
+  const notifications = await openNotifications(base, { source, storage, externalClients: { upstream } });
+  source.subscribe(() => notifications.events.wake());
+  const metrics = openSupervisorMetrics({
+    integrations: () => notifications.integrations?.statuses() ?? [],
+    events: () => notifications.events.figures,
+    limitStore: () => limits.figures?.() ?? null,
+    replicas: () => replicas.figures(),
+  });
+  const limits = await OWN_PARTS.openLimits(base, records, source.current().limitRules, metrics.limitStoreAnswered);
+  const targets = openSharedTargets(systemClock, breakerReports(notifications.events));
+  const credentials = openSharedCredentials(systemClock);
+  const standing = (): ProcessStanding => ({
+    snapshot: source.current().version,
+    callsInFlight: 0,
+    targets: [],
+    dependencies: dependencies(source, limits, records.ledger, replicas),
+  });
+  const figures = openMachineFigures({ standing, metrics }, onFault);
+  closing.beside(() => figures.close());
+  closing.beside(() => targets.close());
   process.on("unhandledRejection", onFault);
   process.on("uncaughtException", onFault);
 
@@ -64,6 +100,13 @@ async function openAll(base: Base): Promise<Gateway> {
     onFault,
   });
   closing.add(() => socket.close());
+  const openChannels = (): readonly WorkerChannel[] =>
+    pool.workers.map(({ channel }) => channel).filter((channel) => channel !== null);
+  /** `asking` has read everything again by itself. */
+  const reload = async (asking: WorkerChannel | null = null): Promise<void> => {
+    const others = openChannels().filter((channel) => channel !== asking);
+    await Promise.all([source.reload(), ...others.map((channel) => channel.request("reload", null).catch(onFault))]);
+  };
   const pool = new WorkerPool({
     count: options.workers,
     port,
@@ -74,6 +117,20 @@ async function openAll(base: Base): Promise<Gateway> {
       reservations.set(worker, new WorkerReservations(limits, channel));
       serveLedger(channel, storage.calls);
       serveCounts(channel, records);
+      serveEvents(channel, notifications.events);
+      serveIntegrations(channel, notifications.integrations);
+      serveContents(channel, storage.calls, openChannels);
+      figures.join(channel);
+      targets.join(channel);
+      credentials.join(channel);
+      channel.handle("takes_news", () => {
+        targets.begin(channel);
+        credentials.begin(channel);
+      });
+      channel.handle("reload_all", async () => {
+        await reload(channel);
+        return null;
+      });
       channel.handle("log_lines", (_, bytes) => log.lines(Buffer.from(bytes).toString("utf8")));
     },
     onEnded(worker) {
@@ -86,10 +143,6 @@ async function openAll(base: Base): Promise<Gateway> {
   closing.add(() => pool.close(FAILED_START_MS), FAILED_START_MS * 3);
   await pool.start();
 
-  const reload = async (): Promise<void> => {
-    await source.reload();
-    await Promise.all(pool.workers.map(async ({ channel }) => await channel?.request("reload", null).catch(onFault)));
-  };
   // The first token is made last, because a start that fails must not use up a token that is shown only once.
   const firstToken = (await bootstrap(storage.store, systemClock.now()))?.token ?? null;
   if (firstToken !== null) await reload();
@@ -97,7 +150,7 @@ async function openAll(base: Base): Promise<Gateway> {
     url: `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`,
     firstToken,
     logged: () => log.written(),
-    reload,
+    reload: () => reload(),
     restart: () => pool.restart(),
     callsInFlight: () => pool.workers.reduce((sum, { callsInFlight }) => sum + callsInFlight, 0),
     async close(withinMs = source.current().limits.drainMs) {

@@ -2,9 +2,13 @@
 // has from the supervisor over the channel: limits, the database's rows of calls, the log's output.
 import type { WorkerIdentity, Environment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
-import { openCallRecords, type ProcessParts, type SharedPort } from "./gateway-parts.ts";
+import { systemClock } from "./core/clock.ts";
+import { within } from "./core/timeout.ts";
+import { sharedTurns } from "./http/admin/turns.ts";
+import { openCallRecords, type Machine, type ProcessParts, type SharedPort } from "./gateway-parts.ts";
 import { type Gateway, openGateway } from "./gateway.ts";
 import { fileOutput, type LineOutput } from "./observe/line-sink.ts";
+import type { Places } from "./routing/concurrency.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { NO_REPLICA_WATCH } from "./snapshot/replica-watch.ts";
 import type { CountedOptions } from "./store/ledger-options.ts";
@@ -12,6 +16,11 @@ import { openCalls, openDatabase } from "./store/open-database.ts";
 import { BEAT_MS } from "./workers/hang.ts";
 import { findListenerSocket, type ListenerSocket } from "./workers/listener-socket.ts";
 import { PROTOCOL, type SupervisorChannel, type ToSupervisor, type ToWorker } from "./workers/messages.ts";
+import { openWorkerFigures } from "./workers/machine-figures.ts";
+import { contentWriter, workerContentLog } from "./workers/shared-contents.ts";
+import { openWorkerEvents } from "./workers/shared-events.ts";
+import { openWorkerIntegrations } from "./workers/shared-integrations.ts";
+import { openWorkerPlaces, openWorkerRouting } from "./workers/shared-targets.ts";
 import { remoteLedgerSink } from "./workers/remote-ledger.ts";
 import { openRemoteLimits } from "./workers/remote-limits.ts";
 import { connectChannel } from "./workers/sockets.ts";
@@ -19,6 +28,8 @@ import { connectChannel } from "./workers/sockets.ts";
 /** Calls in flight may take this long to end when the supervisor has gone. */
 const ORPHANED_MS = 30_000;
 const LOG_BLOCK_BYTES = 64 * 1024;
+/** A change is answered when the other workers serve by it; one that hangs follows when it reads the store again. */
+const RELOADED_MS = 1000;
 /** Signals reach the whole process group; the supervisor says what follows from them. */
 const SUPERVISOR_SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"] as const;
 
@@ -78,6 +89,7 @@ async function whenEnded(channel: SupervisorChannel, opened: Promise<Gateway>): 
 }
 
 function workerParts(channel: SupervisorChannel, sharedPort: SharedPort): ProcessParts {
+  const places = openWorkerPlaces(channel);
   return {
     logOutput: logOutput(channel),
     async openStorage({ options, environment, closing }) {
@@ -87,23 +99,56 @@ function workerParts(channel: SupervisorChannel, sharedPort: SharedPort): Proces
       closing.beside(() => calls.close());
       return { ...database, calls };
     },
-    openRecords: async (base, storage) => ({
-      ...(await openCallRecords(base, storage, {
+    async openRecords(base, storage) {
+      const records = await openCallRecords(base, storage, {
         sink: remoteLedgerSink(channel),
+        contentWriter: contentWriter(channel),
         adopts: false,
         ...(base.options.limitStore === null && { counted: countedBySupervisor(channel) }),
-      })),
-      countStore: null,
-      counting: {},
-    }),
+      });
+      const contentLog = workerContentLog(channel, records.contentLog);
+      return { ...records, contentLog, countStore: null, counting: {} };
+    },
     openReplicas: () => NO_REPLICA_WATCH,
     async openLimits({ closing }) {
       const limits = openRemoteLimits(channel);
       closing.beside(() => limits.close());
       return limits;
     },
+    async openNotifications({ log, closing }) {
+      const integrations = await openWorkerIntegrations(channel, log);
+      closing.beside(() => integrations?.end(0));
+      const events = openWorkerEvents(channel);
+      closing.beside(() => events.close(0));
+      return { integrations, events };
+    },
+    openRouting({ closing }) {
+      const worker = openWorkerRouting(channel, places, systemClock, Math.random);
+      closing.beside(() => worker.close());
+      return worker.routing;
+    },
+    machine: machineOf(channel, places),
     firstToken: () => Promise.resolve(null),
     sharedPort,
+  };
+}
+
+function machineOf(channel: SupervisorChannel, places: Places): Machine {
+  return {
+    credentialRefused: (news) => channel.notify("credential_refused", news),
+    begin(own, credentials) {
+      channel.handle("credential_refused", (news) => credentials.learn(news));
+      const figures = openWorkerFigures(channel, own);
+      channel.notify("takes_news", null);
+      return figures;
+    },
+    async reload() {
+      await within(
+        channel.request("reload_all", null).catch(() => null),
+        RELOADED_MS,
+      );
+    },
+    turns: sharedTurns(places),
   };
 }
 

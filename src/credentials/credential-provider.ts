@@ -6,7 +6,7 @@ import type { Credential } from "../core/target.ts";
 import { isPending, type MaybePromise } from "../core/maybe-promise.ts";
 import { fingerprint, lastFour } from "./fingerprint.ts";
 import { GOOGLE_AUTH_MISSING } from "./google.ts";
-import { openRotation } from "./rotation.ts";
+import { openRotation, type RefusalNews } from "./rotation.ts";
 import { openCredentialMaker, type CredentialMakerOptions } from "./credential-maker.ts";
 import { ExchangeFault } from "./token-exchange.ts";
 
@@ -21,19 +21,26 @@ export interface RefusedCredential {
 
 export interface CredentialProviderOptions extends CredentialMakerOptions {
   /** Called each time a credential is set aside. */
-  readonly onRefused: (refused: RefusedCredential) => void;
+  readonly onRefused: (refused: RefusedCredential, news: RefusalNews) => void;
+}
+
+export interface OpenCredentialProvider extends CredentialProvider {
+  /** A provider has refused a credential that another process of the machine used. */
+  learn(news: RefusalNews): void;
 }
 
 const NOTHING_TRIED: ReadonlySet<StoredCredential> = new Set();
 
-export function openCredentialProvider(options: CredentialProviderOptions): CredentialProvider {
+export function openCredentialProvider(options: CredentialProviderOptions): OpenCredentialProvider {
   const rotation = openRotation(() => options.clock.monotonic());
   const maker = openCredentialMaker(options);
 
   const setAside = (stored: StoredCredential, reason: RefusalReason, { providerId }: ResolveContext): void => {
     if (stored.fromCaller) return;
-    const forMs = rotation.setAside(providerId, stored, reason);
-    if (forMs !== null) options.onRefused({ providerId, kind: stored.kind, lastFour: lastFour(stored), reason, forMs });
+    const news = rotation.setAside(providerId, stored, reason);
+    if (news === null) return;
+    const { forMs } = news;
+    options.onRefused({ providerId, kind: stored.kind, lastFour: lastFour(stored), reason, forMs }, news);
   };
 
   /**
@@ -73,6 +80,7 @@ export function openCredentialProvider(options: CredentialProviderOptions): Cred
   };
 
   return {
+    learn: (news) => rotation.learn(news),
     resolve(all, context) {
       const stored = all.length === 1 ? all[0]! : rotation.next(context.providerId, all);
       if (stored === null) throw new GatewayError("internal_error", "There is no credential to resolve.");

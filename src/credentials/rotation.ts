@@ -34,20 +34,36 @@ export interface Rotation {
     stored: readonly StoredCredential[],
     excluded?: ReadonlySet<StoredCredential>,
   ): StoredCredential | null;
-  /** Returns for how long the credential is set aside now; `null` when it already was. */
-  setAside(providerId: string, stored: StoredCredential, reason: RefusalReason): number | null;
+  /** Returns how the credential is set aside now; `null` when it already was. */
+  setAside(providerId: string, stored: StoredCredential, reason: RefusalReason): RefusalNews | null;
+  /** Takes over what another process of the machine has found. */
+  learn(news: RefusalNews): void;
+}
+
+/** A credential that a provider has refused, for other processes: without the credential. */
+export interface RefusalNews {
+  /** The provider, and the fingerprint of the credential. */
+  readonly key: string;
+  /** For how long it is set aside from now on, in milliseconds. */
+  readonly forMs: number;
+  /** How often in a row it has been refused since. */
+  readonly strikes: number;
 }
 
 export function openRotation(monotonicMs: () => number): Rotation {
   const states = new BoundedCache<string, CredentialState>(MAX_STATES);
   const known = new WeakMap<StoredCredential, { readonly providerId: string; readonly state: CredentialState }>();
 
+  const stateAt = (key: string): CredentialState => {
+    const state = states.get(key) ?? { current: 0, asideUntilMs: Number.NEGATIVE_INFINITY, strikes: 0 };
+    states.set(key, state);
+    return state;
+  };
+  const keyOf = (providerId: string, stored: StoredCredential): string => `${providerId}:${fingerprint(stored)}`;
   const stateOf = (providerId: string, stored: StoredCredential): CredentialState => {
     const found = known.get(stored);
     if (found?.providerId === providerId) return found.state;
-    const key = `${providerId}:${fingerprint(stored)}`;
-    const state = states.get(key) ?? { current: 0, asideUntilMs: Number.NEGATIVE_INFINITY, strikes: 0 };
-    states.set(key, state);
+    const state = stateAt(keyOf(providerId, stored));
     known.set(stored, { providerId, state });
     return state;
   };
@@ -81,7 +97,12 @@ export function openRotation(monotonicMs: () => number): Rotation {
       const forMs = reason === "quota" ? QUOTA_MS : AUTHENTICATION_MS * 2 ** Math.min(state.strikes, MAX_DOUBLINGS);
       if (reason === "authentication") state.strikes += 1;
       state.asideUntilMs = nowMs + forMs;
-      return forMs;
+      return { key: keyOf(providerId, stored), forMs, strikes: state.strikes };
+    },
+    learn({ key, forMs, strikes }) {
+      const state = stateAt(key);
+      state.asideUntilMs = Math.max(state.asideUntilMs, monotonicMs() + forMs);
+      state.strikes = strikes;
     },
   };
 }

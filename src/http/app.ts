@@ -26,6 +26,7 @@ import type { DocumentDependencies } from "./admin/document-rule.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
 import type { AdminCalls } from "./admin/call-shapes.ts";
 import type { AdminContents, AdminStore } from "./admin/operation.ts";
+import type { Turns } from "./admin/turns.ts";
 import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
 import { shownStanding, shownTargets, type Standing } from "./standing.ts";
 import { type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
@@ -68,6 +69,7 @@ export interface AdminSources extends DocumentDependencies {
   /** `null` when answers are not kept. */
   readonly cache: Pick<ResponseCache, "purge"> | null;
   reload(): Promise<void>;
+  readonly turns?: Turns | undefined;
 }
 
 interface Bindings {
@@ -169,6 +171,7 @@ function serveAdmin(
         cache: admin.cache,
         snapshot: () => context.snapshot(),
         reload: () => admin.reload(),
+        turns: admin.turns,
       },
       admin,
     );

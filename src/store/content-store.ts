@@ -45,8 +45,12 @@ export interface ContentStore {
   remove(place: ConfigurationScope): Promise<number>;
 }
 
+export type ContentWriter = Pick<CallStore, "contentKey" | "keepContents">;
+
 export interface ContentStoreOptions {
-  readonly calls: Pick<CallStore, "contentKey" | "keepContents" | "findContent" | "countContents" | "removeContents">;
+  readonly calls: Pick<CallStore, "findContent" | "countContents" | "removeContents"> & ContentWriter;
+  /** Where another process writes to the database. */
+  readonly writer?: ContentWriter | undefined;
   readonly cipher: SecretCipher;
   readonly now: () => number;
 }
@@ -56,7 +60,7 @@ export function contentKeyPlace(tenantId: string): string {
   return `content/${tenantId}`;
 }
 
-export function openContentStore({ calls, cipher, now }: ContentStoreOptions): ContentStore {
+export function openContentStore({ calls, writer = calls, cipher, now }: ContentStoreOptions): ContentStore {
   const keys = new Map<string, { readonly key: Promise<Buffer>; readonly askedMs: number }>();
   const keyOf = (tenantId: string): Promise<Buffer> => {
     const known = keys.get(tenantId);
@@ -68,7 +72,7 @@ export function openContentStore({ calls, cipher, now }: ContentStoreOptions): C
   };
   const askKey = async (tenantId: string): Promise<Buffer> => {
     const place = contentKeyPlace(tenantId);
-    const encryptedKey = await calls.contentKey(
+    const encryptedKey = await writer.contentKey(
       tenantId,
       cipher.encrypt(randomBytes(KEY_BYTES).toString("base64"), place),
     );
@@ -94,7 +98,7 @@ export function openContentStore({ calls, cipher, now }: ContentStoreOptions): C
           body: encrypted(await keyOf(one.tenantId), await compressed(text), boundTo(one)),
         })),
       );
-      await calls.keepContents(rows);
+      await writer.keepContents(rows);
     },
     async find(traceId) {
       const row = await findKept(traceId);

@@ -1,6 +1,17 @@
 // The messages between the supervisor and its workers. Each kind has one direction.
 import type { ShippedPlace } from "../store/ledger.ts";
 import type { AccountWire, ReservedWire, ReserveWire, SettledWire, StatusWire } from "./limit-messages.ts";
+import type { NewEvent } from "../core/event.ts";
+import type { RefusalNews } from "../credentials/rotation.ts";
+import type { ProcessStanding } from "../http/standing.ts";
+import type { IntegrationOutline } from "../observe/integrations/handover.ts";
+import type { WorkerFigures } from "../observe/metrics/worker-gauges.ts";
+import type { Refused } from "../observe/webhooks/refusal-events.ts";
+import type { QueueOutcome } from "../routing/concurrency.ts";
+import type { HealthNews } from "../routing/health-news.ts";
+import type { PlaceAnswer, PlaceRequest } from "../routing/shared-places.ts";
+import type { StoredContent } from "../store/calls.ts";
+import type { ConfigurationScope } from "../store/records.ts";
 import type { Channel } from "./channel.ts";
 
 /** Both sides have to have the same: a worker of another version may be started by a rolling restart. */
@@ -33,10 +44,44 @@ export type ToSupervisor = {
     readonly body: { readonly journals: readonly string[]; readonly runs: readonly string[] };
     readonly reply: readonly ShippedPlace[];
   };
+  /** This worker takes news of targets and credentials from now on; what it has to know at its start follows. */
+  readonly takes_news: { readonly body: null; readonly reply: void };
+  readonly target_news: { readonly body: HealthNews; readonly reply: void };
+  readonly enter_place: { readonly body: PlaceRequest; readonly reply: PlaceAnswer };
+  readonly leave_place: { readonly body: { readonly id: number }; readonly reply: void };
+  /** A provider has refused a credential. */
+  readonly credential_refused: { readonly body: RefusalNews; readonly reply: void };
+  /** Has every process read the configuration again; replies when they have, or could not within a second. */
+  readonly reload_all: { readonly body: null; readonly reply: null };
+  /** Asks for the figures of all other processes; with metrics, their samples are in the bytes (machine-figures.ts). */
+  readonly machine_figures: { readonly body: { readonly withMetrics: boolean }; readonly reply: MachineFiguresWire };
+  /** This worker answers the message `figures` from now on. */
+  readonly serves_figures: { readonly body: null; readonly reply: void };
+  /** The last metrics of a worker that ends, in the bytes. */
+  readonly last_metrics: { readonly body: null; readonly reply: null };
+  readonly events: { readonly body: readonly NewEvent[]; readonly reply: void };
+  readonly refusals: { readonly body: readonly Refused[]; readonly reply: void };
+  /** The integrations that the supervisor has open. */
+  readonly integrations: { readonly body: null; readonly reply: readonly IntegrationOutline[] };
+  /** Lines for one thread of integrations, in the bytes. */
+  readonly integration_lines: { readonly body: { readonly thread: number }; readonly reply: null };
+  readonly content_key: {
+    readonly body: { readonly tenantId: string; readonly encryptedKey: string };
+    readonly reply: string;
+  };
+  /** Contents of calls, whose bodies are in the bytes one after the other. */
+  readonly contents: { readonly body: readonly ContentWire[]; readonly reply: null };
+  /** Content of this place is about to be removed: no process keeps what waits. Replies when none of it is written. */
+  readonly forget_content: { readonly body: ConfigurationScope; readonly reply: null };
 };
-
 /** What the supervisor sends to a worker. */
 export type ToWorker = {
+  readonly target_news: { readonly body: HealthNews; readonly reply: void };
+  readonly place_turn: { readonly body: { readonly id: number; readonly turn: QueueOutcome }; readonly reply: void };
+  readonly credential_refused: { readonly body: RefusalNews; readonly reply: void };
+  /** With metrics, the samples are in the bytes as JSON. */
+  readonly figures: { readonly body: { readonly withMetrics: boolean }; readonly reply: ProcessStanding };
+  readonly forget_content: { readonly body: ConfigurationScope; readonly reply: null };
   /** Reads the configuration and the tokens again, and replies when new calls see them. */
   readonly reload: { readonly body: null; readonly reply: null };
   /** Sets the weights of all listeners; see listener-socket.ts. */
@@ -68,4 +113,16 @@ export interface RowsWire {
   /** For each row the number of its bytes, below 0 when the call was not settled. */
   readonly rows: readonly number[];
   readonly place?: ShippedPlace | undefined;
+}
+
+export interface MachineFiguresWire {
+  readonly workers: WorkerFigures;
+  readonly supervisor: ProcessStanding;
+  /** Of the other workers that answered in time. */
+  readonly others: readonly ProcessStanding[];
+}
+
+export interface ContentWire extends Omit<StoredContent, "body"> {
+  /** The number of its bytes. */
+  readonly bytes: number;
 }

@@ -221,6 +221,7 @@ describe("docs/operations.md", () => {
       "src/admission/*.ts",
       "src/cache/*.ts",
       "src/observe/**/*.ts",
+      "src/workers/*.ts",
       "src/cli/*.ts",
     ]).flatMap(({ text }) =>
       [...onOneLine(text).matchAll(/\blog(?:ger)?\.(info|warn|error)\(\{.*?\}, "([^"]+)"\)/g)].map(

@@ -22,7 +22,8 @@ import { checked, type JsonBody, queryOf, readJsonBody } from "./input.ts";
 import { openRefusalNotes, type RefusalNotes } from "./refusals.ts";
 import { parseIfMatch } from "./schemas.ts";
 import type { AdminCall, AdminContext, AdminOperation, AdminReply, Answer, WriteOperation } from "./operation.ts";
-import { answeredBefore, keptAnswer, openTurns, type Repeatable, requestHash, type Turns } from "./repeats.ts";
+import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
+import { openTurns, type Turns } from "./turns.ts";
 import { fromStoreError } from "./store-errors.ts";
 
 export interface AdminEnv {
@@ -46,7 +47,7 @@ export function serveOperations(
   context: AdminContext,
 ): void {
   const notes = openRefusalNotes(context);
-  const turns = openTurns();
+  const turns = context.turns ?? openTurns();
   for (const operation of operations) {
     if (!ADMIN_OPERATIONS.has(operation.id)) throw new Error(`the operation ${operation.id} has no requirement`);
     app.on([operation.method.toUpperCase()], [routePath(operation.path)], async (c) =>

@@ -13,6 +13,7 @@ import type { CallStore } from "../../store/calls.ts";
 import type { ContentStore } from "../../store/content-store.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
+import type { Turns } from "./turns.ts";
 import type { Changed, ChangeOptions, Writer } from "../../store/writer.ts";
 
 export interface AdminStore extends Reader {
@@ -39,6 +40,8 @@ export interface AdminContext {
   snapshot(): Snapshot;
   /** Reads the store again, so that the next request sees the changes of this one. */
   reload(): Promise<void>;
+  /** Turns of requests with an idempotency key, where other processes take requests as well. */
+  readonly turns?: Turns | undefined;
 }
 
 export interface AdminCall<Body, Query> {

@@ -11,27 +11,6 @@ export interface Repeatable {
   readonly requestHash: string;
 }
 
-/** Runs the work when no other request with that key runs. */
-export type Turns = <T>(key: string, work: () => Promise<T>) => Promise<T>;
-
-/**
- * Runs requests with the same key one after the other within this process. The store rejects the second of two changes,
- * but work outside the store would have been done twice.
- */
-export function openTurns(): Turns {
-  const last = new Map<string, Promise<unknown>>();
-  return async (key, work) => {
-    const own = (last.get(key) ?? Promise.resolve()).then(work);
-    const over = own.catch(() => undefined);
-    last.set(key, over);
-    try {
-      return await own;
-    } finally {
-      if (last.get(key) === over) last.delete(key);
-    }
-  };
-}
-
 export function requestHash(parts: readonly string[]): string {
   return new Bun.CryptoHasher("sha256").update(JSON.stringify(parts)).digest("hex");
 }

@@ -45,8 +45,12 @@ export function integrationGauges(registry: Registry, statuses: () => readonly I
     ({ restarts }) => restarts,
   );
   gauge("dragoman_integration_queued", "Calls waiting to be delivered to an integration.", ({ sums }) => sums.queued);
-  gauge("dragoman_integration_up", "0 while deliveries to an integration fail, otherwise 1.", ({ sums }) =>
-    sums.failing === 0 ? 1 : 0,
+  scraped.gauge(
+    "dragoman_integration_up",
+    "0 while deliveries to an integration fail, otherwise 1.",
+    (all) => all.map((status) => [labelsOf(status), status.sums.failing === 0 ? 1 : 0]),
+    LABELS,
+    "min",
   );
 }
 

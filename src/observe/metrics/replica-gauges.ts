@@ -17,5 +17,6 @@ export function replicaGauges(registry: Registry, figures: () => ReplicaFigures 
       [{ configuration: "different" }, different],
     ],
     ["configuration"],
+    "max",
   );
 }

@@ -13,7 +13,7 @@ import { type EventFigures, newEventFigures } from "./event-figures.ts";
 import { openEventOutbox } from "./event-outbox.ts";
 import type { Log } from "../log.ts";
 import type { Observer } from "../observer.ts";
-import { refusalEvents } from "./refusal-events.ts";
+import { type Refused, refusalEvents } from "./refusal-events.ts";
 import { watchTokenExpiry } from "./token-expiry.ts";
 import { openDispatcher } from "./webhook-dispatcher.ts";
 import { webhookSender } from "./webhook-sender.ts";
@@ -22,6 +22,8 @@ export interface OpenEvents extends Events {
   readonly figures: EventFigures;
   /** Emits events for calls that were refused. */
   readonly observer: Observer;
+  /** Takes over calls that were refused in another process. */
+  refused(refused: Refused): void;
   /** Called when the configuration or the store has changed. */
   wake(): void;
   close(timeoutMs: number): Promise<void>;
@@ -99,6 +101,7 @@ export function openEvents(options: EventsOptions): OpenEvents {
   return {
     figures,
     observer: refusals,
+    refused: (refused) => refusals.add(refused),
     emit: (event) => outbox.emit(event),
     wake() {
       expiry.check();

@@ -2,25 +2,34 @@
 // the number of further ones once a minute, so that many refusals do not become many events. They are made from the
 // records, apart from the calls.
 import type { Clock } from "../../core/clock.ts";
-import type { Events } from "../../core/event.ts";
+import type { Events, NewEvent } from "../../core/event.ts";
 import type { CallRecord } from "../../core/record.ts";
 import type { Observer } from "../observer.ts";
 
 export interface RefusalEvents extends Observer {
+  /** Takes over refusals of another process. */
+  add(refused: Refused): void;
   /** Emits what is counted so far. */
   close(): void;
 }
 
-interface Refusal {
+/** Calls of a project that the same rule refused. */
+export interface Refused {
+  readonly code: NonNullable<CallRecord["code"]>;
   readonly rule: string | null;
   readonly kind: "policy" | "limit" | "budget" | "price";
+  readonly tenantId: string;
+  readonly projectId: string | null;
+  readonly count: number;
+  /** When the first of them arrived. */
+  readonly startedAtMs: number;
+  readonly last: Readonly<Pick<CallRecord, "traceId" | "tokenId" | "route" | "provider" | "model">>;
 }
 
 interface Tally {
-  readonly emit: (count: number, sinceMs: number, untilMs: number, last: CallRecord) => void;
-  count: number;
+  /** `count` is 0 when all of them have been reported. */
+  refused: Refused;
   sinceMs: number;
-  last: CallRecord;
 }
 
 const EVERY_MS = 60_000;
@@ -31,7 +40,7 @@ const EVERY_MS = 60_000;
 const MOST_TALLIES = 5_000;
 const MOST_OF_TENANT = 500;
 
-const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, Refusal["kind"]>>> = {
+const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, Refused["kind"]>>> = {
   policy_violation: "policy",
   rate_limit_exceeded: "limit",
   insufficient_quota: "budget",
@@ -39,15 +48,30 @@ const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, Refusal["k
 };
 
 /** Null when no rule of the gateway refused the call. A provider's own limit is not one. */
-function refusalOf({ code, policies, limits }: CallRecord): Refusal | null {
+export function refusalOf(record: CallRecord): Refused | null {
+  const { code, policies, limits, tenantId, projectId, startedAtMs } = record;
   const kind = code === null ? undefined : KINDS[code];
-  if (kind === undefined) return null;
-  if (kind === "price") return { kind, rule: null };
+  if (code === null || kind === undefined || tenantId === null || (record.status !== 403 && record.status !== 429))
+    return null;
   const rule =
     kind === "policy"
       ? policies.findLast(({ effect }) => effect === "denied")?.name
-      : limits.findLast(({ refused }) => refused === code)?.id;
-  return rule === undefined ? null : { kind, rule };
+      : kind === "price"
+        ? null
+        : limits.findLast(({ refused }) => refused === code)?.id;
+  if (rule === undefined) return null;
+  const { traceId, tokenId, route, provider, model } = record;
+  const last = { traceId, tokenId, route, provider, model };
+  return { code, kind, rule, tenantId, projectId, count: 1, startedAtMs, last };
+}
+
+/** The same text for refusals of which one event gives the number. */
+export function refusalKey({ code, rule, tenantId, projectId }: Refused): string {
+  return JSON.stringify([code, rule, tenantId, projectId]);
+}
+
+export function joinedRefusals(earlier: Refused, later: Refused): Refused {
+  return { ...later, count: earlier.count + later.count, startedAtMs: earlier.startedAtMs };
 }
 
 export function refusalEvents(events: Events, clock: Pick<Clock, "now">): RefusalEvents {
@@ -60,74 +84,80 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">): Refusa
     if (now === 0) byTenant.delete(tenantId);
     else byTenant.set(tenantId, now);
   };
+  const report = (tally: Tally, nowMs: number): void => {
+    events.emit(refusalEvent(tally.refused, tally.sinceMs, nowMs));
+    tally.refused = { ...tally.refused, count: 0 };
+    tally.sinceMs = nowMs;
+  };
   const reportAll = (): void => {
     const nowMs = clock.now();
     for (const [key, tally] of tallies) {
-      if (tally.count === 0) {
-        tallies.delete(key);
-        held(tally.last.tenantId!, -1);
-      } else {
-        tally.emit(tally.count, tally.sinceMs, nowMs, tally.last);
-        tally.count = 0;
-        tally.sinceMs = nowMs;
+      if (tally.refused.count > 0) {
+        report(tally, nowMs);
+        continue;
       }
+      tallies.delete(key);
+      held(tally.refused.tenantId, -1);
     }
     if (tallies.size > 0 || timer === null) return;
     clearInterval(timer);
     timer = null;
   };
-  const begin = (record: CallRecord, { kind, rule }: Refusal): Tally => {
-    const { code, tenantId, projectId } = record;
-    const emit: Tally["emit"] = (count, sinceMs, untilMs, { traceId, tokenId, route, provider, model }) =>
-      events.emit({
-        type: "call.refused",
-        tenantId,
-        projectId,
-        data: {
-          code,
-          rule_kind: kind,
-          rule,
-          count,
-          since: iso(sinceMs),
-          until: iso(untilMs),
-          last: {
-            trace_id: traceId,
-            token_id: tokenId,
-            route,
-            model: provider === null || model === null ? null : `${provider}:${model}`,
-          },
-        },
-      });
-    return { emit, count: 0, sinceMs: record.startedAtMs, last: record };
+  const add = (refused: Refused): void => {
+    const key = refusalKey(refused);
+    const known = tallies.get(key);
+    if (known !== undefined) {
+      known.refused = joinedRefusals(known.refused, refused);
+      return;
+    }
+    const { tenantId } = refused;
+    if (tallies.size >= MOST_TALLIES || (byTenant.get(tenantId) ?? 0) >= MOST_OF_TENANT) return;
+    held(tenantId, 1);
+    const tally: Tally = { refused, sinceMs: refused.startedAtMs };
+    tallies.set(key, tally);
+    report(tally, clock.now());
+    if (timer !== null) return;
+    timer = setInterval(reportAll, EVERY_MS);
+    timer.unref();
   };
 
   return {
+    add,
     publish(record) {
-      if (record.status !== 403 && record.status !== 429) return;
-      const refusal = refusalOf(record);
-      if (refusal === null || record.tenantId === null) return;
-      const key = JSON.stringify([record.code, refusal.rule, record.tenantId, record.projectId]);
-      const known = tallies.get(key);
-      if (known !== undefined) {
-        known.count += 1;
-        known.last = record;
-        return;
-      }
-      if (tallies.size >= MOST_TALLIES || (byTenant.get(record.tenantId) ?? 0) >= MOST_OF_TENANT) return;
-      held(record.tenantId, 1);
-      const tally = begin(record, refusal);
-      tallies.set(key, tally);
-      const nowMs = clock.now();
-      tally.emit(1, record.startedAtMs, nowMs, record);
-      tally.sinceMs = nowMs;
-      if (timer !== null) return;
-      timer = setInterval(reportAll, EVERY_MS);
-      timer.unref();
+      const refused = refusalOf(record);
+      if (refused !== null) add(refused);
     },
     close() {
       reportAll();
       if (timer !== null) clearInterval(timer);
       timer = null;
+    },
+  };
+}
+
+function refusalEvent(
+  { code, kind, rule, tenantId, projectId, count, last }: Refused,
+  sinceMs: number,
+  untilMs: number,
+): NewEvent {
+  const { traceId, tokenId, route, provider, model } = last;
+  return {
+    type: "call.refused",
+    tenantId,
+    projectId,
+    data: {
+      code,
+      rule_kind: kind,
+      rule,
+      count,
+      since: iso(sinceMs),
+      until: iso(untilMs),
+      last: {
+        trace_id: traceId,
+        token_id: tokenId,
+        route,
+        model: provider === null || model === null ? null : `${provider}:${model}`,
+      },
     },
   };
 }

@@ -1,0 +1,47 @@
+// Turns of requests with one idempotency key: they run one after the other, in this process or over all processes of a
+// machine.
+import { GatewayError } from "../../core/errors.ts";
+import type { Places } from "../../routing/concurrency.ts";
+
+/** Requests with one key that wait for their turn. */
+const MOST_WAITING = 1000;
+
+/** Runs the work when no other request with that key runs. */
+export type Turns = <T>(key: string, work: () => Promise<T>) => Promise<T>;
+
+/**
+ * Runs requests with the same key one after the other within this process. The store rejects the second of two changes,
+ * but work outside the store would have been done twice.
+ */
+export function openTurns(): Turns {
+  const last = new Map<string, Promise<unknown>>();
+  return async (key, work) => {
+    const own = (last.get(key) ?? Promise.resolve()).then(work);
+    const over = own.catch(() => undefined);
+    last.set(key, over);
+    try {
+      return await own;
+    } finally {
+      if (last.get(key) === over) last.delete(key);
+    }
+  };
+}
+
+/** The same for all processes that share the places, each of which is the turn of one key. */
+export function sharedTurns(places: Places): Turns {
+  return async (key, work) => {
+    const place = `idempotency key ${key}`;
+    const ownTurn = Promise.withResolvers<void>();
+    const entered = await places.enter(place, "", 1, MOST_WAITING, () => ownTurn.resolve());
+    if (entered === "full")
+      throw new GatewayError("gateway_overloaded", "Too many requests with this idempotency key wait.", {
+        headers: { "retry-after": "1" },
+      });
+    if (entered !== "entered") await ownTurn.promise;
+    try {
+      return await work();
+    } finally {
+      places.leave(place);
+    }
+  };
+}
