@@ -82,8 +82,9 @@ export class BlockWriter {
           const kept = all.filter(({ isKept }) => isKept);
           if (kept.length === 0) continue;
           const block = blockOf(id, onto, kept);
-          await (onto === null ? insertBlock(db, block) : replaceBlock(db, block, onto, blockOf(id, null, kept)));
-          last = block;
+          if (onto === null) await insertBlock(db, block);
+          const isWhole = onto === null || (await replaceBlock(db, block, onto, blockOf(id, null, kept)));
+          last = isWhole ? block : null;
         }
       },
       committed: () => {
@@ -160,14 +161,33 @@ async function insertBlock(db: Db, block: Block): Promise<void> {
   if (numAffectedRows !== 1n) throw new StoreError("busy", "A block of calls cannot be written where another one is.");
 }
 
-/** `alone` is written if the earlier block was removed meanwhile. */
-async function replaceBlock(db: Db, block: Block, earlier: Block, alone: Block): Promise<void> {
+/** Returns false when the block is no longer what it was: records are then added to what is there. */
+async function replaceBlock(db: Db, block: Block, earlier: Block, added: Block): Promise<boolean> {
+  if (await isUpdated(db, block, earlier.records)) return true;
+  const stored = await db.selectFrom("call_block").selectAll().where("id", "=", block.id).executeTakeFirst();
+  if (stored === undefined) {
+    await insertBlock(db, added);
+    return false;
+  }
+  const records = Number(stored.records);
+  const whole: Block = {
+    ...added,
+    text: [textOfBlock(stored.body), ...added.text],
+    records: records + added.records,
+    firstMs: Math.min(Number(stored.first_ms), added.firstMs),
+    lastMs: Math.max(Number(stored.last_ms), added.lastMs),
+  };
+  if (!(await isUpdated(db, whole, records))) throw new StoreError("busy", "A block of calls is written by another process.");
+  return false;
+}
+
+async function isUpdated(db: Db, block: Block, recordsBefore: number): Promise<boolean> {
   const { id, first_ms, last_ms, records, body } = rowOf(block);
   const { numAffectedRows } =
-    await sql`update call_block set first_ms = ${BigInt(first_ms)}, last_ms = ${BigInt(last_ms)}, records = ${BigInt(records)}, body = ${body} where id = ${id} and records = ${BigInt(earlier.records)}`.execute(
+    await sql`update call_block set first_ms = ${BigInt(first_ms)}, last_ms = ${BigInt(last_ms)}, records = ${BigInt(records)}, body = ${body} where id = ${id} and records = ${BigInt(recordsBefore)}`.execute(
       db,
     );
-  if (numAffectedRows !== 1n) await insertBlock(db, alone);
+  return numAffectedRows === 1n;
 }
 
 /** The records of a block, each behind a line break. */

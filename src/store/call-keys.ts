@@ -13,7 +13,7 @@ const SLOT_DIGITS = 5;
 /** Behind its place a call is looked for in so many further ones. Chains of taken places are far shorter. */
 const MOST_TAKEN = 64n;
 /** Exclusive. Later times do not fit. */
-const MOST_MS = 2 ** 43;
+export const MOST_MS = 2 ** 43;
 
 /** One key as an integer and as two words: arithmetic with bigints takes several times as long. */
 const KEY = new BigInt64Array(1);

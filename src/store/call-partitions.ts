@@ -1,7 +1,7 @@
 // In PostgreSQL the tables of single calls are partitioned by day (in UTC), so that old calls are removed by dropping
 // tables. https://www.postgresql.org/docs/current/ddl-partitioning.html
-import { type Kysely, sql } from "kysely";
-import { firstKeyAt } from "./call-keys.ts";
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import { firstKeyAt, MOST_MS } from "./call-keys.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { codeOf } from "../core/thrown.ts";
 
@@ -21,6 +21,10 @@ const LOCK_NOT_FREE = "55P03";
 const dayOf = (timeMs: number): number => Math.floor(timeMs / DAY_MS);
 const nameOf = (table: Partitioned, day: number): string =>
   `${table}_${new Date(day * DAY_MS).toISOString().slice(0, 10).replaceAll("-", "").replace("+", "")}`;
+
+/** The last day that a key can hold has no end. */
+const endOf = (day: number): RawBuilder<unknown> =>
+  (day + 1) * DAY_MS < MOST_MS ? sql`${sql.lit(firstKeyAt((day + 1) * DAY_MS))}` : sql`maxvalue`;
 
 /** The days that have partitions, as far as one gateway knows. */
 export class CallPartitions {
@@ -57,7 +61,7 @@ async function createPartitions(db: Db, days: readonly number[]): Promise<void> 
         if (rows[0]?.there != null) continue;
         // Attached, because `create ... partition of` would wait for every report that reads the table.
         await sql`create table ${name} (like ${sql.table(table)} including all)`.execute(tx);
-        await sql`alter table ${sql.table(table)} attach partition ${name} for values from (${sql.lit(firstKeyAt(day * DAY_MS))}) to (${sql.lit(firstKeyAt((day + 1) * DAY_MS))})`.execute(
+        await sql`alter table ${sql.table(table)} attach partition ${name} for values from (${sql.lit(firstKeyAt(day * DAY_MS))}) to (${endOf(day)})`.execute(
           tx,
         );
       }

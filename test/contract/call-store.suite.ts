@@ -18,7 +18,7 @@ import type {
 import { LATENCY_BOUNDS_MS } from "../../src/store/calls.ts";
 import type { LedgerRow, ShippedPlace } from "../../src/store/ledger.ts";
 import type { Replica } from "../../src/store/replicas.ts";
-import { attemptOf, DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
+import { attemptOf, type CallParts, DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
 import { logSuite, type NewStore } from "./log-search.suite.ts";
 
 export interface CallPlace {
@@ -45,6 +45,8 @@ export function callStoreSuite(name: string, open: () => Promise<CallPlace>): vo
     lastsSuite(newStore);
     logSuite(newStore);
     replicaSuite(newStore);
+    placesSuite(newStore);
+    recordsSuite(newStore);
   });
 }
 
@@ -768,6 +770,125 @@ function spentSuite(newStore: NewStore): void {
         ]);
       }
       expect(await calls.spent({ tenantId: "acme", sinceMs: DAY_ONE + 30 * DAY_MS, by: [] })).toEqual([]);
+    });
+  });
+}
+
+/** A trace id as the gateway makes them, with these digits behind the time. */
+const timedId = (startedAtMs: number, digits: string): string =>
+  `${startedAtMs.toString(16).padStart(12, "0")}${digits.padEnd(20, "0")}`;
+
+function placesSuite(newStore: NewStore): void {
+  const startedAtMs = DAY_ONE + 5;
+  const timed = (digits: string, parts: CallParts = {}, settled = true): LedgerRow =>
+    rowOf({ traceId: timedId(startedAtMs, digits), startedAtMs, ...parts }, settled);
+  const idsIn = async (calls: CallStore, order: "newest" | "oldest"): Promise<readonly string[]> => {
+    const found: string[] = [];
+    for (let cursor: string | null = null; ;) {
+      const page = await calls.searchCalls({ limit: 7, cursor }, { order });
+      found.push(...ids(page.data));
+      if (page.nextCursor === null) return found;
+      cursor = page.nextCursor;
+    }
+  };
+
+  describe("calls whose trace ids begin with their time", () => {
+    test("[d11.2] are stored once and found by their trace ids, also those that would have the same place", async () => {
+      // all of them, and two that stand where the others were pushed to
+      const rows = [
+        ...Array.from({ length: 20 }, (_, index) => timed(`abcde${index.toString(16).padStart(2, "0")}`)),
+        timed("abcdf77"),
+        timed("abce077"),
+        timed("00000"),
+        timed("fffff"),
+        rowOf({ startedAtMs: startedAtMs + 1, traceId: timedId(startedAtMs + 1, "00000") }),
+      ];
+      const calls = await newStore(rows.slice(0, 9));
+      await calls.ingest(rows.slice(5, 22).toReversed());
+      await calls.ingest(rows);
+      await calls.ingest(rows.toReversed());
+      expect(await totals(calls)).toMatchObject({ calls: BigInt(rows.length) });
+      for (const { record } of rows) {
+        expect(await calls.findCall(record.traceId)).toMatchObject({
+          summary: { traceId: record.traceId, timeMs: record.startedAtMs },
+          record: { traceId: record.traceId },
+        });
+        expect(ids((await calls.searchCalls({ limit: 5 }, { order: "newest", traceId: record.traceId })).data)).toEqual([
+          record.traceId,
+        ]);
+      }
+      expect(await calls.findCall(timedId(startedAtMs, "abcde99"))).toBeNull();
+      expect(await calls.findCall(timedId(startedAtMs - 1, "abcde00"))).toBeNull();
+      const all = rows.map(({ record }) => record.traceId);
+      expect(new Set(await idsIn(calls, "oldest"))).toEqual(new Set(all));
+      expect(await idsIn(calls, "newest")).toEqual((await idsIn(calls, "oldest")).toReversed());
+    });
+
+    test("[d11.2] a settled row replaces an unsettled one at a place that other calls want too, with its record and its tags", async () => {
+      const unsettled = timed("abcde01", { metadata: { a: 1 }, tokens: [5, 5] }, false);
+      const calls = await newStore([timed("abcde00"), unsettled, timed("abcde02")]);
+      const settled = timed("abcde01", { metadata: { b: 1 }, tokens: [7, 1], status: 502 });
+      await calls.ingest([settled, timed("abcde03")]);
+      await calls.ingest([unsettled, settled]);
+      expect(await totals(calls)).toMatchObject({ calls: 4n, promptTokens: 307n, errors: 1n });
+      expect(await calls.findCall(settled.record.traceId)).toMatchObject({
+        summary: { settled: true, status: 502, promptTokens: 7 },
+        record: { metadata: { b: 1 } },
+      });
+      const tagged = async (pair: string): Promise<number> =>
+        (await calls.searchCalls({ limit: 5 }, { order: "newest", tags: [tagOf("meta", pair)] })).data.length;
+      expect([await tagged("a=1"), await tagged("b=1")]).toEqual([0, 1]);
+    });
+
+    test("any time is stored: none, one far ahead, and one that no key can hold", async () => {
+      const rows = [0, 1, Date.UTC(2200, 0, 1), 2 ** 52].map((at) => rowOf({ startedAtMs: at }));
+      const calls = await newStore(rows);
+      for (const { record } of rows)
+        expect(await calls.findCall(record.traceId)).toMatchObject({ record: { startedAtMs: record.startedAtMs } });
+      expect((await calls.searchCalls({ limit: 9 }, { order: "oldest", fromMs: 1, toMs: 2 ** 53 - 1 })).data).toHaveLength(
+        2,
+      );
+      expect((await calls.searchCalls({ limit: 9 }, { order: "oldest" })).data).toHaveLength(4);
+    });
+  });
+}
+
+function recordsSuite(newStore: NewStore): void {
+  describe("records", () => {
+    const isWhole = async (calls: CallStore, rows: readonly LedgerRow[]): Promise<void> => {
+      for (const { record } of rows)
+        expect(JSON.stringify((await calls.findCall(record.traceId))?.record)).toBe(JSON.stringify(record));
+    };
+
+    test("[d11.1] are found whole, whether calls come one by one, many at once, or hours after their beginning", async () => {
+      const calls = await newStore();
+      const single = Array.from({ length: 150 }, (_, index) =>
+        rowOf({ startedAtMs: DAY_ONE + index, errorDetail: `lines\n{"traceId":"${index}"}\n`, metadata: { n: index } }),
+      );
+      for (const row of single) await calls.ingest([row]);
+      const many = Array.from({ length: 700 }, (_, index) => rowOf({ startedAtMs: DAY_ONE + index * 60_000 }));
+      await calls.ingest(many);
+      const long = [rowOf({ startedAtMs: DAY_ONE, metadata: { text: "x".repeat(700_000) } }), rowOf()];
+      await calls.ingest(long);
+      await Promise.all(single.slice(0, 10).map((row) => calls.ingest([row])));
+      await isWhole(calls, [...single, ...many, ...long]);
+    });
+
+    test("[d11.3] that are past their retention are removed from among later ones, which stay whole", async () => {
+      const rows = Array.from({ length: 90 }, (_, index) => rowOf({ startedAtMs: DAY_ONE + ((index * 37) % 90) * 1000 }));
+      const calls = await newStore(rows.slice(0, 40));
+      for (const row of rows.slice(40)) await calls.ingest([row]);
+      const beforeMs = DAY_ONE + 45_500;
+      while ((await calls.prune({ callsMs: null, detailsMs: beforeMs, placesMs: null })) > 0);
+      await isWhole(
+        calls,
+        rows.filter(({ record }) => record.startedAtMs >= beforeMs),
+      );
+      for (const { record } of rows.filter((row) => row.record.startedAtMs < beforeMs))
+        expect(await calls.findCall(record.traceId)).toMatchObject({ summary: {}, record: null });
+      const more = rowOf({ startedAtMs: DAY_ONE + 50_000 });
+      await calls.ingest([more]);
+      await isWhole(calls, [more]);
     });
   });
 }

@@ -10,9 +10,9 @@ import { openPostgresDatabase } from "../../src/store/postgres.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
-import { startPostgres } from "../harness/postgres-server.ts";
+import { startPostgres, statement } from "../harness/postgres-server.ts";
 import { writes } from "../harness/store-writes.ts";
-import { rowOf } from "./call-records.ts";
+import { DAY_MS, DAY_ONE, rowOf } from "./call-records.ts";
 import { callStoreSuite, type CallPlace } from "./call-store.suite.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-calls-"));
@@ -85,6 +85,43 @@ if (postgres !== null) {
       expect(await stores[0]!.usageTotals({})).toMatchObject({ calls: 1200n });
       expect(await stores[0]!.usageTotals({ endUser: "e3" })).toMatchObject({ calls: 240n });
       await Promise.all(stores.map((calls) => calls.close()));
+    });
+    test("[d11.3] old days are removed as whole tables, and a row that comes late makes its day anew", async () => {
+      const url = await newDatabase();
+      const calls = openPostgresCalls({ url });
+      const days = async (): Promise<readonly unknown[]> =>
+        (
+          await statement(
+            url,
+            "select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent::regclass::text in ('call', 'call_block', 'call_tag') order by 1",
+          )
+        ).map(({ name }) => name);
+      const row = (day: number, index: number) =>
+        rowOf({ startedAtMs: DAY_ONE + day * DAY_MS + index, metadata: { day } });
+      const rows = [0, 1, 2].flatMap((day) => Array.from({ length: 30 }, (_, index) => row(day, index)));
+      await calls.ingest(rows);
+      const named = (...dates: readonly string[]) =>
+        ["call", "call_block", "call_tag"].flatMap((table) => dates.map((date) => `${table}_${date}`));
+      expect(await days()).toEqual(named("20260105", "20260106", "20260107"));
+      while ((await calls.prune({ callsMs: null, detailsMs: DAY_ONE + DAY_MS, placesMs: null })) > 0);
+      expect(await days()).toEqual([
+        "call_20260105",
+        ...named("20260106", "20260107").filter((name) => name.startsWith("call_2")),
+        ...named("20260106", "20260107").filter((name) => name.startsWith("call_block")),
+        ...named("20260105", "20260106", "20260107").filter((name) => name.startsWith("call_tag")),
+      ]);
+      const boundMs = DAY_ONE + 2 * DAY_MS + 10;
+      while ((await calls.prune({ callsMs: boundMs, detailsMs: null, placesMs: null })) > 0);
+      expect(await days()).toEqual(named("20260107"));
+      const { data } = await calls.searchCalls({ limit: 100 }, { order: "oldest" });
+      expect(data.map(({ traceId }) => traceId)).toEqual(rows.slice(70).map(({ record }) => record.traceId));
+      expect(await calls.findCall(rows[0]!.record.traceId)).toBeNull();
+      expect(await calls.usageTotals({})).toMatchObject({ calls: 90n });
+      // refused once, because this process believed the day to be there
+      const late = row(0, 5);
+      await calls.ingest([late]).catch(() => calls.ingest([late]));
+      expect(await calls.findCall(late.record.traceId)).toMatchObject({ record: { metadata: { day: 0 } } });
+      await calls.close();
     });
     test("a report that takes too long is ended; the writes that it could have blocked go on", async () => {
       const url = await newDatabase();
