@@ -177,7 +177,8 @@ async function replaceBlock(db: Db, block: Block, earlier: Block, added: Block):
     firstMs: Math.min(Number(stored.first_ms), added.firstMs),
     lastMs: Math.max(Number(stored.last_ms), added.lastMs),
   };
-  if (!(await isUpdated(db, whole, records))) throw new StoreError("busy", "A block of calls is written by another process.");
+  if (!(await isUpdated(db, whole, records)))
+    throw new StoreError("busy", "A block of calls is written by another process.");
   return false;
 }
 

@@ -813,9 +813,9 @@ function placesSuite(newStore: NewStore): void {
           summary: { traceId: record.traceId, timeMs: record.startedAtMs },
           record: { traceId: record.traceId },
         });
-        expect(ids((await calls.searchCalls({ limit: 5 }, { order: "newest", traceId: record.traceId })).data)).toEqual([
-          record.traceId,
-        ]);
+        expect(ids((await calls.searchCalls({ limit: 5 }, { order: "newest", traceId: record.traceId })).data)).toEqual(
+          [record.traceId],
+        );
       }
       expect(await calls.findCall(timedId(startedAtMs, "abcde99"))).toBeNull();
       expect(await calls.findCall(timedId(startedAtMs - 1, "abcde00"))).toBeNull();
@@ -845,9 +845,9 @@ function placesSuite(newStore: NewStore): void {
       const calls = await newStore(rows);
       for (const { record } of rows)
         expect(await calls.findCall(record.traceId)).toMatchObject({ record: { startedAtMs: record.startedAtMs } });
-      expect((await calls.searchCalls({ limit: 9 }, { order: "oldest", fromMs: 1, toMs: 2 ** 53 - 1 })).data).toHaveLength(
-        2,
-      );
+      expect(
+        (await calls.searchCalls({ limit: 9 }, { order: "oldest", fromMs: 1, toMs: 2 ** 53 - 1 })).data,
+      ).toHaveLength(2);
       expect((await calls.searchCalls({ limit: 9 }, { order: "oldest" })).data).toHaveLength(4);
     });
   });
@@ -875,7 +875,9 @@ function recordsSuite(newStore: NewStore): void {
     });
 
     test("[d11.3] that are past their retention are removed from among later ones, which stay whole", async () => {
-      const rows = Array.from({ length: 90 }, (_, index) => rowOf({ startedAtMs: DAY_ONE + ((index * 37) % 90) * 1000 }));
+      const rows = Array.from({ length: 90 }, (_, index) =>
+        rowOf({ startedAtMs: DAY_ONE + ((index * 37) % 90) * 1000 }),
+      );
       const calls = await newStore(rows.slice(0, 40));
       for (const row of rows.slice(40)) await calls.ingest([row]);
       const beforeMs = DAY_ONE + 45_500;
