@@ -322,7 +322,7 @@ describe("segments", () => {
     const folder = newFolder();
     const late = newJournal(folder, { firstSegment: 3 });
     await opened(late, aCall());
-    const journal = newJournal(folder, { firstSegment: 2, segmentBytes: 500 });
+    const journal = newJournal(folder, { firstSegment: 2, segmentBytes: 400 });
     for (let count = 0; count < 3; count++) await opened(journal, aCall());
     expect(journal.refusal()).toBeNull();
     expect(segmentsOf(folder)).toEqual([2, 3, 4]);
