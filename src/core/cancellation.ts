@@ -16,15 +16,18 @@ export interface CancelSignal {
 export class Cancellation implements CancelSignal {
   aborted = false;
   reason: unknown = undefined;
-  readonly #listeners = new Set<CancelListener>();
+  /** Most signals have one listener at a time, which needs no set. */
+  #listener: CancelListener | null = null;
+  /** Listeners beside the first one; `null` until there are several at a time. */
+  #others: Set<CancelListener> | null = null;
 
   /** Only the first call has an effect. It calls each listener once. */
   abort(reason: unknown): void {
     if (this.aborted) return;
     this.aborted = true;
     this.reason = reason;
-    const listeners = [...this.#listeners];
-    this.#listeners.clear();
+    const listeners = [...(this.#listener === null ? [] : [this.#listener]), ...(this.#others ?? [])];
+    this.#listener = this.#others = null;
     for (const listener of listeners) {
       if (typeof listener === "function") listener();
       else listener.handleEvent();
@@ -32,10 +35,13 @@ export class Cancellation implements CancelSignal {
   }
 
   addEventListener(_type: "abort", listener: CancelListener): void {
-    if (!this.aborted) this.#listeners.add(listener);
+    if (this.aborted || listener === this.#listener) return;
+    if (this.#listener === null && this.#others === null) this.#listener = listener;
+    else (this.#others ??= new Set()).add(listener);
   }
   removeEventListener(_type: "abort", listener: CancelListener): void {
-    this.#listeners.delete(listener);
+    if (listener === this.#listener) this.#listener = null;
+    else this.#others?.delete(listener);
   }
 
   throwIfAborted(): void {

@@ -46,6 +46,7 @@ export function unnamedFigures(usage: Usage): JsonObject | null {
 
 /** Returns `usage` with the unnamed figures of another form of it, or of the usages that it sums up. */
 export function withUnnamedOf(usage: Usage, ...others: readonly JsonObject[]): Usage {
+  if (others.every((other) => (other as Marked)[UNNAMED] === undefined)) return usage;
   return marked(usage, Object.assign({}, ...others.map((other) => (other as Marked)[UNNAMED])) as JsonObject);
 }
 

@@ -66,14 +66,19 @@ export function strictUsage(usage: JsonObject | null | undefined): Usage | null 
     completion_tokens: completionTokens,
     total_tokens: isCount(total) ? total : promptTokens + completionTokens,
   };
-  for (const [name, value] of Object.entries(usage)) {
+  for (const name in usage) {
+    const value = usage[name];
     if (name in whole || value === null || value === undefined) continue;
     whole[name] = isObject(value) ? withoutNulls(value) : value;
   }
   return withUnnamedOf(whole as Usage, usage);
 }
 
+/** Returns the same object when it has none, as is usual. */
 function withoutNulls(object: JsonObject): JsonObject {
+  let hasNulls = false;
+  for (const name in object) if (object[name] === null || object[name] === undefined) hasNulls = true;
+  if (!hasNulls) return object;
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null && value !== undefined));
 }
 
