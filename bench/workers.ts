@@ -1,24 +1,27 @@
 // `npm run bench:workers`: one worker and several in turns in one run: calls per second, CPU time of a call in the workers
 // and in the supervisor, without limits and under five. The load is wrk, which costs little, or this program's own where
-// the machine has no wrk. `--quick` only shows that everything works, and `--workers` sets how many are several.
+// the machine has no wrk. With `--bound`, all processes of a gateway share one core, beside the load
+// on the other: only then CPU times compare, because two busy threads of one core slow each other down. `--quick` only
+// shows that everything works, and `--workers` sets how many are several.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { figuresTable } from "../docs/markdown.ts";
-import { childrenOf } from "../test/harness/workers.ts";
+import { childrenOf } from "../test/harness/processes.ts";
 import { chatBody } from "./answers.ts";
 import { startGateway } from "./gateway.ts";
 import { GOVERNED } from "./governed.ts";
 import { httpRequest, runLoad } from "./load.ts";
 import { startMock } from "./mock.ts";
-import { cpuSeconds, missingTools } from "./process-stats.ts";
+import { bindToCore, chooseCores, cpuSeconds, missingTools } from "./process-stats.ts";
 import { startServer, type Subject, underBun } from "./subject.ts";
 
 const { values: flags, positionals } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
     workers: { type: "string", default: "2" },
+    bound: { type: "boolean", default: false },
   },
   allowPositionals: true,
 });
@@ -49,7 +52,9 @@ async function main(): Promise<void> {
     process.exit(1);
   }
   const folder = mkdtempSync(join(tmpdir(), "dragoman-bench-"));
-  const mock = await startServer(underBun(import.meta.path, "serve-mock"), 0);
+  const cores = chooseCores();
+  if (flags.bound) bindToCore(process.pid, cores.load);
+  const mock = await startServer(underBun(import.meta.path, "serve-mock"), cores.load);
   const measured: Measured[] = [];
   try {
     for (const workers of ["1", flags.workers])
@@ -60,10 +65,15 @@ async function main(): Promise<void> {
         measured.push({
           connections: CONNECTIONS * Number(workers),
           label: `${workers === "1" ? "1 worker" : `${workers} workers`}, ${limits}`,
-          subject: await startGateway(join(folder, String(measured.length)), mock.port, null, {
-            configuration,
-            environment: { DRAGOMAN_WORKERS: workers },
-          }),
+          subject: await startGateway(
+            join(folder, String(measured.length)),
+            mock.port,
+            flags.bound ? cores.subject : null,
+            {
+              configuration,
+              environment: { DRAGOMAN_WORKERS: workers },
+            },
+          ),
           rounds: [],
         });
     for (const each of measured) await load(folder, each, PACE.warmUpMs);

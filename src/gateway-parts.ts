@@ -382,6 +382,7 @@ export async function openLimits(
   { calls, countStore, ledger, counting }: Records,
   rules: LimitSet,
   onAnswered: (seconds: number) => void,
+  keepEveryMs?: number,
 ): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
   if (limitStore === null) {
     const rebuilt = countStore?.isNew === true ? await rebuiltBudgets(calls, rules, systemClock.now()) : [];
@@ -396,6 +397,7 @@ export async function openLimits(
       countStore,
       journalled: [...rebuilt, ...ledger.counts],
       laterJournalled: () => ledger.laterCounts(),
+      ...(keepEveryMs !== undefined && { keepEveryMs }),
       onFault,
     });
     // When the disk stored none of the counts, they are counted again after the next start.

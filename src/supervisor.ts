@@ -36,6 +36,11 @@ import type { WorkerProcess } from "./workers/worker-process.ts";
 
 /** Everything at the end of a start that fails: no calls are in flight. */
 const FAILED_START_MS = 1000;
+/**
+ * How often the counts of limits are stored. Journals of workers state what was reserved, and not when it was settled, so
+ * that after a kill of all processes at most the settlements of this time count as their reservations.
+ */
+const KEEP_EVERY_MS = 20;
 /** How often it is looked whether the counts up to a moment are kept. */
 const KEPT_POLL_MS = 50;
 
@@ -78,7 +83,13 @@ async function openAll(base: Base): Promise<Gateway> {
     limitStore: () => limits.figures?.() ?? null,
     replicas: () => replicas.figures(),
   });
-  const limits = await OWN_PARTS.openLimits(base, records, source.current().limitRules, metrics.limitStoreAnswered);
+  const limits = await OWN_PARTS.openLimits(
+    base,
+    records,
+    source.current().limitRules,
+    metrics.limitStoreAnswered,
+    KEEP_EVERY_MS,
+  );
   const targets = openSharedTargets(systemClock, breakerReports(notifications.events));
   const credentials = openSharedCredentials(systemClock);
   const standing = (): ProcessStanding => ({

@@ -78,6 +78,8 @@ export class WorkerReservations {
     // The worker has ended meanwhile.
     if (this.#isEnded) answer.release();
     else this.#held.set(id, { call, reservation: answer, isOpen: needs.map(() => true) });
+    // Should the supervisor be killed, it stays charged: the call may have ended before its settlement arrived here.
+    answer.recorded?.();
     answer.whenLost?.(() => channel.notify("limit_lost", { id }));
     const { before, after, overdrawn, stamp, run } = answer;
     return {

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gatewayCommand } from "./gateway-program.ts";
+import { childrenOf, isRunning } from "./processes.ts";
 import { until } from "./until.ts";
 
 export interface GatewayProcess {
@@ -32,7 +33,7 @@ export interface GatewayProcess {
     },
   ): Promise<Response>;
   rssMb(): number;
-  /** Sends the signal and gives the exit code. Removes the data folder unless it was handed in. */
+  /** Sends the signal, SIGKILL to its workers too, and gives the exit code. Removes the data folder unless it was handed in. */
   stop(signal?: "SIGTERM" | "SIGKILL" | "SIGINT"): Promise<number>;
 }
 
@@ -126,8 +127,11 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       }),
     rssMb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1] ?? 0) / 1024,
     async stop(signal = "SIGTERM") {
+      const workers = signal === "SIGKILL" ? childrenOf(child.pid) : [];
       child.kill(signal);
+      for (const worker of workers) process.kill(worker, signal);
       const code = await child.exited;
+      await until(() => !workers.some(isRunning), "the workers have ended");
       // its last words; a program that it has left behind may hold the pipes open
       await Promise.race([collected, Bun.sleep(LAST_WORDS_MS)]);
       if (options.dataFolder === undefined) rmSync(folder, { recursive: true, force: true });

@@ -1,0 +1,24 @@
+// Processes of this machine, as /proc shows them.
+import { readdirSync, readFileSync } from "node:fs";
+
+/** The ids of the processes that this one has started and that run. */
+export function childrenOf(pid: number): readonly number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((candidate) => {
+      const [state, parent] = statOf(candidate);
+      return parent === String(pid) && state !== "Z";
+    });
+}
+
+export const isRunning = (pid: number): boolean => !["", "Z"].includes(statOf(pid)[0] ?? "");
+
+function statOf(pid: number): readonly string[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return text.slice(text.lastIndexOf(")") + 2).split(" ");
+  } catch {
+    return [];
+  }
+}
