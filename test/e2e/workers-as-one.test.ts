@@ -7,7 +7,8 @@ import { join } from "node:path";
 import type { GatewayProcess } from "../harness/gateway-process.ts";
 import { until, untilFound } from "../harness/until.ts";
 import { type FakeUpstream, openaiAnswer, startUpstream } from "../harness/upstream.ts";
-import { callAlone, childrenOf, isRunning, startWorkers } from "../harness/workers.ts";
+import { childrenOf, isRunning } from "../harness/processes.ts";
+import { callAlone, startWorkers } from "../harness/workers.ts";
 
 const MODEL = { model: "mine:model", max_tokens: 5, messages: [{ role: "user", content: "hello" }] };
 /** So many requests on connections of their own reach both workers, but for one time in a million. */
