@@ -54,20 +54,12 @@ export interface AttemptReservation {
   settle(): void;
 }
 
-interface HeldAttempt {
+/** An attempt with what has to be reserved for it. */
+interface Wanted {
   readonly accounts: readonly HeldAccount[];
   /** The most that the attempt may use of each account. */
   readonly bounds: readonly number[];
   readonly requests: number;
-  /** `null` when the call held enough already. */
-  readonly held: HeldReservation | null;
-  /** `null` until the attempt is sent. */
-  used: (() => CountedUsage) | null;
-  isSettled: boolean;
-}
-
-/** An attempt with what has to be reserved for it. */
-interface Wanted extends Omit<HeldAttempt, "held" | "used" | "isSettled"> {
   readonly needs: readonly Need[];
   /** The account of each need. */
   readonly needed: HeldAccount[];
@@ -80,6 +72,48 @@ export interface BudgetRedirect {
   readonly to: string;
   /** It counts only if it was passed over before, because no budget had redirected the call to it yet. */
   readonly isSecondPass: boolean;
+}
+
+/** One attempt of a call, with what it holds. */
+class HeldAttempt implements AttemptReservation {
+  readonly #call: CallLimits;
+  readonly accounts: readonly HeldAccount[];
+  readonly bounds: readonly number[];
+  readonly requests: number;
+  /** `null` when the call held enough already. */
+  readonly held: HeldReservation | null;
+  /** `null` until the attempt is sent. */
+  used: (() => CountedUsage) | null = null;
+  #isSettled = false;
+
+  constructor(
+    call: CallLimits,
+    accounts: readonly HeldAccount[],
+    bounds: readonly number[],
+    requests: number,
+    held: HeldReservation | null,
+  ) {
+    this.#call = call;
+    this.accounts = accounts;
+    this.bounds = bounds;
+    this.requests = requests;
+    this.held = held;
+  }
+
+  sent(used: () => CountedUsage): void {
+    this.used = used;
+    this.#call.countCall();
+  }
+
+  countCall(): void {
+    this.#call.countCall();
+  }
+
+  settle(): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#call.settleAttempt(this);
+  }
 }
 
 export class CallLimits {
@@ -96,9 +130,9 @@ export class CallLimits {
   readonly #reservations: HeldReservation[] = [];
   readonly #attempts: HeldAttempt[] = [];
   readonly #statuses = new AccountStatuses();
-  /** Where budgets have sent the call. */
-  readonly #redirectedTo = new Set<string>();
-  readonly #passedOver = new Set<string>();
+  /** Where budgets have sent the call, and the redirects that did not apply yet. */
+  readonly #redirectedTo: string[] = [];
+  readonly #passedOver: string[] = [];
   #isCounted = false;
   #isSettled = false;
   /** Attempts reserve one after the other: what the second needs depends on what the first was granted. */
@@ -118,9 +152,9 @@ export class CallLimits {
 
   /** Whether a budget has redirected the call there by now. */
   isRedirectedTo({ to, isSecondPass }: BudgetRedirect): boolean {
-    const isRedirected = this.#redirectedTo.has(to);
-    if (!isRedirected) this.#passedOver.add(to);
-    return isRedirected && (!isSecondPass || this.#passedOver.has(to));
+    const isRedirected = this.#redirectedTo.includes(to);
+    if (!isRedirected && !this.#passedOver.includes(to)) this.#passedOver.push(to);
+    return isRedirected && (!isSecondPass || this.#passedOver.includes(to));
   }
 
   /**
@@ -183,9 +217,9 @@ export class CallLimits {
   settle(): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    for (const attempt of this.#attempts) this.#settleAttempt(attempt);
+    for (const attempt of this.#attempts) attempt.settle();
     for (const held of this.#ofCall) held.endCall(this.#isCounted);
-    for (const held of this.#reservations) this.#settle(held, (account, units) => account.share(units, held));
+    for (const held of this.#reservations) this.#settle(held, false);
   }
 
   headers(): Readonly<Record<string, string>> | null {
@@ -216,7 +250,7 @@ export class CallLimits {
   }
 
   #hold(reservation: Reservation, { needed }: Wanted): HeldReservation {
-    const { needs, before, after, overdrawn } = reservation;
+    const { after } = reservation;
     const held: HeldReservation = { reservation, accounts: needed };
     reservation.whenLost?.(this.#onLost);
     this.#reservations.push(held);
@@ -224,64 +258,59 @@ export class CallLimits {
       const each = needed[index]!;
       const { account } = each;
       if (each.latest === null && !countsAttempts(account.rule)) this.#ofCall.push(each);
-      each.reserve(
-        held,
-        needs[index]!.units,
-        { before: before[index]!, after: after[index]!, overdrawn: overdrawn.includes(index) },
-        this.#outcomes,
-      );
+      each.reserve(held, index, this.#outcomes);
       this.#statuses.set(account, after[index]!);
     }
     return held;
   }
 
   #attempt({ accounts, bounds, requests }: Wanted, held: HeldReservation | null): AttemptReservation {
-    const attempt: HeldAttempt = { accounts, bounds, requests, held, used: null, isSettled: false };
+    const attempt = new HeldAttempt(this, accounts, bounds, requests, held);
     this.#attempts.push(attempt);
     for (let index = 0; index < accounts.length; index++) accounts[index]!.inFlight += bounds[index]!;
-    return {
-      sent: (used) => {
-        attempt.used = used;
-        this.#isCounted = true;
-      },
-      countCall: () => void (this.#isCounted = true),
-      settle: () => this.#settleAttempt(attempt),
-    };
+    return attempt;
   }
 
-  #settleAttempt(attempt: HeldAttempt): void {
-    if (attempt.isSettled) return;
-    attempt.isSettled = true;
-    const { accounts, bounds, held } = attempt;
-    const isSent = attempt.used !== null;
-    const used =
-      attempt.used !== null && accounts.some(({ account: { rule } }) => !countsCalls(rule)) ? attempt.used() : NO_USAGE;
+  /** The call counts as a request. */
+  countCall(): void {
+    this.#isCounted = true;
+  }
+
+  /** To be called once, when an attempt ends. */
+  settleAttempt({ accounts, bounds, held, requests, used: usedOf }: HeldAttempt): void {
+    let countsUsage = false;
     let countsAttempt = false;
+    for (const { account } of accounts) {
+      countsUsage ||= !countsCalls(account.rule);
+      countsAttempt ||= countsAttempts(account.rule);
+    }
+    const used = usedOf !== null && countsUsage ? usedOf() : NO_USAGE;
     for (let index = 0; index < accounts.length; index++) {
       const each = accounts[index]!;
       each.inFlight -= bounds[index]!;
-      each.add(used, isSent ? attempt.requests : 0);
-      countsAttempt ||= countsAttempts(each.account.rule);
+      each.add(used, usedOf === null ? 0 : requests);
     }
-    if (countsAttempt && held !== null)
-      this.#settle(held, ({ account, used: units }) => (countsAttempts(account.rule) ? units : null));
+    if (countsAttempt && held !== null) this.#settle(held, true);
   }
 
-  /** Settles the accounts for which `share` returns units; those for which it returns `null` stay reserved. */
-  #settle(
-    { reservation, accounts }: HeldReservation,
-    share: (account: HeldAccount, units: number) => number | null,
-  ): void {
+  /** Settles the open accounts of a reservation; with `ofAttempt`, only those of rules that count attempts. */
+  #settle(held: HeldReservation, ofAttempt: boolean): void {
+    const { reservation, accounts } = held;
     const settled: HeldAccount[] = [];
-    const used = accounts.map((each, index) => {
+    const used: (number | null)[] = [];
+    for (let index = 0; index < accounts.length; index++) {
+      const each = accounts[index]!;
+      if (each === null || (ofAttempt && !countsAttempts(each.account.rule))) {
+        used.push(null);
+        continue;
+      }
       const reserved = reservation.needs[index]!.units;
-      const units = each === null ? null : share(each, reserved);
-      if (each === null || units === null) return null;
+      const units = ofAttempt ? each.used : each.share(reserved, held);
       accounts[index] = null;
       settled.push(each);
+      used.push(units);
       each.settle(units, reserved);
-      return units;
-    });
+    }
     if (settled.length === 0) return;
     this.#noteStatuses(settled, reservation, used, reservation.settle(used));
     for (const { account } of settled) if (account.rule.thresholds.length > 0) this.#onCharged(account, null);
@@ -331,11 +360,11 @@ export class CallLimits {
   }
 
   #refuse(refused: Refused): GatewayError {
-    if (refused.kind === "redirected") this.#redirectedTo.add(refused.degradeTo);
+    if (refused.kind === "redirected") this.#redirectedTo.push(refused.degradeTo);
     // A budget that refuses a call degrades it too, if it has a target for that.
     if (refused.kind === "short")
       for (const { degradeTo } of refused.shortage.need.account.rule.thresholds)
-        if (degradeTo !== null) this.#redirectedTo.add(degradeTo);
+        if (degradeTo !== null) this.#redirectedTo.push(degradeTo);
     return refusalError(refused, this.#clock.now());
   }
 }

@@ -149,6 +149,7 @@ function preparedRule(rule: LimitRule): PreparedRule {
 
 /** What applies at one place, before the end user is considered. */
 interface PlaceLimits {
+  readonly place: LimitedTarget;
   readonly fixed: readonly Account[];
   readonly byUser: readonly PreparedRule[];
 }
@@ -158,10 +159,17 @@ function callerLimits(own: readonly PreparedRule[], tokenId: string): CallerLimi
   const at = (place: LimitedTarget): PlaceLimits => {
     const there = own.filter(({ matchesPlace }) => matchesPlace(place));
     return {
+      place,
       fixed: there.filter(({ matchesUser }) => matchesUser === null).map((each) => accountOf(each, tokenId, place, "")),
       byUser: there.filter(({ matchesUser }) => matchesUser !== null),
     };
   };
+  /** Most calls of a caller go to one place, which is compared without making a key. */
+  let last: PlaceLimits | null = null;
+  const known = (place: LimitedTarget): PlaceLimits =>
+    last !== null && last.place.model === place.model && last.place.route === place.route
+      ? last
+      : (last = places.getOrMake(`${place.route}\n${place.model}`, () => at(place)));
   return {
     rules: own.map(({ rule }) => rule),
     degradeTo: [
@@ -172,7 +180,7 @@ function callerLimits(own: readonly PreparedRule[], tokenId: string): CallerLimi
       ),
     ],
     accountsAt(place, user) {
-      const { fixed, byUser } = places.getOrMake(`${place.route}\n${place.model}`, () => at(place));
+      const { fixed, byUser } = known(place);
       if (user === null || byUser.length === 0) return fixed;
       return [
         ...fixed,

@@ -71,21 +71,13 @@ export class HeldAccount {
     return share;
   }
 
-  /** Records a reservation on the account in `outcomes`, the list in the record of the call. */
-  reserve(
-    held: HeldReservation,
-    units: number,
-    {
-      before,
-      after,
-      overdrawn,
-    }: { readonly before: AccountStatus; readonly after: AccountStatus; readonly overdrawn: boolean },
-    outcomes: LimitOutcome[],
-  ): void {
+  /** Records the need of the reservation at `index` in `outcomes`, the list in the record of the call. */
+  reserve(held: HeldReservation, index: number, outcomes: LimitOutcome[]): void {
     const { rule, value } = this.account;
     const { reservation } = held;
-    const wouldRefuse = this.isUnpriced || overdrawn;
-    this.reserved += units;
+    const [before, after] = [reservation.before[index]!, reservation.after[index]!];
+    const wouldRefuse = this.isUnpriced || reservation.overdrawn.includes(index);
+    this.reserved += reservation.needs[index]!.units;
     this.latest = held;
     if (this.outcome !== null && this.outcome.wouldRefuse === wouldRefuse) {
       this.outcome.reserved = this.reserved;
@@ -102,8 +94,8 @@ export class HeldAccount {
       settled: null,
       after: after.used,
       wouldRefuse,
-      ...countedAt(rule, reservation),
     };
+    outcome.counted = countedAt(rule, reservation);
     if (this.outcome === null) outcomes.push(outcome);
     else outcomes[outcomes.indexOf(this.outcome)] = outcome;
     this.outcome = outcome;
@@ -126,15 +118,14 @@ export class HeldAccount {
 }
 
 /** Windows of one second and concurrency are not kept over a restart. */
-function countedAt({ kind, window }: LimitRule, { stamp, run }: Order): { readonly counted?: CountedHere } {
-  if (stamp === undefined || window === null || window === "second") return {};
-  return { counted: run === undefined ? { kind, window, stamp } : { kind, window, stamp, run } };
+function countedAt({ kind, window }: LimitRule, { stamp, run }: Order): CountedHere | undefined {
+  if (stamp === undefined || window === null || window === "second") return undefined;
+  return run === undefined ? { kind, window, stamp } : { kind, window, stamp, run };
 }
 
 /** When the call began, another process may still have kept the counts that this process has taken over since. */
 function updateCounted(outcome: LimitOutcome, rule: LimitRule, order: Order): void {
   const { counted } = outcome;
-  if (counted === undefined) Object.assign(outcome, countedAt(rule, order));
-  else if (order.stamp !== undefined && order.run === counted.run) counted.stamp = order.stamp;
-  else Object.assign(outcome, { counted: undefined }, countedAt(rule, order));
+  if (counted !== undefined && order.stamp !== undefined && order.run === counted.run) counted.stamp = order.stamp;
+  else outcome.counted = countedAt(rule, order);
 }

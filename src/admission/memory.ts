@@ -6,6 +6,7 @@ import type { LimitRule } from "../core/limit.ts";
 import type { CountStore, JournalledCount, KeptCount } from "../store/limit-counts.ts";
 import { keyOf, type LaterState, laterStates, nameOf, ruleOfKey, stateOf, unitsOf } from "./kept-state.ts";
 import type { Account, LimitStore, Need, Reservation, Settled, Shortage, AccountStatus } from "./limit-store.ts";
+import { MemoryReservation } from "./memory-reservation.ts";
 import {
   dropIdle,
   endNeed,
@@ -116,36 +117,57 @@ class MemoryLimits implements MemoryLimitStore {
 
   reserve(needs: readonly Need[]): Reservation | Shortage {
     const times = this.#times();
-    const entries = needs.map(({ account }) => this.#entryOf(account, times));
+    const entries: Entry[] = [];
+    for (let index = 0; index < needs.length; index++) entries.push(this.#entryOf(needs[index]!.account, times));
     const short = shortest(needs, entries, times);
     if (short !== null) return short;
     const stamp = this.#nextStamp(times);
-    const overdrawn: number[] = [];
-    const before: AccountStatus[] = [];
-    const after: AccountStatus[] = [];
-    const buckets: number[] = [];
+    const reservation = new MemoryReservation(this, needs, entries, this.#stampOf(stamp), this.#beside?.run);
+    const { before, after, overdrawn, buckets } = reservation;
     for (let index = 0; index < needs.length; index++) {
       const {
-        account: { rule },
+        account: {
+          rule: { limit },
+        },
         units,
         force,
       } = needs[index]!;
       const entry = entries[index]!;
       const { count } = entry;
-      if (force && isShort(count, units, rule.limit)) overdrawn.push(index);
-      before.push(statusOf(count, rule.limit, times));
+      if (force && isShort(count, units, limit)) overdrawn.push(index);
+      before.push(statusOf(count, limit, times));
       buckets.push(charge(count, units));
       count.open += 1;
       entry.stamp = stamp;
-      after.push(statusOf(count, rule.limit, times));
+      after.push(statusOf(count, limit, times));
       this.#keepLater(entry);
     }
     if (needs.length > 0) this.#open += 1;
-    return this.#reservation(
-      { needs, before, after, overdrawn, stamp: this.#isOrdered ? stamp : undefined, run: this.#beside?.run },
-      entries,
-      buckets,
-    );
+    return reservation;
+  }
+
+  /** Ends the needs of a reservation for which `used` has units; without `used`, all that are open, as unused. */
+  endNeeds(reservation: MemoryReservation, used: readonly (number | null)[] | null): Settled | null {
+    const { needs, entries, buckets } = reservation;
+    if (reservation.left === 0) return null;
+    const times = this.#times();
+    const stamp = this.#nextStamp(times);
+    const after: (AccountStatus | null)[] = [];
+    for (let index = 0; index < needs.length; index++) {
+      const units = used === null ? 0 : (used[index] ?? null);
+      const entry = entries[index]!;
+      after.push(null);
+      if (units === null || entry === null) continue;
+      const need = needs[index]!;
+      entries[index] = null;
+      reservation.left -= 1;
+      endNeed(entry.count, need, buckets[index]!, Math.max(0, units), times);
+      entry.stamp = stamp;
+      after[index] = statusOf(entry.count, need.account.rule.limit, times);
+      this.#keepLater(entry);
+    }
+    if (reservation.left === 0) this.#open -= 1;
+    return { stamp: this.#stampOf(stamp), run: this.#beside?.run, after };
   }
 
   status(account: Account): AccountStatus {
@@ -186,37 +208,6 @@ class MemoryLimits implements MemoryLimitStore {
     return { slidingMs: this.#clock.monotonic() + this.#offsetMs, wallMs: this.#clock.now() };
   }
 
-  #reservation(
-    granted: Omit<Reservation, "settle" | "release">,
-    entries: readonly Entry[],
-    buckets: readonly number[],
-  ): Reservation {
-    const { needs } = granted;
-    const ended = needs.map(() => false);
-    let left = needs.length;
-    const end = (usedOf: (index: number) => number | null): Settled | null => {
-      if (left === 0) return null;
-      const times = this.#times();
-      const stamp = this.#nextStamp(times);
-      const after = needs.map((): AccountStatus | null => null);
-      for (let index = 0; index < needs.length; index++) {
-        const units = usedOf(index);
-        if (units === null || ended[index]!) continue;
-        ended[index] = true;
-        left -= 1;
-        const entry = entries[index]!;
-        const need = needs[index]!;
-        endNeed(entry.count, need, buckets[index]!, Math.max(0, units), times);
-        entry.stamp = stamp;
-        after[index] = statusOf(entry.count, need.account.rule.limit, times);
-        this.#keepLater(entry);
-      }
-      if (left === 0) this.#open -= 1;
-      return { stamp: this.#isOrdered ? stamp : undefined, run: this.#beside?.run, after };
-    };
-    return { ...granted, settle: (used) => end((index) => used[index] ?? null), release: () => void end(() => 0) };
-  }
-
   #entryOf({ rule, value }: Account, times: Times): Entry {
     const entries = this.#entriesOf(rule);
     const entry =
@@ -255,9 +246,13 @@ class MemoryLimits implements MemoryLimitStore {
     return (this.#stamp = Math.max(this.#stamp + 1, Math.floor(wallMs) * 1000));
   }
 
-  /** Whether a later process can continue from what an operation states: the file has this process's counts apart, or none apart. */
-  get #isOrdered(): boolean {
-    return this.#beside === null ? this.#added.size === 0 : this.#beside.run !== undefined;
+  /**
+   * The stamp where a later process can continue from what an operation states: the file has this process's counts
+   * apart, or none apart.
+   */
+  #stampOf(stamp: number): number | undefined {
+    const isOrdered = this.#beside === null ? this.#added.size === 0 : this.#beside.run !== undefined;
+    return isOrdered ? stamp : undefined;
   }
 
   #restore(countStore: CountStore, journalled: readonly JournalledCount[]): void {

@@ -1,6 +1,7 @@
 // The headers in which OpenAI's clients look for what is left (promise 4.4), for requests and for tokens. Each shows
 // the tightest limit that applied.
 import type { Account } from "../core/limit.ts";
+import { memoizeBounded } from "../core/memoization.ts";
 import type { AccountStatus } from "./limit-store.ts";
 
 /** The latest status of each account that applied. There are few of them, so a list is faster than a map. */
@@ -61,7 +62,12 @@ function resetIn({ used, resetsAtMs }: AccountStatus, nowMs: number): string | n
 
 /** Formatted like Go durations, in whole seconds, rounded up: `1s`, `6m0s`, `24h0m0s`. */
 function duration(ms: number): string {
-  const total = Math.max(0, Math.ceil(ms / 1000));
+  return ofSeconds(Math.max(0, Math.ceil(ms / 1000)));
+}
+
+/** Many calls are told the same time. */
+const MAX_DURATIONS = 256;
+const ofSeconds = memoizeBounded(MAX_DURATIONS, (total: number): string => {
   const [hours, minutes, seconds] = [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60];
   return `${hours > 0 ? `${hours}h` : ""}${hours > 0 || minutes > 0 ? `${minutes}m` : ""}${seconds}s`;
-}
+});

@@ -95,8 +95,8 @@ export interface LimitOutcome {
   readonly wouldRefuse: boolean;
   /** Why the limit refuses the call or one of its attempts; absent when it does not. */
   readonly refused?: ErrorCode;
-  /** Absent when the counts do not outlive the process or are not kept by it. */
-  readonly counted?: CountedHere;
+  /** `undefined` when the counts do not outlive the process or are not kept by it. */
+  counted?: CountedHere | undefined;
 }
 
 /**
