@@ -22,6 +22,8 @@ class RemoteLimits implements LimitStore {
   readonly #whenLost = new Map<number, () => void>();
   /** Settlements of this turn of the event loop. */
   #settled: SettledWire[] = [];
+  /** Resolves when they have been sent; `null` when there are none. */
+  #whenSent: PromiseWithResolvers<void> | null = null;
   #lastId = 0;
   #open = 0;
 
@@ -45,6 +47,8 @@ class RemoteLimits implements LimitStore {
       ...(rules.length > 0 && { rules }),
     };
     try {
+      // What was given back before has to be there.
+      if (this.#whenSent !== null) await this.#whenSent.promise;
       return this.#answered(id, needs, await this.#channel.request("reserve", wire));
     } catch {
       return unavailable(needs[0]!);
@@ -52,6 +56,7 @@ class RemoteLimits implements LimitStore {
   }
 
   async status({ rule, value }: Account): Promise<AccountStatus> {
+    if (this.#whenSent !== null) await this.#whenSent.promise;
     return statusOf(await this.#channel.request("limit_status", { rule, value }));
   }
 
@@ -75,14 +80,17 @@ class RemoteLimits implements LimitStore {
    */
   #settleLater(settled: SettledWire): void {
     this.#settled.push(settled);
-    if (this.#settled.length > 1) return;
+    if (this.#whenSent !== null) return;
+    this.#whenSent = Promise.withResolvers();
     setImmediate(() => this.#sendSettled());
   }
 
   #sendSettled(): void {
-    const all = this.#settled;
+    if (this.#whenSent === null) return;
+    this.#channel.notify("settle", this.#settled);
     this.#settled = [];
-    if (all.length > 0) this.#channel.notify("settle", all);
+    this.#whenSent.resolve();
+    this.#whenSent = null;
   }
 
   #answered(id: number, needs: readonly Need[], answer: ReservedWire): Reservation | Shortage {
