@@ -30,7 +30,8 @@ import {
 import type { RefusalNews } from "./credentials/rotation.ts";
 import { type OpenToolServers, openToolServers } from "./mcp/open-tool-servers.ts";
 import type { Events } from "./core/event.ts";
-import type { Turns } from "./http/admin/turns.ts";
+import { sharedCallSlots } from "./mcp/shared-call-slots.ts";
+import type { Places } from "./routing/concurrency.ts";
 import { breakerEvent } from "./routing/breaker-event.ts";
 import type { BreakerChange } from "./routing/health.ts";
 import type { OwnFigures, WorkerFiguresView } from "./workers/machine-figures.ts";
@@ -337,6 +338,7 @@ export function openExternalClients(
     upstream,
     allowPrivateAddresses: () => source.current().allowPrivateAddresses,
     log: (level, message, fields) => log[level](fields, message),
+    openSlots: machine === null ? undefined : (key) => sharedCallSlots(machine.places, key),
   });
   toolServers.configured(source.current().toolServers.keys);
   closing.beside(() => toolServers.close());
@@ -508,8 +510,8 @@ export interface Machine {
   begin(own: OwnFigures, credentials: Pick<OpenCredentialProvider, "learn">): WorkerFiguresView;
   /** Resolves when all other processes serve by the configuration and the tokens of now, after a second at the latest. */
   reload(): Promise<void>;
-  /** For requests with an idempotency key. */
-  readonly turns: Turns;
+  /** Bounded places that all processes share. */
+  readonly places: Places;
 }
 
 /**

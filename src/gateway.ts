@@ -18,6 +18,7 @@ import { openCredentialProvider } from "./credentials/credential-provider.ts";
 import { NO_EVENTS } from "./core/event.ts";
 import { openToolServers } from "./mcp/open-tool-servers.ts";
 import type { Snapshot } from "./core/snapshot.ts";
+import { sharedTurns } from "./http/admin/turns.ts";
 import { createApp } from "./http/app.ts";
 import { dependencies, type ProcessStanding, type Standing } from "./http/standing.ts";
 import { openServer, type OpenServer } from "./http/server.ts";
@@ -260,7 +261,7 @@ async function openListener(
       async reload() {
         await Promise.all([source.reload(), machine?.reload()]);
       },
-      turns: machine?.turns,
+      turns: machine === null ? undefined : sharedTurns(machine.places),
       toolServers,
       cache: context.cache,
     },

@@ -4,7 +4,6 @@ import type { WorkerIdentity, Environment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { within } from "./core/timeout.ts";
-import { sharedTurns } from "./http/admin/turns.ts";
 import { openCallRecords, type Machine, type ProcessParts, type SharedPort } from "./gateway-parts.ts";
 import { type Gateway, openGateway } from "./gateway.ts";
 import { fileOutput, type LineOutput } from "./observe/line-sink.ts";
@@ -148,7 +147,7 @@ function machineOf(channel: SupervisorChannel, places: Places): Machine {
         RELOADED_MS,
       );
     },
-    turns: sharedTurns(places),
+    places,
   };
 }
 

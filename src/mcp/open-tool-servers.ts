@@ -7,6 +7,7 @@ import type { ToolServer } from "../core/tool.ts";
 import type { ToolServerFigures } from "../observe/metrics/tool-server-gauges.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { ToolFault } from "./faults.ts";
+import { type CallSlots, openCallSlots } from "./call-slots.ts";
 import { openOauthTokens } from "./oauth-tokens.ts";
 import { type LinkBounds, openLinks } from "./links.ts";
 import { ServerLink } from "./server-link.ts";
@@ -18,6 +19,8 @@ export interface ToolServersOptions {
   /** Whether callers other than the operator may use addresses in private ranges. */
   allowPrivateAddresses(): boolean;
   log(level: "info" | "warn", message: string, fields: Readonly<Record<string, string>>): void;
+  /** The slots for concurrent calls of the server with this key; by default those of this process. */
+  readonly openSlots?: ((key: string) => CallSlots) | undefined;
 }
 
 export interface OpenToolServers extends ToolServers {
@@ -45,6 +48,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
       );
     const log = linesOf(options, server.label);
     const link = new ServerLink(server, {
+      slots: options.openSlots?.(server.key) ?? openCallSlots(),
       clock,
       upstream,
       tokens,

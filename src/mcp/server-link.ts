@@ -7,11 +7,12 @@ import type { TraceHeaders } from "../core/trace.ts";
 import type { ToolDefinition, ToolResult, ToolServer } from "../core/tool.ts";
 import { type AboutServer, connect, type ConnectionDependencies, type ToolConnection } from "./server-connection.ts";
 import { ToolFault } from "./faults.ts";
-import { openCallSlots } from "./call-slots.ts";
+import type { CallSlots } from "./call-slots.ts";
 import { readList } from "./tool-list.ts";
 import { readResult } from "./tool-results.ts";
 
 export interface LinkDependencies extends Omit<ConnectionDependencies, "onListChanged" | "onClosed"> {
+  readonly slots: CallSlots;
   readonly clock: Clock;
   count(what: "connected" | "refused" | "lost"): void;
   /** Logs something about this server that operators should know. */
@@ -36,7 +37,6 @@ interface KnownList {
 export class ServerLink {
   readonly server: ToolServer;
   readonly #dependencies: LinkDependencies;
-  readonly #places = openCallSlots();
   #connection: Promise<ToolConnection> | null = null;
   #listing: Promise<readonly ToolDefinition[]> | null = null;
   #list: KnownList | null = null;
@@ -93,12 +93,12 @@ export class ServerLink {
   ): Promise<ToolResult> {
     const endsMs = this.#dependencies.clock.monotonic() + timeoutMs;
     return this.#used(async () => {
-      const waiting = this.#places.take(this.server.maxConcurrent);
+      const waiting = this.#dependencies.slots.take(this.server.maxConcurrent);
       if (waiting !== undefined) {
         try {
           await until(waiting, timeoutMs, signal);
         } catch (thrown) {
-          this.#places.giveUp(waiting);
+          this.#dependencies.slots.giveUp(waiting);
           throw thrown;
         }
       }
@@ -109,7 +109,7 @@ export class ServerLink {
         );
         return readResult(answer, this.server.maxResultBytes);
       } finally {
-        this.#places.free();
+        this.#dependencies.slots.free();
       }
     });
   }

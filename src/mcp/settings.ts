@@ -71,7 +71,8 @@ const shared = {
   }),
   max_concurrent: z.int().min(1).max(1000).optional().meta({
     title: "Concurrent calls",
-    description: "Most tool calls that run at the same time in one process; further calls wait. The default is 16.",
+    description:
+      "Most tool calls that run at the same time in one gateway, over all of its workers; further calls wait. The default is 16.",
   }),
   allowed_tools: z
     .array(z.string().regex(TOOL_NAME, "expected a tool name, with * for any text"))

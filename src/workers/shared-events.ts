@@ -1,5 +1,5 @@
-// Events of workers: the supervisor has the only outbox and delivers to webhooks. Refusals are counted together before
-// they are sent, so that many of them are few messages.
+// Events of workers: the supervisor has the only outbox and delivers to webhooks. The first refusal is sent at once, and
+// those that follow are counted together before they are sent, so that many of them are few messages.
 import { newEventFigures } from "../observe/webhooks/event-figures.ts";
 import type { OpenEvents } from "../observe/webhooks/open-events.ts";
 import { joinedRefusals, type Refused, refusalKey, refusalOf } from "../observe/webhooks/refusal-events.ts";
@@ -34,11 +34,16 @@ export function openWorkerEvents(channel: SupervisorChannel): OpenEvents {
     refusals = new Map();
   };
   const refused = (one: Refused): void => {
+    if (timer === null) {
+      timer = setTimeout(send, REFUSALS_MS);
+      if (channel.isClosed) figures.shedEvents += 1;
+      else channel.notify("refusals", [one]);
+      return;
+    }
     const key = refusalKey(one);
     const before = refusals.get(key);
     if (before === undefined && refusals.size >= MOST_REFUSALS) return;
     refusals.set(key, before === undefined ? one : joinedRefusals(before, one));
-    timer ??= setTimeout(send, REFUSALS_MS);
   };
 
   return {
