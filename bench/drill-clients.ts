@@ -85,7 +85,8 @@ async function callOnce(
       { token, ...(isAlone && { headers: { connection: "close" } }) },
     );
     const text = await response.text();
-    const isWhole = stream ? text.endsWith("data: [DONE]\n\n") : text.endsWith("}");
+    // A call that is refused has no stream.
+    const isWhole = stream && response.status === 200 ? text.endsWith("data: [DONE]\n\n") : text.endsWith("}");
     if (!isWhole) clients.cut.add(call);
     else if (response.status === 503 && text.includes('"shutting_down"')) clients.turnedAway += 1;
     else if (mayRefuse(call, response.status)) return;

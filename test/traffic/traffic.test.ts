@@ -1,7 +1,7 @@
 // Every available recorded exchange, through the whole gateway: the client's answer, the upstream request, the classes
 // of errors, and that nothing that was cut looks complete. A failure is fixed for its kind and never for a single
 // exchange; an exchange that cannot pass is listed in EXCEPTIONS with its reason.
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { DETECTOR_CLASSES } from "../../src/guards/detector-classes.ts";
 import type { PolicySet } from "../../src/core/policy.ts";
 import { providers } from "../../src/providers/registry.ts";
@@ -20,6 +20,7 @@ import {
   trafficIndex,
   trafficMissing,
 } from "./cases.ts";
+import { openReplayGateway } from "./replay-gateway.ts";
 import { schemaCheck, schemasMissing } from "./schemas.ts";
 
 /** Case id -> why a hostile reader accepts that it does not pass. */
@@ -48,6 +49,11 @@ function inReach(entry: TrafficEntry): boolean {
   return entry.protocol === "openai-chat" && providers.get(familyOf(entry))?.sameShape === true;
 }
 
+/** A real gateway with so many workers, where the run asks for one. */
+const WORKERS = process.env["DRAGOMAN_TEST_WORKERS"];
+const replayed = WORKERS === undefined || trafficMissing ? null : await openReplayGateway(WORKERS);
+afterAll(() => replayed?.close());
+
 const entries = trafficIndex().filter(inReach);
 if (trafficMissing) console.log("recorded traffic: not on this machine (DRAGOMAN_TRAFFIC), these tests are skipped");
 if (!trafficMissing && schemasMissing)
@@ -63,7 +69,7 @@ const recordedBytes = (recorded: TrafficCase): Buffer =>
     recorded.response_stream_b64 === undefined ? "utf8" : "base64",
   );
 
-function upstreamOf(recorded: TrafficCase, how: Partial<CannedAnswer> = {}) {
+function answerOf(recorded: TrafficCase, how: Partial<CannedAnswer>): CannedAnswer {
   const type = recorded.response_headers["content-type"];
   const headers = {
     ...recorded.response_headers,
@@ -72,13 +78,17 @@ function upstreamOf(recorded: TrafficCase, how: Partial<CannedAnswer> = {}) {
   };
   const { chunk } = how;
   // binary messages have no blank lines between them
-  const first: CannedAnswer = {
+  return {
     status: recorded.response_status,
     headers,
     body: recordedBytes(recorded),
     ...how,
     ...(chunk === "event" && recorded.response_stream_b64 !== undefined && { chunk: 97 }),
   };
+}
+
+function upstreamOf(recorded: TrafficCase, how: Partial<CannedAnswer>) {
+  const first = answerOf(recorded, how);
   return cannedUpstream(({ url }) => (url.startsWith(SECOND) ? SECOND_ANSWER : first));
 }
 
@@ -96,23 +106,27 @@ function call(
   more: object = {},
   policies?: PolicySet,
 ) {
+  const body = clientBody(recorded);
+  const asked = {
+    ...body,
+    ...more,
+    model: `${familyOf(entry)}:${body["model"] as string}`,
+    base_url: BASE,
+    api_key: "test-credential",
+    ...CLOUD_FIELDS[familyOf(entry)]?.(recorded),
+  };
+  // Reads of chosen sizes, cuts and policies are for the gateway in this process.
+  const isWhole = Object.keys(how).every((key) => key === "chunk" && how.chunk === "whole");
+  if (replayed !== null && isWhole && policies === undefined && !("fallbacks" in more))
+    return replayed.call(asked, answerOf(recorded, how), BASE);
   const gateway = stubGateway({
     upstream: upstreamOf(recorded, how),
     ...(policies !== undefined && { snapshot: { policies } }),
   });
-  const body = clientBody(recorded);
-  return {
-    gateway,
-    answer: gateway.chat({
-      ...body,
-      ...more,
-      model: `${familyOf(entry)}:${body["model"] as string}`,
-      base_url: "http://127.0.0.1:9/base",
-      api_key: "test-credential",
-      ...CLOUD_FIELDS[familyOf(entry)]?.(recorded),
-    }),
-  };
+  return { gateway, answer: gateway.chat(asked) };
 }
+
+const BASE = "http://127.0.0.1:9/base";
 
 /** What stands in the recorded address beside the model, and the credential of its kind. */
 const CLOUD_FIELDS: Readonly<Record<string, (recorded: TrafficCase) => object>> = {
