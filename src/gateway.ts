@@ -70,9 +70,10 @@ export interface Gateway {
   callsInFlight(): number;
   /**
    * Takes no new calls, lets calls in flight finish within `server.drain_s` or the given time, then closes everything.
-   * Returns the number of calls that had to be cut.
+   * Returns the number of calls that had to be cut. `isReplaced`: the gateway continues in other processes, so that
+   * readiness does not turn red.
    */
-  close(withinMs?: number): Promise<number>;
+  close(withinMs?: number, isReplaced?: boolean): Promise<number>;
   /** Ends the remaining time of calls in flight: those that have not ended are cut now. */
   hurry(): void;
 }
@@ -288,8 +289,8 @@ async function openListener(
     logged: () => log.written(),
     reload: () => source.reload(),
     callsInFlight: () => traffic.count(),
-    async close(withinMs = source.current().limits.drainMs) {
-      isRetiring = true;
+    async close(withinMs = source.current().limits.drainMs, isReplaced = false) {
+      isRetiring = !isReplaced;
       const isOver = Promise.race([Bun.sleep(withinMs), hurried.promise]);
       const cut = await drain(server, traffic, { isOver, onStopped: () => sharedPort?.left() });
       await closing.close();

@@ -75,13 +75,13 @@ export async function runWorker(
 
 /** Resolves with the number of calls that were cut, when the gateway has been closed. */
 async function whenEnded(channel: SupervisorChannel, opened: Promise<Gateway>): Promise<number> {
-  const end = Promise.withResolvers<number>();
-  channel.handle("drain", ({ withinMs }) => end.resolve(withinMs));
+  const end = Promise.withResolvers<ToWorker["drain"]["body"]>();
+  channel.handle("drain", (how) => end.resolve(how));
   channel.handle("hurry", () => void opened.then((gateway) => gateway.hurry()));
-  channel.whenClosed(() => end.resolve(ORPHANED_MS));
-  const withinMs = await end.promise;
+  channel.whenClosed(() => end.resolve({ withinMs: ORPHANED_MS, isReplaced: false }));
+  const { withinMs, isReplaced } = await end.promise;
   const gateway = await opened;
-  const closed = gateway.close(withinMs);
+  const closed = gateway.close(withinMs, isReplaced);
   // The supervisor may go while the calls drain.
   channel.whenClosed(() => setTimeout(() => gateway.hurry(), ORPHANED_MS).unref());
   return await closed;

@@ -87,7 +87,11 @@ export type ToWorker = {
   /** Sets the weights of all listeners; see listener-socket.ts. */
   readonly steer: { readonly body: { readonly weights: readonly number[] }; readonly reply: null };
   /** Takes no new calls, ends those in flight within this time, and exits. */
-  readonly drain: { readonly body: { readonly withinMs: number }; readonly reply: void };
+  readonly drain: {
+    /** `isReplaced`: other workers continue. */
+    readonly body: { readonly withinMs: number; readonly isReplaced: boolean };
+    readonly reply: void;
+  };
   /** The limit store has freed the slot of a call: it has to end. */
   readonly limit_lost: { readonly body: { readonly id: number }; readonly reply: void };
   /** Cuts what is still in flight of a drain. */

@@ -186,7 +186,7 @@ export class WorkerPool {
     worker.isLeaving = true;
     await this.#group.steer();
     if (worker.channel === null) worker.kill();
-    else worker.channel.notify("drain", { withinMs: drainMs });
+    else worker.channel.notify("drain", { withinMs: drainMs, isReplaced: !this.#isClosing });
     if ((await within(worker.ended, drainMs + CLOSING_MS)) === LATE) worker.kill();
     await worker.ended;
   }

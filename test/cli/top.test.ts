@@ -228,6 +228,14 @@ describe("the screen", () => {
       "database unreachable for 60 s, limit store unreachable for 3 s, LEDGER NOT WRITABLE, 2 rows lost, 5 MiB unshipped",
     );
   });
+  test("[d13.3] tells how many workers there are, and how many of them are silent", () => {
+    const textWith = (answered: number): string => {
+      const figures = figuresOf(reading(0, []), reading(1000, [], { ...READY, workers: { count: 3, answered } }));
+      return plainText(screenOf({ ...view, figures }, { columns: 200, rows: 24 }));
+    };
+    expect(textWith(3)).toContain("database, limits, ledger, 3 workers ok");
+    expect(textWith(2)).toContain("1 of 3 workers silent");
+  });
   test("prints nothing that controls a terminal, and counts wide letters as wide", () => {
     const figures = figuresOf(
       reading(0, []),

@@ -230,6 +230,45 @@ routes:
     expect(new Set(statuses).has(200)).toBe(false);
   });
 
+  test("[d13.3] a credential that a provider refuses is avoided by both", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-as-one-"));
+    const keys: string[] = [];
+    const upstream = startUpstream((request) => {
+      keys.push(request.headers["authorization"] ?? "");
+      return request.headers["authorization"] === "Bearer good"
+        ? Response.json(openaiAnswer("hello"))
+        : Response.json({ error: { message: "no" } }, { status: 401 });
+    });
+    const gateway = await startWorkers(2, {
+      dataFolder: join(folder, "data"),
+      config: `
+providers:
+  mine:
+    type: custom
+    base_url: "${upstream.url}/v1"
+    api_keys: [bad, good]
+    models: [model]
+`,
+    });
+    ends.push(async () => {
+      await gateway.stop("SIGKILL");
+      await upstream.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+    const refusals = (): number => keys.filter((key) => key === "Bearer bad").length;
+    await until(async () => {
+      await statusOf(callAlone(gateway, MODEL));
+      return refusals() > 0;
+    });
+    await until(() =>
+      gateway.lines().some(({ msg }) => msg === "a credential was refused and is not used for a while"),
+    );
+    const before = refusals();
+    const statuses = await Promise.all(Array.from({ length: MANY }, () => statusOf(callAlone(gateway, MODEL))));
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(refusals()).toBe(before);
+  });
+
   test("[d13.1] the places at a target are counted over both, wait in one queue, and are free when a worker dies", async () => {
     const world = await openWorld(`
 routes:

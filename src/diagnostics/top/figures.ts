@@ -81,6 +81,8 @@ export interface Figures {
   /** As `/readyz?verbose` shows them. */
   readonly database: Json;
   readonly limit_store: Json;
+  /** `count` and `answered`; null while one process serves alone. */
+  readonly workers: Json;
   readonly ledger: Json;
 }
 
@@ -200,6 +202,7 @@ export function figuresOf(before: Reading, after: Reading): Figures {
       .toSorted((a, b) => b.runs - a.runs),
     database: standing["database"] ?? null,
     limit_store: standing["limit_store"] ?? null,
+    workers: standing["workers"] ?? null,
     ledger: standing["ledger"] ?? null,
   };
 }

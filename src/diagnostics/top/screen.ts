@@ -94,11 +94,14 @@ function awayText({ message, forMs }: { readonly message: string; readonly forMs
 }
 
 /** What calls depend on: that all of it works, or what does not. */
-function dependencies({ database, limit_store: limitStore, ledger }: Figures): readonly Piece[] {
+function dependencies({ database, limit_store: limitStore, ledger, workers }: Figures): readonly Piece[] {
   const reached = Number(field(database, "reached_ms_ago") ?? 0);
   const offline = field(limitStore, "away_for_ms");
   const lost = Number(field(ledger, "lost_rows") ?? 0);
+  const count = Number(field(workers, "count") ?? 0);
+  const silent = count - Number(field(workers, "answered") ?? 0);
   const faults = [
+    ...(silent > 0 ? [`${silent} of ${count} workers silent`] : []),
     ...(reached > 5000 ? [`database unreachable for ${spanOf(reached / 1000)}`] : []),
     ...(typeof offline === "number" ? [`limit store unreachable for ${spanOf(offline / 1000)}`] : []),
     ...(field(ledger, "writable") === false ? ["LEDGER NOT WRITABLE"] : []),
@@ -106,7 +109,9 @@ function dependencies({ database, limit_store: limitStore, ledger }: Figures): r
   ];
   const unshipped = Number(field(ledger, "unshipped_bytes") ?? 0);
   return [
-    faults.length === 0 ? piece(`database, limits, ledger ok`) : piece(faults.join(", "), "bad"),
+    faults.length === 0
+      ? piece(`database, limits, ledger${count > 0 ? `, ${count} workers` : ""} ok`)
+      : piece(faults.join(", "), "bad"),
     piece(unshipped > 1_048_576 ? `, ${bytesOf(unshipped)} unshipped` : "", "warn"),
   ];
 }
