@@ -3,6 +3,7 @@
 import { z } from "zod";
 
 const MIB = 1024 * 1024;
+const DEFAULT_ANSWER_BYTES = 4 * MIB;
 const NODE = /^(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/;
 
 export interface CacheStoreSettings {
@@ -39,10 +40,11 @@ export const cacheSection = z
       .int()
       .min(1024)
       .max(64 * MIB)
-      .default(4 * MIB)
+      .optional()
       .meta({
         title: "Bytes of an answer",
-        description: "Longer answers of providers are not kept.",
+        description:
+          "Longer answers of providers are not kept. The default is 4194304 (4 MiB), or `max_bytes` if that is less.",
       }),
     url: z
       .string()
@@ -69,14 +71,14 @@ export const cacheSection = z
     path: ["url"],
     message: "expected the address of Valkey or Redis, because store is valkey",
   })
-  .refine(({ store, max_bytes: most, max_answer_bytes: one }) => store === "valkey" || one <= most, {
+  .refine(({ store, max_bytes: most, max_answer_bytes: one }) => store === "valkey" || one === undefined || one <= most, {
     path: ["max_answer_bytes"],
     message: "expected at most max_bytes",
   })
   .transform((file): CacheStoreSettings => ({
     store: file.store,
     maxBytes: file.max_bytes,
-    maxAnswerBytes: file.max_answer_bytes,
+    maxAnswerBytes: file.max_answer_bytes ?? Math.min(DEFAULT_ANSWER_BYTES, file.max_bytes),
     url: file.url ?? null,
     clusterNodes: file.cluster_nodes ?? null,
   }))
