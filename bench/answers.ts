@@ -138,11 +138,17 @@ function openaiEvents(): readonly string[] {
 /** The same answer as the first one, but requested by the name of a route (`bench/gateway.ts`). */
 export const ROUTED_ANSWER = "openai-routed";
 
+/** Answers that the gateway keeps in its response cache, so that the provider is asked only once. */
+export const CACHED_ANSWER = "openai-cached";
+export const CACHED_STREAM = "openai-cached-stream";
+
 /** The answers by the first segment of the requested path. */
 export const ANSWERS: ReadonlyMap<string, MockAnswer> = new Map<string, MockAnswer>([
   ["openai-plain", { kind: "whole", bytes: plainAnswer(openaiCompletion()) }],
   [ROUTED_ANSWER, { kind: "whole", bytes: plainAnswer(openaiCompletion()) }],
   ["openai-stream", { kind: "writes", writes: streamWrites(openaiEvents()) }],
+  [CACHED_ANSWER, { kind: "whole", bytes: plainAnswer(openaiCompletion()) }],
+  [CACHED_STREAM, { kind: "writes", writes: streamWrites(openaiEvents()) }],
   ["openai-held", heldAnswer(openaiEvents())],
   ...PROTOCOLS.flatMap(({ id, whole, events, contentType }): [string, MockAnswer][] => [
     [`${id}-plain`, { kind: "whole", bytes: plainAnswer(whole) }],

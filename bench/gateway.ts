@@ -3,7 +3,7 @@
 import { closeSync, mkdirSync, openSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cleanEnvironment } from "../test/harness/gateway-process.ts";
-import { ANSWERS, ROUTED_ANSWER } from "./answers.ts";
+import { ANSWERS, CACHED_ANSWER, CACHED_STREAM, ROUTED_ANSWER } from "./answers.ts";
 import { MODEL, PROTOCOLS } from "./protocols.ts";
 import { onAnyCore, onCore } from "./process-stats.ts";
 import { ended, type Subject } from "./subject.ts";
@@ -58,7 +58,7 @@ export async function startGateway(
       pids: [child.pid],
       target: (answer) => ({
         path: "/api/v1/chat/completions",
-        model: answer === ROUTED_ANSWER ? ROUTE : `${answer}:${MODEL}`,
+        model: ROUTES.get(answer) ?? `${answer}:${MODEL}`,
         token: started.token,
       }),
       tidy: () => truncateSync(logFile),
@@ -72,6 +72,12 @@ export async function startGateway(
 
 /** A route of three targets with breakers, retries and a fallback, none of which is needed. */
 const ROUTE = "bench";
+/** By the answer that is requested by the name of a route. */
+const ROUTES: ReadonlyMap<string, string> = new Map([
+  [ROUTED_ANSWER, ROUTE],
+  [CACHED_ANSWER, "cached"],
+  [CACHED_STREAM, "cached-stream"],
+]);
 
 /** Has one provider for each answer of the mock; they differ only in their family. */
 function configuration(mockPort: number): string {
@@ -82,5 +88,9 @@ function configuration(mockPort: number): string {
   });
   const targets = ["", "-2", "-3"].map((suffix) => `${ROUTED_ANSWER}:${MODEL}${suffix}`);
   const route = `  ${ROUTE}: { strategy: priority, targets: [${targets.map((target) => `"${target}"`).join(", ")}], retries: 2, fallbacks: ["openai-plain:${MODEL}"] }`;
-  return `providers:\n${providers.join("\n")}\nroutes:\n${route}\n`;
+  const cached = [CACHED_ANSWER, CACHED_STREAM].map(
+    (answer) => `  ${ROUTES.get(answer)!}: { targets: ["${answer}:${MODEL}"], cache: { ttl_s: 86400 } }`,
+  );
+  const tenant = "tenants: { default: { settings: { cache_allowed: true } } }";
+  return `providers:\n${providers.join("\n")}\nroutes:\n${route}\n${cached.join("\n")}\n${tenant}\n`;
 }

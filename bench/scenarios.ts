@@ -1,6 +1,6 @@
 // The rows and how each is measured: a warm-up, 32 connections for throughput and CPU time, and one connection for
 // latency. Memory is measured in a run of its own.
-import { ANSWERS, chatBody, ROUTED_ANSWER } from "./answers.ts";
+import { ANSWERS, CACHED_ANSWER, CACHED_STREAM, chatBody, ROUTED_ANSWER } from "./answers.ts";
 import { type Endpoint, httpRequest, type LoadResult, openStreams, quantile, runLoad } from "./load.ts";
 import { coreTime, type Cores, cpuSeconds, idleShare, residentMb, threadSeconds } from "./process-stats.ts";
 import { EVENTS_PER_STREAM, PROTOCOLS } from "./protocols.ts";
@@ -43,12 +43,14 @@ export const SCENARIOS: readonly Scenario[] = [
   plain("bare", "bare-plain", "bare Bun.serve + fetch"),
   plain("gateway", "gateway-plain", "Dragoman, same shape"),
   plain("gateway", "gateway-plain-route", "Dragoman, same shape, by a route of three targets", ROUTED_ANSWER),
+  plain("gateway", "gateway-plain-cached", "Dragoman, same shape, from the response cache", CACHED_ANSWER),
   ...PROTOCOLS.map(({ id, label }) => plain("gateway", `gateway-plain-${id}`, `Dragoman, ${label}`, `${id}-plain`)),
   plain("unbound", "unbound-plain", "Dragoman, same shape, not bound to a core"),
   stream("direct", "direct-stream", "direct"),
   stream("nginx", "nginx-stream", "nginx proxy_pass, unbuffered"),
   stream("bare", "bare-stream", "bare Bun.serve + fetch"),
   stream("gateway", "gateway-stream", "Dragoman, same shape"),
+  stream("gateway", "gateway-stream-cached", "Dragoman, same shape, from the response cache", CACHED_STREAM),
   ...PROTOCOLS.map(({ id, label }) => stream("gateway", `gateway-stream-${id}`, `Dragoman, ${label}`, `${id}-stream`)),
 ];
 
