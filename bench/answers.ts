@@ -110,10 +110,10 @@ function openaiCompletion(): object {
   };
 }
 
-function openaiEvents(): readonly string[] {
+function openaiEvents(id = "chatcmpl-B9MBs8CjcvOU2jLn4n57"): readonly string[] {
   const chunk = (choices: readonly object[], more: object = {}): string =>
     sse({
-      id: "chatcmpl-B9MBs8CjcvOU2jLn4n57",
+      id,
       object: "chat.completion.chunk",
       created: 1_767_000_000,
       model: MODEL,
@@ -142,13 +142,16 @@ export const ROUTED_ANSWER = "openai-routed";
 export const CACHED_ANSWER = "openai-cached";
 export const CACHED_STREAM = "openai-cached-stream";
 
+/** As long as an id of the gateway's own, so that answers from the cache have the same length as the first one. */
+const LONG_ID = `chatcmpl-${"0".repeat(32)}`;
+
 /** The answers by the first segment of the requested path. */
 export const ANSWERS: ReadonlyMap<string, MockAnswer> = new Map<string, MockAnswer>([
   ["openai-plain", { kind: "whole", bytes: plainAnswer(openaiCompletion()) }],
   [ROUTED_ANSWER, { kind: "whole", bytes: plainAnswer(openaiCompletion()) }],
   ["openai-stream", { kind: "writes", writes: streamWrites(openaiEvents()) }],
-  [CACHED_ANSWER, { kind: "whole", bytes: plainAnswer(openaiCompletion()) }],
-  [CACHED_STREAM, { kind: "writes", writes: streamWrites(openaiEvents()) }],
+  [CACHED_ANSWER, { kind: "whole", bytes: plainAnswer({ ...openaiCompletion(), id: LONG_ID }) }],
+  [CACHED_STREAM, { kind: "writes", writes: streamWrites(openaiEvents(LONG_ID)) }],
   ["openai-held", heldAnswer(openaiEvents())],
   ...PROTOCOLS.flatMap(({ id, whole, events, contentType }): [string, MockAnswer][] => [
     [`${id}-plain`, { kind: "whole", bytes: plainAnswer(whole) }],

@@ -44,7 +44,8 @@ export function startEchoUpstream(): EchoUpstream {
     async fetch(request) {
       const body = (await request.json()) as Record<string, unknown>;
       const serial = ++serials;
-      if (serial % 23 === 0) return Response.json({ error: { message: "Not now.", type: "server_error" } }, { status: 500 });
+      if (serial % 23 === 0)
+        return Response.json({ error: { message: "Not now.", type: "server_error" } }, { status: 500 });
       accepted += 1;
       const piece = `[${serial} ${askedText(body)}]`;
       const pause = (): Promise<void> => Bun.sleep(Math.random() * MAX_PAUSE_MS);

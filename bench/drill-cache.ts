@@ -102,7 +102,8 @@ function paidIn(gateway: GatewayProcess): Paid {
     const cache = line["cache"] as { readonly outcome: string; readonly saved_nano_usd?: number } | undefined;
     const cost = Number(line["cost_nano_usd"] ?? 0);
     if (cost > 0) paid += 1;
-    if (cache === undefined || cache.outcome === "bypass") faults.push(`a call went past the cache: ${JSON.stringify(line)}`);
+    if (cache === undefined || cache.outcome === "bypass")
+      faults.push(`a call went past the cache: ${JSON.stringify(line)}`);
     else if (cache.outcome === "hit" && cost > 0) faults.push(`a hit has cost ${cost}`);
     else if (cache.outcome === "hit" && line["status"] === 200 && cache.saved_nano_usd !== 50_000)
       faults.push(`a hit has saved ${cache.saved_nano_usd}`);
@@ -131,7 +132,8 @@ async function phase(
   const asked = world.upstream.accepted() - before;
   clients.tally.faults.push(...faults.slice(0, 5).map((fault) => `${name}: ${fault}`));
   if (code !== 0) clients.tally.faults.push(`${name}: the gateway ended with exit code ${code}`);
-  if (paid !== asked) clients.tally.faults.push(`${name}: the provider accepted ${asked} requests, and ${paid} calls paid`);
+  if (paid !== asked)
+    clients.tally.faults.push(`${name}: the provider accepted ${asked} requests, and ${paid} calls paid`);
   process.stdout.write(`${name}: the provider accepted ${asked} requests, and ${paid} calls paid for them\n`);
   await restart(world, cache);
 }

@@ -71,10 +71,13 @@ export const cacheSection = z
     path: ["url"],
     message: "expected the address of Valkey or Redis, because store is valkey",
   })
-  .refine(({ store, max_bytes: most, max_answer_bytes: one }) => store === "valkey" || one === undefined || one <= most, {
-    path: ["max_answer_bytes"],
-    message: "expected at most max_bytes",
-  })
+  .refine(
+    ({ store, max_bytes: most, max_answer_bytes: one }) => store === "valkey" || one === undefined || one <= most,
+    {
+      path: ["max_answer_bytes"],
+      message: "expected at most max_bytes",
+    },
+  )
   .transform((file): CacheStoreSettings => ({
     store: file.store,
     maxBytes: file.max_bytes,
