@@ -69,7 +69,7 @@ export function startEchoUpstream(): EchoUpstream {
           }
           yield event({}, "stop", { usage: { prompt_tokens: 10, completion_tokens: 20, total_tokens: 30 } });
           yield "data: [DONE]\n\n";
-        } as unknown as ReadableStream,
+        },
         { headers: { "content-type": "text/event-stream" } },
       );
     },
