@@ -24,18 +24,26 @@ export function livenessOf({
 const SETTLED_MS = 10_000;
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 30_000;
-/** While no worker listens, the next try is never further away. */
-const MAX_WAIT_ALONE_MS = 1000;
+/** For a worker that has served, and while no other one does, the next try is never further away. */
+const MAX_WAIT_TO_SERVE_MS = 1000;
 
 /** How long the replacement of a worker waits when the workers of its slot end again and again. */
 export class BackOff {
   #failures = 0;
 
-  /** `isLast`: no other worker listens. */
-  waitMs(livedMs: number, isLast: boolean): number {
+  /** `hasServed`: it has listened. `isLast`: no other worker listens. */
+  waitMs({
+    livedMs,
+    hasServed,
+    isLast,
+  }: {
+    readonly livedMs: number;
+    readonly hasServed: boolean;
+    readonly isLast: boolean;
+  }): number {
     this.#failures = livedMs >= SETTLED_MS ? 0 : this.#failures + 1;
     // The first replacement starts at once: most ends have nothing to do with the start.
     const wait = this.#failures < 2 ? 0 : Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (this.#failures - 2));
-    return isLast ? Math.min(wait, MAX_WAIT_ALONE_MS) : wait;
+    return hasServed || isLast ? Math.min(wait, MAX_WAIT_TO_SERVE_MS) : wait;
   }
 }

@@ -133,6 +133,7 @@ export class WorkerPool {
     });
     channel.handle("listening", () => {
       worker.state = "listening";
+      worker.hasServed = true;
       worker.beat(0, this.#options.clock.monotonic());
       if (this.#isOpen) this.#options.log("info", "a worker serves calls", { slot: worker.slot, pid: worker.pid });
       void this.#group.add(worker).then(worker.hasListened);
@@ -207,10 +208,11 @@ export class WorkerPool {
     });
     // During a restart the slot has another one.
     if (this.#isClosing || this.workers.some(({ slot }) => slot === worker.slot)) return;
-    const waitMs = this.#backOffs[worker.slot]!.waitMs(
-      clock.monotonic() - worker.startedMs,
-      this.#group.workers.length === 0,
-    );
+    const waitMs = this.#backOffs[worker.slot]!.waitMs({
+      livedMs: clock.monotonic() - worker.startedMs,
+      hasServed: worker.hasServed,
+      isLast: this.#group.workers.length === 0,
+    });
     setTimeout(() => {
       if (!this.#isClosing) this.#spawn(worker.slot);
     }, waitMs);

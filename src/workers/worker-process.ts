@@ -42,6 +42,8 @@ export class WorkerProcess {
   /** Where its journal is; `null` before it has told. */
   ledgerFolder: string | null = null;
   callsInFlight = 0;
+  /** It has listened. */
+  hasServed = false;
   /** The supervisor has asked it to end. */
   isLeaving = false;
   /** How many calls it cut at its end. */

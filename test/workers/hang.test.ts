@@ -11,11 +11,13 @@ describe("[d13.2] a worker", () => {
 
   test("is replaced at once, and later and later when it ends again and again, but soon while no other serves", () => {
     const backOff = new BackOff();
-    const ends = (livedMs: number, isLast = false): number => backOff.waitMs(livedMs, isLast);
+    const ends = (livedMs: number, isLast = false, hasServed = false): number =>
+      backOff.waitMs({ livedMs, isLast, hasServed });
     expect([ends(100), ends(100), ends(100), ends(100)]).toEqual([0, 250, 500, 1000]);
     for (let index = 0; index < 20; index++) ends(100);
     expect(ends(100)).toBe(30_000);
     expect(ends(100, true)).toBe(1000);
+    expect(ends(100, false, true)).toBe(1000);
     expect(ends(10_000)).toBe(0);
     expect(ends(100)).toBe(0);
   });
