@@ -71,7 +71,7 @@ describe("[d13.2] a pool of workers", () => {
     await until(() => serving().length === 2 && !serving().includes(victim!.pid));
     expect(ended).toEqual([victim!.pid]);
     expect(serving()).toContain(other!.pid);
-    expect(pool.workers.map(({ slot }) => slot).toSorted()).toEqual([0, 1]);
+    expect(new Set(pool.workers.map(({ slot }) => slot))).toEqual(new Set([0, 1]));
     expect(logged).toContain("a worker has ended unexpectedly and is replaced");
   });
 
@@ -82,7 +82,7 @@ describe("[d13.2] a pool of workers", () => {
     const [restarted, again] = [pool.restart(), pool.restart()];
     await Promise.all([restarted, again]);
     await until(() => ended.length === 2);
-    expect([...ended].toSorted()).toEqual([...before].toSorted());
+    expect(new Set(ended)).toEqual(new Set(before));
     expect(serving()).toHaveLength(2);
   });
 
