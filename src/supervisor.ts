@@ -78,6 +78,7 @@ async function openAll(base: Base): Promise<Gateway> {
   const notifications = await openNotifications(base, { source, storage, externalClients: { upstream } });
   source.subscribe(() => notifications.events.wake());
   const metrics = openSupervisorMetrics({
+    ledger: () => records.ledger.status(),
     integrations: () => notifications.integrations?.statuses() ?? [],
     events: () => notifications.events.figures,
     limitStore: () => limits.figures?.() ?? null,

@@ -141,15 +141,17 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
 
 /** The metrics of a process that serves no calls and keeps parts for those that do. */
 export function openSupervisorMetrics({
+  ledger,
   integrations,
   events,
   limitStore,
   replicas,
-}: Required<Pick<MetricSources, "integrations" | "events" | "limitStore" | "replicas">>): Pick<
+}: Required<Pick<MetricSources, "ledger" | "integrations" | "events" | "limitStore" | "replicas">>): Pick<
   Metrics,
   "samples" | "limitStoreAnswered"
 > {
   const registry = new Registry();
+  ledgerGauges(registry, ledger);
   eventGauges(registry, events);
   const limitStoreAnswered = limitStoreGauges(registry, limitStore);
   integrationGauges(registry, integrations);
