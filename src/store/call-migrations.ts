@@ -166,7 +166,8 @@ export async function reorderCalls(db: Kysely<unknown>): Promise<void> {
   for (const table of ["call", "call_detail"]) await run(`alter table ${table} rename to earlier_${table}`);
   await run("drop table call_tag");
   // Moving a call would have to remove it from each of them.
-  for (const index of ["tenant", "project", "token", "end_user", "user", "code"]) await run(`drop index call_by_${index}`);
+  for (const index of ["tenant", "project", "token", "end_user", "user", "code"])
+    await run(`drop index call_by_${index}`);
   for (const index of ["call_failed", "call_detail_by_time"]) await run(`drop index ${index}`);
   await run(
     isPostgres
