@@ -22,17 +22,24 @@ const SCOPE_COLUMNS = [
 ] as const satisfies readonly (readonly [keyof CallScope, keyof FoundRow])[];
 /**
  * The first of these that is given is looked up in its index because it is the most selective; the database has no
- * statistics to know that.
+ * statistics to know that. The key of sums begins with the tenant.
  */
-const INDEXED: readonly (keyof CallScope)[] = ["tokenId", "projectId", "tenantId"];
+const INDEXED = {
+  calls: ["tokenId", "projectId", "tenantId"],
+  sums: ["tenantId"],
+} as const satisfies Readonly<Record<string, readonly (keyof CallScope)[]>>;
 
 /** `null` when a name of the scope has never occurred. */
-export async function scopeConditions(db: Db, scope: CallScope): Promise<readonly RawBuilder<boolean>[] | null> {
+export async function scopeConditions(
+  db: Db,
+  scope: CallScope,
+  of: keyof typeof INDEXED,
+): Promise<readonly RawBuilder<boolean>[] | null> {
   const numbers = await numbersOf(
     db,
     SCOPE_COLUMNS.flatMap(([name]) => scope[name] ?? []),
   );
-  return conditionsOf(scope, (name) => {
+  return conditionsOf(scope, INDEXED[of], (name) => {
     const number = numbers.get(name);
     return number === undefined ? null : BigInt(number);
   });
@@ -40,20 +47,21 @@ export async function scopeConditions(db: Db, scope: CallScope): Promise<readonl
 
 /** The same for tables with names as text. */
 export const earlierScopeConditions = (scope: CallScope): readonly RawBuilder<boolean>[] =>
-  conditionsOf(scope, (name) => name)!;
+  conditionsOf(scope, [], (name) => name)!;
 
 function conditionsOf(
   scope: CallScope,
+  indexed: readonly (keyof CallScope)[],
   valueOf: (name: string) => bigint | string | null,
 ): readonly RawBuilder<boolean>[] | null {
-  const selective = INDEXED.find((name) => scope[name] !== undefined);
+  const selective = indexed.find((name) => scope[name] !== undefined);
   const conditions: RawBuilder<boolean>[] = [];
   for (const [name, column] of SCOPE_COLUMNS) {
     const given = scope[name];
     if (given === undefined) continue;
     const value = valueOf(given);
     if (value === null) return null;
-    const isOther = name !== selective && INDEXED.includes(name);
+    const isOther = name !== selective && indexed.includes(name);
     conditions.push(
       isOther ? sql<boolean>`${withoutIndex(column, value)} = ${value}` : sql<boolean>`${sql.ref(column)} = ${value}`,
     );

@@ -22,14 +22,17 @@ export interface EarlierBounds {
 
 /** `null` when every call has been moved. */
 export async function earlierBounds(db: Db): Promise<EarlierBounds | null> {
-  const { rows } = await sql<{
-    readonly start_ms: bigint | null;
-    readonly end_ms: bigint | null;
-  }>`select (select max(time_ms) from earlier_call) as start_ms, (select (time_ms + total_ms) from earlier_call order by (time_ms + total_ms) desc, trace_id desc limit 1) as end_ms`.execute(
+  const last = await sql<{ readonly time_ms: bigint | null }>`select max(time_ms) as time_ms from earlier_call`.execute(
     db,
   );
-  const { start_ms: startMs, end_ms: endMs } = rows[0]!;
-  return startMs === null ? null : { lastStartMs: Number(startMs), lastEndMs: Number(endMs) };
+  const startMs = last.rows[0]!.time_ms;
+  if (startMs === null) return null;
+  const { rows } = await sql<{
+    readonly end_ms: bigint;
+  }>`select (time_ms + total_ms) as end_ms from earlier_call order by (time_ms + total_ms) desc, trace_id desc limit 1`.execute(
+    db,
+  );
+  return { lastStartMs: Number(startMs), lastEndMs: Number(rows[0]?.end_ms ?? startMs) };
 }
 
 /** Moves some calls, the newest first, and returns how many: to be repeated until it returns 0. */

@@ -275,7 +275,8 @@ const BOUNDED: Readonly<Record<keyof LogBounds, string>> = {
  * Conditions that the index does not answer. A column whose index is not used is put into an expression, so that the
  * database does not choose that index.
  */
-function restOf({ filter, numbers }: NumberedFilter, by: Way["by"]): readonly Condition[] {
+function restOf(numbered: NumberedFilter, by: Way["by"]): readonly Condition[] {
+  const { filter } = numbered;
   const {
     status,
     statusClass,
@@ -288,31 +289,10 @@ function restOf({ filter, numbers }: NumberedFilter, by: Way["by"]): readonly Co
     endedFromMs,
     order,
   } = filter;
-  const names = NAMED.flatMap(([name, column]) => {
-    const given = filter[name];
-    if (given === undefined || by === column) return [];
-    const number = BigInt(numbers.get(given)!);
-    // The place of a tagged call can be checked without reading the call.
-    if (by === "tag" && (column === "tenant_id" || column === "project_id"))
-      return [sql<boolean>`${sql.ref(`t.${column}`)} = ${number}`];
-    return [sql<boolean>`${withoutIndex(`call.${column}`, number)} = ${number}`];
-  });
-  const texts = (
-    [
-      ["endUser", "end_user"],
-      ["modelAsked", "model_asked"],
-    ] as const
-  ).flatMap(([name, column]) => {
-    const given = filter[name];
-    return given === undefined || by === column
-      ? []
-      : [sql<boolean>`${withoutIndex(`call.${column}`, given)} = ${given}`];
-  });
   const others = by === "tag" ? tags.slice(1) : tags;
   const isFailedAlone = by === "tenant_id" && outcome === "failed";
   return [
-    ...names,
-    ...texts,
+    ...wordConditions(numbered, by),
     ...(order === "ended"
       ? [
           ...(fromMs === undefined ? [] : [sql<boolean>`call.id + 0 >= ${keyBoundAt(fromMs)}`]),
@@ -339,6 +319,31 @@ function restOf({ filter, numbers }: NumberedFilter, by: Way["by"]): readonly Co
     ),
   ];
 }
+
+/** For names and texts. */
+function wordConditions({ filter, numbers }: NumberedFilter, by: Way["by"]): readonly Condition[] {
+  const names = NAMED.flatMap(([name, column]) => {
+    const given = filter[name];
+    if (given === undefined || by === column) return [];
+    const number = BigInt(numbers.get(given)!);
+    // The place of a tagged call can be checked without reading the call.
+    if (by === "tag" && (column === "tenant_id" || column === "project_id"))
+      return [sql<boolean>`${sql.ref(`t.${column}`)} = ${number}`];
+    return [sql<boolean>`${withoutIndex(`call.${column}`, number)} = ${number}`];
+  });
+  const texts = TEXTS.flatMap(([name, column]) => {
+    const given = filter[name];
+    return given === undefined || by === column
+      ? []
+      : [sql<boolean>`${withoutIndex(`call.${column}`, given)} = ${given}`];
+  });
+  return [...names, ...texts];
+}
+
+const TEXTS = [
+  ["endUser", "end_user"],
+  ["modelAsked", "model_asked"],
+] as const;
 
 function among(bounds: LogBounds, sign: string): readonly Condition[] {
   return (Object.keys(BOUNDED) as (keyof LogBounds)[]).flatMap((name) =>

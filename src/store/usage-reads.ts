@@ -133,7 +133,7 @@ export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promi
     throw new StoreError("invalid", "The cursor is not from this list.");
   const after = afterCursor(page, key);
   const limit = rowLimit(page);
-  const scope = await scopeConditions(db, query);
+  const scope = await scopeConditions(db, query, "sums");
   const time = timeConditions(query, source);
   if (scope === null) return { data: [], nextCursor: null };
   const groups = query.by.map((dimension) => expressionOf(dimension, source));
@@ -180,7 +180,7 @@ function shownValue(dimension: UsageDimension, value: bigint | number | string):
 export async function usageTotals(db: Db, query: Omit<UsageQuery, "by" | "order">): Promise<UsageSums> {
   const source = sourceOf(query, []);
   const time = timeConditions(query, source);
-  const scope = (await scopeConditions(db, query)) ?? [NEVER];
+  const scope = (await scopeConditions(db, query, "sums")) ?? [NEVER];
   const condition = sql.join([TRUE, ...scope, ...time], sql` and `);
   const { rows } = await sql<Sums>`select ${ALL_SUMS} from ${sql.table(source.table)} where ${condition}`.execute(db);
   return sumsOf(rows[0]!);
@@ -190,13 +190,14 @@ export async function usageTotals(db: Db, query: Omit<UsageQuery, "by" | "order"
 export async function spent(db: Db, query: SpentQuery): Promise<readonly Spent[]> {
   const source = sourceOf(query, query.by);
   const fullMs = Math.ceil(query.sinceMs / source.spanMs) * source.spanMs;
-  const scope = (await scopeConditions(db, query)) ?? [NEVER];
+  const inSums = (await scopeConditions(db, query, "sums")) ?? [NEVER];
   const all: SpentRow[] = [
-    ...(await spentFrom(db, query, source.table, [...scope, sql`${sql.ref(source.time)} >= ${toInteger(fullMs)}`])),
+    ...(await spentFrom(db, query, source.table, [...inSums, sql`${sql.ref(source.time)} >= ${toInteger(fullMs)}`])),
   ];
   if (query.sinceMs !== fullMs) {
     // The daily sums of end users cover only calls that name one.
     const isNamed = query.endUser !== undefined || query.by.includes("end_user") ? [sql<boolean>`end_user <> ''`] : [];
+    const scope = (await scopeConditions(db, query, "calls")) ?? [NEVER];
     const single = [sql`explained = 0`, ...isNamed];
     all.push(
       ...(await spentFrom(db, query, "call", [
