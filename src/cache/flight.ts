@@ -6,6 +6,7 @@ import { GatewayError } from "../core/errors.ts";
 import { untilOver } from "../core/timeout.ts";
 import { decodeUtf8, readBytes } from "../wire/body-bytes.ts";
 import type { UpstreamBody, UpstreamResponse } from "../wire/upstream.ts";
+import { ArrivedPieces } from "./arrived-pieces.ts";
 import type { CacheAddress } from "./answer-cache.ts";
 
 export interface FlightOptions extends CacheAddress {
@@ -32,10 +33,7 @@ export class Flight {
   readonly #cancellation = new Cancellation();
   readonly #readers = new Set<FlightReader>();
   readonly #onEnd: (() => void)[] = [];
-  /** What has arrived. The pieces before `#dropped` were read by all readers, and are gone. */
-  readonly #pieces: Uint8Array[] = [];
-  #dropped = 0;
-  #bytes = 0;
+  readonly #arrived = new ArrivedPieces();
   /** The reader that sends the request or has sent it. */
   #leader: FlightReader | null = null;
   /** The reader whose call pays for the request. */
@@ -97,9 +95,8 @@ export class Flight {
 
   /** Returns the piece at this place, `null` at the end, and undefined when it has not arrived. Throws the failure. */
   pieceAt(place: number): Uint8Array | null | undefined {
-    const piece = this.#pieces[place - this.#dropped];
+    const piece = this.#arrived.at(place);
     if (piece !== undefined) return piece;
-    if (place < this.#dropped) throw tooSlow();
     if (this.#hasEnded) return null;
     // what the exchange throws is passed on as it is
     if (this.#failure !== null) throw this.#failure.reason;
@@ -119,10 +116,10 @@ export class Flight {
       if (!this.#isReading) void this.#drain();
       this.#notify();
     }
-    if (this.#isSpoiled || this.#isKept || this.#dropped > 0) return null;
-    this.#isKept = true;
-    const body = this.#pieces.slice(0, pieces);
-    return body.length === 1 ? body[0]! : Buffer.concat(body);
+    if (this.#isSpoiled || this.#isKept) return null;
+    const body = this.#arrived.joined(pieces);
+    this.#isKept = body !== null;
+    return body;
   }
 
   /** No further call may join, and the answer is not kept. */
@@ -204,23 +201,18 @@ export class Flight {
   }
 
   #add(piece: Uint8Array): void {
-    // a driver may use the memory of a piece again once the next one is read
-    this.#pieces.push(piece.slice());
-    this.#bytes += piece.length;
-    if (this.#bytes <= this.#maxBytes) return;
+    this.#arrived.add(piece);
+    if (this.#arrived.bytes <= this.#maxBytes) return;
     this.spoil();
     this.#forget();
   }
 
-  /** Forgets the pieces that all readers have read, or that the slowest has not, once the response is too long to be kept. */
+  /** Forgets what all readers have read, or what the slowest has not, once the response is not kept any more. */
   #forget(): void {
     if (!this.#isClosed || !this.#isSpoiled) return;
     let slowest = Number.POSITIVE_INFINITY;
     for (const reader of this.#readers) slowest = Math.min(slowest, reader.place);
-    while (this.#pieces.length > 0 && (this.#dropped < slowest || this.#bytes > 2 * this.#maxBytes)) {
-      this.#bytes -= this.#pieces.shift()!.length;
-      this.#dropped += 1;
-    }
+    this.#arrived.dropBefore(slowest, 2 * this.#maxBytes);
   }
 
   #end(): void {
@@ -405,11 +397,4 @@ export class FlightReader implements UpstreamBody {
   #wait(): Promise<void> {
     return new Promise((resolve) => void (this.#waiting = resolve));
   }
-}
-
-function tooSlow(): GatewayError {
-  return new GatewayError(
-    "gateway_overloaded",
-    "The answer is shared with other calls, and this client read so slowly that its part could not be held any longer.",
-  );
 }

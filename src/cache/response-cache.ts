@@ -84,8 +84,9 @@ export class ResponseCache {
   /** Keeps the complete answer that the reader has read. */
   keep(reader: FlightReader, { tenantId, key, route, ttlMs }: CacheQuestion, contentType: string | null): void {
     const bytes = reader.complete();
-    const body = bytes === null ? null : keptBody({ contentType, bytes });
-    if (body === null) return;
+    if (bytes === null) return;
+    const body = keptBody({ contentType, bytes });
+    if (body === null) return reader.close();
     const { askedAtMs } = reader;
     const { store, clock } = this.#options;
     const kept = this.#asked("full", () =>

@@ -5,6 +5,7 @@ import type { AnswerCache } from "../../src/cache/answer-cache.ts";
 import { openMemoryCache } from "../../src/cache/memory.ts";
 import { type UpstreamClient, UpstreamFault } from "../../src/wire/upstream.ts";
 import { ASK, cachedGateway, COST_NANO_USD, type Cached, STREAMED, WHOLE } from "../harness/cached.ts";
+import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import { limitSet } from "../harness/limited.ts";
 import { routeOf } from "../harness/routed.ts";
 import { until } from "../harness/until.ts";
@@ -116,6 +117,19 @@ describe("when it is on", () => {
     expect((await ask(gateway, { cache: { ttl_s: 4 } })).cache).toBe("miss");
     expect((await ask(gateway, { cache: { ttl_s: 4 } })).cache).toBe("hit");
   });
+});
+
+test("[d9.4] an explanation shows how a call would use it", async () => {
+  const explained = async (gateway: Cached, fields: object = {}) => {
+    const { status, body } = await ask(gateway, fields, { "x-gateway-explain": "true" });
+    return status === 200 ? (body.targets[0].cache as unknown) : body.error.param;
+  };
+  const gateway = cachedGateway({ permissions: ["debug", "byo_endpoint"] });
+  expect(await explained(gateway)).toEqual({ ttl_s: 60, scope: "token", reads: true });
+  expect(await explained(gateway, { cache: false })).toEqual({ bypass: "no_store" });
+  expect(await explained(gateway, { cache: { scope: "tenant" } })).toBe("cache.scope");
+  expect(await explained(cachedGateway({ setting: null, permissions: ["debug"] }))).toBeNull();
+  expect(gateway.sent).toEqual([]);
 });
 
 describe("a hit", () => {
@@ -297,6 +311,15 @@ describe("never kept", () => {
     expect(gateway.records[0]!.cache?.bypass).toBe("time_policy");
     const elsewhere = policiesFor({ name: "late", scope: { user: "mallory" }, rule: "now.getHours() > 24" });
     expect(await twice(cachedGateway({ snapshot: { policies: elsewhere } }))).toEqual(["miss", "hit"]);
+  });
+
+  test("[d13.5] answers of calls with tool servers", async () => {
+    const tools = fakeToolServers({ sky: { clock: { run: () => says("noon") } } });
+    const gateway = cachedGateway({ tools });
+    const fields = { tools: [{ type: "mcp", server_label: "sky" }] };
+    expect(await twice(gateway, fields)).toEqual(["bypass", "bypass"]);
+    expect(gateway.records[1]!.cache?.bypass).toBe("tool_servers");
+    expect(gateway.cache.figures()).toMatchObject({ entries: 0, flights: 0 });
   });
 
   test("[d13.5] empty answers", async () => {

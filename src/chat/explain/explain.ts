@@ -10,6 +10,7 @@ import type { Policy, Guard } from "../../core/policy.ts";
 import { DIRECT_ROUTE } from "../../core/route.ts";
 import { targetName } from "../../core/target.ts";
 import { answerHeaders } from "../answer/answer-frame.ts";
+import { cacheUseAt } from "../cache/cache-use.ts";
 import type { Call } from "../call/call.ts";
 import { withClientHeaders } from "../fit/caller-headers.ts";
 import { estimateReservation } from "../metering/attempt-estimate.ts";
@@ -151,6 +152,7 @@ function plannedAt(
       encoded: provider.encodeRequest(request, withClientHeaders(target, provider, call.clientHeader)),
       route: candidate.route,
       deployed: candidate.deployed,
+      cache: cacheUseAt(candidate.route, ready.fitted, ready.resolved, call),
       principal,
     };
   } catch (thrown) {

@@ -10,6 +10,7 @@ import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/para
 import { type Route } from "../../core/route.ts";
 import { targetName } from "../../core/target.ts";
 import type { EncodedRequest } from "../../providers/provider.ts";
+import type { CacheBypassed, CacheUse } from "../cache/cache-use.ts";
 import type { Call } from "../call/call.ts";
 import { costEstimate } from "../metering/attempt-estimate.ts";
 import { type Fetch } from "./explained-content.ts";
@@ -27,6 +28,8 @@ export interface PlannedTarget {
   readonly route: Route;
   readonly principal: Principal;
   readonly deployed: string | null;
+  /** `null` where nothing turns the response cache on. */
+  readonly cache: CacheUse | CacheBypassed | null;
   readonly encoded: EncodedRequest;
   readonly fetches: readonly Fetch[];
 }
@@ -69,6 +72,7 @@ export async function explainedTarget(
       nowMs: call.context.clock.now(),
     }),
     estimate: estimate(planned, call),
+    cache: explainedCache(planned.cache),
     address_check:
       target.guardedField === null
         ? null
@@ -80,6 +84,13 @@ export async function explainedTarget(
           },
     fetches: fetches.map((one) => ({ ...one, url: masker.url(one.url) })),
   };
+}
+
+function explainedCache(use: PlannedTarget["cache"]): JsonObject | null {
+  if (use === null) return null;
+  return use.kind === "bypassed"
+    ? { bypass: use.why }
+    : { ttl_s: use.ttlMs / 1000, scope: use.scope, reads: use.reads };
 }
 
 function explainedCredential(stored: StoredCredential): JsonObject {
