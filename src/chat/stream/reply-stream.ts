@@ -255,8 +255,7 @@ async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promi
   return isLong ? [...splitChunk(chunk, LONG_EVENT)] : [chunk];
 }
 
-function sendingOf({ answer, attempt }: Answered<BegunStream>, call: Call): Sending {
-  const { stream, normalizer, held } = answer;
+function sendingOf({ answer: { stream, normalizer, held }, attempt }: Answered<BegunStream>, call: Call): Sending {
   return {
     held,
     attempt,
@@ -276,15 +275,12 @@ function sendingOf({ answer, attempt }: Answered<BegunStream>, call: Call): Send
     keep() {
       if (!normalizer.isEmpty) attempt.cached?.keep();
     },
-    note: () => noteStream({ answer, attempt }, call),
+    note: () => noteStream(normalizer, attempt, call),
   };
 }
 
 /** Records what a stream has answered and used so far, and charges it. */
-export function noteStream(
-  { answer: { normalizer }, attempt }: Pick<Answered<BegunStream>, "answer" | "attempt">,
-  call: Call,
-): void {
+export function noteStream(normalizer: StreamNormalizer, attempt: OpenAttempt, call: Call): void {
   const { recorder } = call;
   recorder.finished(normalizer);
   if (normalizer.isFinishInferred) recorder.finishInferred();

@@ -15,8 +15,8 @@ const KEEP_ALIVE = ": keep-alive\n\n";
 
 /** A stream of which nothing has been sent yet: that of a provider, or that of several rounds. */
 export interface Sending {
-  /** Text that has arrived already. */
-  readonly held: string;
+  /** Text that has arrived already. The session empties it when it takes it, because a stream may stay open for long. */
+  held: string;
   /** The attempt in flight, or the last one. */
   readonly attempt: OpenAttempt;
   readonly hasContent: boolean;
@@ -99,6 +99,7 @@ export class StreamSession {
   #take(sending: Sending): void {
     this.#sending = sending;
     this.#held = sending.held;
+    sending.held = "";
     this.#call.won(sending.attempt);
     if (sending.hasContent) this.#call.recorder.firstContent();
   }

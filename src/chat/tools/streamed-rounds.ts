@@ -131,7 +131,7 @@ class StreamedRounds implements RoundSink {
     this.#isReading = false;
     const round = this.#round!;
     for (const request of round.attempt.requests) request.ended();
-    noteStream(round, this.#call);
+    noteStream(round.answer.normalizer, round.attempt, this.#call);
   }
 
   #fail(thrown: unknown): unknown {
