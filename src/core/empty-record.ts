@@ -11,6 +11,10 @@ export type ArrivedCall = Pick<
 /** What is known of an upstream request when it is about to be sent. */
 export type SentAttempt = Pick<Attempt, "provider" | "vendor" | "model" | "round" | "startMs" | "spanId">;
 
+/** Members that a recorder replaces as a whole, never in place, begin as these in every record. */
+const NO_NAMES: CallRecord["dispositions"] = {};
+const NOTHING: readonly never[] = [];
+
 /** The trace id and the start come first, because journals are searched for them there. */
 export function emptyRecord(arrived: ArrivedCall): CallRecord {
   const { traceId, startedAtMs, clientRequestId, otelTraceId, trace, snapshotVersion } = arrived;
@@ -35,13 +39,13 @@ export function emptyRecord(arrived: ArrivedCall): CallRecord {
     status: 0,
     code: null,
     errorDetail: null,
-    dispositions: {},
+    dispositions: NO_NAMES,
     messages: null,
     attempts: [],
     rounds: 1,
     tools: [],
-    finishReasons: [],
-    nativeFinishReasons: [],
+    finishReasons: NOTHING,
+    nativeFinishReasons: NOTHING,
     finishInferred: false,
     providerModel: null,
     providerRequestId: null,
@@ -51,9 +55,9 @@ export function emptyRecord(arrived: ArrivedCall): CallRecord {
     cost: null,
     callerCost: null,
     cache: null,
-    limits: [],
-    policies: [],
-    warnings: [],
+    limits: NOTHING,
+    policies: NOTHING,
+    warnings: NOTHING,
     cancelled: false,
     metadata: null,
     firstContentMs: null,

@@ -17,10 +17,9 @@ export function settingsFor(
   route: Route,
 ): Omit<FitSettings, "drop"> {
   const scopes = scopesOf(route, principal, snapshot);
-  const first = (setting: Switch): boolean => scopes[deciding(scopes, setting)]?.[setting] ?? false;
   return {
-    dropParams: options.dropParams ?? first("dropParams"),
-    disableStopSequenceLimit: first("disableStopSequenceLimit"),
+    dropParams: options.dropParams ?? decided(scopes, "dropParams"),
+    disableStopSequenceLimit: decided(scopes, "disableStopSequenceLimit"),
   };
 }
 
@@ -46,7 +45,12 @@ function scopesOf(route: Route, principal: Principal, { projectSettings, tenantS
   return [route, projectSettings.get(principal.projectId), tenantSettings.get(principal.tenantId), settings];
 }
 
+function decided(scopes: Scopes, setting: Switch): boolean {
+  return scopes[deciding(scopes, setting)]?.[setting] ?? false;
+}
+
 /** Returns the index of the nearest scope that sets it, or -1 when none does. */
 function deciding(scopes: Scopes, setting: Switch): number {
-  return scopes.findIndex((scope) => (scope?.[setting] ?? null) !== null);
+  for (let index = 0; index < scopes.length; index++) if ((scopes[index]?.[setting] ?? null) !== null) return index;
+  return -1;
 }

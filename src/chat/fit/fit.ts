@@ -139,9 +139,9 @@ function withinStopLimit(request: ChatRequest, settings: FitSettings): ChatReque
 
 /** Reports `api_version` and cloud locations that the provider does not use as warnings instead of refusing them. */
 function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatRequest {
-  const unused = Object.keys(request.options.settings).filter(
-    (field) => !settings.some((setting) => setting.field === field),
-  );
+  const sent = Object.keys(request.options.settings);
+  if (sent.length === 0) return request;
+  const unused = sent.filter((field) => !settings.some((setting) => setting.field === field));
   return unused.length === 0
     ? request
     : { ...request, warnings: [...request.warnings, ...unused.map((field) => `${field}_unused`)] };
