@@ -23,12 +23,7 @@ import { openSupervisorMetrics } from "./observe/metrics/metrics.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { WorkerReservations } from "./workers/worker-reservations.ts";
 import type { ToSupervisor, ToWorker, WorkerChannel } from "./workers/messages.ts";
-import { openMachineFigures } from "./workers/machine-figures.ts";
-import { serveContents } from "./workers/shared-contents.ts";
-import { openSharedCredentials } from "./workers/shared-credentials.ts";
-import { serveEvents } from "./workers/shared-events.ts";
-import { serveIntegrations } from "./workers/shared-integrations.ts";
-import { openSharedTargets } from "./workers/shared-targets.ts";
+import { openSharedParts } from "./workers/shared-parts.ts";
 import { serveLedger } from "./workers/remote-ledger.ts";
 import { listenForChannels } from "./workers/sockets.ts";
 import { WorkerPool } from "./workers/worker-pool.ts";
@@ -91,17 +86,30 @@ async function openAll(base: Base): Promise<Gateway> {
     metrics.limitStoreAnswered,
     KEEP_EVERY_MS,
   );
-  const targets = openSharedTargets(systemClock, breakerReports(notifications.events));
-  const credentials = openSharedCredentials(systemClock);
   const standing = (): ProcessStanding => ({
     snapshot: source.current().version,
     callsInFlight: 0,
     targets: [],
     dependencies: dependencies(source, limits, records.ledger, replicas),
   });
-  const figures = openMachineFigures({ standing, metrics }, onFault);
-  closing.beside(() => figures.close());
-  closing.beside(() => targets.close());
+  const everyWorker = (): readonly WorkerChannel[] =>
+    pool.workers.map(({ channel }) => channel).filter((channel) => channel !== null);
+  /** `asking` has read everything again by itself. */
+  const reload = async (asking: WorkerChannel | null = null): Promise<void> => {
+    const others = everyWorker().filter((channel) => channel !== asking);
+    await Promise.all([source.reload(), ...others.map((channel) => channel.request("reload", null).catch(onFault))]);
+  };
+  const shared = openSharedParts({
+    clock: systemClock,
+    ...notifications,
+    contents: storage.calls,
+    own: { standing, metrics },
+    onBreaker: breakerReports(notifications.events),
+    everyWorker,
+    reload,
+    onFault,
+  });
+  closing.beside(() => shared.close());
   process.on("unhandledRejection", onFault);
   process.on("uncaughtException", onFault);
 
@@ -112,13 +120,6 @@ async function openAll(base: Base): Promise<Gateway> {
     onFault,
   });
   closing.add(() => socket.close());
-  const openChannels = (): readonly WorkerChannel[] =>
-    pool.workers.map(({ channel }) => channel).filter((channel) => channel !== null);
-  /** `asking` has read everything again by itself. */
-  const reload = async (asking: WorkerChannel | null = null): Promise<void> => {
-    const others = openChannels().filter((channel) => channel !== asking);
-    await Promise.all([source.reload(), ...others.map((channel) => channel.request("reload", null).catch(onFault))]);
-  };
   const pool = new WorkerPool({
     count: options.workers,
     port,
@@ -129,20 +130,7 @@ async function openAll(base: Base): Promise<Gateway> {
       reservations.set(worker, new WorkerReservations(limits, channel));
       serveLedger(channel, storage.calls);
       serveCounts(channel, records);
-      serveEvents(channel, notifications.events);
-      serveIntegrations(channel, notifications.integrations);
-      serveContents(channel, storage.calls, openChannels);
-      figures.join(channel);
-      targets.join(channel);
-      credentials.join(channel);
-      channel.handle("takes_news", () => {
-        targets.begin(channel);
-        credentials.begin(channel);
-      });
-      channel.handle("reload_all", async () => {
-        await reload(channel);
-        return null;
-      });
+      shared.join(channel);
       channel.handle("log_lines", (_, bytes) => log.lines(Buffer.from(bytes).toString("utf8")));
     },
     onEnded(worker) {

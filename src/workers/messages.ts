@@ -60,7 +60,7 @@ export type ToSupervisor = {
   /** The last metrics of a worker that ends, in the bytes. */
   readonly last_metrics: { readonly body: null; readonly reply: null };
   readonly events: { readonly body: readonly NewEvent[]; readonly reply: void };
-  readonly refusals: { readonly body: readonly Refused[]; readonly reply: void };
+  readonly refusals: { readonly body: readonly Refused[]; readonly reply: null };
   /** The integrations that the supervisor has open. */
   readonly integrations: { readonly body: null; readonly reply: readonly IntegrationOutline[] };
   /** Lines for one thread of integrations, in the bytes. */

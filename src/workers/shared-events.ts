@@ -16,6 +16,7 @@ export function serveEvents(channel: WorkerChannel, events: OpenEvents): void {
   });
   channel.handle("refusals", (refusals) => {
     for (const refused of refusals) events.refused(refused);
+    return null;
   });
 }
 
@@ -61,6 +62,12 @@ export function openWorkerEvents(channel: SupervisorChannel): OpenEvents {
     },
     // The supervisor follows the configuration by itself.
     wake: () => {},
-    close: () => Promise.resolve(send()),
+    async close() {
+      if (timer !== null) clearTimeout(timer);
+      // With the reply, the supervisor has everything that was sent before.
+      await channel.request("refusals", [...refusals.values()]).catch(() => {
+        figures.shedEvents += refusals.size;
+      });
+    },
   };
 }

@@ -1,0 +1,63 @@
+// What the supervisor has for all workers, besides their limits and their ledger.
+import type { Clock } from "../core/clock.ts";
+import type { DeliveringIntegrations } from "../observe/integrations/integrations.ts";
+import type { OpenEvents } from "../observe/webhooks/open-events.ts";
+import type { BreakerChange } from "../routing/health.ts";
+import type { ContentWriter } from "../store/content-store.ts";
+import { openMachineFigures, type OwnFigures } from "./machine-figures.ts";
+import type { WorkerChannel } from "./messages.ts";
+import { serveContents } from "./shared-contents.ts";
+import { openSharedCredentials } from "./shared-credentials.ts";
+import { serveEvents } from "./shared-events.ts";
+import { serveIntegrations } from "./shared-integrations.ts";
+import { openSharedTargets } from "./shared-targets.ts";
+
+export interface SharedPartsOptions {
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly events: OpenEvents;
+  readonly integrations: DeliveringIntegrations | null;
+  readonly contents: ContentWriter;
+  /** Of the supervisor. */
+  readonly own: OwnFigures;
+  readonly onBreaker: (change: BreakerChange) => void;
+  /** The channels of all workers that run. */
+  readonly everyWorker: () => readonly WorkerChannel[];
+  /** Has the supervisor and all workers but the one that asks read configuration and tokens again. */
+  readonly reload: (asking: WorkerChannel) => Promise<void>;
+  readonly onFault: (fault: unknown) => void;
+}
+
+export interface SharedParts {
+  /** A worker has connected. What it holds is given back when its channel closes. */
+  join(channel: WorkerChannel): void;
+  close(): void;
+}
+
+export function openSharedParts(options: SharedPartsOptions): SharedParts {
+  const { clock, events, integrations, contents, own, onBreaker, everyWorker, reload, onFault } = options;
+  const targets = openSharedTargets(clock, onBreaker);
+  const credentials = openSharedCredentials(clock);
+  const figures = openMachineFigures(own, onFault);
+  return {
+    join(channel) {
+      serveEvents(channel, events);
+      serveIntegrations(channel, integrations);
+      serveContents(channel, contents, everyWorker);
+      figures.join(channel);
+      targets.join(channel);
+      credentials.join(channel);
+      channel.handle("takes_news", () => {
+        targets.begin(channel);
+        credentials.begin(channel);
+      });
+      channel.handle("reload_all", async () => {
+        await reload(channel);
+        return null;
+      });
+    },
+    close() {
+      figures.close();
+      targets.close();
+    },
+  };
+}
