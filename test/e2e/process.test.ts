@@ -135,7 +135,7 @@ describe("the end", () => {
     });
     await until(() => upstream.seen.length === 60);
     const code = gateway.stop();
-    await until(async () => (await statusOf(fetch(`${gateway.url}/readyz`))) === 503);
+    await until(async () => (await statusOf(fetch(`${gateway.url}/readyz`, { keepalive: false }))) === 503);
 
     await Promise.all(streams.map((stream) => stream.saw("data: [DONE]\n\n")));
     for (const stream of streams) for (let word = 1; word <= 40; word++) expect(stream.text()).toContain(`"w${word} "`);
