@@ -3,6 +3,7 @@
 import type { CallOptions, ModelListEntry } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
+import { memoizeBounded, memoizePerObject } from "../core/memoization.ts";
 import { DIRECT_ROUTE, directRoute, type Route, ROUTE_NAME, type RouteTarget } from "../core/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { MODEL_ID } from "../providers/settings.ts";
@@ -39,11 +40,22 @@ export function resolveRoute({ route, model, modelList }: Selection, snapshot: S
   const same = route === null && isBareName(requested) ? routesFor(snapshot, scope).get(requested) : undefined;
   return same === undefined
     ? {
-        route: directRoute(splitModel(requested, snapshot), routesFor(snapshot, scope).get(DIRECT_ROUTE)),
+        route: directRoutes(snapshot)(routesFor(snapshot, scope))(requested),
         requested: null,
       }
     : { route: same, requested: null };
 }
+
+/** Callers choose the names of models, so that the number of routes that are kept for them is bounded. */
+const MAX_DIRECT_ROUTES = 1024;
+/** The route of a model that is called directly: for each snapshot, and the routes of the caller's scope in it. */
+const directRoutes = memoizePerObject((snapshot: Snapshot) =>
+  memoizePerObject((routes: ReadonlyMap<string, Route>) =>
+    memoizeBounded(MAX_DIRECT_ROUTES, (model: string) =>
+      directRoute(splitModel(model, snapshot), routes.get(DIRECT_ROUTE)),
+    ),
+  ),
+);
 
 /** Returns all routes that are visible in a project, or in a tenant where no project is known. */
 export function routesFor(
