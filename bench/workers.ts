@@ -1,8 +1,9 @@
 // `npm run bench:workers`: one worker and several in turns in one run: calls per second, CPU time of a call in the workers
 // and in the supervisor, without limits and under five. The load is wrk, which costs little, or this program's own where
 // the machine has no wrk. With `--bound`, all processes of a gateway share one core, beside the load
-// on the other: only then CPU times compare, because two busy threads of one core slow each other down. `--quick` only
-// shows that everything works, and `--workers` sets how many are several.
+// on the other, and all workers but one are stopped: the CPU time of a call then compares with that of one process that has
+// as much to do. Two workers that share a core would each have half of the calls, and the same work between them.
+// `--quick` only shows that everything works, and `--workers` sets how many are several.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -63,8 +64,8 @@ async function main(): Promise<void> {
         ["three policies, five limits", GOVERNED],
       ] as const)
         measured.push({
-          connections: CONNECTIONS * Number(workers),
-          label: `${workers === "1" ? "1 worker" : `${workers} workers`}, ${limits}`,
+          connections: flags.bound ? CONNECTIONS : CONNECTIONS * Number(workers),
+          label: `${labelOf(Number(workers))}, ${limits}`,
           subject: await startGateway(
             join(folder, String(measured.length)),
             mock.port,
@@ -76,15 +77,36 @@ async function main(): Promise<void> {
           ),
           rounds: [],
         });
+    if (flags.bound) for (const each of measured) await keepOneWorker(each);
     for (const each of measured) await load(folder, each, PACE.warmUpMs);
     for (let round = 0; round < PACE.rounds; round++)
       for (const each of round % 2 === 0 ? measured : measured.toReversed())
         each.rounds.push(await measuredRound(folder, each));
     process.stdout.write(`${table(measured)}\n`);
   } finally {
+    for (const { subject } of measured) signal(subject, "SIGCONT");
     await Promise.all([mock, ...measured.map(({ subject }) => subject)].map(({ stop }) => stop()));
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Time in which the supervisor finds a worker silent, and gives it no more connections. */
+const SILENT_MS = 4000;
+
+async function keepOneWorker({ subject }: Measured): Promise<void> {
+  if (signal(subject, "SIGSTOP")) await Bun.sleep(SILENT_MS);
+}
+
+/** Signals all workers but the first. Returns whether there are any. */
+function signal({ pids: [first = 0] }: Subject, name: "SIGSTOP" | "SIGCONT"): boolean {
+  const others = childrenOf(first).slice(1);
+  for (const pid of others) process.kill(pid, name);
+  return others.length > 0;
+}
+
+function labelOf(workers: number): string {
+  if (workers === 1) return "1 worker";
+  return flags.bound ? `1 of ${workers} workers` : `${workers} workers`;
 }
 
 async function measuredRound(folder: string, measured: Measured): Promise<Round> {
