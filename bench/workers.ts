@@ -1,9 +1,8 @@
-// `npm run bench:workers`: one worker and several in turns in one run: calls per second, CPU time of a call in the workers
-// and in the supervisor, without limits and under five. The load is wrk, which costs little, or this program's own where
-// the machine has no wrk. With `--bound`, all processes of a gateway share one core, beside the load
-// on the other, and all workers but one are stopped: the CPU time of a call then compares with that of one process that has
-// as much to do. Two workers that share a core would each have half of the calls, and the same work between them.
-// `--quick` only shows that everything works, and `--workers` sets how many are several.
+// `npm run bench:workers`: one worker and several in turns in one run: calls per second, and the CPU time of a call in the
+// workers and in the supervisor, without limits and under five. The load is wrk, or this program's own where there is none.
+// With `--bound`, each gateway has one core, and all its workers but one are stopped, so that the CPU time of a call
+// compares with that of one process that has as much to do. `--quick` only shows that everything works, and `--workers`
+// sets how many are several.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
