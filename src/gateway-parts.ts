@@ -508,8 +508,8 @@ export interface Machine {
   credentialRefused(news: RefusalNews): void;
   /** From now on this process takes news of others, and answers when they ask for its figures. */
   begin(own: OwnFigures, credentials: Pick<OpenCredentialProvider, "learn">): WorkerFiguresView;
-  /** Resolves when all other processes serve by the configuration and the tokens of now, after a second at the latest. */
-  reload(): Promise<void>;
+  /** Resolves when all other processes serve by what is in the database now, after a second at the latest. */
+  follow(): Promise<void>;
   /** Bounded places that all processes share. */
   readonly places: Places;
 }

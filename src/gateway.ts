@@ -65,6 +65,8 @@ export interface Gateway {
    */
   logged(): Promise<void>;
   reload(): Promise<void>;
+  /** Serves by what has changed in the database. */
+  follow(): Promise<void>;
   /** Restarts the workers one after the other, with the program and the file as they are now. Absent without workers. */
   restart?(): Promise<void>;
   callsInFlight(): number;
@@ -260,7 +262,7 @@ async function openListener(
       snapshot: () => source.current(),
       configuration: () => source.configuration(),
       async reload() {
-        await Promise.all([source.reload(), machine?.reload()]);
+        await Promise.all([source.reload(), machine?.follow()]);
       },
       turns: machine === null ? undefined : sharedTurns(machine.places),
       toolServers,
@@ -288,6 +290,7 @@ async function openListener(
     firstToken,
     logged: () => log.written(),
     reload: () => source.reload(),
+    follow: () => source.follow(),
     callsInFlight: () => traffic.count(),
     async close(withinMs = source.current().limits.drainMs, isReplaced = false) {
       isRetiring = !isReplaced;

@@ -94,10 +94,9 @@ async function openAll(base: Base): Promise<Gateway> {
   });
   const everyWorker = (): readonly WorkerChannel[] =>
     pool.workers.map(({ channel }) => channel).filter((channel) => channel !== null);
-  /** `asking` has read everything again by itself. */
-  const reload = async (asking: WorkerChannel | null = null): Promise<void> => {
-    const others = everyWorker().filter((channel) => channel !== asking);
-    await Promise.all([source.reload(), ...others.map((channel) => channel.request("reload", null).catch(onFault))]);
+  const reload = async (): Promise<void> => {
+    const asked = everyWorker().map((channel) => channel.request("reload", null).catch(onFault));
+    await Promise.all([source.reload(), ...asked]);
   };
   const shared = openSharedParts({
     clock: systemClock,
@@ -106,7 +105,7 @@ async function openAll(base: Base): Promise<Gateway> {
     own: { standing, metrics },
     onBreaker: breakerReports(notifications.events),
     everyWorker,
-    reload,
+    follow: () => source.follow(),
     onFault,
   });
   closing.beside(() => shared.close());
@@ -150,7 +149,8 @@ async function openAll(base: Base): Promise<Gateway> {
     url: `http://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`,
     firstToken,
     logged: () => log.written(),
-    reload: () => reload(),
+    reload,
+    follow: () => source.follow(),
     restart: () => pool.restart(),
     callsInFlight: () => pool.workers.reduce((sum, { callsInFlight }) => sum + callsInFlight, 0),
     async close(withinMs = source.current().limits.drainMs) {

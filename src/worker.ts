@@ -54,6 +54,10 @@ export async function runWorker(
     await (await opened.promise).reload();
     return null;
   });
+  channel.handle("follow", async () => {
+    await (await opened.promise).follow();
+    return null;
+  });
   const ended = whenEnded(channel, opened.promise);
   const sharedPort: SharedPort = {
     async turn(ledgerFolder) {
@@ -141,9 +145,9 @@ function machineOf(channel: SupervisorChannel, places: Places): Machine {
       channel.notify("takes_news", null);
       return figures;
     },
-    async reload() {
+    async follow() {
       await within(
-        channel.request("reload_all", null).catch(() => null),
+        channel.request("follow_all", null).catch(() => null),
         RELOADED_MS,
       );
     },

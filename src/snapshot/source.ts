@@ -61,6 +61,8 @@ export interface SnapshotSource {
   storeStatus(): { readonly unreachedMs: number; readonly problems: readonly string[] };
   /** Reads file and store again, changed or not. Problems are reported through `onProblem`; it never rejects. */
   reload(): Promise<void>;
+  /** Takes over at once what has changed in the store. Problems are reported through `onProblem`; it never rejects. */
+  follow(): Promise<void>;
   /**
    * Calls `listener` with every later snapshot. A listener that throws is reported as `listener` and does not affect
    * the others.
@@ -177,6 +179,10 @@ class FollowingSource implements SnapshotSource {
 
   async reload(): Promise<void> {
     await Promise.all([this.#follower?.check({ again: true }), this.#checkStore({ again: true })]);
+  }
+
+  follow(): Promise<void> {
+    return this.#checkStore({ again: false });
   }
 
   subscribe(listener: (snapshot: Snapshot) => void): void {

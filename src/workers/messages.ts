@@ -51,8 +51,8 @@ export type ToSupervisor = {
   readonly leave_place: { readonly body: { readonly id: number }; readonly reply: void };
   /** A provider has refused a credential. */
   readonly credential_refused: { readonly body: RefusalNews; readonly reply: void };
-  /** Has every process read the configuration again; replies when they have, or could not within a second. */
-  readonly reload_all: { readonly body: null; readonly reply: null };
+  /** The database has changed; replies when all other processes serve by it. */
+  readonly follow_all: { readonly body: null; readonly reply: null };
   /** Asks for the figures of all other processes; with metrics, their samples are in the bytes (machine-figures.ts). */
   readonly machine_figures: { readonly body: { readonly withMetrics: boolean }; readonly reply: MachineFiguresWire };
   /** This worker answers the message `figures` from now on. */
@@ -84,6 +84,8 @@ export type ToWorker = {
   readonly forget_content: { readonly body: ConfigurationScope; readonly reply: null };
   /** Reads the configuration and the tokens again, and replies when new calls see them. */
   readonly reload: { readonly body: null; readonly reply: null };
+  /** Takes over what has changed in the database, and replies when new calls see it. */
+  readonly follow: { readonly body: null; readonly reply: null };
   /** Sets the weights of all listeners; see listener-socket.ts. */
   readonly steer: { readonly body: { readonly weights: readonly number[] }; readonly reply: null };
   /** Takes no new calls, ends those in flight within this time, and exits. */

@@ -22,8 +22,8 @@ export interface SharedPartsOptions {
   readonly onBreaker: (change: BreakerChange) => void;
   /** The channels of all workers that run. */
   readonly everyWorker: () => readonly WorkerChannel[];
-  /** Has the supervisor and all workers but the one that asks read configuration and tokens again. */
-  readonly reload: (asking: WorkerChannel) => Promise<void>;
+  /** The supervisor takes over what has changed in the database. */
+  readonly follow: () => Promise<void>;
   readonly onFault: (fault: unknown) => void;
 }
 
@@ -34,7 +34,7 @@ export interface SharedParts {
 }
 
 export function openSharedParts(options: SharedPartsOptions): SharedParts {
-  const { clock, events, integrations, contents, own, onBreaker, everyWorker, reload, onFault } = options;
+  const { clock, events, integrations, contents, own, onBreaker, everyWorker, follow, onFault } = options;
   const targets = openSharedTargets(clock, onBreaker);
   const credentials = openSharedCredentials(clock);
   const figures = openMachineFigures(own, onFault);
@@ -50,8 +50,9 @@ export function openSharedParts(options: SharedPartsOptions): SharedParts {
         targets.begin(channel);
         credentials.begin(channel);
       });
-      channel.handle("reload_all", async () => {
-        await reload(channel);
+      channel.handle("follow_all", async () => {
+        const others = everyWorker().filter((other) => other !== channel);
+        await Promise.all([follow(), ...others.map((other) => other.request("follow", null).catch(onFault))]);
         return null;
       });
     },
