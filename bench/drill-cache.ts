@@ -1,7 +1,8 @@
 // `npm run drill:cache`: a real gateway with the response cache, and two tenants whose tokens ask equal and nearly equal
 // questions at once while clients leave and read slowly, streams break off, answers are purged, and the store is full, away
 // or holds garbage, over restarts. No answer may reach a client that it is not for, and each request that the provider has
-// accepted is paid for by exactly one call (promises 13.4 and 13.5). `--short` does less. Exits with code 1 when a promise
+// accepted is paid for by exactly one call (promises 13.4 and 13.5). `--short` does less, `--calls` sets how
+// many calls each step makes. Exits with code 1 when a promise
 // was broken.
 import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -15,8 +16,10 @@ import { type Asker, Clients } from "./drill-cache-clients.ts";
 import { tellFaults } from "./drill-clients.ts";
 import { type EchoUpstream, startEchoUpstream } from "./drill-cache-upstream.ts";
 
-const { values: flags } = parseArgs({ options: { short: { type: "boolean", default: false } } });
-const CALLS = flags.short ? 150 : 3000;
+const { values: flags } = parseArgs({
+  options: { short: { type: "boolean", default: false }, calls: { type: "string" } },
+});
+const CALLS = Number(flags.calls ?? (flags.short ? 150 : 3000));
 const TENANTS = ["alpha", "bravo"] as const;
 
 const configOf = (port: number, cache: string): string => `

@@ -474,6 +474,7 @@ export function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): 
     contents: () => parts.contentLog.figures(),
     replicas: () => parts.replicas.figures(),
     cache: () => parts.cache().figures(),
+    isCacheShared: source.configuration().cache.store !== "memory",
     budgets: () => parts.budgets().statuses(),
     integrations: () => parts.integrations?.statuses() ?? [],
     modelLabel: (call) => names.nameOf(call),

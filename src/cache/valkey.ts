@@ -33,10 +33,11 @@ for i = 2, 3 do
   redis.call('PEXPIREAT', KEYS[i], last[2])
 end
 return 1`;
-/** KEYS: the purges, the set of what is purged. ARGV: the place, the time, for how long it is known, the prefix of answers. */
+/**
+ * KEYS: the purges, the set of what is purged. ARGV: the place, the time, for how long it is known, the prefix of answers.
+ * A server that is full removes answers all the same; it does not note the purge, and takes no answers either.
+ */
 const PURGE = `
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
 local count = 0
 for _, key in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
   local asked = redis.call('HGET', ARGV[4] .. key, 'asked')
@@ -46,17 +47,28 @@ for _, key in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
     count = count + 1
   end
 end
+redis.pcall('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return count`;
+/** The same for one answer. KEYS: the purges, the answer. ARGV: the place, the time, for how long it is known, the route or nothing. */
+const PURGE_KEY = `
+if ARGV[4] ~= '' and redis.call('HGET', KEYS[2], 'route') ~= ARGV[4] then return 0 end
+local count = redis.call('DEL', KEYS[2])
+redis.pcall('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return count`;
 
 type Scripted = {
   dragomanCachePut(...args: readonly (string | number | Buffer)[]): Promise<number>;
   dragomanCachePurge(...args: readonly (string | number)[]): Promise<number>;
+  dragomanCachePurgeKey(...args: readonly (string | number)[]): Promise<number>;
 };
 
 export async function openValkeyCache(options: ConnectionOptions): Promise<AnswerCache> {
   const client = await openClient(options, COMMAND_MS);
   client.defineCommand("dragomanCachePut", { lua: PUT, numberOfKeys: 4 });
   client.defineCommand("dragomanCachePurge", { lua: PURGE, numberOfKeys: 2 });
+  client.defineCommand("dragomanCachePurgeKey", { lua: PURGE_KEY, numberOfKeys: 2 });
   return new ValkeyCache(client, client as unknown as Scripted);
 }
 
@@ -104,13 +116,21 @@ class ValkeyCache implements AnswerCache {
   }
 
   async purge({ tenantId, route, key }: CachePlace, nowMs: number): Promise<number> {
-    const place = key !== undefined ? `key:${key}` : route !== undefined ? `route:${route}` : "";
-    if (key !== undefined) return this.#purgeKey({ tenantId, route, key }, place, nowMs);
+    const [purges, atMs] = [purgesOf(tenantId), nowMs + SKEW_MS];
+    if (key !== undefined)
+      return await this.#scripts.dragomanCachePurgeKey(
+        purges,
+        `${answersOf(tenantId)}${key}`,
+        `key:${key}`,
+        atMs,
+        PURGE_KEPT_MS,
+        route ?? "",
+      );
     const count = await this.#scripts.dragomanCachePurge(
-      purgesOf(tenantId),
+      purges,
       indexOf({ tenantId, route }),
-      place,
-      nowMs + SKEW_MS,
+      route === undefined ? "" : `route:${route}`,
+      atMs,
       PURGE_KEPT_MS,
       answersOf(tenantId),
     );
@@ -128,19 +148,6 @@ class ValkeyCache implements AnswerCache {
 
   close(): void {
     this.#client.disconnect();
-  }
-
-  /** Removes one answer, unless it belongs to another route. */
-  async #purgeKey(
-    { tenantId, route, key }: CachePlace & { readonly key: string },
-    place: string,
-    nowMs: number,
-  ): Promise<number> {
-    const name = `${answersOf(tenantId)}${key}`;
-    if (route !== undefined && (await this.#client.hget(name, "route")) !== route) return 0;
-    await this.#client.hset(purgesOf(tenantId), place, String(nowMs + SKEW_MS));
-    await this.#client.pexpire(purgesOf(tenantId), PURGE_KEPT_MS);
-    return await this.#client.del(name);
   }
 }
 

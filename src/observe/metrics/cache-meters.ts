@@ -36,17 +36,23 @@ export function openCacheMeters(registry: Registry): (record: CallRecord) => voi
   };
 }
 
-export function cacheGauges(registry: Registry, figures: () => CacheCounts | null): void {
+/** With `isShared`, all processes of the machine have the same store, and each of them gives its figures. */
+export function cacheGauges(registry: Registry, figures: () => CacheCounts | null, isShared: boolean): void {
   const { gauge, counter } = scrapedMetrics(registry, figures);
+  const across = isShared ? "max" : "sum";
   gauge(
     "dragoman_cache_entries",
     "Answers in the response cache; 0 for a store on another server.",
     ({ entries }) => entries,
+    [],
+    across,
   );
   gauge(
     "dragoman_cache_bytes",
     "Bytes of the answers in the response cache; 0 for a store on another server.",
     ({ bytes }) => bytes,
+    [],
+    across,
   );
   gauge("dragoman_cache_flights", "Requests to providers that equal calls may share now.", ({ flights }) => flights);
   counter(

@@ -73,6 +73,8 @@ export interface MetricSources {
   readonly contents?: () => ContentFigures | null;
   readonly replicas?: () => ReplicaFigures | null;
   readonly cache?: () => CacheCounts | null;
+  /** Whether the store of the response cache is the same for all processes of the machine. */
+  readonly isCacheShared?: boolean;
 }
 
 export function openMetrics(sources: MetricSources = {}): Metrics {
@@ -97,7 +99,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
   integrationGauges(registry, sources.integrations ?? (() => []));
   toolServerGauges(registry, sources.toolServers ?? (() => null));
   contentLogGauges(registry, sources.contents ?? (() => null));
-  cacheGauges(registry, sources.cache ?? (() => null));
+  cacheGauges(registry, sources.cache ?? (() => null), sources.isCacheShared === true);
   replicaGauges(registry, sources.replicas ?? (() => null));
   workerGauges(registry, () => null);
   processGauges(registry);
