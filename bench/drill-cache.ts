@@ -1,9 +1,8 @@
 // `npm run drill:cache`: a real gateway with the response cache, and two tenants whose tokens ask equal and nearly equal
 // questions at once while clients leave and read slowly, streams break off, answers are purged, and the store is full, away
 // or holds garbage, over restarts. No answer may reach a client that it is not for, and each request that the provider has
-// accepted is paid for by exactly one call (promises 13.4 and 13.5). `--short` does less, `--calls` sets how
-// many calls each step makes. Exits with code 1 when a promise
-// was broken.
+// accepted is paid for by exactly one call (promises 13.4 and 13.5). `--short` does less, `--calls` sets how many calls each
+// step makes. Exits with code 1 when a promise was broken.
 import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
