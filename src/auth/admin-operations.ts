@@ -161,7 +161,7 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   // No role suffices to read content: the token needs the permission too.
   readTenantLogContent: { reach: "tenant", role: "viewer", permission: "read_content" },
   readProjectLogContent: { reach: "project", role: "viewer", permission: "read_content" },
-  // Who removes kept answers makes the tenant pay for them again.
+  // The tenant has to pay again for answers that are removed.
   purgeTenantCache: { reach: "tenant", role: "admin" },
   removeTenantContent: { reach: "tenant", role: "admin" },
   removeProjectContent: { reach: "project", role: "admin" },

@@ -1,6 +1,6 @@
 // Keys of the response cache, which are derived from the master key (RFC 5869): one that makes the addresses of entries,
-// and one for each tenant that seals what is kept outside of this process. Without the master key nobody can find out
-// from an address what was asked, or read what was answered.
+// and one for each tenant that seals what is kept outside of this process. Without the master key, an address does not
+// reveal what was asked, and what was answered cannot be read.
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 import { memoizeBounded } from "../core/memoization.ts";
 import type { CacheEntry } from "./answer-cache.ts";

@@ -1,5 +1,5 @@
-// One request to a provider that several equal calls wait for (promise 13.5). It belongs to none of them: whoever asked
-// first sends it, each reads the response at its own pace from what has arrived, and it ends when its last reader
+// One request to a provider that several equal calls wait for (promise 13.5). It belongs to none of them: the call
+// that came first sends it, each reads the response at its own pace from what has arrived, and it ends when its last reader
 // leaves. The provider is read as fast as the fastest reader reads.
 import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -106,7 +106,7 @@ export class Flight {
 
   /**
    * Called when the reader has a complete answer. Returns the bytes that it has read, to be kept; `null` when they are
-   * not. Whoever reads on reads no more than these.
+   * not. Calls that read on may read no more than what has arrived.
    */
   complete(pieces: number): Uint8Array | null {
     if (!this.#hasEnded) {
