@@ -93,6 +93,7 @@ async function whenEnded(channel: SupervisorChannel, opened: Promise<Gateway>): 
 
 function workerParts(channel: SupervisorChannel, sharedPort: SharedPort): ProcessParts {
   const places = openWorkerPlaces(channel);
+  const limits = openRemoteLimits(channel);
   return {
     logOutput: logOutput(channel),
     async openStorage({ options, environment, closing }) {
@@ -110,11 +111,18 @@ function workerParts(channel: SupervisorChannel, sharedPort: SharedPort): Proces
         ...(base.options.limitStore === null && { counted: countedBySupervisor(channel) }),
       });
       const contentLog = workerContentLog(channel, records.contentLog);
-      return { ...records, contentLog, countStore: null, counting: {} };
+      const ledger: typeof records.ledger = {
+        ...records.ledger,
+        close(entry, record) {
+          const written = records.ledger.close(entry, record);
+          void written?.then(() => limits.sendSettled());
+          return written;
+        },
+      };
+      return { ...records, ledger, contentLog, countStore: null, counting: {} };
     },
     openReplicas: () => NO_REPLICA_WATCH,
     async openLimits({ closing }) {
-      const limits = openRemoteLimits(channel);
       closing.beside(() => limits.close());
       return limits;
     },

@@ -12,11 +12,19 @@ import {
 } from "./limit-messages.ts";
 import type { SupervisorChannel } from "./messages.ts";
 
-export function openRemoteLimits(channel: SupervisorChannel): LimitStore {
+export interface RemoteLimitStore extends LimitStore {
+  /**
+   * Sends what was settled now. To be called when the closing entries of its calls are written, and before the last bytes
+   * of their answers leave: the next call of the same client may come to another worker.
+   */
+  sendSettled(): void;
+}
+
+export function openRemoteLimits(channel: SupervisorChannel): RemoteLimitStore {
   return new RemoteLimits(channel);
 }
 
-class RemoteLimits implements LimitStore {
+class RemoteLimits implements RemoteLimitStore {
   readonly #channel: SupervisorChannel;
   readonly #rules = new RuleNumbers();
   readonly #whenLost = new Map<number, () => void>();
@@ -70,24 +78,26 @@ class RemoteLimits implements LimitStore {
   }
 
   close(): Promise<void> {
-    this.#sendSettled();
+    this.sendSettled();
     return Promise.resolve();
   }
 
   /**
-   * Settlements leave a turn after the closing entries of their calls were written, because the supervisor goes by the
+   * At the latest, settlements leave a turn after the closing entries of their calls were written, and never before,
+   * because the supervisor goes by the
    * journal when this process is killed: what it has settled by then stands there.
    */
   #settleLater(settled: SettledWire): void {
     this.#settled.push(settled);
     if (this.#whenSent !== null) return;
     this.#whenSent = Promise.withResolvers();
-    setImmediate(() => this.#sendSettled());
+    setImmediate(() => this.sendSettled());
   }
 
-  #sendSettled(): void {
+  sendSettled(): void {
     if (this.#whenSent === null) return;
     this.#channel.notify("settle", this.#settled);
+    this.#channel.flush();
     this.#settled = [];
     this.#whenSent.resolve();
     this.#whenSent = null;
