@@ -59,6 +59,12 @@ export function descendantsOf(pid: number, name: string): readonly number[] {
   return [...parents].filter(([each, { name: program }]) => program === name && isBelow(each)).map(([each]) => each);
 }
 
+/** Returns how many files and sockets a process may have open on this machine. */
+export function mostOpenFiles(): number {
+  const limit = /Max open files\s+\d+\s+(\d+|unlimited)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+  return limit === undefined || limit === "unlimited" ? Number.POSITIVE_INFINITY : Number(limit);
+}
+
 /** Resident memory, in MB of 10^6 bytes. */
 export function residentMb(pid: number): number {
   return (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? Number.NaN) * 1024) / 1e6;

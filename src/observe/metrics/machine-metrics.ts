@@ -62,13 +62,13 @@ async function* sums(
       else same.push(metric);
     }
   for (const [name, [first, ...others]] of byName) {
-    let registry: Registry = AggregatorRegistry.aggregate([[first!]]);
+    let sum: Registry = AggregatorRegistry.aggregate([[first!]]);
     // One process after the other: thousands of series of many processes would take too long at once.
     for (const other of others) {
-      registry = AggregatorRegistry.aggregate([[await valuesOf(registry, name)], [other]]);
+      sum = AggregatorRegistry.aggregate([[await valuesOf(sum, name)], [other]]);
       await yieldToLoop();
     }
-    yield { registry, name };
+    yield { registry: sum, name };
     await yieldToLoop();
   }
 }
