@@ -91,6 +91,9 @@ const LAST_THREADS_MS = LAST_RECORDS_MS + 1000;
  */
 const LAST_WRITES_MS = 2000;
 
+/** Time for a round of removing or moving old rows, which is short; what it leaves is done after the next start. */
+const LAST_ROUND_MS = 500;
+
 /** What every other part is opened with. */
 export interface Base {
   readonly options: ServerOptions;
@@ -132,21 +135,25 @@ export async function openStorage({ options, environment, log, closing }: Base):
     keepPruned(calls, options.calls, now, (message) =>
       log.warn({ error_detail: message }, "old calls could not be deleted"),
     ),
+    LAST_ROUND_MS,
   );
   closing.beside(
     keepEarlierMoved(calls, (message) =>
       log.warn({ error_detail: message }, "calls of an earlier version could not be moved"),
     ),
+    LAST_ROUND_MS,
   );
   closing.beside(
     keepContentsPruned(calls, now, (message) =>
       log.warn({ error_detail: message }, "old content of calls could not be deleted"),
     ),
+    LAST_ROUND_MS,
   );
   closing.beside(
     keepAuditPruned(store, options.audit, now, (message) =>
       log.warn({ error_detail: message }, "old rows of the audit log could not be deleted"),
     ),
+    LAST_ROUND_MS,
   );
   return { ...database, calls };
 }
