@@ -65,7 +65,7 @@ function duration(ms: number): string {
   return ofSeconds(Math.max(0, Math.ceil(ms / 1000)));
 }
 
-/** Many calls are told the same time. */
+/** Many calls get the same time in their headers. */
 const MAX_DURATIONS = 256;
 const ofSeconds = memoizeBounded(MAX_DURATIONS, (total: number): string => {
   const [hours, minutes, seconds] = [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60];

@@ -19,7 +19,7 @@ export function parseWorkerCount(text: string): WorkerCount | undefined {
 export interface CoreSources {
   /** The cores of the affinity mask. */
   readonly cores: number;
-  /** The text of `/proc/self/cgroup`; `null` where there is none. */
+  /** The text of `/proc/self/cgroup`; `null` where the system has no such file. */
   readonly cgroup: string | null;
   /** Reads a file below `/sys/fs/cgroup`; `null` when it does not exist. */
   readonly readLimit: (path: string) => string | null;

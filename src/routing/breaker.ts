@@ -19,7 +19,7 @@ export interface Breaker {
   isTripped: boolean;
   openUntilMs: number;
   openForMs: number;
-  /** The number of the probe in flight; 0 when there is none, and ELSEWHERE for a probe of another process. */
+  /** The number of the probe in flight; 0 when no probe is in flight, and ELSEWHERE for a probe of another process. */
   probe: number;
   probeSinceMs: number;
   lastProbe: number;

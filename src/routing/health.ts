@@ -209,7 +209,7 @@ export function openHealth(
       // Others count the attempt as this process does: not at a breaker that it closes, and not again at one that it opens.
       if (!isFault) toTell?.target(countNews(key, settings, counted));
       const own = breakerOf(kept, settings) ?? addBreaker(kept, settings);
-      // News from elsewhere have come between the probe and its end; nobody must wait for it.
+      // Another process changed the breaker between the probe and its end, so no other call may wait for this probe.
       if (probe !== undefined && probe !== 0 && own.probe !== probe)
         toTell?.target({ ...breakerNews(key, own, nowMs), state: "unprobed" });
       for (const breaker of kept.breakers) {

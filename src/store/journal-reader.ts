@@ -17,7 +17,7 @@ export interface ReaderOptions {
   readonly folder: string;
   /** Every row is before this place; after it there may be preallocated space. */
   readonly writtenTo: () => JournalPlace;
-  /** The newest rows, which need not be read from the disk; absent for a journal that nobody writes. */
+  /** The newest rows, which need not be read from the disk; absent for a journal to which no process writes. */
   readonly tail?: JournalTail;
   /** Called once for each unreadable place, however often it is read. */
   readonly onDamage: (segment: number, from: number, to: number) => void;

@@ -1,5 +1,5 @@
 // Channels on a Unix socket: where the supervisor listens, and how a worker connects. Only the user of the gateway can open
-// the socket, because nobody else may enter its folder.
+// the socket, because no other user may enter its folder.
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";

@@ -165,35 +165,21 @@ function sendStart(groups: readonly Group[], record: CallRecord): void {
   }
 }
 
-function startOf({
-  traceId,
-  startedAtMs,
-  tokenId,
-  tenantId,
-  projectId,
-  userId,
-  endUser,
-  modelAsked,
-  route,
-  provider,
-  model,
-  stream,
-  metadata,
-}: CallRecord): CallStart {
+function startOf(record: CallRecord): CallStart {
   return {
-    traceId,
-    startedAtMs,
-    tokenId,
-    tenantId,
-    projectId,
-    userId,
-    endUser,
-    modelAsked,
-    route,
-    provider,
-    model,
-    stream,
-    metadata,
+    traceId: record.traceId,
+    startedAtMs: record.startedAtMs,
+    tokenId: record.tokenId,
+    tenantId: record.tenantId,
+    projectId: record.projectId,
+    userId: record.userId,
+    endUser: record.endUser,
+    modelAsked: record.modelAsked,
+    route: record.route,
+    provider: record.provider,
+    model: record.model,
+    stream: record.stream,
+    metadata: record.metadata,
   };
 }
 
