@@ -10,6 +10,7 @@ import { fileOutput, type LineOutput } from "./observe/line-sink.ts";
 import type { Places } from "./routing/concurrency.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { NO_REPLICA_WATCH } from "./snapshot/replica-watch.ts";
+import { type Ledger, noLedger } from "./store/ledger.ts";
 import type { CountedOptions } from "./store/ledger-options.ts";
 import { openCalls, openDatabase } from "./store/open-database.ts";
 import { BEAT_MS } from "./workers/hang.ts";
@@ -93,7 +94,8 @@ async function whenEnded(channel: SupervisorChannel, opened: Promise<Gateway>): 
 
 function workerParts(channel: SupervisorChannel, sharedPort: SharedPort): ProcessParts {
   const places = openWorkerPlaces(channel);
-  const limits = openRemoteLimits(channel);
+  let journal: Ledger = noLedger;
+  const limits = openRemoteLimits(channel, () => journal.flush());
   return {
     logOutput: logOutput(channel),
     async openStorage({ options, environment, closing }) {
@@ -111,6 +113,7 @@ function workerParts(channel: SupervisorChannel, sharedPort: SharedPort): Proces
         ...(base.options.limitStore === null && { counted: countedBySupervisor(channel) }),
       });
       const contentLog = workerContentLog(channel, records.contentLog);
+      journal = records.ledger;
       const ledger: typeof records.ledger = {
         ...records.ledger,
         close(entry, record) {

@@ -193,6 +193,10 @@ export class Journal implements Ledger {
     return this.#options.settings.sync === "before_answer" ? written.then(() => this.#writer.synced()) : written;
   }
 
+  flush(): void {
+    this.#writeAdded();
+  }
+
   /** All entries are before this place. */
   get writtenTo(): JournalPlace {
     return this.#writer.writtenTo;

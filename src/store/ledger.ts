@@ -32,6 +32,8 @@ export interface Ledger {
    * Never throws.
    */
   close(entry: OpenEntry | null, record: CallRecord): Promise<void>;
+  /** Hands the entries that were added in this turn of the event loop to the operating system now. Never throws. */
+  flush(): void;
 }
 
 /** For runs of the command line, which are not recorded. */
@@ -41,6 +43,7 @@ export const noLedger: Ledger = {
   reopen: () => {},
   written: () => Promise.resolve(),
   close: () => Promise.resolve(),
+  flush: () => {},
 };
 
 /** One call in the form that the call store accepts. */

@@ -68,6 +68,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     reopen: (entry, record) => journal.reopen(entry, record),
     written: (entry) => journal.written(entry),
     close: (entry, record) => journal.close(entry, record),
+    flush: () => journal.flush(),
     status: () => ({
       ...journal.status(),
       shipped: shipper.shipped,

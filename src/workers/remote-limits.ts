@@ -14,18 +14,24 @@ import type { SupervisorChannel } from "./messages.ts";
 
 export interface RemoteLimitStore extends LimitStore {
   /**
-   * Sends what was settled now. To be called when the closing entries of its calls are written, and before the last bytes
-   * of their answers leave: the next call of the same client may come to another worker.
+   * Sends what was settled now. To be called before the last bytes of the answers leave: the next call of the same client
+   * may come to another worker.
    */
   sendSettled(): void;
 }
 
-export function openRemoteLimits(channel: SupervisorChannel): RemoteLimitStore {
-  return new RemoteLimits(channel);
+/**
+ * `writeLedger` hands the closing entries of the calls that have ended to the operating system. It is called before their
+ * settlements leave: when this process is killed, the supervisor settles what is open by the journal, and the row of a
+ * call whose settlement has arrived would else be made from its opening entry.
+ */
+export function openRemoteLimits(channel: SupervisorChannel, writeLedger: () => void): RemoteLimitStore {
+  return new RemoteLimits(channel, writeLedger);
 }
 
 class RemoteLimits implements RemoteLimitStore {
   readonly #channel: SupervisorChannel;
+  readonly #writeLedger: () => void;
   readonly #rules = new RuleNumbers();
   readonly #whenLost = new Map<number, () => void>();
   /** Settlements of this turn of the event loop. */
@@ -35,8 +41,9 @@ class RemoteLimits implements RemoteLimitStore {
   #lastId = 0;
   #open = 0;
 
-  constructor(channel: SupervisorChannel) {
+  constructor(channel: SupervisorChannel, writeLedger: () => void) {
     this.#channel = channel;
+    this.#writeLedger = writeLedger;
     channel.handle("limit_lost", ({ id }) => this.#whenLost.get(id)?.());
   }
 
@@ -82,11 +89,7 @@ class RemoteLimits implements RemoteLimitStore {
     return Promise.resolve();
   }
 
-  /**
-   * At the latest, settlements leave a turn after the closing entries of their calls were written, and never before,
-   * because the supervisor goes by the
-   * journal when this process is killed: what it has settled by then stands there.
-   */
+  /** Settlements leave at the end of the turn at the latest. A call adds its closing entry right after it has settled. */
   #settleLater(settled: SettledWire): void {
     this.#settled.push(settled);
     if (this.#whenSent !== null) return;
@@ -96,6 +99,7 @@ class RemoteLimits implements RemoteLimitStore {
 
   sendSettled(): void {
     if (this.#whenSent === null) return;
+    this.#writeLedger();
     this.#channel.notify("settle", this.#settled);
     this.#channel.flush();
     this.#settled = [];

@@ -40,6 +40,7 @@ function watchedLedger({ waits = false, refuses = false } = {}): WatchedLedger {
       opened.push(structuredClone(record));
     },
     written: () => Promise.resolve(),
+    flush: () => {},
     close(entry: OpenEntry | null, record) {
       told.push(entry === null ? "close unopened" : "close");
       closed.push(structuredClone(record));

@@ -79,6 +79,7 @@ describe("calls that the client has approved", () => {
       },
       reopen: () => {},
       written: () => Promise.resolve(),
+      flush: () => {},
       close: () => Promise.resolve(),
     };
     const stage = stageOf([{ text: "Noon." }], { ledger });
