@@ -21,6 +21,7 @@ import { dependencies, type ProcessStanding } from "./http/standing.ts";
 import { openLog } from "./observe/log.ts";
 import { openSupervisorMetrics } from "./observe/metrics/metrics.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
+import { ChannelTraffic } from "./workers/channel-traffic.ts";
 import { WorkerReservations } from "./workers/worker-reservations.ts";
 import type { ToSupervisor, ToWorker, WorkerChannel } from "./workers/messages.ts";
 import { openSharedParts } from "./workers/shared-parts.ts";
@@ -72,12 +73,14 @@ async function openAll(base: Base): Promise<Gateway> {
   const upstream = openUpstream(options.upstreamProxy, () => null);
   const notifications = await openNotifications(base, { source, storage, externalClients: { upstream } });
   source.subscribe(() => notifications.events.wake());
+  const traffic = new ChannelTraffic();
   const metrics = openSupervisorMetrics({
     ledger: () => records.ledger.status(),
     integrations: () => notifications.integrations?.statuses() ?? [],
     events: () => notifications.events.figures,
     limitStore: () => limits.figures?.() ?? null,
     replicas: () => replicas.figures(),
+    channels: () => traffic.figures(),
   });
   const limits = await OWN_PARTS.openLimits(
     base,
@@ -126,6 +129,7 @@ async function openAll(base: Base): Promise<Gateway> {
     environmentOf: (id) => workerEnvironment({ id, channel: socket.path }),
     clock: systemClock,
     onChannel(worker, channel) {
+      traffic.join(channel);
       reservations.set(worker, new WorkerReservations(limits, channel));
       serveLedger(channel, storage.calls);
       serveCounts(channel, records);

@@ -39,6 +39,13 @@ export interface ChannelOptions {
   readonly onFault: (fault: unknown) => void;
 }
 
+/** What went one way over a channel. */
+interface Traffic {
+  frames: number;
+  messages: number;
+  bytes: number;
+}
+
 interface Waiting {
   readonly resolve: (reply: WithBytes<unknown>) => void;
   readonly reject: (error: ChannelError) => void;
@@ -59,8 +66,8 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
   #unwritten: Uint8Array[] = [];
   #lastId = 0;
   #isClosed = false;
-  /** Frames and messages that were sent, for measurements. */
-  readonly sent = { frames: 0, messages: 0, bytes: 0 };
+  readonly sent: Traffic = { frames: 0, messages: 0, bytes: 0 };
+  readonly received: Omit<Traffic, "frames"> = { messages: 0, bytes: 0 };
 
   constructor(options: ChannelOptions) {
     this.#options = options;
@@ -157,6 +164,8 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
       this.#options.end();
       return this.closed();
     }
+    this.received.bytes += bytes.length;
+    this.received.messages += messages.length;
     for (const message of messages)
       if (message.kind === null) this.#answered(message);
       else this.#take(message, message.kind);

@@ -136,6 +136,8 @@ describe("two workers as one gateway", () => {
       expect(valueIn(metrics, COUNTED)).toBe(30);
       expect(valueIn(metrics, 'dragoman_workers{answered="true"}')).toBe(2);
       expect(valueIn(metrics, "dragoman_ledger_writable")).toBe(1);
+      expect(valueIn(metrics, 'dragoman_worker_messages_total{receiver="supervisor"}')).toBeGreaterThan(0);
+      expect(valueIn(metrics, 'dragoman_worker_bytes_total{receiver="workers"}')).toBeGreaterThan(0);
     }
     const [victim] = childrenOf(world.gateway.pid);
     process.kill(victim!, "SIGKILL");

@@ -108,6 +108,7 @@ describe("[d13.2] the channel between supervisor and workers", () => {
     await Promise.all(Array.from({ length: 50 }, (_, n) => worker.request("double", n)));
     expect(worker.sent).toMatchObject({ messages: 50, frames: 1 });
     expect(supervisor.sent).toMatchObject({ messages: 50, frames: 1 });
+    expect(supervisor.received).toEqual({ messages: 50, bytes: worker.sent.bytes });
   });
 
   test("bytes arrive beside body and reply, also more than a socket takes at once", async () => {

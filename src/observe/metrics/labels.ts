@@ -66,6 +66,7 @@ export const LABELS: Readonly<Record<string, Label>> = {
   effect: { values: "`denied`, `would_deny`, `masked`, `failed`.", most: null },
   state: { values: "`closed` (healthy), `half_open`, `open`, `rate_limited`.", most: null },
   answered: { values: "`true`, `false`.", most: null },
+  receiver: { values: "`supervisor`, `workers`.", most: null },
   configuration: { values: "`same`, `different`.", most: null },
   way: { values: "`leased`, `asked`, `alone`.", most: null },
   integration: { values: "Name of an integration.", most: MOST.integration },

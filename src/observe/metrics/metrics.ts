@@ -23,7 +23,7 @@ import { type BudgetStatus, openRefusalMeters } from "./refusal-meters.ts";
 import { type TargetStatus, targetGauges } from "./target-gauges.ts";
 import { type IsRegisteredServer, openToolMeters } from "./tool-meters.ts";
 import { type ToolServerFigures, toolServerGauges } from "./tool-server-gauges.ts";
-import { type WorkerFigures, workerGauges } from "./worker-gauges.ts";
+import { type ChannelFigures, channelMeters, type WorkerFigures, workerGauges } from "./worker-gauges.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 
 export type { TargetStatus } from "./target-gauges.ts";
@@ -102,6 +102,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
   cacheGauges(registry, sources.cache ?? (() => null), sources.isCacheShared === true);
   replicaGauges(registry, sources.replicas ?? (() => null));
   workerGauges(registry, () => null);
+  channelMeters(registry, () => null);
   processGauges(registry);
 
   return {
@@ -148,16 +149,17 @@ export function openSupervisorMetrics({
   events,
   limitStore,
   replicas,
-}: Required<Pick<MetricSources, "ledger" | "integrations" | "events" | "limitStore" | "replicas">>): Pick<
-  Metrics,
-  "samples" | "limitStoreAnswered"
-> {
+  channels,
+}: Required<Pick<MetricSources, "ledger" | "integrations" | "events" | "limitStore" | "replicas">> & {
+  readonly channels: () => ChannelFigures;
+}): Pick<Metrics, "samples" | "limitStoreAnswered"> {
   const registry = new Registry();
   ledgerGauges(registry, ledger);
   eventGauges(registry, events);
   const limitStoreAnswered = limitStoreGauges(registry, limitStore);
   integrationGauges(registry, integrations);
   replicaGauges(registry, replicas);
+  channelMeters(registry, channels);
   processGauges(registry);
   return { limitStoreAnswered, samples: () => samplesOf(registry) };
 }

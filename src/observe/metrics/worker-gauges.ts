@@ -21,3 +21,36 @@ export function workerGauges(registry: Registry, figures: () => WorkerFigures | 
     "first",
   );
 }
+
+/** What went over the channels between the supervisor and its workers. */
+export interface ChannelFigures {
+  readonly toSupervisor: OneWay;
+  readonly toWorkers: OneWay;
+}
+
+interface OneWay {
+  readonly messages: number;
+  readonly bytes: number;
+}
+
+/** `figures` returns null in every process but the supervisor. */
+export function channelMeters(registry: Registry, figures: () => ChannelFigures | null): void {
+  const { counter } = scrapedMetrics(registry, figures);
+  const ways = (of: (way: OneWay) => number) => (now: ChannelFigures) =>
+    [
+      [{ receiver: "supervisor" }, of(now.toSupervisor)],
+      [{ receiver: "workers" }, of(now.toWorkers)],
+    ] as const;
+  counter(
+    "dragoman_worker_messages_total",
+    "Messages between the supervisor and its workers, by receiver. Absent with a single process.",
+    ways(({ messages }) => messages),
+    ["receiver"],
+  );
+  counter(
+    "dragoman_worker_bytes_total",
+    "Bytes of these messages, by receiver. Absent with a single process.",
+    ways(({ bytes }) => bytes),
+    ["receiver"],
+  );
+}
