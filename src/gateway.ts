@@ -5,7 +5,7 @@ import { openBudgetUsage } from "./admission/budget-usage.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
 import { openClosing } from "./closing.ts";
 import { openGuardThreads } from "./chat/guards/guard-threads.ts";
-import { handleChat } from "./chat/handle.ts";
+import { handleCall } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/call/context.ts";
 import { openLongAnswers } from "./chat/long-bodies/long-answers.ts";
 import { openLongBodyThread } from "./chat/long-bodies/long-body-thread.ts";
@@ -275,7 +275,7 @@ async function openListener(
     host: options.host,
     port: sharedPort === null ? options.port : await sharedPort.turn(ledger.status().folder),
     sharesPort: sharedPort !== null,
-    chat: (request, peers) => handleChat(request, context, peers),
+    call: (operation, request, peers) => handleCall(operation, request, context, peers),
     app,
     onFault,
   });

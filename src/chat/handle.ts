@@ -1,32 +1,29 @@
-// One request, from top to bottom: authenticate, refuse what the token alone forbids, parse, authorize, prepare the
-// candidates, complete, reply. Each step is a file of its own, and the errors of all steps become a response in one
-// place.
+// One request of any operation, from top to bottom: authenticate, refuse what the token alone forbids, parse, authorize,
+// admit, reply. Each step is a file of its own, and the errors of all steps become a response in one place.
 import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import type { CallOptions, ChatRequest } from "../core/chat.ts";
 import type { Permission } from "../core/identity.ts";
 import { isPending } from "../core/maybe-promise.ts";
 import { Call } from "./call/call.ts";
-import { complete } from "./plan/complete.ts";
 import type { ChatContext } from "./call/context.ts";
 import { withEntriesInTurns } from "./fit/entry-request.ts";
-import { asksToExplain, requireExplainable, EXPLAIN_HEADER, replyExplained } from "./explain/explain.ts";
+import { asksToExplain, requireExplainable, EXPLAIN_HEADER } from "./explain/explain.ts";
 import { isOn } from "./call/header-switch.ts";
 import { prepare } from "./plan/stages.ts";
 import { LONG_BODY_BYTES } from "./long-bodies/long-body-thread.ts";
-import { openToolSession } from "./tools/open-tool-session.ts";
-import { parseChatRequest } from "./request/parse.ts";
+import type { Operation } from "./operation.ts";
 import { afterUnread, bodyText, isUnread, readBody } from "./call/read-body.ts";
 import { type Peers, ReceivedCall } from "./call/received-call.ts";
-import { replyNonStreamingRounds } from "./tools/non-streaming-rounds.ts";
-import { replyStreamedRounds } from "./tools/streamed-rounds.ts";
-import { replyStream, streaming } from "./stream/reply-stream.ts";
-import { replyNonStreaming, nonStreaming } from "./answer/reply-non-streaming.ts";
-import { ToolRounds } from "./tools/tool-rounds.ts";
 
-/** Answers `POST /api/v1/chat/completions`. It never throws, because every failure becomes an error response. */
-export async function handleChat(http: Request, context: ChatContext, peers: Peers | null = null): Promise<Response> {
-  const received = new ReceivedCall(context, http, peers);
+/** Answers a request for `operation`. It never throws, because every failure becomes an error response. */
+export async function handleCall(
+  operation: Operation,
+  http: Request,
+  context: ChatContext,
+  peers: Peers | null = null,
+): Promise<Response> {
+  const received = new ReceivedCall(operation, context, http, peers);
   const { snapshot, recorder, lifetime } = received;
   let answer: Response;
   try {
@@ -50,7 +47,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     const { longRequests } = context;
     const parsed =
       longRequests === null || explains || body.length < LONG_BODY_BYTES
-        ? parseChatRequest(bodyText(body), limits.body)
+        ? operation.parse(bodyText(body), limits.body)
         : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId));
     const checked = withEntriesInTurns(parsed);
     const sent = isPending(checked) ? await checked : checked;
@@ -62,17 +59,14 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     const admitted = call.policies?.admit();
     if (isPending(admitted)) await admitted;
 
-    const prepared = (request: ChatRequest) => prepare(request, principal, http.headers, call, call.meter.degradeTo);
-    const opening = openToolSession(sent, principal, call);
-    if (explains) answer = await replyExplained(prepared, sent, principal, http.headers, call, await opening);
-    else if (opening !== null) {
-      const rounds = opening.then((session) => new ToolRounds(session, prepared, call));
-      answer = await (sent.params.stream === true
-        ? replyStreamedRounds(rounds, call)
-        : replyNonStreamingRounds(rounds, call));
-    } else if (sent.params.stream === true)
-      answer = await replyStream(complete(prepared(sent), call, streaming(call)), call);
-    else answer = replyNonStreaming(await complete(prepared(sent), call, nonStreaming(call)), call);
+    answer = await operation.reply({
+      call,
+      request: sent,
+      principal,
+      headers: http.headers,
+      prepare: (request: ChatRequest) => prepare(request, principal, http.headers, call, call.meter.degradeTo),
+      explains,
+    });
   } catch (thrown) {
     answer = received.fail(thrown);
     // the call has ended and has released its place before the rest of the unwanted body is read

@@ -8,6 +8,7 @@ import type { Logins } from "../auth/logins.ts";
 import type { LimitStore } from "../admission/limit-store.ts";
 import type { ResponseCache } from "../cache/response-cache.ts";
 import { restrictionsOf, permitsRoute } from "../auth/token-restrictions.ts";
+import { GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/call/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
@@ -30,7 +31,7 @@ import type { Turns } from "./admin/turns.ts";
 import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
 import { shownStanding, shownTargets, type Standing } from "./standing.ts";
 import { type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
-import { ADMIN_BASE, CHAT_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS } from "./paths.ts";
+import { ADMIN_BASE, CALL_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS } from "./paths.ts";
 import {
   describeModel,
   describeRoute,
@@ -96,7 +97,9 @@ export function createApp(context: AppContext): Hono<AppEnv> {
     c.set("startedMs", context.clock.monotonic());
     await next();
   });
-  app.onError((thrown, c) => errorResponse(asGatewayError(thrown), c.get("traceId"), elapsedMs(c), cors(c)));
+  app.onError((thrown, c) =>
+    errorResponse(GATEWAY_ERRORS, asGatewayError(thrown), c.get("traceId"), elapsedMs(c), cors(c)),
+  );
   app.notFound((c) => {
     const operation = unservedOperation(c.req.method, c.req.path);
     if (operation !== null) return context.refuseUnserved(operation, c.req.raw, c.env.peer);
@@ -124,7 +127,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
 
   serveListings(app, context, reply);
   serveAdmin(app, context, (c) => ({ ...baseHeaders(c.get("traceId"), elapsedMs(c)), ...cors(c) }));
-  for (const path of CHAT_PATHS) refuseOthers(app, path, "POST");
+  for (const path of CALL_PATHS.keys()) refuseOthers(app, path, "POST");
 
   app.get("/healthz", (c) => reply(c, { status: "ok" }));
   app.get("/readyz", async (c) => {

@@ -1,9 +1,13 @@
 // The paths of the operations: under the specification's base address, and under those that users often configure by
 // mistake (promise 9.6).
+import type { Operation } from "../chat/operation.ts";
+import { OPERATIONS } from "../operations/operations.ts";
 
 export const BASES = ["/api/v1", "/v1", "/api"] as const;
 
-export const CHAT_PATHS = BASES.map((base) => `${base}/chat/completions`);
+export const CALL_PATHS: ReadonlyMap<string, Operation> = new Map(
+  [...OPERATIONS].flatMap(([path, operation]) => BASES.map((base) => [`${base}${path}`, operation] as const)),
+);
 export const MODEL_PATHS = BASES.map((base) => `${base}/models`);
 export const PARAMS_PATHS = BASES.map((base) => `${base}/params`);
 export const KEY_PATHS = BASES.map((base) => `${base}/key`);

@@ -1,19 +1,21 @@
-// Bun's server: the hot operation goes directly to chat/, every other request to the app. Bun's own rejections (invalid
+// Bun's server: a call of an operation goes directly to chat/handle.ts, every other request to the app. Bun's own rejections (invalid
 // HTTP, headers over 16 KB) have no body.
+import { GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
 import type { Peers } from "../chat/call/received-call.ts";
 import { afterUnread, isUnread } from "../chat/call/read-body.ts";
 import { errorResponse } from "../chat/call/reply-headers.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newRandomId } from "../core/ids.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
-import { CHAT_PATHS } from "./paths.ts";
+import type { Operation } from "../chat/operation.ts";
+import { CALL_PATHS } from "./paths.ts";
 
 export interface ServerOptions {
   readonly host: string;
   readonly port: number;
   /** Other processes of this gateway listen on the same port. */
   readonly sharesPort?: boolean;
-  readonly chat: (request: Request, peers: Peers) => Promise<Response>;
+  readonly call: (operation: Operation, request: Request, peers: Peers) => Promise<Response>;
   readonly app: { fetch(request: Request, bindings: { readonly peer: string | null }): MaybePromise<Response> };
   readonly onFault: (fault: unknown) => void;
 }
@@ -56,7 +58,7 @@ function refusedHead({ headers }: Request): Response | null {
         ? TRAILERS
         : null;
   if (fault === null) return null;
-  const answer = errorResponse(new GatewayError("invalid_request", fault), newRandomId(), 0, {});
+  const answer = errorResponse(GATEWAY_ERRORS, new GatewayError("invalid_request", fault), newRandomId(), 0, {});
   answer.headers.set("connection", "close");
   return answer;
 }
@@ -65,19 +67,19 @@ const TWO_HOSTS = "The request has more than one Host header; send one.";
 const TRAILERS = "The request announces trailer fields, which are not supported; send it without them.";
 
 /** Throws when the address is in use. */
-export function openServer({ host, port, sharesPort = false, chat, app, onFault }: ServerOptions): OpenServer {
+export function openServer({ host, port, sharesPort = false, call, app, onFault }: ServerOptions): OpenServer {
   let lastCallMs = Number.NEGATIVE_INFINITY;
   let isRetiring = false;
   const last = (response: Response): Response => {
     if (isRetiring) response.headers.set("connection", "close");
     return response;
   };
-  const hot = {
+  const callOf = (operation: Operation) => ({
     POST: async (request: Request, peers: Peers): Promise<Response> => {
       lastCallMs = performance.now();
-      return refusedHead(request) ?? last(await chat(request, peers));
+      return refusedHead(request) ?? last(await call(operation, request, peers));
     },
-  };
+  });
   const server = Bun.serve({
     hostname: host,
     port,
@@ -87,9 +89,9 @@ export function openServer({ host, port, sharesPort = false, chat, app, onFault 
     idleTimeout: IDLE_SECONDS,
     maxRequestBodySize: MAX_BODY_BYTES,
     routes: Object.fromEntries(
-      CHAT_PATHS.flatMap((path) => [
-        [path, hot],
-        [`${path}/`, hot],
+      [...CALL_PATHS].flatMap(([path, operation]) => [
+        [path, callOf(operation)],
+        [`${path}/`, callOf(operation)],
       ]),
     ),
     fetch: async (request, own) => {
@@ -100,7 +102,7 @@ export function openServer({ host, port, sharesPort = false, chat, app, onFault 
     },
     error: (fault) => {
       onFault(fault);
-      return errorResponse(asGatewayError(fault), newRandomId(), 0, {});
+      return errorResponse(GATEWAY_ERRORS, asGatewayError(fault), newRandomId(), 0, {});
     },
   });
   return {

@@ -1,6 +1,7 @@
 // Operations of model APIs that this gateway does not serve. Each is refused with a hint for the clients that use it,
 // and leaves a record like any refused call (promises 9.6, 11.1).
 import { identify } from "../auth/identify.ts";
+import { GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
 import { ReceivedCall } from "../chat/call/received-call.ts";
 import type { ChatContext } from "../chat/call/context.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -51,7 +52,9 @@ export type RefuseUnserved = (operation: string, http: Request, peer: string | n
 /** The refusal is recorded for the project of the request's token if the token is valid, else for the operator. */
 export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
   return async (operation, http, peer) => {
-    const call = new ReceivedCall(context, http, { requestIP: () => (peer === null ? null : { address: peer }) });
+    const call = new ReceivedCall({ name: "unserved", errors: GATEWAY_ERRORS }, context, http, {
+      requestIP: () => (peer === null ? null : { address: peer }),
+    });
     try {
       await identify(
         http.headers.get("authorization"),

@@ -21,6 +21,7 @@ export const LAYERS = [
   "mcp",
   "snapshot",
   "chat",
+  "operations",
   "http",
   "closing.ts",
   "workers",
@@ -65,7 +66,7 @@ function judgeEdge(from: string, to: string): string | null {
   return rankOf(to) > rankOf(from) ? `imports ${to}, but ${layerOf(to)} stands to the right of ${layerOf(from)}` : null;
 }
 
-/** Folders of src/chat/ with the steps of every call, and those with what belongs to the operation chat completions. */
+/** Folders of src/chat/ with the steps of every call, and those with what belongs to calls that are answered with generated text. */
 const EVERY_CALL = new Set(["call", "plan", "attempt", "fit", "content", "metering"]);
 const OPERATION = new Set(["request", "answer", "explain", "tools"]);
 /** `<importing file> -> <imported file>`, under src/chat/. */

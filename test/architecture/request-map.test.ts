@@ -16,9 +16,9 @@ const SECTIONS: Readonly<Record<RequestKind, string>> = {
 };
 /** What runs in every request of a kind, and is no step of it. */
 const DECISIVE: Readonly<Record<RequestKind, RegExp>> = {
-  plain: /^src\/(http|auth|admission|routing|chat)\//,
-  stream: /^src\/(http|auth|admission|routing|chat)\//,
-  tools: /^src\/(http|auth|admission|routing|chat)\//,
+  plain: /^src\/(http|auth|admission|routing|chat|operations)\//,
+  stream: /^src\/(http|auth|admission|routing|chat|operations)\//,
+  tools: /^src\/(http|auth|admission|routing|chat|operations)\//,
   admin: /^src\/http\//,
 };
 /** Files that every call passes only to learn that it does not need them. */

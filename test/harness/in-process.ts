@@ -10,7 +10,8 @@ import type { ChatContext } from "../../src/chat/call/context.ts";
 import { openRouting } from "../../src/chat/plan/open-routing.ts";
 import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
 import type { LongRequests } from "../../src/chat/long-bodies/long-requests.ts";
-import { handleChat } from "../../src/chat/handle.ts";
+import { handleCall } from "../../src/chat/handle.ts";
+import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts";
 import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import type { StoredCredential } from "../../src/core/credential.ts";
@@ -206,7 +207,8 @@ export function stubGateway(options: StubOptions = {}): Stub {
     context,
     authorization: `Bearer ${text}`,
     chat: (body, init = {}) =>
-      handleChat(
+      handleCall(
+        CHAT_COMPLETIONS,
         new Request("http://gateway.test/api/v1/chat/completions", {
           method: "POST",
           headers: {

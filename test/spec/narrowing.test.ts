@@ -399,7 +399,8 @@ describe("a token restricted to addresses", () => {
 
   test("the address is not determined for a token without this restriction", async () => {
     const stub = answeringGateway();
-    const { handleChat } = await import("../../src/chat/handle.ts");
+    const { handleCall } = await import("../../src/chat/handle.ts");
+    const { CHAT_COMPLETIONS } = await import("../../src/operations/chat/chat-completions.ts");
     let asked = 0;
     const peers = {
       requestIP: () => {
@@ -412,7 +413,7 @@ describe("a token restricted to addresses", () => {
       headers: { authorization: stub.authorization, "content-type": "application/json" },
       body: JSON.stringify({ model: "openai:gpt-4o", messages: HELLO }),
     });
-    expect((await handleChat(request, stub.context, peers)).status).toBe(200);
+    expect((await handleCall(CHAT_COMPLETIONS, request, stub.context, peers)).status).toBe(200);
     expect(asked).toBe(0);
   });
 });

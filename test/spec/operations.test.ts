@@ -2,9 +2,10 @@
 // that clients of the field demand, each of their points (H1 to H18, M1 to M5, R11) a test of its own. R1 to R12 but for R11, which concern the request alone, are in client-requests.test.ts.
 import { afterAll, describe, expect, test } from "bun:test";
 import { newAccessToken } from "../../src/auth/access-token.ts";
+import { GATEWAY_ERRORS } from "../../src/chat/call/called-operation.ts";
 import { errorResponse } from "../../src/chat/call/reply-headers.ts";
 import { targetStandings } from "../../src/chat/plan/open-routing.ts";
-import { handleChat } from "../../src/chat/handle.ts";
+import { handleCall } from "../../src/chat/handle.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { CATALOGUE, type ErrorCode, GatewayError } from "../../src/core/errors.ts";
 import { UNRESTRICTED, type AccessToken } from "../../src/core/identity.ts";
@@ -129,7 +130,7 @@ function serve(options: StubOptions = {}, notReady: () => string | null = () => 
   const server = openServer({
     host: "127.0.0.1",
     port: 0,
-    chat: (request, peers) => handleChat(request, stub.context, peers),
+    call: (operation, request, peers) => handleCall(operation, request, stub.context, peers),
     app,
     onFault,
   });
@@ -238,7 +239,7 @@ describe("HTTP, headers and errors", () => {
 
   test("[d9.7] H6: x-should-retry is false exactly where the same call cannot succeed", () => {
     for (const code of Object.keys(CATALOGUE) as ErrorCode[]) {
-      const { headers } = errorResponse(new GatewayError(code, "words"), "trace", 0, {});
+      const { headers } = errorResponse(GATEWAY_ERRORS, new GatewayError(code, "words"), "trace", 0, {});
       expect([code, headers.get("x-should-retry")]).toEqual([code, CATALOGUE[code].retry ? null : "false"]);
     }
   });

@@ -7,6 +7,7 @@ import { asGatewayError } from "../../core/errors.ts";
 import { newSpanId, newTraceId } from "../../core/ids.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { beginTrace, parseTraceparent } from "../../core/trace.ts";
+import type { CalledOperation } from "./called-operation.ts";
 import { CallClock } from "./call-clock.ts";
 import { CallLifetime } from "./call-lifetime.ts";
 import { CallRecorder } from "./call-recorder.ts";
@@ -31,9 +32,11 @@ export class ReceivedCall {
   readonly headers: Headers;
   /** Returns the client's address, which is looked up when it is first needed; `null` when it is unknown. */
   readonly clientIp: () => string | null;
+  readonly #operation: CalledOperation;
 
-  constructor(context: ChatContext, http: Request, peers: Peers | null) {
+  constructor(operation: CalledOperation, context: ChatContext, http: Request, peers: Peers | null) {
     const { headers } = http;
+    this.#operation = operation;
     this.context = context;
     this.snapshot = context.snapshot();
     this.headers = headers;
@@ -67,7 +70,7 @@ export class ReceivedCall {
     } finally {
       lifetime.publish();
     }
-    return errorResponse(error, record.traceId, clock.ownMs(), {
+    return errorResponse(this.#operation.errors, error, record.traceId, clock.ownMs(), {
       ...this.cors,
       ...lifetime.meter?.headers(),
       ...providerHeaders(record),

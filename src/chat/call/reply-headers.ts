@@ -1,7 +1,8 @@
 // The headers that every response of the gateway has, errors included (promises 5.1, 9.5, 9.7; docs/clients.md, H1 to
 // H8, H18).
-import { type GatewayError, errorBody } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import type { CallRecord } from "../../core/record.ts";
+import type { ErrorForm } from "./called-operation.ts";
 
 /** Headers of a response that scripts in browsers may read. */
 const EXPOSED =
@@ -33,6 +34,7 @@ export function providerHeaders({
 }
 
 export function errorResponse(
+  form: ErrorForm,
   error: GatewayError,
   traceId: string,
   ownMs: number,
@@ -47,5 +49,5 @@ export function errorResponse(
   const { status, retry } = error.entry;
   if (!retry) headers["x-should-retry"] = "false";
   if (status === 401) headers["www-authenticate"] = 'Bearer realm="dragoman"';
-  return new Response(JSON.stringify(errorBody(error, traceId)), { status, headers });
+  return new Response(JSON.stringify(form.body(error, traceId)), { status, headers });
 }

@@ -1,7 +1,8 @@
 // One call of the conformance run: the gateway's own operation without a server in front of it, and its assembled
 // result.
 import { newAccessToken } from "../../auth/access-token.ts";
-import { handleChat } from "../../chat/handle.ts";
+import { handleCall } from "../../chat/handle.ts";
+import { CHAT_COMPLETIONS } from "../../operations/chat/chat-completions.ts";
 import type { ChatContext } from "../../chat/call/context.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type AccessToken, UNRESTRICTED } from "../../core/identity.ts";
@@ -65,7 +66,8 @@ export function openCaller(snapshot: Snapshot, contextFor: (snapshot: Snapshot) 
     projects: new Map([["default", { id: "default", tenantId: "default", name: "default" }]]),
   });
   const send = (body: JsonObject, signal?: AbortSignal): Promise<Response> =>
-    handleChat(
+    handleCall(
+      CHAT_COMPLETIONS,
       new Request("http://conformance.invalid/api/v1/chat/completions", {
         method: "POST",
         headers: { authorization: `Bearer ${text}`, "content-type": "application/json" },

@@ -1,0 +1,18 @@
+// What every call needs of its operation, from the arrival of the head: the name for its record, and the form of errors.
+import { errorBody, type GatewayError } from "../../core/errors.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { RecordedOperation } from "../../core/operation.ts";
+
+export interface CalledOperation {
+  readonly name: RecordedOperation;
+  readonly errors: ErrorForm;
+}
+
+/** How an operation writes its errors. */
+export interface ErrorForm {
+  /** The body of an error response, and the last event of a stream that fails. */
+  body(error: GatewayError, traceId: string): JsonObject;
+}
+
+/** The errors of chat completions, of the listings, of the admin API, and of paths that belong to no operation. */
+export const GATEWAY_ERRORS: ErrorForm = { body: errorBody };

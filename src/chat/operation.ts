@@ -1,0 +1,29 @@
+// The seam between the engine and the operations: what the engine asks of the operation that a call is for. An operation
+// is a folder of src/operations/; the engine, from admission to ledger, knows no operation by name.
+import type { BodyBounds } from "../core/body-bounds.ts";
+import type { ChatRequest } from "../core/chat.ts";
+import type { Principal } from "../core/identity.ts";
+import type { OperationName } from "../core/operation.ts";
+import type { Call } from "./call/call.ts";
+import type { CalledOperation } from "./call/called-operation.ts";
+import type { Prepared } from "./plan/stages.ts";
+
+export interface Operation extends CalledOperation {
+  readonly name: OperationName;
+  /** Text to request, without I/O. Throws GatewayError, whose `param` is a path of the operation's own form. */
+  parse(text: string, bounds: BodyBounds): ChatRequest;
+  /** Answers a call that was admitted. A failure before the head of the response is thrown. */
+  reply(ready: ReadyCall): Promise<Response>;
+}
+
+/** A call that was admitted, and of which nothing has been sent. */
+export interface ReadyCall {
+  readonly call: Call;
+  readonly request: ChatRequest;
+  readonly principal: Principal;
+  readonly headers: Headers;
+  /** Plans the request, which may be that of a further round. Throws GatewayError when no target takes it. */
+  readonly prepare: (request: ChatRequest) => Prepared;
+  /** Whether the answer is an explanation. */
+  readonly explains: boolean;
+}

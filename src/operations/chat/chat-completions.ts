@@ -1,0 +1,13 @@
+// The operation chat completions: `POST /api/v1/chat/completions`. Its form is that of the engine's own requests and
+// answers.
+import { GATEWAY_ERRORS } from "../../chat/call/called-operation.ts";
+import type { Operation } from "../../chat/operation.ts";
+import { replyConversation } from "../../chat/reply-conversation.ts";
+import { parseChatRequest } from "../../chat/request/parse.ts";
+
+export const CHAT_COMPLETIONS: Operation = {
+  name: "chat.completions",
+  errors: GATEWAY_ERRORS,
+  parse: parseChatRequest,
+  reply: replyConversation,
+};

@@ -1,0 +1,6 @@
+// The operations that this gateway serves.
+import type { Operation } from "../chat/operation.ts";
+import { CHAT_COMPLETIONS } from "./chat/chat-completions.ts";
+
+/** Operations by their path below a base address. Each takes POST. */
+export const OPERATIONS: ReadonlyMap<string, Operation> = new Map([["/chat/completions", CHAT_COMPLETIONS]]);
