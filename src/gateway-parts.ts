@@ -82,6 +82,9 @@ const LAST_ROWS_MS = 5000;
  * differ.
  */
 const COUNTED_BEFORE_MS = 60_000;
+/** Time for rows of earlier processes to arrive in the database, where budgets are counted from them. */
+const EARLIER_ROWS_MS = 10_000;
+const EARLIER_ROWS_POLL_MS = 20;
 /** Time for integrations to deliver the last records, and for their threads to confirm it. */
 const LAST_RECORDS_MS = 3000;
 const LAST_THREADS_MS = LAST_RECORDS_MS + 1000;
@@ -391,9 +394,9 @@ export async function openLimits(
   { calls, countStore, ledger, counting }: Records,
   rules: LimitSet,
   onAnswered: (seconds: number) => void,
-  keepEveryMs?: number,
 ): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
   if (limitStore === null) {
+    if (countStore?.isNew === true && ledger.holds.length > 0) await allShipped(ledger, log);
     const rebuilt = countStore?.isNew === true ? await rebuiltBudgets(calls, rules, systemClock.now()) : [];
     if (rebuilt.length > 0)
       log.warn(
@@ -406,7 +409,8 @@ export async function openLimits(
       countStore,
       journalled: [...rebuilt, ...ledger.counts],
       laterJournalled: () => ledger.laterCounts(),
-      ...(keepEveryMs !== undefined && { keepEveryMs }),
+      holds: ledger.holds,
+      laterHolds: () => ledger.laterHolds(),
       onFault,
     });
     // When the disk stored none of the counts, they are counted again after the next start.
@@ -434,6 +438,19 @@ export async function openLimits(
   });
   closing.beside(() => shared.close());
   return shared;
+}
+
+/** What workers of a killed supervisor used is in the rows of their journals, which budgets are then counted from. */
+async function allShipped(ledger: OpenLedger, log: Log): Promise<void> {
+  const deadline = systemClock.monotonic() + EARLIER_ROWS_MS;
+  await ledger.adopt();
+  while (ledger.status().unshippedBytes > 0) {
+    if (systemClock.monotonic() > deadline) {
+      log.warn({ source: "limits" }, "rows of the ledger are not in the database yet: budgets are counted without them");
+      return;
+    }
+    await Bun.sleep(EARLIER_ROWS_POLL_MS);
+  }
 }
 
 /** Opens the response cache, whose driver is loaded only where it is configured. */

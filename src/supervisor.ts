@@ -22,7 +22,8 @@ import { openLog } from "./observe/log.ts";
 import { openSupervisorMetrics } from "./observe/metrics/metrics.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { ChannelTraffic } from "./workers/channel-traffic.ts";
-import { WorkerReservations } from "./workers/worker-reservations.ts";
+import { holderOf, removeEndedHolders } from "./store/limit-holders.ts";
+import { limitsOfCalls, WorkerReservations } from "./workers/worker-reservations.ts";
 import type { ToSupervisor, ToWorker, WorkerChannel } from "./workers/messages.ts";
 import { openSharedParts } from "./workers/shared-parts.ts";
 import { serveLedger } from "./workers/remote-ledger.ts";
@@ -32,11 +33,6 @@ import type { WorkerProcess } from "./workers/worker-process.ts";
 
 /** Everything at the end of a start that fails: no calls are in flight. */
 const FAILED_START_MS = 1000;
-/**
- * How often the counts of limits are stored. Journals of workers state what was reserved, and not when it was settled, so
- * that after a kill of all processes at most the settlements of this time count as their reservations.
- */
-const KEEP_EVERY_MS = 20;
 /** How often it is looked whether the counts up to a moment are kept. */
 const KEPT_POLL_MS = 50;
 
@@ -67,6 +63,7 @@ async function openAll(base: Base): Promise<Gateway> {
   // First, because a port that is in use is the most likely fault.
   const port = await freePort(options);
   const storage = await OWN_PARTS.openStorage(base);
+  removeEndedHolders(options.dataFolder);
   const source = await openConfiguration(base, storage);
   const records = await OWN_PARTS.openRecords(base, storage);
   const replicas = OWN_PARTS.openReplicas(base, storage, source);
@@ -87,7 +84,6 @@ async function openAll(base: Base): Promise<Gateway> {
     records,
     source.current().limitRules,
     metrics.limitStoreAnswered,
-    KEEP_EVERY_MS,
   );
   const standing = (): ProcessStanding => ({
     snapshot: source.current().version,
@@ -130,14 +126,14 @@ async function openAll(base: Base): Promise<Gateway> {
     clock: systemClock,
     onChannel(worker, channel) {
       traffic.join(channel);
-      reservations.set(worker, new WorkerReservations(limits, channel));
+      reservations.set(worker, new WorkerReservations(limits, channel, holderOf(worker.id)));
       serveLedger(channel, storage.calls);
       serveCounts(channel, records);
       shared.join(channel);
       channel.handle("log_lines", (_, bytes) => log.lines(Buffer.from(bytes).toString("utf8")));
     },
     onEnded(worker) {
-      reservations.get(worker)?.end(worker.ledgerFolder);
+      reservations.get(worker)?.end((calls) => limitsOfCalls(worker.ledgerFolder, calls));
       reservations.delete(worker);
       void records.ledger.adopt();
     },

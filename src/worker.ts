@@ -10,7 +10,9 @@ import { fileOutput, type LineOutput } from "./observe/line-sink.ts";
 import type { Places } from "./routing/concurrency.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { NO_REPLICA_WATCH } from "./snapshot/replica-watch.ts";
-import { type Ledger, noLedger } from "./store/ledger.ts";
+import type { CallRecord } from "./core/record.ts";
+import { type Ledger, noLedger, type OpenEntry } from "./store/ledger.ts";
+import { holderOf, lockHolder } from "./store/limit-holders.ts";
 import type { CountedOptions } from "./store/ledger-options.ts";
 import { openCalls, openDatabase } from "./store/open-database.ts";
 import { BEAT_MS } from "./workers/hang.ts";
@@ -41,6 +43,8 @@ export async function runWorker(
   environment: Environment,
 ): Promise<number> {
   for (const signal of SUPERVISOR_SIGNALS) process.on(signal, () => {});
+  const holder = holderOf(id);
+  const lock = await lockHolder(options.dataFolder, holder);
   const channel = await connectChannel<ToSupervisor, ToWorker>(path, () => {});
   await channel.request("hello", { worker: id, protocol: PROTOCOL });
   let socket: ListenerSocket | null = null;
@@ -68,13 +72,14 @@ export async function runWorker(
     listens: () => channel.notify("listening", null),
     left: () => channel.notify("not_listening", null),
   };
-  const gateway = await openGateway(options, loaded, environment, workerParts(channel, sharedPort));
+  const gateway = await openGateway(options, loaded, environment, workerParts(channel, holder, sharedPort));
   opened.resolve(gateway);
   const beats = setInterval(() => channel.notify("beat", { callsInFlight: gateway.callsInFlight() }), BEAT_MS);
   const cut = await ended;
   clearInterval(beats);
   channel.notify("ended", { cut });
   channel.close();
+  lock.release();
   return 0;
 }
 
@@ -92,10 +97,10 @@ async function whenEnded(channel: SupervisorChannel, opened: Promise<Gateway>): 
   return await closed;
 }
 
-function workerParts(channel: SupervisorChannel, sharedPort: SharedPort): ProcessParts {
+function workerParts(channel: SupervisorChannel, holder: string, sharedPort: SharedPort): ProcessParts {
   const places = openWorkerPlaces(channel);
-  let journal: Ledger = noLedger;
-  const limits = openRemoteLimits(channel, () => journal.flush());
+  let journal = statingLedger(noLedger, () => {});
+  const limits = openRemoteLimits(channel, holder, (calls) => journal.state(calls));
   return {
     logOutput: logOutput(channel),
     async openStorage({ options, environment, closing }) {
@@ -113,15 +118,8 @@ function workerParts(channel: SupervisorChannel, sharedPort: SharedPort): Proces
         ...(base.options.limitStore === null && { counted: countedBySupervisor(channel) }),
       });
       const contentLog = workerContentLog(channel, records.contentLog);
-      journal = records.ledger;
-      const ledger: typeof records.ledger = {
-        ...records.ledger,
-        close(entry, record) {
-          const written = records.ledger.close(entry, record);
-          void written?.then(() => limits.sendSettled());
-          return written;
-        },
-      };
+      journal = statingLedger(records.ledger, () => limits.sendSettled());
+      const ledger = { ...records.ledger, ...journal.ledger };
       return { ...records, ledger, contentLog, countStore: null, counting: {} };
     },
     openReplicas: () => NO_REPLICA_WATCH,
@@ -144,6 +142,39 @@ function workerParts(channel: SupervisorChannel, sharedPort: SharedPort): Proces
     machine: machineOf(channel, places),
     firstToken: () => Promise.resolve(null),
     sharedPort,
+  };
+}
+
+interface StatingLedger {
+  readonly ledger: Pick<Ledger, "open" | "close">;
+  /** Hands to the operating system what the records of these calls say now, of those that have not ended too. */
+  state(calls: readonly string[]): void;
+}
+
+/** A ledger that knows the records of the calls in flight. `onClosed` is called when a closing entry has been written. */
+function statingLedger(ledger: Ledger, onClosed: () => void): StatingLedger {
+  const inFlight = new Map<string, { readonly entry: OpenEntry; readonly record: CallRecord }>();
+  return {
+    ledger: {
+      open(record) {
+        const entry = ledger.open(record);
+        inFlight.set(record.traceId, { entry, record });
+        return entry;
+      },
+      close(entry, record) {
+        inFlight.delete(record.traceId);
+        const written = ledger.close(entry, record);
+        void written.then(onClosed);
+        return written;
+      },
+    },
+    state(calls) {
+      for (const call of calls) {
+        const known = inFlight.get(call);
+        if (known !== undefined) ledger.reopen(known.entry, known.record);
+      }
+      ledger.flush();
+    },
   };
 }
 

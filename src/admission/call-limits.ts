@@ -328,13 +328,10 @@ export class CallLimits {
       const units = used[index]!;
       if (units === null) continue;
       const held = accounts[next++]!;
-      const status =
-        settled === null
-          ? changedBy(this.#statuses.get(held.account), units - needs[index]!.units)
-          : settled.after[index]!;
-      if (status === null) continue;
-      this.#statuses.set(held.account, status);
-      if (settled !== null) held.settledTo(status, settled);
+      const known = settled?.after[index] ?? null;
+      const status = known ?? changedBy(this.#statuses.get(held.account), units - needs[index]!.units);
+      if (status !== null) this.#statuses.set(held.account, status);
+      if (settled !== null) held.settledTo(known, settled);
     }
   }
 

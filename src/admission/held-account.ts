@@ -2,7 +2,7 @@
 // the call has reserved and used of the account, and keeps the outcome of the limit in the record up to date.
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
 import type { CountedHere, LimitOutcome } from "../core/record.ts";
-import type { AccountStatus, Reservation } from "./limit-store.ts";
+import type { AccountStatus, Reservation, Settled } from "./limit-store.ts";
 import {
   type CountedUsage,
   countsCalls,
@@ -18,7 +18,7 @@ export interface HeldReservation {
   readonly accounts: (HeldAccount | null)[];
 }
 
-type Order = Pick<Reservation, "stamp" | "run">;
+type Order = Pick<Reservation, "stamp" | "run" | "holder">;
 
 export class HeldAccount {
   readonly account: Account;
@@ -109,18 +109,22 @@ export class HeldAccount {
     outcome.after += (outcome.unit === "concurrency" ? 0 : used) - reserved;
   }
 
-  /** Records the status of the account after the settlement, as the limit store returned it. */
-  settledTo({ used }: AccountStatus, order: Order): void {
+  /** Records the status of the account after the settlement, as the limit store returned it; `null` if it did not. */
+  settledTo(status: AccountStatus | null, settled: Settled): void {
     if (this.outcome === null) return;
-    this.outcome.after = used;
-    updateCounted(this.outcome, this.account.rule, order);
+    const { counted } = this.outcome;
+    if (counted?.holder !== undefined) counted.settlement = settled.settlement;
+    if (status === null) return;
+    this.outcome.after = status.used;
+    updateCounted(this.outcome, this.account.rule, settled);
   }
 }
 
 /** Windows of one second and concurrency are not kept over a restart. */
-function countedAt({ kind, window }: LimitRule, { stamp, run }: Order): CountedHere | undefined {
+function countedAt({ kind, window }: LimitRule, { stamp, run, holder }: Order): CountedHere | undefined {
   if (stamp === undefined || window === null || window === "second") return undefined;
-  return run === undefined ? { kind, window, stamp } : { kind, window, stamp, run };
+  const counted = run === undefined ? { kind, window, stamp } : { kind, window, stamp, run };
+  return holder === undefined ? counted : { ...counted, holder };
 }
 
 /** When the call began, another process may still have kept the counts that this process has taken over since. */

@@ -1,11 +1,14 @@
 // The stored form of a count that outlives the process: the text in its row, and the key of its rule.
 import type { LimitRule } from "../core/limit.ts";
-import type { JournalledCount, KeptCount } from "../store/limit-counts.ts";
+import type { JournalledCount, JournalledHold, KeptCount } from "../store/limit-counts.ts";
+import { type KeptHolds, withoutHolds } from "./held-units.ts";
 import { corrected, type KeptWindow, newCount, restore, type Times } from "./windows.ts";
 
 export interface KeptState extends KeptWindow {
   readonly stamp?: number;
   readonly marks?: readonly string[];
+  /** What workers held of it, which is part of the count. */
+  readonly held?: KeptHolds;
 }
 
 /** A rule whose limit is changed keeps its count; a rule whose unit or window is changed begins a new one. */
@@ -47,27 +50,74 @@ export interface LaterState {
   readonly state: KeptState;
 }
 
-/** What was kept, replaced by what the journal says where the journal is newer. */
+/** What journals say of the counts. */
+export interface Journalled {
+  readonly counts: readonly JournalledCount[];
+  readonly holds: readonly JournalledHold[];
+}
+
+/** What journals say of one account, and whether a worker runs. */
+export interface AccountJournal {
+  readonly count: JournalledCount | undefined;
+  readonly holds: readonly JournalledHold[];
+  readonly isRunning: (holder: string) => boolean;
+}
+
+/** What was kept, corrected by what the journals say where they are newer; `null` when they are not. */
+export function laterState(
+  kept: KeptState,
+  rule: Pick<LimitRule, "kind" | "window">,
+  { count, holds, isRunning }: AccountJournal,
+  times: Times,
+): KeptState | null {
+  if (count === undefined || count.stamp <= (kept.stamp ?? 0))
+    return withoutHolds(kept, rule, holds, isRunning, times);
+  const counted: KeptState = {
+    stamp: count.stamp,
+    ...(kept.marks !== undefined && { marks: kept.marks }),
+    ...corrected(kept, rule, Math.min(count.stamp / 1000, times.wallMs), count.total),
+  };
+  return withoutHolds(counted, rule, holds, isRunning, times) ?? counted;
+}
+
+/** What journals say, by account. */
+export class JournalledAccounts {
+  readonly #counts: ReadonlyMap<string, JournalledCount>;
+  readonly #holds: ReadonlyMap<string, readonly JournalledHold[]>;
+  readonly #isRunning: (holder: string) => boolean;
+
+  constructor({ counts, holds }: Journalled, isRunning: (holder: string) => boolean) {
+    this.#counts = new Map(counts.map((each) => [accountName(each), each]));
+    this.#holds = Map.groupBy(holds, accountName);
+    this.#isRunning = isRunning;
+  }
+
+  of(name: string): AccountJournal {
+    return { count: this.#counts.get(name), holds: this.#holds.get(name) ?? [], isRunning: this.#isRunning };
+  }
+
+  /** The accounts of which they say something. */
+  get accounts(): ReadonlyMap<string, Pick<KeptCount, "rule" | "value">> {
+    const all = [...this.#counts.values(), ...[...this.#holds.values()].map(([first]) => first!)];
+    return new Map(all.map((each) => [accountName(each), { rule: keyOf(each), value: each.value }]));
+  }
+}
+
+function accountName(each: JournalledCount | JournalledHold): string {
+  return nameOf({ rule: keyOf(each), value: each.value });
+}
+
+/** What was kept, replaced by what the journals say where they are newer. */
 export function laterStates(
   rows: readonly KeptCount[],
-  journalled: readonly JournalledCount[],
+  journalled: JournalledAccounts,
   times: Times,
 ): readonly LaterState[] {
-  const kept = new Map(
-    rows.map((row) => [`${row.rule}\n${row.value}`, { rule: row.rule, value: row.value, state: stateOf(row.state) }]),
-  );
-  for (const each of journalled) {
-    const rule = keyOf(each);
-    const state = kept.get(`${rule}\n${each.value}`)?.state ?? NOTHING_KEPT;
-    if (each.stamp <= (state.stamp ?? 0)) continue;
-    kept.set(`${rule}\n${each.value}`, {
-      rule,
-      value: each.value,
-      state: {
-        stamp: each.stamp,
-        ...corrected(state, ruleOfKey(rule), Math.min(each.stamp / 1000, times.wallMs), each.total),
-      },
-    });
-  }
-  return [...kept.values()];
+  const named = new Map([...journalled.accounts, ...rows.map((row) => [nameOf(row), row] as const)]);
+  const kept = new Map(rows.map((row) => [nameOf(row), stateOf(row.state)]));
+  return [...named].flatMap(([name, { rule, value }]): LaterState[] => {
+    const state = kept.get(name);
+    const later = laterState(state ?? NOTHING_KEPT, ruleOfKey(rule), journalled.of(name), times) ?? state;
+    return later === undefined ? [] : [{ rule, value, state: later }];
+  });
 }

@@ -35,7 +35,9 @@ export interface Settled {
   readonly stamp?: number | undefined;
   /** See `Reservation.run`. */
   readonly run?: string | undefined;
-  /** The status of the account of each need that was ended; `null` for the other needs. */
+  /** In a worker: the number of this settlement among its own, from 1. */
+  readonly settlement?: number | undefined;
+  /** The status of the account of each need that was ended; `null` for the other needs, and where it is not known. */
   readonly after: readonly (AccountStatus | null)[];
 }
 
@@ -56,6 +58,8 @@ export interface Reservation {
   readonly stamp?: number | undefined;
   /** Names this process while it counts beside another one that keeps the counts. */
   readonly run?: string | undefined;
+  /** In a worker: its name, by which later processes find in its journal what it held. */
+  readonly holder?: string | undefined;
   /**
    * Charges what each need really used, in the order of the needs; a value below 0 counts as 0. A need whose value is
    * `null` stays open and is ended by a later call, for example when an attempt has ended and the call has not. Never
@@ -95,9 +99,12 @@ export interface Shortage {
 export interface LimitStore {
   /**
    * Reserves all needs or none. The result is synchronous where no network is needed; it never rejects. `call` is the
-   * trace id of the call, by which what a dead worker held is found in its journal.
+   * trace id of the call, by which what a dead worker held is found in its journal. `holder` names the worker for which
+   * a supervisor reserves.
    */
-  reserve(needs: readonly Need[], call?: string): MaybePromise<Reservation | Shortage>;
+  reserve(needs: readonly Need[], call?: string, holder?: string): MaybePromise<Reservation | Shortage>;
+  /** Notes that all settlements of the worker up to this number have been applied. */
+  settledThrough?(holder: string, settlement: number): void;
   /** Reads the status of an account, for listings and headers, without reserving. */
   status(account: Account): MaybePromise<AccountStatus>;
   /**

@@ -1,13 +1,13 @@
 // The counts of limits in the memory of one process: what fits into them, which of them are forgotten, and how they are
 // restored at a start and written as rows.
 import type { LimitRule } from "../core/limit.ts";
-import type { JournalledCount, KeptCount } from "../store/limit-counts.ts";
+import type { KeptCount } from "../store/limit-counts.ts";
 import type { AccountStatus, Need, Shortage } from "./limit-store.ts";
-import { keyOf, type KeptState, ruleOfKey, stateOf } from "./kept-state.ts";
+import type { HeldUnits, KeptHolds } from "./held-units.ts";
+import { type JournalledAccounts, type KeptState, laterState, nameOf, ruleOfKey, stateOf } from "./kept-state.ts";
 import {
   advance,
   charge,
-  corrected,
   type Count,
   emptyAtMs,
   fitsAtMs,
@@ -23,6 +23,10 @@ export interface Entry {
   readonly rule: string;
   readonly value: string;
   readonly count: Count;
+  /** What workers hold of it; `null` until a worker reserves. */
+  held: HeldUnits | null;
+  /** What workers of earlier processes held of it, which still ran when this one began. */
+  earlierHolds: KeptHolds | null;
   /** Marks of the current period that `first` has already seen. */
   marks: Set<string> | null;
   /** The stamp of the latest operation that changed the count. */
@@ -41,16 +45,23 @@ export interface RuleEntries {
 }
 
 export function newEntry({ key }: RuleEntries, rule: Pick<LimitRule, "kind" | "window">, value: string): Entry {
-  return { rule: key, value, count: newCount(rule), marks: null, stamp: 0, isKept: false };
+  return { rule: key, value, count: newCount(rule), held: null, earlierHolds: null, marks: null, stamp: 0, isKept: false };
 }
 
-export function keptRow({ rule, value, count, marks, stamp }: Entry, times: Times): KeptCount {
+export function keptRow(
+  { rule, value, count, held, earlierHolds, marks, stamp }: Entry,
+  times: Times,
+  throughOf: (holder: string) => number,
+): KeptCount {
   const window = keptWindow(count, times);
   if (window === null && marks === null) return { rule, value, state: null };
   const state: KeptState = {
     stamp,
     parts: window?.parts ?? [[count.head, 0]],
     ...(marks !== null && { marks: [...marks] }),
+    ...((held !== null || earlierHolds !== null) && {
+      held: { ...held?.kept(count, times, throughOf), ...earlierHolds },
+    }),
   };
   return { rule, value, state: JSON.stringify(state) };
 }
@@ -65,24 +76,23 @@ export interface Restored {
 /** Restores the counts before any call uses their rules. `seen` is called with every stamp. */
 export function restoreAll(
   rows: readonly KeptCount[],
-  journalled: readonly JournalledCount[],
+  journalled: JournalledAccounts,
   rules: Map<string, RuleEntries>,
   times: Times,
   seen: (stamp: number) => void,
 ): Restored {
   const dropped: KeptCount[] = [];
   const later: Entry[] = [];
-  const known = new Map(journalled.map((each) => [`${keyOf(each)}\n${each.value}`, each]));
+  const known = new Map(journalled.accounts);
   const restoreOne = (key: string, value: string, kept: KeptState): void => {
     const { kind, window } = ruleOfKey(key);
     const entries = rules.get(key) ?? { key, only: null, byValue: new Map<string, Entry>() };
     const entry = newEntry(entries, { kind, window }, value);
-    const last = known.get(`${key}\n${value}`);
-    const isLater = last !== undefined && last.stamp > (kept.stamp ?? 0);
-    const { parts } = isLater
-      ? corrected(kept, { kind, window }, Math.min(last.stamp / 1000, times.wallMs), last.total)
-      : kept;
-    entry.stamp = Math.max(kept.stamp ?? 0, last?.stamp ?? 0);
+    const corrected = laterState(kept, { kind, window }, journalled.of(nameOf({ rule: key, value })), times);
+    const isLater = corrected !== null;
+    const { parts, stamp = 0, held } = corrected ?? kept;
+    entry.stamp = stamp;
+    entry.earlierHolds = held ?? null;
     seen(entry.stamp);
     restore(entry.count, { parts }, times);
     if (kept.marks !== undefined && kept.parts[0]?.[0] === entry.count.head) entry.marks = new Set(kept.marks);
@@ -97,9 +107,9 @@ export function restoreAll(
   };
   for (const { rule, value, state } of rows) {
     restoreOne(rule, value, stateOf(state));
-    known.delete(`${rule}\n${value}`);
+    known.delete(nameOf({ rule, value }));
   }
-  for (const each of known.values()) restoreOne(keyOf(each), each.value, { parts: [] });
+  for (const { rule, value } of known.values()) restoreOne(rule, value, { parts: [] });
   return { dropped, later };
 }
 

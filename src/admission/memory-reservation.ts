@@ -16,6 +16,8 @@ export class MemoryReservation implements Reservation {
   readonly overdrawn: number[] = [];
   readonly stamp: number | undefined;
   readonly run: string | undefined;
+  /** The worker for which it was made. */
+  readonly holder: string | undefined;
   /** The count of each need; `null` once the need has ended. */
   readonly entries: (Entry | null)[];
   /** The bucket to which each need was charged. */
@@ -30,6 +32,7 @@ export class MemoryReservation implements Reservation {
     entries: Entry[],
     stamp: number | undefined,
     run: string | undefined,
+    holder: string | undefined,
   ) {
     this.#store = store;
     this.needs = needs;
@@ -37,6 +40,7 @@ export class MemoryReservation implements Reservation {
     this.left = needs.length;
     this.stamp = stamp;
     this.run = run;
+    this.holder = holder;
   }
 
   settle(used: readonly (number | null)[]): Settled | null {

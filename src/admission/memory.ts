@@ -3,8 +3,20 @@
 // start-up.
 import type { Clock } from "../core/clock.ts";
 import type { LimitRule } from "../core/limit.ts";
-import type { CountStore, JournalledCount, KeptCount } from "../store/limit-counts.ts";
-import { keyOf, type LaterState, laterStates, nameOf, ruleOfKey, stateOf, unitsOf } from "./kept-state.ts";
+import type { CountStore, JournalledCount, JournalledHold, KeptCount } from "../store/limit-counts.ts";
+import { HeldUnits } from "./held-units.ts";
+import {
+  JournalledAccounts,
+  type KeptState,
+  keyOf,
+  laterState,
+  type LaterState,
+  laterStates,
+  nameOf,
+  ruleOfKey,
+  stateOf,
+  unitsOf,
+} from "./kept-state.ts";
 import type { Account, LimitStore, Need, Reservation, Settled, Shortage, AccountStatus } from "./limit-store.ts";
 import { MemoryReservation } from "./memory-reservation.ts";
 import {
@@ -31,6 +43,10 @@ export interface MemoryLimitsOptions {
   readonly journalled?: readonly JournalledCount[];
   /** The same for processes that ran beside this one, and have ended. */
   readonly laterJournalled?: () => readonly JournalledCount[];
+  /** What calls of workers held or used, by the journals of all workers that ran before. */
+  readonly holds?: readonly JournalledHold[];
+  /** The same now. */
+  readonly laterHolds?: () => readonly JournalledHold[];
   /**
    * The most values of one rule with a count of their own. Further values share one count until one of these is idle.
    */
@@ -71,6 +87,7 @@ class MemoryLimits implements MemoryLimitStore {
   readonly #clock: Clock;
   readonly #countStore: CountStore | null;
   readonly #laterJournalled: () => readonly JournalledCount[];
+  readonly #laterHolds: () => readonly JournalledHold[];
   readonly #maxValues: number;
   readonly #onFault: (fault: unknown) => void;
   readonly #rules = new Map<string, RuleEntries>();
@@ -84,6 +101,13 @@ class MemoryLimits implements MemoryLimitStore {
   /** Processes whose counts beside are included in memory, while the file still has them apart. */
   readonly #added = new Set<string>();
   #writes = 0;
+  /** The last settlement of each worker that has been applied. */
+  readonly #through = new Map<string, number>();
+  readonly #throughOf = (holder: string): number => this.#through.get(holder) ?? 0;
+  /** Workers of earlier processes that still run: what they hold is settled when they have ended. */
+  #awaited: readonly string[] = [];
+  /** The latest stamp that was kept when this process began. */
+  #restoredStamp = 0;
   readonly #timer: ReturnType<typeof setInterval> | null;
   /**
    * The difference between the wall clock and the monotonic clock at start-up, so that sliding windows do not move when
@@ -100,6 +124,8 @@ class MemoryLimits implements MemoryLimitStore {
     countStore = null,
     journalled = [],
     laterJournalled = () => [],
+    holds = [],
+    laterHolds = () => [],
     maxValues = MAX_VALUES,
     keepEveryMs = KEEP_EVERY_MS,
     onFault = () => {},
@@ -107,22 +133,30 @@ class MemoryLimits implements MemoryLimitStore {
     this.#clock = clock;
     this.#countStore = countStore;
     this.#laterJournalled = laterJournalled;
+    this.#laterHolds = laterHolds;
     this.#maxValues = maxValues;
     this.#onFault = onFault;
     this.#offsetMs = clock.now() - clock.monotonic();
-    if (countStore !== null) this.#restore(countStore, journalled);
+    if (countStore !== null) this.#restore(countStore, journalled, holds);
     this.#timer = countStore === null ? null : setInterval(() => this.#keep(KEPT_AT_ONCE), keepEveryMs);
     this.#timer?.unref();
   }
 
-  reserve(needs: readonly Need[]): Reservation | Shortage {
+  reserve(needs: readonly Need[], _call?: string, holder?: string): Reservation | Shortage {
     const times = this.#times();
     const entries: Entry[] = [];
     for (let index = 0; index < needs.length; index++) entries.push(this.#entryOf(needs[index]!.account, times));
     const short = shortest(needs, entries, times);
     if (short !== null) return short;
     const stamp = this.#nextStamp(times);
-    const reservation = new MemoryReservation(this, needs, entries, this.#stampOf(stamp), this.#beside?.run);
+    const reservation = new MemoryReservation(
+      this,
+      needs,
+      entries,
+      this.#stampOf(stamp, holder),
+      this.#beside?.run,
+      holder,
+    );
     const { before, after, overdrawn, buckets } = reservation;
     for (let index = 0; index < needs.length; index++) {
       const {
@@ -136,7 +170,9 @@ class MemoryLimits implements MemoryLimitStore {
       const { count } = entry;
       if (force && isShort(count, units, limit)) overdrawn.push(index);
       before.push(statusOf(count, limit, times));
-      buckets.push(charge(count, units));
+      const bucket = charge(count, units);
+      buckets.push(bucket);
+      if (holder !== undefined && outlives(count)) (entry.held ??= new HeldUnits()).add(holder, bucket, units);
       count.open += 1;
       entry.stamp = stamp;
       after.push(statusOf(count, limit, times));
@@ -148,7 +184,7 @@ class MemoryLimits implements MemoryLimitStore {
 
   /** Ends the needs of a reservation for which `used` has units; without `used`, all that are open, as unused. */
   endNeeds(reservation: MemoryReservation, used: readonly (number | null)[] | null): Settled | null {
-    const { needs, entries, buckets } = reservation;
+    const { needs, entries, buckets, holder } = reservation;
     if (reservation.left === 0) return null;
     const times = this.#times();
     const stamp = this.#nextStamp(times);
@@ -162,12 +198,17 @@ class MemoryLimits implements MemoryLimitStore {
       entries[index] = null;
       reservation.left -= 1;
       endNeed(entry.count, need, buckets[index]!, Math.max(0, units), times);
+      if (holder !== undefined) entry.held?.remove(holder, buckets[index]!, need.units);
       entry.stamp = stamp;
       after[index] = statusOf(entry.count, need.account.rule.limit, times);
       this.#keepLater(entry);
     }
     if (reservation.left === 0) this.#open -= 1;
-    return { stamp: this.#stampOf(stamp), run: this.#beside?.run, after };
+    return { stamp: this.#stampOf(stamp, holder), run: this.#beside?.run, after };
+  }
+
+  settledThrough(holder: string, settlement: number): void {
+    this.#through.set(holder, settlement);
   }
 
   status(account: Account): AccountStatus {
@@ -192,8 +233,12 @@ class MemoryLimits implements MemoryLimitStore {
     if (countStore === null) return () => true;
     if (!this.#isClosed) this.#gather(countStore);
     else if (this.#beside !== null && this.#beside.run === undefined) return () => false;
-    const due = this.#due;
-    return () => this.#written >= due;
+    // Until the workers of earlier processes have ended, nothing else states what they hold.
+    let due = this.#awaited.length === 0 ? this.#due : null;
+    return () => {
+      if (due === null && this.#awaited.length === 0) due = this.#due;
+      return due !== null && this.#written >= due;
+    };
   }
 
   close(): Promise<void> {
@@ -250,24 +295,40 @@ class MemoryLimits implements MemoryLimitStore {
    * The stamp where a later process can continue from what an operation states: the file has this process's counts
    * apart, or none apart.
    */
-  #stampOf(stamp: number): number | undefined {
-    const isOrdered = this.#beside === null ? this.#added.size === 0 : this.#beside.run !== undefined;
+  #stampOf(stamp: number, holder: string | undefined): number | undefined {
+    const isOrdered =
+      this.#beside === null ? this.#added.size === 0 || holder !== undefined : this.#beside.run !== undefined;
     return isOrdered ? stamp : undefined;
   }
 
-  #restore(countStore: CountStore, journalled: readonly JournalledCount[]): void {
+  #restore(
+    countStore: CountStore,
+    journalled: readonly JournalledCount[],
+    allHolds: readonly JournalledHold[],
+  ): void {
     const isBeside = !countStore.isHeld;
     const rows = isBeside ? this.#beginBeside(countStore) : countStore.read();
+    const holds = isBeside ? [] : ofKept(allHolds, countStore);
+    const states = rows.map(({ state }) => stateOf(state));
+    const holders = [...holds.map(({ holder }) => holder), ...states.flatMap(({ held = {} }) => Object.keys(held))];
+    if (!isBeside) this.#awaited = [...new Set(holders)].filter((holder) => countStore.isHolderRunning(holder));
+    this.#restoredStamp = Math.max(0, ...states.map(({ stamp = 0 }) => stamp));
     const { dropped, later } = restoreAll(
       rows,
-      journalled.filter(({ run }) => run === undefined),
+      new JournalledAccounts({ counts: journalled.filter(({ run }) => run === undefined), holds }, (holder) =>
+        this.#awaited.includes(holder),
+      ),
       this.#rules,
       this.#times(),
       (stamp) => (this.#stamp = Math.max(this.#stamp, stamp)),
     );
     for (const entry of later) this.#keepLater(entry);
     if (isBeside) return;
-    this.#addEnded(countStore, () => journalled);
+    this.#addEnded(
+      countStore,
+      () => journalled,
+      () => allHolds,
+    );
     countStore.write(dropped, []);
     this.#write(countStore, later.length);
   }
@@ -291,9 +352,11 @@ class MemoryLimits implements MemoryLimitStore {
     try {
       if (this.#beside !== null) {
         if (!countStore.hold()) return;
+        this.#awaited = runningHolders(countStore.read(), countStore);
+        if (this.#awaited.length > 0) return;
         this.#takeOver(countStore, this.#beside);
-      }
-      this.#addEnded(countStore, this.#laterJournalled);
+      } else if (this.#awaited.length > 0) this.#settleEnded(countStore);
+      this.#addEnded(countStore, this.#laterJournalled, this.#laterHolds);
     } catch (fault) {
       this.#failed(fault);
     }
@@ -307,7 +370,13 @@ class MemoryLimits implements MemoryLimitStore {
     const there = new Set(kept.map(nameOf));
     // What is no longer kept counts nothing now.
     const gone = [...before.values()].filter((row) => !there.has(nameOf(row))).map((row) => ({ ...row, state: null }));
-    const journalled = this.#laterJournalled().filter((one) => one.run === undefined);
+    const journalled = new JournalledAccounts(
+      {
+        counts: this.#laterJournalled().filter((one) => one.run === undefined),
+        holds: ofKept(this.#laterHolds(), countStore),
+      },
+      () => false,
+    );
     if (run !== undefined) this.#added.add(run);
     this.#beside = null;
     // The joint count is newer than the last row of the other process, even where that process counted nothing more.
@@ -320,20 +389,65 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   /** Adds what other processes counted beside the one that kept the counts, and lets the file have it in one piece. */
-  #addEnded(countStore: CountStore, journalled: () => readonly JournalledCount[]): void {
-    const ended = countStore.endedBeside().filter(({ run }) => !this.#added.has(run));
+  #addEnded(
+    countStore: CountStore,
+    journalled: () => readonly JournalledCount[],
+    journalledHolds: () => readonly JournalledHold[],
+  ): void {
+    const ended = countStore
+      .endedBeside()
+      .filter(({ run, counted }) => !this.#added.has(run) && runningHolders(counted, countStore).length === 0);
     if (ended.length === 0) return;
-    const [times, all] = [this.#times(), journalled()];
+    const times = this.#times();
+    const [counts, holds] = [journalled(), journalledHolds()];
     for (const { run, before, counted } of ended) {
       const known = new Map(before.map((row) => [nameOf(row), row]));
+      const isOfRun = (each: JournalledCount | JournalledHold): boolean => each.run === run;
       const states = laterStates(
         counted,
-        all.filter((each) => each.run === run),
+        new JournalledAccounts({ counts: counts.filter(isOfRun), holds: holds.filter(isOfRun) }, () => false),
         times,
       );
       this.#added.add(run);
       for (const state of states) this.#add(state, known, times);
     }
+  }
+
+  /** Settles what workers of earlier processes held that have ended by now. */
+  #settleEnded(countStore: CountStore): void {
+    const ended = this.#awaited.filter((holder) => !countStore.isHolderRunning(holder));
+    if (ended.length === 0) return;
+    const times = this.#times();
+    const journals = new JournalledAccounts(
+      { counts: [], holds: this.#laterHolds().filter(({ holder }) => ended.includes(holder)) },
+      () => false,
+    );
+    const held = new Map(
+      [...this.#rules.values()]
+        .flatMap(({ only, byValue }) => [...(only === null ? [] : [only]), ...byValue.values()])
+        .filter(({ earlierHolds }) => earlierHolds !== null)
+        .map((entry) => [nameOf(entry), entry]),
+    );
+    for (const [name, { rule, value }] of new Map([...journals.accounts, ...held])) {
+      const holds = Object.entries(held.get(name)?.earlierHolds ?? {}).filter(([holder]) => ended.includes(holder));
+      const before: KeptState = {
+        stamp: this.#restoredStamp,
+        parts: holds.flatMap(([, { parts }]) => parts),
+        held: Object.fromEntries(holds),
+      };
+      const state = laterState(before, ruleOfKey(rule), journals.of(name), times) ?? before;
+      this.#add(
+        { rule, value, state },
+        new Map([[name, { rule, value, state: JSON.stringify({ parts: before.parts }) }]]),
+        times,
+      );
+    }
+    for (const entry of held.values()) {
+      const left = Object.entries(entry.earlierHolds!).filter(([holder]) => !ended.includes(holder));
+      entry.earlierHolds = left.length === 0 ? null : Object.fromEntries(left);
+      this.#keepLater(entry);
+    }
+    this.#awaited = this.#awaited.filter((holder) => !ended.includes(holder));
   }
 
   /** Counts what another process has counted since `before`. */
@@ -381,7 +495,7 @@ class MemoryLimits implements MemoryLimitStore {
     const entries = this.#unkept.splice(0, added.length > 0 ? this.#unkept.length : most);
     const rows = entries.map((entry) => {
       advance(entry.count, times);
-      return keptRow(entry, times);
+      return keptRow(entry, times, this.#throughOf);
     });
     try {
       if (this.#beside === null) countStore.write(rows, added);
@@ -402,4 +516,16 @@ class MemoryLimits implements MemoryLimitStore {
     if (!this.#hasFailed) this.#onFault(fault);
     this.#hasFailed = true;
   }
+}
+
+/** The workers that hold something of these counts, and run. */
+function runningHolders(rows: readonly KeptCount[], countStore: CountStore): readonly string[] {
+  const holders = new Set(rows.flatMap(({ state }) => Object.keys(stateOf(state).held ?? {})));
+  return [...holders].filter((holder) => countStore.isHolderRunning(holder));
+}
+
+/** Without what processes count beside the one that keeps the counts: that is added with their counts. */
+function ofKept(holds: readonly JournalledHold[], countStore: CountStore): readonly JournalledHold[] {
+  const beside = new Set(countStore.besideRuns());
+  return holds.filter(({ run }) => run === undefined || !beside.has(run));
 }

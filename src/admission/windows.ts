@@ -188,6 +188,22 @@ export interface KeptWindow {
   readonly parts: readonly (readonly [number, number])[];
 }
 
+/** The date of a part whose units were charged at this time. */
+export function chargedAt(rule: Pick<LimitRule, "kind" | "window">, ms: number): number {
+  const { slidesMs, window } = newCount(rule);
+  return slidesMs === 0 ? periodAt(window, ms)[0] : ms + (slidesMs * RING) / BUCKETS;
+}
+
+/** Whether what was charged to the bucket still counts. */
+export function isInWindow({ ring, head }: Count, bucket: number): boolean {
+  return ring === null ? bucket === head : bucket > head - RING;
+}
+
+/** The date of the part that this bucket becomes. */
+export function partDate(count: Count, bucket: number, times: Times): number {
+  return count.ring === null ? bucket : leavesAtMs(count, bucket, times);
+}
+
 /**
  * Adjusts what was kept to the total that the account is known to have counted later. The oldest units are taken to
  * have left meanwhile; additional units count from that later time.
@@ -198,14 +214,14 @@ export function corrected(
   atMs: number,
   total: number,
 ): KeptWindow {
-  const { slidesMs, window } = newCount(rule);
+  const { slidesMs } = newCount(rule);
   if (slidesMs === 0) {
-    const [begins] = periodAt(window, atMs);
+    const begins = chargedAt(rule, atMs);
     return parts.some(([of]) => of > begins) ? { parts } : { parts: [[begins, total]] };
   }
   const there = parts.filter(([leavesMs]) => leavesMs > atMs).toSorted(([one], [other]) => one - other);
   let surplus = there.reduce((sum, [, units]) => sum + units, 0) - total;
-  if (surplus < 0) there.push([atMs + (slidesMs * RING) / BUCKETS, -surplus]);
+  if (surplus < 0) there.push([chargedAt(rule, atMs), -surplus]);
   return {
     parts: there.map(([leavesMs, units]) => {
       const taken = Math.max(0, Math.min(units, surplus));

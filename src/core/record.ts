@@ -78,6 +78,13 @@ export interface CountedHere extends Pick<LimitRule, "kind" | "window"> {
   stamp: number;
   /** Names this process while it counted beside another one that kept the counts. */
   run?: string | undefined;
+  /**
+   * Names the worker for which the supervisor counted. `stamp` is then the order of the reservation, and `after` may lack
+   * what other workers did.
+   */
+  holder?: string | undefined;
+  /** The number of the settlement among those of `holder`; absent until it is settled. */
+  settlement?: number | undefined;
 }
 
 /** The outcome of one limit or budget that applied. */

@@ -2,9 +2,11 @@
 // that a slow, shared or unavailable database of records does not affect it.
 import { Database } from "bun:sqlite";
 import { closeSync, openSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import { pathFault } from "../config/path-fault.ts";
 import type { LimitRule } from "../core/limit.ts";
 import { type FolderLock, lockFile } from "./journal-folder.ts";
+import { isHolderRunning } from "./limit-holders.ts";
 import { newRandomName } from "./journal-identity.ts";
 import { OWNERS_FILE } from "./owner-only.ts";
 import { StoreError } from "./store.ts";
@@ -37,6 +39,19 @@ export interface CountsBeside {
   readonly counted: readonly KeptCount[];
 }
 
+/** What a call held of an account through a worker, or used of it once that was settled, as the journal states it. */
+export interface JournalledHold extends Pick<LimitRule, "tenantId" | "id" | "unit" | "kind" | "window"> {
+  readonly value: string;
+  /** As in JournalledCount. */
+  readonly run?: string | undefined;
+  readonly holder: string;
+  /** The order of the reservation; divided by 1000 it is its time in milliseconds since 1970. */
+  readonly stamp: number;
+  /** As in `CountedHere`. */
+  readonly settlement?: number | undefined;
+  readonly units: number;
+}
+
 export interface CountStore {
   /** Names this process among those that count in the file. */
   readonly run: string;
@@ -59,6 +74,10 @@ export interface CountStore {
   beginBeside(nowMs: number): readonly KeptCount[];
   /** Writes what this process counts beside another one: all rows or none. Throws the error of the disk. */
   writeBeside(rows: readonly KeptCount[]): void;
+  /** All processes that count beside the one that keeps the counts, and those that have ended and were not added. */
+  besideRuns(): readonly string[];
+  /** Whether this worker runs, whose supervisor may have ended. */
+  isHolderRunning(holder: string): boolean;
   /** What processes counted beside another one that have ended, and whose counts have not been added to the kept ones. */
   endedBeside(): readonly CountsBeside[];
   close(): void;
@@ -157,6 +176,8 @@ function openCounts(file: string): LimitCounts {
     },
     beginBeside: (nowMs) => beside.begin(nowMs, read),
     writeBeside: (rows) => beside.write(rows),
+    besideRuns: () => beside.runs(),
+    isHolderRunning: (holder) => isHolderRunning(dirname(file), holder),
     endedBeside: () => beside.ended(),
     close() {
       database.close();
@@ -203,8 +224,16 @@ class BesideCounts {
   }
 
   ended(): readonly CountsBeside[] {
-    const runs = this.#database.query<{ readonly run: string }, []>("SELECT run FROM limit_run").all();
-    return runs.filter(({ run }) => run !== this.own && !this.#isRunning(run)).map(({ run }) => this.#countsOf(run));
+    return this.runs()
+      .filter((run) => run !== this.own && !this.#isRunning(run))
+      .map((run) => this.#countsOf(run));
+  }
+
+  runs(): readonly string[] {
+    return this.#database
+      .query<{ readonly run: string }, []>("SELECT run FROM limit_run")
+      .all()
+      .map(({ run }) => run);
   }
 
   #countsOf(run: string): CountsBeside {

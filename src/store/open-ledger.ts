@@ -12,7 +12,7 @@ import { inspectJournal } from "./journal-recovery.ts";
 import { readState } from "./journal-state.ts";
 import { JournalledCounts } from "./journalled-counts.ts";
 import type { Ledger } from "./ledger.ts";
-import type { JournalledCount } from "./limit-counts.ts";
+import type { JournalledCount, JournalledHold } from "./limit-counts.ts";
 import { unshippedBytes } from "./ledger-status.ts";
 import { StoreError } from "./store.ts";
 import { openJournal, endJournal } from "./open-journal.ts";
@@ -39,6 +39,10 @@ export interface OpenLedger extends Ledger {
   readonly counts: readonly JournalledCount[];
   /** The same for processes that have ended since. */
   laterCounts(): readonly JournalledCount[];
+  /** What calls of workers held at the start, by all journals there are. */
+  readonly holds: readonly JournalledHold[];
+  /** The same now. */
+  laterHolds(): readonly JournalledHold[];
   /** Ships what it can within seconds; the rest stays on the disk. */
   end(): Promise<void>;
 }
@@ -82,6 +86,11 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
       countOthers(options, slot, later);
       return later.all;
     },
+    holds: counts.holds,
+    laterHolds() {
+      countOthers(options, slot, later);
+      return later.holds;
+    },
     async end() {
       clearInterval(timer);
       await adopting;
@@ -107,8 +116,8 @@ function ownFolder({ folder, lock: take = lockFolder }: LedgerOptions): {
 }
 
 /**
- * Reads the journals of other folders too, because the process that counted last may have used one of them. Journals of
- * running processes are skipped.
+ * Reads the journals of other folders too, because the process that counted last may have used one of them. In journals of
+ * running processes, only what workers held is read: the supervisor that counted for them may have ended before them.
  */
 function countOthers(
   { folder, lock: take = lockFolder, counted }: LedgerOptions,
@@ -118,13 +127,17 @@ function countOthers(
   if (counted === undefined) return;
   for (const slot of slotsOf(folder)) {
     const lock = slot === ownSlot ? null : take(join(folder, slot));
-    if (lock === null) continue;
     try {
-      inspectJournal(join(folder, slot), { sinceMs: counted.sinceMs(), onEntry: counts.onEntry });
+      const { openings } = inspectJournal(join(folder, slot), {
+        sinceMs: counted.sinceMs(),
+        onEntry: lock === null ? counts.onHold : counts.onEntry,
+      });
+      // A call that has not ended may have begun long ago.
+      for (const opening of openings) counts.onHold(opening);
     } catch {
       // The process that takes the folder over reports what is wrong with it.
     }
-    lock.release();
+    lock?.release();
   }
 }
 

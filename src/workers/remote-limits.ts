@@ -21,28 +21,38 @@ export interface RemoteLimitStore extends LimitStore {
 }
 
 /**
- * `writeLedger` hands the closing entries of the calls that have ended to the operating system. It is called before their
- * settlements leave: when this process is killed, the supervisor settles what is open by the journal, and the row of a
- * call whose settlement has arrived would else be made from its opening entry.
+ * `writeLedger` hands to the operating system what the journal has to state of these calls: their closing entries, and of
+ * those that have not ended, opening entries with what was settled. It is called before their settlements leave: when
+ * processes are killed, what is open is settled by the journal, and each settlement has to count once. `holder` is the
+ * worker's name.
  */
-export function openRemoteLimits(channel: SupervisorChannel, writeLedger: () => void): RemoteLimitStore {
-  return new RemoteLimits(channel, writeLedger);
+export function openRemoteLimits(
+  channel: SupervisorChannel,
+  holder: string,
+  writeLedger: (calls: readonly string[]) => void,
+): RemoteLimitStore {
+  return new RemoteLimits(channel, holder, writeLedger);
 }
 
 class RemoteLimits implements RemoteLimitStore {
   readonly #channel: SupervisorChannel;
-  readonly #writeLedger: () => void;
+  readonly #holder: string;
+  readonly #writeLedger: (calls: readonly string[]) => void;
   readonly #rules = new RuleNumbers();
   readonly #whenLost = new Map<number, () => void>();
   /** Settlements of this turn of the event loop. */
   #settled: SettledWire[] = [];
+  /** Their calls. */
+  #settledCalls: string[] = [];
+  #settlements = 0;
   /** Resolves when they have been sent; `null` when there are none. */
   #whenSent: PromiseWithResolvers<void> | null = null;
   #lastId = 0;
   #open = 0;
 
-  constructor(channel: SupervisorChannel, writeLedger: () => void) {
+  constructor(channel: SupervisorChannel, holder: string, writeLedger: (calls: readonly string[]) => void) {
     this.#channel = channel;
+    this.#holder = holder;
     this.#writeLedger = writeLedger;
     channel.handle("limit_lost", ({ id }) => this.#whenLost.get(id)?.());
   }
@@ -64,7 +74,7 @@ class RemoteLimits implements RemoteLimitStore {
     try {
       // What was given back before has to be there.
       if (this.#whenSent !== null) await this.#whenSent.promise;
-      return this.#answered(id, needs, await this.#channel.request("reserve", wire));
+      return this.#answered(wire, needs, await this.#channel.request("reserve", wire));
     } catch {
       return unavailable(needs[0]!);
     }
@@ -90,8 +100,9 @@ class RemoteLimits implements RemoteLimitStore {
   }
 
   /** Settlements leave at the end of the turn at the latest. A call adds its closing entry right after it has settled. */
-  #settleLater(settled: SettledWire): void {
+  #settleLater(settled: SettledWire, call: string): void {
     this.#settled.push(settled);
+    this.#settledCalls.push(call);
     if (this.#whenSent !== null) return;
     this.#whenSent = Promise.withResolvers();
     setImmediate(() => this.sendSettled());
@@ -99,7 +110,8 @@ class RemoteLimits implements RemoteLimitStore {
 
   sendSettled(): void {
     if (this.#whenSent === null) return;
-    this.#writeLedger();
+    this.#writeLedger(this.#settledCalls);
+    this.#settledCalls = [];
     this.#channel.notify("settle", this.#settled);
     this.#channel.flush();
     this.#settled = [];
@@ -107,7 +119,7 @@ class RemoteLimits implements RemoteLimitStore {
     this.#whenSent = null;
   }
 
-  #answered(id: number, needs: readonly Need[], answer: ReservedWire): Reservation | Shortage {
+  #answered({ id, call }: ReserveWire, needs: readonly Need[], answer: ReservedWire): Reservation | Shortage {
     if ("short" in answer) {
       const { short, status, fitsAtMs, exceedsLimit, unavailable: isUnavailable } = answer;
       return { need: needs[short]!, status: statusOf(status), fitsAtMs, exceedsLimit, unavailable: isUnavailable };
@@ -119,12 +131,12 @@ class RemoteLimits implements RemoteLimitStore {
       const units = used.map((each, index) => (isOpen[index] === true ? each : null));
       if (units.every((each) => each === null)) return null;
       for (const [index, each] of units.entries()) if (each !== null) isOpen[index] = false;
-      this.#settleLater([id, units]);
+      this.#settleLater([id, units], call);
       if (!isOpen.includes(true)) {
         this.#open -= 1;
         this.#whenLost.delete(id);
       }
-      return null;
+      return { settlement: ++this.#settlements, after: units.map(() => null) };
     };
     return {
       needs,
@@ -133,6 +145,7 @@ class RemoteLimits implements RemoteLimitStore {
       overdrawn,
       stamp,
       run,
+      holder: this.#holder,
       settle: end,
       release: () => void end(needs.map(() => 0)),
       whenLost: (listener) => void this.#whenLost.set(id, listener),

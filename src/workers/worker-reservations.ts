@@ -22,26 +22,35 @@ export class WorkerReservations {
   readonly #limits: LimitStore;
   readonly #rules = new Map<number, LimitRule>();
   readonly #held = new Map<number, HeldReservation>();
+  readonly #holder: string;
+  /** How many settlements of this worker have been applied. */
+  #settlements = 0;
   #isEnded = false;
 
-  constructor(limits: LimitStore, channel: WorkerChannel) {
+  constructor(limits: LimitStore, channel: WorkerChannel, holder: string) {
     this.#limits = limits;
+    this.#holder = holder;
     channel.handle("reserve", (wire) => this.#reserve(wire, channel));
     channel.handle("settle", (all) => {
       for (const [id, used] of all) this.#settle(id, used);
+      limits.settledThrough?.(holder, (this.#settlements += all.length));
     });
     channel.handle("limit_status", (account) => whenReady(limits.status(account), statusWire));
     channel.handle("limit_first", ({ rule, value, mark }) => limits.first({ rule, value }, mark));
   }
 
-  /** Settles what is open of a worker that has ended. Its journal is read before another process takes it over. */
-  end(ledgerFolder: string | null): void {
+  /**
+   * Settles what is open of a worker that has ended. `journalOf` returns what its journal has of these calls, or `null`
+   * when it cannot be read; it is read before another process takes it over.
+   */
+  end(journalOf: JournalOfCalls): void {
     this.#isEnded = true;
     const ofCall = Map.groupBy(this.#held.values(), ({ call }) => call);
     this.#held.clear();
     if (ofCall.size === 0) return;
-    const entries = ledgerFolder === null ? null : limitsOfCalls(ledgerFolder, ofCall);
-    for (const [call, held] of ofCall) endCall(held, entries === null ? "reserved" : (entries.get(call) ?? "nothing"));
+    const entries = journalOf(ofCall);
+    for (const [call, held] of ofCall)
+      endCall(held, entries === null ? "reserved" : (entries.get(call) ?? "nothing"), this.#settlements);
   }
 
   #reserve({ id, call, needs: wires, rules = [] }: ReserveWire, channel: WorkerChannel): MaybePromise<ReservedWire> {
@@ -51,7 +60,7 @@ export class WorkerReservations {
       if (rule === undefined) throw new Error(`the rule ${number} was not sent`);
       return { account: { rule, value }, units, force: force === 1 };
     });
-    const answer = this.#limits.reserve(needs, call);
+    const answer = this.#limits.reserve(needs, call, this.#holder);
     return isPending(answer)
       ? answer.then((late) => this.#answered(late, { id, call, needs, channel }))
       : this.#answered(answer, { id, call, needs, channel });
@@ -108,8 +117,11 @@ export interface JournalledLimits {
 /** `reserved`: the journal cannot be read. `nothing`: the call is not in it, so it had not begun. */
 export type Journalled = JournalledLimits | "reserved" | "nothing";
 
-/** Ends what is open of the reservations of one call, in the order in which they were made. */
-export function endCall(held: readonly HeldReservation[], journalled: Journalled): void {
+/**
+ * Ends what is open of the reservations of one call, in the order in which they were made. `through` is the last
+ * settlement of the worker that has been applied.
+ */
+export function endCall(held: readonly HeldReservation[], journalled: Journalled, through = 0): void {
   const charges = new Map<string, number[]>();
   const openOf = held.map(({ reservation: { needs }, isOpen }) => needs.filter((_, index) => isOpen[index] === true));
   const chargesOf = (account: Account): number[] => {
@@ -117,7 +129,7 @@ export function endCall(held: readonly HeldReservation[], journalled: Journalled
     const known = charges.get(key);
     if (known !== undefined) return known;
     const count = openOf.flat().filter((need) => isSame(need.account, account)).length;
-    const fresh = [...openCharges(account, count, journalled as JournalledLimits)];
+    const fresh = [...openCharges(account, count, journalled as JournalledLimits, through)];
     charges.set(key, fresh);
     return fresh;
   };
@@ -139,10 +151,14 @@ function openCharges(
   { rule, value }: Account,
   count: number,
   { limits, isClosed }: JournalledLimits,
+  through: number,
 ): readonly number[] {
   const units = limits
     .filter((outcome) => outcome.id === rule.id && outcome.value === value && outcome.refused === undefined)
-    .map(({ settled, reserved }) => (isClosed ? (settled ?? 0) : reserved));
+    .filter(({ counted }) => counted?.settlement === undefined || counted.settlement > through)
+    .map(({ settled, reserved, counted }) =>
+      isClosed || counted?.settlement !== undefined ? (settled ?? 0) : reserved,
+    );
   return countsAttempts(rule) ? units.slice(-count) : [units.reduce((sum, each) => sum + each, 0)];
 }
 
@@ -150,11 +166,14 @@ function isSame(one: Account, other: Account): boolean {
   return one.rule.id === other.rule.id && one.value === other.value;
 }
 
-/** Reads the last entry of each of these calls. Returns `null` when the journal cannot be read. */
-function limitsOfCalls(
-  folder: string,
+type JournalOfCalls = (calls: ReadonlyMap<string, unknown>) => ReadonlyMap<string, JournalledLimits> | null;
+
+/** Reads the last entry of each of these calls. `folder` is where the journal is; `null` when the worker had none. */
+export function limitsOfCalls(
+  folder: string | null,
   calls: ReadonlyMap<string, unknown>,
 ): ReadonlyMap<string, JournalledLimits> | null {
+  if (folder === null) return null;
   const last = new Map<string, string>();
   try {
     const { openings } = inspectJournal(folder, {

@@ -274,6 +274,8 @@ function keeperOf(over: Partial<CountStore>): CountStore {
     beginBeside: () => countStore.read(),
     writeBeside: () => {},
     endedBeside: () => [],
+    besideRuns: () => [],
+    isHolderRunning: () => false,
     close: () => {},
   };
   return Object.defineProperties(countStore, Object.getOwnPropertyDescriptors(over));

@@ -9,6 +9,6 @@ import { limitStoreSuite } from "./limit-store.suite.ts";
 
 limitStoreSuite("a worker", () => {
   const { worker, supervisor } = openChannels();
-  void new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor);
-  return openRemoteLimits(worker, () => noLedger.flush());
+  void new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor, "worker");
+  return openRemoteLimits(worker, "worker", () => noLedger.flush());
 });

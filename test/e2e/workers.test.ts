@@ -22,6 +22,7 @@ interface World {
   readonly gateway: GatewayProcess;
   readonly upstream: FakeUpstream;
   readonly dataFolder: string;
+  readonly config: string;
   /** Makes the provider hold back its answers, or answer what waits. */
   readonly hold: (isHeld: boolean) => void;
 }
@@ -33,14 +34,12 @@ async function openWorld(limits = ""): Promise<World> {
     await held?.promise;
     return Response.json(openaiAnswer("hello"));
   });
-  const gateway = await startWorkers(2, {
-    dataFolder,
-    config: `
+  const config = `
 providers:
   mine: {type: custom, base_url: "${upstream.url}/v1", api_key: key, models: [model]}
 ${limits}
-`,
-  });
+`;
+  const gateway = await startWorkers(2, { dataFolder, config });
   const hold = (isHeld: boolean): void => {
     held?.resolve();
     held = isHeld ? Promise.withResolvers() : null;
@@ -51,7 +50,7 @@ ${limits}
     await upstream.stop();
     rmSync(join(dataFolder, ".."), { recursive: true, force: true });
   });
-  return { gateway, upstream, dataFolder, hold };
+  return { gateway, upstream, dataFolder, config, hold };
 }
 
 async function statusOf(response: Promise<Response>): Promise<number> {
@@ -70,6 +69,15 @@ function rowsOf(dataFolder: string): readonly CallRow[] {
   const rows = database.query<CallRow, []>("SELECT status, settled FROM call").all();
   database.close();
   return rows;
+}
+
+function tokensOf(dataFolder: string): number {
+  const database = new Database(join(dataFolder, "dragoman.sqlite"), { readonly: true });
+  const sum = database
+    .query<{ readonly tokens: number }, []>("SELECT sum(prompt_tokens + completion_tokens) AS tokens FROM call")
+    .get()!.tokens;
+  database.close();
+  return sum;
 }
 
 const ended = (gateway: GatewayProcess): number =>
@@ -215,5 +223,33 @@ describe("two workers", () => {
     hold(false);
     expect(await Promise.all(running)).toEqual([200, 200, 200, 200]);
     await until(() => workers.every((pid) => !isRunning(pid)));
+  });
+
+  test("[d11.2 d13.2] a gateway that starts while workers of a killed supervisor end their calls counts what they reserved, and then what they used", async () => {
+    const limit = 1_000_000;
+    const world = await openWorld(`budgets:\n  all: {tokens: ${limit}, window: total}`);
+    const { gateway, hold, upstream, dataFolder } = world;
+    const token = gateway.firstToken!;
+    const workers = childrenOf(gateway.pid);
+    hold(true);
+    const running = Array.from({ length: 4 }, () => statusOf(callAlone(gateway, { ...MODEL, max_tokens: 1000 })));
+    await until(() => upstream.seen.length === 4);
+    process.kill(gateway.pid, "SIGKILL");
+    await until(() => !isRunning(gateway.pid));
+    const next = await startWorkers(2, { dataFolder, config: world.config });
+    ends.push(() => next.stop("SIGKILL"));
+    const used = async (): Promise<number> => {
+      const response = await next.chat({ ...MODEL, model: "sandbox:echo" }, { token });
+      await response.text();
+      return limit - Number(response.headers.get("x-ratelimit-remaining-tokens"));
+    };
+    let last = await used();
+    expect(last).toBeGreaterThan(4 * 1000);
+    expect(workers.filter(isRunning).length).toBeGreaterThan(0);
+    hold(false);
+    expect(await Promise.all(running)).toEqual([200, 200, 200, 200]);
+    await until(async () => last > (last = await used()));
+    expect(await next.stop("SIGTERM")).toBe(0);
+    expect(last).toBe(tokensOf(dataFolder));
   });
 });

@@ -20,8 +20,8 @@ for (const [occasion, arise] of Object.entries(OCCASIONS))
     const { worker, supervisor } = openChannels();
     let added = 0;
     let written = 0;
-    const limits = openRemoteLimits(worker, () => (written = added));
-    void new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor);
+    const limits = openRemoteLimits(worker, "worker", () => (written = added));
+    void new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor, "worker");
     const arrived = Promise.withResolvers<number>();
     supervisor.handle("settle", () => arrived.resolve(written));
     const reservation = await reserved(limits, needOf(TOKENS, 100));

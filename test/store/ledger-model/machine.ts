@@ -164,6 +164,8 @@ export class Machine {
         const { changed } = this.#counts.beside.get(run)!;
         for (const row of rows) changed.set(nameOf(row), row);
       },
+      besideRuns: () => [...this.#counts.beside.keys()],
+      isHolderRunning: () => false,
       endedBeside: () =>
         [...this.#counts.beside]
           .filter(([, beside]) => beside.owner.isDead)
