@@ -446,7 +446,10 @@ async function allShipped(ledger: OpenLedger, log: Log): Promise<void> {
   await ledger.adopt();
   while (ledger.status().unshippedBytes > 0) {
     if (systemClock.monotonic() > deadline) {
-      log.warn({ source: "limits" }, "rows of the ledger are not in the database yet: budgets are counted without them");
+      log.warn(
+        { source: "limits" },
+        "rows of the ledger are not in the database yet: budgets are counted without them",
+      );
       return;
     }
     await Bun.sleep(EARLIER_ROWS_POLL_MS);

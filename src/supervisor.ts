@@ -79,12 +79,7 @@ async function openAll(base: Base): Promise<Gateway> {
     replicas: () => replicas.figures(),
     channels: () => traffic.figures(),
   });
-  const limits = await OWN_PARTS.openLimits(
-    base,
-    records,
-    source.current().limitRules,
-    metrics.limitStoreAnswered,
-  );
+  const limits = await OWN_PARTS.openLimits(base, records, source.current().limitRules, metrics.limitStoreAnswered);
   const standing = (): ProcessStanding => ({
     snapshot: source.current().version,
     callsInFlight: 0,

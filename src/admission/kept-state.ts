@@ -70,8 +70,7 @@ export function laterState(
   { count, holds, isRunning }: AccountJournal,
   times: Times,
 ): KeptState | null {
-  if (count === undefined || count.stamp <= (kept.stamp ?? 0))
-    return withoutHolds(kept, rule, holds, isRunning, times);
+  if (count === undefined || count.stamp <= (kept.stamp ?? 0)) return withoutHolds(kept, rule, holds, isRunning, times);
   const counted: KeptState = {
     stamp: count.stamp,
     ...(kept.marks !== undefined && { marks: kept.marks }),

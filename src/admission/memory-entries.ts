@@ -45,7 +45,16 @@ export interface RuleEntries {
 }
 
 export function newEntry({ key }: RuleEntries, rule: Pick<LimitRule, "kind" | "window">, value: string): Entry {
-  return { rule: key, value, count: newCount(rule), held: null, earlierHolds: null, marks: null, stamp: 0, isKept: false };
+  return {
+    rule: key,
+    value,
+    count: newCount(rule),
+    held: null,
+    earlierHolds: null,
+    marks: null,
+    stamp: 0,
+    isKept: false,
+  };
 }
 
 export function keptRow(

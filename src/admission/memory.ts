@@ -301,11 +301,7 @@ class MemoryLimits implements MemoryLimitStore {
     return isOrdered ? stamp : undefined;
   }
 
-  #restore(
-    countStore: CountStore,
-    journalled: readonly JournalledCount[],
-    allHolds: readonly JournalledHold[],
-  ): void {
+  #restore(countStore: CountStore, journalled: readonly JournalledCount[], allHolds: readonly JournalledHold[]): void {
     const isBeside = !countStore.isHeld;
     const rows = isBeside ? this.#beginBeside(countStore) : countStore.read();
     const holds = isBeside ? [] : ofKept(allHolds, countStore);

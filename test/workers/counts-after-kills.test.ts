@@ -194,7 +194,12 @@ class World {
     });
     const attempt = await this.#attempt(callLimits);
     if (attempt === null || worker.isDead) return;
-    const call: ModelCall = { record: { traceId, tenantId: "t", limits }, limits: callLimits, attempt, isJournalled: false };
+    const call: ModelCall = {
+      record: { traceId, tenantId: "t", limits },
+      limits: callLimits,
+      attempt,
+      isJournalled: false,
+    };
     worker.calls.push(call);
     if (this.#chance.perMille(800)) this.#journal(worker, call);
   }
