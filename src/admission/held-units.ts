@@ -4,26 +4,11 @@
 // leaves; the supervisor stores how far it has applied them. So each settlement counts once.
 import type { LimitRule } from "../core/limit.ts";
 import type { JournalledHold } from "../store/limit-counts.ts";
-import type { KeptState } from "./kept-state.ts";
+import type { KeptHold, KeptHolds, KeptState, Part } from "./kept-state.ts";
 import { chargedAt, type Count, isInWindow, partDate, type Times } from "./windows.ts";
-
-/** Units with their date, as in KeptWindow. */
-type Part = readonly [ms: number, units: number];
 
 /** In place of the number of a settlement: none, and for what a worker held, all. */
 const NEVER = Number.MAX_SAFE_INTEGER;
-
-/** What a worker held of one account when its count was stored. */
-export interface KeptHold {
-  /** The last of its settlements that are in the count. */
-  readonly through: number;
-  /** Reservations after this stamp are not in the count of the supervisor that made them; by default that of the count. */
-  readonly since?: number;
-  /** Its units, which are part of the count. */
-  readonly parts: readonly Part[];
-}
-
-export type KeptHolds = Readonly<Record<string, KeptHold>>;
 
 /** The units that each worker holds, by the bucket to which they were charged. */
 export class HeldUnits {
@@ -31,7 +16,7 @@ export class HeldUnits {
 
   add(holder: string, bucket: number, units: number): void {
     let buckets = this.#ofHolder.get(holder);
-    if (buckets === undefined) this.#ofHolder.set(holder, (buckets = new Map()));
+    if (buckets === undefined) this.#ofHolder.set(holder, (buckets = new Map<number, number>()));
     buckets.set(bucket, (buckets.get(bucket) ?? 0) + units);
   }
 

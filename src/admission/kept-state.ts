@@ -1,8 +1,22 @@
 // The stored form of a count that outlives the process: the text in its row, and the key of its rule.
 import type { LimitRule } from "../core/limit.ts";
-import type { JournalledCount, JournalledHold, KeptCount } from "../store/limit-counts.ts";
-import { type KeptHolds, withoutHolds } from "./held-units.ts";
-import { corrected, type KeptWindow, newCount, restore, type Times } from "./windows.ts";
+import type { KeptCount } from "../store/limit-counts.ts";
+import { type KeptWindow, newCount, restore, type Times } from "./windows.ts";
+
+/** Units with their date, as in KeptWindow. */
+export type Part = readonly [ms: number, units: number];
+
+/** What a worker held of one account when its count was stored. */
+export interface KeptHold {
+  /** The last of its settlements that are in the count. */
+  readonly through: number;
+  /** Reservations after this stamp are not in the count of the supervisor that made them; by default that of the count. */
+  readonly since?: number;
+  /** Its units, which are part of the count. */
+  readonly parts: readonly Part[];
+}
+
+export type KeptHolds = Readonly<Record<string, KeptHold>>;
 
 export interface KeptState extends KeptWindow {
   readonly stamp?: number;
@@ -22,7 +36,7 @@ export function keyOf({
   return [tenantId, id, kind, unit, window].join("\n");
 }
 
-const NOTHING_KEPT: KeptState = { parts: [] };
+export const NOTHING_KEPT: KeptState = { parts: [] };
 
 export function ruleOfKey(key: string): Pick<LimitRule, "kind" | "window"> {
   const [, , kind, , window] = key.split("\n") as [string, string, LimitRule["kind"], string, LimitRule["window"]];
@@ -42,81 +56,4 @@ export function unitsOf(kept: KeptState, rule: Pick<LimitRule, "kind" | "window"
 
 export function nameOf({ rule, value }: Pick<KeptCount, "rule" | "value">): string {
   return `${rule}\n${value}`;
-}
-
-export interface LaterState {
-  readonly rule: string;
-  readonly value: string;
-  readonly state: KeptState;
-}
-
-/** What journals say of the counts. */
-export interface Journalled {
-  readonly counts: readonly JournalledCount[];
-  readonly holds: readonly JournalledHold[];
-}
-
-/** What journals say of one account, and whether a worker runs. */
-export interface AccountJournal {
-  readonly count: JournalledCount | undefined;
-  readonly holds: readonly JournalledHold[];
-  readonly isRunning: (holder: string) => boolean;
-}
-
-/** What was kept, corrected by what the journals say where they are newer; `null` when they are not. */
-export function laterState(
-  kept: KeptState,
-  rule: Pick<LimitRule, "kind" | "window">,
-  { count, holds, isRunning }: AccountJournal,
-  times: Times,
-): KeptState | null {
-  if (count === undefined || count.stamp <= (kept.stamp ?? 0)) return withoutHolds(kept, rule, holds, isRunning, times);
-  const counted: KeptState = {
-    stamp: count.stamp,
-    ...(kept.marks !== undefined && { marks: kept.marks }),
-    ...corrected(kept, rule, Math.min(count.stamp / 1000, times.wallMs), count.total),
-  };
-  return withoutHolds(counted, rule, holds, isRunning, times) ?? counted;
-}
-
-/** What journals say, by account. */
-export class JournalledAccounts {
-  readonly #counts: ReadonlyMap<string, JournalledCount>;
-  readonly #holds: ReadonlyMap<string, readonly JournalledHold[]>;
-  readonly #isRunning: (holder: string) => boolean;
-
-  constructor({ counts, holds }: Journalled, isRunning: (holder: string) => boolean) {
-    this.#counts = new Map(counts.map((each) => [accountName(each), each]));
-    this.#holds = Map.groupBy(holds, accountName);
-    this.#isRunning = isRunning;
-  }
-
-  of(name: string): AccountJournal {
-    return { count: this.#counts.get(name), holds: this.#holds.get(name) ?? [], isRunning: this.#isRunning };
-  }
-
-  /** The accounts of which they say something. */
-  get accounts(): ReadonlyMap<string, Pick<KeptCount, "rule" | "value">> {
-    const all = [...this.#counts.values(), ...[...this.#holds.values()].map(([first]) => first!)];
-    return new Map(all.map((each) => [accountName(each), { rule: keyOf(each), value: each.value }]));
-  }
-}
-
-function accountName(each: JournalledCount | JournalledHold): string {
-  return nameOf({ rule: keyOf(each), value: each.value });
-}
-
-/** What was kept, replaced by what the journals say where they are newer. */
-export function laterStates(
-  rows: readonly KeptCount[],
-  journalled: JournalledAccounts,
-  times: Times,
-): readonly LaterState[] {
-  const named = new Map([...journalled.accounts, ...rows.map((row) => [nameOf(row), row] as const)]);
-  const kept = new Map(rows.map((row) => [nameOf(row), stateOf(row.state)]));
-  return [...named].flatMap(([name, { rule, value }]): LaterState[] => {
-    const state = kept.get(name);
-    const later = laterState(state ?? NOTHING_KEPT, ruleOfKey(rule), journalled.of(name), times) ?? state;
-    return later === undefined ? [] : [{ rule, value, state: later }];
-  });
 }

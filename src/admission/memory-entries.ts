@@ -3,8 +3,9 @@
 import type { LimitRule } from "../core/limit.ts";
 import type { KeptCount } from "../store/limit-counts.ts";
 import type { AccountStatus, Need, Shortage } from "./limit-store.ts";
-import type { HeldUnits, KeptHolds } from "./held-units.ts";
-import { type JournalledAccounts, type KeptState, laterState, nameOf, ruleOfKey, stateOf } from "./kept-state.ts";
+import type { HeldUnits } from "./held-units.ts";
+import { type JournalledAccounts, laterState } from "./journalled-accounts.ts";
+import { type KeptHolds, type KeptState, nameOf, ruleOfKey, stateOf } from "./kept-state.ts";
 import {
   advance,
   charge,

@@ -5,18 +5,8 @@ import type { Clock } from "../core/clock.ts";
 import type { LimitRule } from "../core/limit.ts";
 import type { CountStore, JournalledCount, JournalledHold, KeptCount } from "../store/limit-counts.ts";
 import { HeldUnits } from "./held-units.ts";
-import {
-  JournalledAccounts,
-  type KeptState,
-  keyOf,
-  laterState,
-  type LaterState,
-  laterStates,
-  nameOf,
-  ruleOfKey,
-  stateOf,
-  unitsOf,
-} from "./kept-state.ts";
+import { JournalledAccounts, type LaterState, laterState, laterStates } from "./journalled-accounts.ts";
+import { type KeptState, keyOf, nameOf, ruleOfKey, stateOf, unitsOf } from "./kept-state.ts";
 import type { Account, LimitStore, Need, Reservation, Settled, Shortage, AccountStatus } from "./limit-store.ts";
 import { MemoryReservation } from "./memory-reservation.ts";
 import {
