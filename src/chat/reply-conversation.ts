@@ -1,6 +1,7 @@
 // Answers a call with generated text: explained, streamed or not, in one round or in several rounds of tools.
 import { replyNonStreaming, nonStreaming } from "./answer/reply-non-streaming.ts";
 import { replyExplained } from "./explain/explain.ts";
+import type { AnswerForm } from "./answer-form.ts";
 import type { ReadyCall } from "./operation.ts";
 import { complete } from "./plan/complete.ts";
 import { replyStream, streaming } from "./stream/reply-stream.ts";
@@ -9,16 +10,16 @@ import { openToolSession } from "./tools/open-tool-session.ts";
 import { replyStreamedRounds } from "./tools/streamed-rounds.ts";
 import { ToolRounds } from "./tools/tool-rounds.ts";
 
-export async function replyConversation(ready: ReadyCall): Promise<Response> {
+export async function replyConversation(ready: ReadyCall, { stream }: AnswerForm): Promise<Response> {
   const { call, request, principal, headers, prepare, explains } = ready;
   const opening = openToolSession(request, principal, call);
   if (explains) return replyExplained(prepare, request, principal, headers, call, await opening);
   const isStreamed = request.params.stream === true;
   if (opening !== null) {
     const rounds = opening.then((session) => new ToolRounds(session, prepare, call));
-    return isStreamed ? replyStreamedRounds(rounds, call) : replyNonStreamingRounds(rounds, call);
+    return isStreamed ? replyStreamedRounds(rounds, call, stream) : replyNonStreamingRounds(rounds, call);
   }
   return isStreamed
-    ? replyStream(complete(prepare(request), call, streaming(call)), call)
+    ? replyStream(complete(prepare(request), call, streaming(call, stream)), call, stream)
     : replyNonStreaming(await complete(prepare(request), call, nonStreaming(call)), call);
 }

@@ -1,5 +1,6 @@
 // Requests, targets and answers for the provider suite, on the real path: parsed, fitted, encoded; decoded, made
 // strict.
+import { StreamSerializer } from "../../src/operations/chat/stream-serializer.ts";
 import { StreamNormalizer } from "../../src/chat/stream/stream-normalizer.ts";
 import { fitRequest } from "../../src/chat/fit/fit.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
@@ -110,7 +111,8 @@ export function choicesOfStream(
   choices: number,
 ): readonly SeenChoice[] {
   const decoder = provider.openStream({ model, memo });
-  const normalizer = new StreamNormalizer(frameOf(provider, choices), false);
+  const frame = frameOf(provider, choices);
+  const normalizer = new StreamNormalizer(frame, new StreamSerializer(frame, false));
   let text = "";
   for (const event of events)
     if (event.data !== "[DONE]") for (const chunk of decoder.push(event)) text += normalizer.write(chunk);

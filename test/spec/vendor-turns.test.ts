@@ -3,6 +3,7 @@
 // Bedrock's Converse.
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/core/json.ts";
+import { StreamSerializer } from "../../src/operations/chat/stream-serializer.ts";
 import { StreamNormalizer } from "../../src/chat/stream/stream-normalizer.ts";
 import { bedrock } from "../../src/providers/bedrock/provider.ts";
 import { frameOf } from "../contract/provider-requests.ts";
@@ -398,7 +399,8 @@ describe("Converse's blocks that chat completions cannot say", () => {
 
   test("are the same in a stream", () => {
     const decoder = bedrock.openStream(CONTEXT);
-    const normalizer = new StreamNormalizer(frameOf(bedrock, 1), false);
+    const frame = frameOf(bedrock, 1);
+    const normalizer = new StreamNormalizer(frame, new StreamSerializer(frame, false));
     const events: readonly (readonly [name: string, event: JsonObject])[] = [
       ["messageStart", { role: "assistant" }],
       ["contentBlockDelta", { contentBlockIndex: 0, delta: { text: "I " } }],

@@ -159,13 +159,14 @@ export class ResponseStream implements AnswerStream, EventReceiver {
       return;
     }
     if (this.#isDone(event)) return;
-    const { decoder, writer } = this.#parts;
+    const { decoder, writer, normalizer } = this.#parts;
     const chunks = decoder.push(event);
     for (const chunk of chunks) {
       const repaired = writer.repair(chunk);
       const shown = writer.serialize(repaired);
       this.#add(shown);
-      if (repaired === chunk && chunks.length === 1 && shown !== "") this.#patterns!.learn(event, chunk, shown);
+      if (repaired === chunk && chunks.length === 1 && shown !== "" && normalizer!.repeatsEvents)
+        this.#patterns!.learn(event, chunk, shown);
     }
   }
 

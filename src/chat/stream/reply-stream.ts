@@ -1,6 +1,7 @@
 // Turns a provider's stream into the event stream of the client. The response head is held until the first content or
 // an error (promise 7.4); a failure after that is one error event (promise 8.3). The upstream is read only as fast as
 // the client reads (promise 8.5).
+import type { StreamForm } from "../answer-form.ts";
 import { estimatedUsage } from "../../accounting/estimate.ts";
 import { promptTokens } from "../metering/attempt-estimate.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";
@@ -54,20 +55,34 @@ export interface BegunStream {
 }
 
 /** `begin` returns what one attempt at the next round adds to a multi-round answer. */
-export function streaming(call: Call, begin: () => RoundAccumulator | null = () => null): AttemptWork<BegunStream> {
+export function streaming(
+  call: Call,
+  form: StreamForm,
+  begin: () => RoundAccumulator | null = () => null,
+): AttemptWork<BegunStream> {
   return {
-    run: (attempt) => tryStream(attempt, call, begin()),
+    run: (attempt) => tryStream(attempt, call, form, begin()),
     isEmpty: ({ normalizer }) => normalizer.isEmpty,
     discard: ({ stream }) => stream.cancel(),
   };
 }
 
 /** Makes one attempt at a stream, up to its first content or its end. Throws GatewayError. */
-async function tryStream(attempt: OpenAttempt, call: Call, accumulator: RoundAccumulator | null): Promise<BegunStream> {
+async function tryStream(
+  attempt: OpenAttempt,
+  call: Call,
+  form: StreamForm,
+  accumulator: RoundAccumulator | null,
+): Promise<BegunStream> {
   const { fitted, resolved, route, outputGuards, requests, lifetime } = attempt;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
   const frame = answerFrame(call, fitted, resolved, route, attempt.cached?.outcome === "hit");
-  const normalizer = new StreamNormalizer(frame, includeUsage, accumulator);
+  const before = accumulator?.writerBefore ?? null;
+  const normalizer = new StreamNormalizer(
+    frame,
+    before === null ? form.writer(frame, includeUsage) : before.continued(frame, includeUsage),
+    accumulator,
+  );
   const usage = () => normalizer.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
   attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer));
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
@@ -130,16 +145,21 @@ function listening(normalizer: StreamNormalizer, lifetime: AttemptLifetime): Chu
  * Holds the head for the winning attempt for at most `head_hold_s`. After that the head is sent, and the stream follows
  * once an attempt has won.
  */
-export async function replyStream(winner: Promise<Answered<BegunStream>>, call: Call): Promise<Response> {
+export async function replyStream(
+  winner: Promise<Answered<BegunStream>>,
+  call: Call,
+  form: StreamForm,
+): Promise<Response> {
   return replySending(
     winner.then((answered) => sendingOf(answered, call)),
     call,
+    form,
   );
 }
 
 /** Sends the stream with its head as soon as it begins. */
-export async function replySending(begun: Promise<Sending>, call: Call): Promise<Response> {
-  const session = new StreamSession(begun, call);
+export async function replySending(begun: Promise<Sending>, call: Call, form: StreamForm): Promise<Response> {
+  const session = new StreamSession(begun, call, form);
   const sending = await session.holdHead();
   const headers = answerHeaders(
     call,

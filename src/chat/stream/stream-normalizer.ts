@@ -1,19 +1,21 @@
 // The stream normalizer: turns the lenient chunks of a decoder into the one strict form of stream that every client can
 // read, whatever the provider did (promises 8.1, 8.2 and 8.6 to 8.8; docs/clients.md, S1 to S28). This file puts its
-// stages together: vendor repair, guards, rounds, legacy functions, serialization (docs/design/stream-normalizer.md).
+// stages together: vendor repair, guards, rounds, legacy functions, the operation's writer
+// (docs/design/stream-normalizer.md).
 import type { ChatChunk, FinishReason, Usage } from "../../core/chat.ts";
 import type { TokenTally } from "../../accounting/estimate.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
 import { type AnswerFrame, isNothing } from "../answer/non-streaming-answer.ts";
 import type { RoundAccumulator } from "../tools/multi-round-answer.ts";
 import { LegacyFunctionStage } from "./legacy-function-stage.ts";
 import { RoundStage } from "./round-stage.ts";
-import { StreamSerializer } from "./stream-serializer.ts";
 import type { StreamStage } from "./stream-stage.ts";
+import type { StreamWriter } from "./stream-writer.ts";
 import { VendorRepair } from "./vendor-repair.ts";
 
 /**
- * The state of one stream. The output is whole server-sent events, without `[DONE]`. Guards may need time and another
+ * The state of one stream. The output is whole events, without the end of the stream. Guards may need time and another
  * thread, so that the reader of the stream applies them between `repair` and `serialize` (answer-stream.ts).
  */
 export class StreamNormalizer {
@@ -21,13 +23,15 @@ export class StreamNormalizer {
   readonly #rounds: RoundStage | null;
   /** The stages between guards and serialization that this stream needs. */
   readonly #stages: readonly StreamStage[];
-  readonly #serializer: StreamSerializer;
+  /** The last stage. The next round continues its events. */
+  readonly writer: StreamWriter;
   /** `null` when the answer has one round. */
   readonly #round: RoundAccumulator | null;
   /** The finish reasons that were written; `null` before the end. */
   #written: readonly FinishReason[] | null = null;
 
-  constructor(frame: AnswerFrame, includeUsage: boolean, round: RoundAccumulator | null = null) {
+  constructor(frame: AnswerFrame, writer: StreamWriter, round: RoundAccumulator | null = null) {
+    this.writer = writer;
     this.#round = round;
     this.#repair = new VendorRepair(frame, round !== null);
     this.#rounds = round === null ? null : new RoundStage(round);
@@ -35,7 +39,6 @@ export class StreamNormalizer {
       ...(this.#rounds === null ? [] : [this.#rounds]),
       ...(frame.legacyFunctions ? [new LegacyFunctionStage()] : []),
     ];
-    this.#serializer = new StreamSerializer(frame, includeUsage, round?.head ?? "");
   }
 
   /** The first stage. Throws MalformedAnswer when a bound is exceeded. */
@@ -48,15 +51,12 @@ export class StreamNormalizer {
    * Throws MalformedAnswer when a bound is exceeded.
    */
   serialize(chunk: ChatChunk): string {
-    return this.#serializer.write(this.#shown(chunk));
+    return this.writer.write(this.#shown(chunk));
   }
 
-  /**
-   * Whether a strict chunk that differs from an earlier one only in its piece of text yields the event of the earlier
-   * one with another text, and is otherwise only counted in `generated`.
-   */
+  /** The same of strict chunks as `StreamWriter` says of its own. They are otherwise only counted in `generated`. */
   get repeatsEvents(): boolean {
-    return this.#stages.length === 0 && !this.#serializer.holdsFields;
+    return this.#stages.length === 0 && this.writer.repeatsEvents;
   }
 
   /** All stages of a stream without guards. */
@@ -73,19 +73,19 @@ export class StreamNormalizer {
   }
 
   /**
-   * `isCut` means that tool calls of the gateway were not run, so that the answer is incomplete. `members` are further
-   * members of the event with the finish reason, as JSON text.
+   * `isCut` means that tool calls of the gateway were not run, so that the answer is incomplete. `report` is as in
+   * `StreamWriter`.
    */
-  end(total: Usage, isCut = false, members = ""): string {
+  end(total: Usage, isCut = false, report: JsonObject | null = null): string {
     this.#rounds?.end();
     const last = this.#shown(this.#repair.end(isCut));
     this.#written = last.choices.flatMap(({ finish_reason: finish }) => finish ?? []);
-    return this.#serializer.end(last, total, members);
+    return this.writer.end(last, total, report);
   }
 
   /** Returns an event about what the gateway does between two rounds. */
   activity(activity: ToolActivity): string {
-    return this.#serializer.activity(activity);
+    return this.writer.activity(activity);
   }
 
   /**
@@ -109,7 +109,7 @@ export class StreamNormalizer {
   /** True once text, reasoning, a tool call, a refusal or a finish reason has come (promise 7.4). */
   get hasContent(): boolean {
     // calls of tools that the gateway runs are not shown
-    return this.#serializer.hasContent || (this.#repair.hasFinish && this.#round?.hasHidden !== true);
+    return this.writer.hasContent || (this.#repair.hasFinish && this.#round?.hasHidden !== true);
   }
   /** Whether the provider has generated something, even if a guard still holds it back. */
   get hasGenerated(): boolean {
@@ -134,10 +134,6 @@ export class StreamNormalizer {
   /** The model that answered, as the provider reports it; `null` when it has reported none. */
   get reportedModel(): string | null {
     return this.#repair.reportedModel;
-  }
-  /** The beginning of every event. */
-  get head(): string {
-    return this.#serializer.head;
   }
   get finishReasons(): readonly (FinishReason | null)[] {
     return this.#written ?? this.#repair.finishReasons;

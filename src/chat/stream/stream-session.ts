@@ -2,16 +2,14 @@
 // sent while nothing comes (promise 8.4), it is read as fast as the client reads (promise 8.5), and it ends in the same
 // way, whatever ended it (promise 8.3).
 import { LATE, within } from "../../core/timeout.ts";
-import { asGatewayError, errorBody, type GatewayError } from "../../core/errors.ts";
+import { asGatewayError, type GatewayError } from "../../core/errors.ts";
 import type { Outcome } from "../../routing/health.ts";
+import type { StreamForm } from "../answer-form.ts";
 import type { Call } from "../call/call.ts";
 import { withAttempts } from "../plan/complete.ts";
 import { endingRequest, type OpenAttempt, outcomeOf } from "../attempt/run-attempt.ts";
 import { LONG_EVENT, piecesOf } from "../long-bodies/long-events.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
-
-const DONE = "data: [DONE]\n\n";
-const KEEP_ALIVE = ": keep-alive\n\n";
 
 /** A stream of which nothing has been sent yet: that of a provider, or that of several rounds. */
 export interface Sending {
@@ -44,6 +42,7 @@ function release(sending: Sending): void {
 export class StreamSession {
   readonly #begun: Promise<Sending>;
   readonly #call: Call;
+  readonly #form: StreamForm;
   #sending: Sending | null = null;
   /** The stream that has begun, from which the client has not read yet. */
   #untaken: Sending | null = null;
@@ -61,9 +60,10 @@ export class StreamSession {
   /** `null` when no integration is notified of the pieces. */
   readonly #onPiece: ((characters: number, atMs: number) => void) | null;
 
-  constructor(begun: Promise<Sending>, call: Call) {
+  constructor(begun: Promise<Sending>, call: Call, form: StreamForm) {
     this.#begun = begun;
     this.#call = call;
+    this.#form = form;
     this.#onPiece = call.context.integrations?.chunks?.(call.record) ?? null;
     // a failure must not be unhandled while only the head is awaited
     begun.then(
@@ -184,7 +184,7 @@ export class StreamSession {
     this.#call.recorder.succeeded();
     this.#sending!.keep();
     this.#settle("success");
-    return DONE;
+    return this.#form.end;
   }
 
   #errorEvent(error: GatewayError): string {
@@ -192,7 +192,7 @@ export class StreamSession {
     this.#settle(
       outcomeOf(error, this.#call, this.#sending === null ? undefined : endingRequest(this.#sending.attempt)?.row),
     );
-    return `data: ${JSON.stringify(errorBody(error, this.#call.traceId))}\n\n${DONE}`;
+    return this.#form.failed(error, this.#call.traceId) + this.#form.end;
   }
 
   #cancelled(): void {
@@ -227,13 +227,13 @@ export class StreamSession {
   #startKeepAlive(controller: ReadableStreamDefaultController<string>): void {
     const { keepAliveMs } = this.#call.snapshot.limits;
     this.#lastSentMs = this.#call.context.clock.monotonic();
-    // the head was sent before there was any content: the runtime sends it with the first text, which is a comment
-    if (this.#sending === null) controller.enqueue(KEEP_ALIVE);
+    // the head was sent before there was any content: the runtime sends it with the first text
+    if (this.#sending === null) controller.enqueue(this.#form.keepAlive);
     const look = (): void => {
       const quietMs = this.#call.context.clock.monotonic() - this.#lastSentMs;
       if (quietMs >= keepAliveMs) {
         // a client that does not read gets none: they would pile up, and a slow reader would receive nothing else
-        if (this.#isAsked && (controller.desiredSize ?? -1) >= 0) controller.enqueue(KEEP_ALIVE);
+        if (this.#isAsked && (controller.desiredSize ?? -1) >= 0) controller.enqueue(this.#form.keepAlive);
         this.#lastSentMs = this.#call.context.clock.monotonic();
       }
       this.#keepAlive = setTimeout(look, Math.max(1, keepAliveMs - (quietMs >= keepAliveMs ? 0 : quietMs)));

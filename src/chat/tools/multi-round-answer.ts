@@ -5,6 +5,7 @@ import type { FinishReason, Message, ReasoningDetail, ToolCall } from "../../cor
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
+import type { StreamWriter } from "../stream/stream-writer.ts";
 
 /** Separates the texts of two rounds in the joined text that the client gets. */
 export const BETWEEN_ROUNDS = "\n\n";
@@ -44,8 +45,8 @@ interface ShownCalls {
 }
 
 export class MultiRoundAnswer {
-  /** The members that every event begins with; empty before the first round has begun. */
-  head = "";
+  /** The writer of the last round, if rounds are streamed; `null` before the first round has ended. */
+  writer: StreamWriter | null = null;
   readonly #shown: ShownCalls;
   #position: AnswerPosition = {
     lengths: { content: 0, reasoning_content: 0, refusal: 0 },
@@ -60,7 +61,7 @@ export class MultiRoundAnswer {
 
   /** Begins one attempt at the next round. */
   begin(): RoundAccumulator {
-    return new RoundAccumulator(this.#position, this.#shown, this.#rounds + 1, this.head);
+    return new RoundAccumulator(this.#position, this.#shown, this.#rounds + 1, this.writer);
   }
 
   /** Continues the answer after the attempt that succeeded. */
@@ -77,7 +78,8 @@ const MAX_TURN = 16 * 1024 * 1024;
 
 /** Collects what one round adds, piece by piece. */
 export class RoundAccumulator {
-  readonly head: string;
+  /** The writer whose events the round continues, if rounds are streamed; `null` in the first round. */
+  readonly writerBefore: StreamWriter | null;
   /** The first round has number 1. */
   readonly round: number;
   readonly calls: AccumulatedCall[] = [];
@@ -95,11 +97,11 @@ export class RoundAccumulator {
   readonly #extra: Record<string, Json | undefined> = {};
   #nextDetail: number;
 
-  constructor(before: AnswerPosition, shown: ShownCalls, round: number, head: string) {
+  constructor(before: AnswerPosition, shown: ShownCalls, round: number, writerBefore: StreamWriter | null) {
     this.#before = before;
     this.#shown = shown;
     this.round = round;
-    this.head = head;
+    this.writerBefore = writerBefore;
     this.callIds = new Set(before.callIds);
     this.#nextDetail = before.nextDetail;
   }

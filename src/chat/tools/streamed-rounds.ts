@@ -1,6 +1,7 @@
 // Sends the rounds of a call with tools as one stream (promise 10.4). Each round is read, its tools run, and the next
 // one begins as the client reads.
 import type { ToolActivity } from "../../core/tool.ts";
+import type { StreamForm } from "../answer-form.ts";
 import type { Answered, OpenAttempt } from "../attempt/run-attempt.ts";
 import { closeAttempt } from "../attempt/upstream-requests.ts";
 import type { Call } from "../call/call.ts";
@@ -15,12 +16,12 @@ import type { AnswerEnd, CompletedRound, RoundSink, ToolRounds } from "./tool-ro
  * `opening` lists the tools. This happens while the response head is held back, like everything before the first
  * content (promise 7.4).
  */
-export function replyStreamedRounds(opening: Promise<ToolRounds>, call: Call): Promise<Response> {
-  return replySending(begunRounds(opening, call), call);
+export function replyStreamedRounds(opening: Promise<ToolRounds>, call: Call, form: StreamForm): Promise<Response> {
+  return replySending(begunRounds(opening, call, form), call, form);
 }
 
-async function begunRounds(opening: Promise<ToolRounds>, call: Call): Promise<Sending> {
-  const sink = new StreamedRounds(call);
+async function begunRounds(opening: Promise<ToolRounds>, call: Call, form: StreamForm): Promise<Sending> {
+  const sink = new StreamedRounds(call, form);
   const texts = (await opening).run(sink);
   const first = await texts.next();
   return sink.sending(first.done === true ? "" : first.value, texts);
@@ -28,6 +29,7 @@ async function begunRounds(opening: Promise<ToolRounds>, call: Call): Promise<Se
 
 class StreamedRounds implements RoundSink {
   readonly #call: Call;
+  readonly #form: StreamForm;
   /** The round in progress, or the last one; null before the first round has begun. */
   #round: Answered<BegunStream> | null = null;
   /** Whether the stream of the round is still being read. */
@@ -35,8 +37,9 @@ class StreamedRounds implements RoundSink {
   /** Activities of tools that ran before the first round. */
   readonly #early: ToolActivity[] = [];
 
-  constructor(call: Call) {
+  constructor(call: Call, form: StreamForm) {
     this.#call = call;
+    this.#form = form;
   }
 
   async *round(prepared: Prepared, answer: MultiRoundAnswer): AsyncGenerator<string, CompletedRound> {
@@ -47,7 +50,7 @@ class StreamedRounds implements RoundSink {
     for (let text = await stream.next(); text !== null; text = await stream.next()) yield text;
     this.#note();
     round.attempt.settle("success");
-    answer.head = normalizer.head;
+    answer.writer = normalizer.writer;
     return { attempt: round.attempt, accumulator: accumulator!, finish: normalizer.finishReasons[0] ?? null };
   }
 
@@ -56,7 +59,7 @@ class StreamedRounds implements RoundSink {
     const round = await complete(
       prepared,
       this.#call,
-      streaming(this.#call, () => answer.begin()),
+      streaming(this.#call, this.#form, () => answer.begin()),
     );
     if (this.#round !== null) {
       const { aborted, reason } = this.#call.signal;
@@ -93,7 +96,7 @@ class StreamedRounds implements RoundSink {
   end({ isCut, report }: AnswerEnd): string {
     const { normalizer, usage } = this.#round!.answer;
     const { record, recorder } = this.#call;
-    const text = normalizer.end(record.usage ?? usage(), isCut, `,"x_gateway_mcp":${JSON.stringify(report)}`);
+    const text = normalizer.end(record.usage ?? usage(), isCut, report);
     recorder.finishedWith(normalizer.finishReasons);
     return text;
   }

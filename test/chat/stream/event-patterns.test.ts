@@ -7,6 +7,7 @@ import type { Credential } from "../../../src/core/target.ts";
 import { decoderWithoutKeys } from "../../../src/chat/answer/answer-keys.ts";
 import { CallClock } from "../../../src/chat/call/call-clock.ts";
 import { ResponseStream } from "../../../src/chat/stream/answer-stream.ts";
+import { StreamSerializer } from "../../../src/operations/chat/stream-serializer.ts";
 import { StreamNormalizer } from "../../../src/chat/stream/stream-normalizer.ts";
 import { decoderAround } from "../../../src/providers/provider.ts";
 import { providers } from "../../../src/providers/registry.ts";
@@ -37,7 +38,8 @@ async function translated(source: string, options: Options = {}) {
     read: async () => (at < bytes.length ? bytes.subarray(at, (at += Math.max(1, cut))) : null),
     cancel() {},
   };
-  const normalizer = new StreamNormalizer(frameOf(provider, 2), false);
+  const frame = frameOf(provider, 2);
+  const normalizer = new StreamNormalizer(frame, new StreamSerializer(frame, false));
   const decoder = decoderWithoutKeys(provider.openStream({ model: "m", memo: null }), credential);
   const parts = {
     body: body as never,

@@ -1,27 +1,29 @@
-// The last stage of the stream normalizer: strict chunks become server-sent events, one for each entry of `choices`. It
-// writes JSON text itself, because nearly all of a stream is one short delta after another.
+// The events of chat completions: each entry of `choices` of a strict chunk becomes one. It writes JSON text itself,
+// because nearly all of a stream is one short delta after another.
+import { type AnswerFrame, answerId, answerTime } from "../../chat/answer/non-streaming-answer.ts";
+import { isOpening } from "../../chat/stream/stream-stage.ts";
+import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta, Usage } from "../../core/chat.ts";
-import type { Json } from "../../core/json.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
-import { type AnswerFrame, answerId, answerTime } from "../answer/non-streaming-answer.ts";
-import { isOpening } from "./stream-stage.ts";
 import { VendorFields } from "./vendor-fields.ts";
 
 const OPENING = '{"role":"assistant","content":""}';
 
-export class StreamSerializer {
+export class StreamSerializer implements StreamWriter {
   readonly #frame: AnswerFrame;
   readonly #includeUsage: boolean;
   readonly #tail: string;
   readonly #vendor = new VendorFields();
   /** The members that only the first and the last event have (promise 8.1). */
   readonly #outerMembers: string;
+  /** The beginning of every event; empty before the first chunk with an id or a choice. */
   #head: string;
   #hasBegun: boolean;
   #hasContent = false;
 
   /** `head` is empty unless the stream continues the events of an earlier round. */
-  constructor(frame: AnswerFrame, includeUsage: boolean, head: string) {
+  constructor(frame: AnswerFrame, includeUsage: boolean, head = "") {
     this.#frame = frame;
     this.#includeUsage = includeUsage;
     this.#tail = includeUsage ? ',"usage":null}\n\n' : "}\n\n";
@@ -30,21 +32,14 @@ export class StreamSerializer {
     this.#hasBegun = head !== "";
   }
 
-  /** The beginning of every event; empty before the first chunk with an id or a choice. */
-  get head(): string {
-    return this.#head;
-  }
-  /** Whether text, reasoning, a tool call, a refusal or an activity of a tool was written. */
   get hasContent(): boolean {
     return this.#hasContent;
   }
-
-  /** Whether the next event gets vendor fields of earlier chunks. */
-  get holdsFields(): boolean {
-    return this.#vendor.areWaiting;
+  /** False while vendor fields of earlier chunks wait for the next event. */
+  get repeatsEvents(): boolean {
+    return !this.#vendor.areWaiting;
   }
 
-  /** Returns the events for a chunk; empty when it has nothing for a client. */
   write(chunk: ChatChunk): string {
     // Azure's chunk about the prompt comes first, without an id and without a choice
     if (this.#head === "" && (chunk.choices.length > 0 || (typeof chunk.id === "string" && chunk.id !== "")))
@@ -56,12 +51,9 @@ export class StreamSerializer {
     return out;
   }
 
-  /**
-   * Returns the last events: those of `chunk`, of which the last has a finish reason, and the usage where it was
-   * requested. `extra` goes with finish reasons.
-   */
-  end(chunk: ChatChunk, total: Usage, extra: string): string {
+  end(chunk: ChatChunk, total: Usage, report: JsonObject | null): string {
     let out = "";
+    const extra = report === null ? "" : `,"x_gateway_mcp":${JSON.stringify(report)}`;
     this.#vendor.takeWaiting();
     const last = this.#includeUsage ? undefined : chunk.choices.at(-1);
     for (const choice of chunk.choices) {
@@ -73,7 +65,10 @@ export class StreamSerializer {
     return out;
   }
 
-  /** Returns an event about what the gateway does between two rounds. */
+  continued(frame: AnswerFrame, includeUsage: boolean): StreamSerializer {
+    return new StreamSerializer(frame, includeUsage, this.#head);
+  }
+
   activity(activity: ToolActivity): string {
     this.#hasContent = true;
     return `${this.#head},"x_gateway_mcp":${JSON.stringify(activity)},"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":null}]${this.#tail}`;

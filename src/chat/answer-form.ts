@@ -1,0 +1,20 @@
+// How an operation writes an answer of generated text. The engine makes every answer strict in its own form, which is
+// that of chat completions, and hands it over here. A form that depends on the call is made anew for each call.
+import type { GatewayError } from "../core/errors.ts";
+import type { AnswerFrame } from "./answer/non-streaming-answer.ts";
+import type { StreamWriter } from "./stream/stream-writer.ts";
+
+export interface AnswerForm {
+  readonly stream: StreamForm;
+}
+
+export interface StreamForm {
+  /** Sent when the head goes before any content, and later while nothing comes. */
+  readonly keepAlive: string;
+  /** Sent last, whether the answer is complete or has failed. */
+  readonly end: string;
+  /** Returns the event of a failure after the head was sent. */
+  failed(error: GatewayError, traceId: string): string;
+  /** Returns the writer of one attempt at the first round. */
+  writer(frame: AnswerFrame, includeUsage: boolean): StreamWriter;
+}

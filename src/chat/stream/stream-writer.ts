@@ -1,0 +1,27 @@
+// The last stage of the stream normalizer, which writes the events of one round in the form of an operation.
+import type { ChatChunk, Usage } from "../../core/chat.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { ToolActivity } from "../../core/tool.ts";
+import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
+
+/** Takes strict chunks, of which each entry of `choices` has one kind of content, in the order of generation. */
+export interface StreamWriter {
+  /** Whether text, reasoning, a tool call, a refusal or an activity of a tool was written. */
+  readonly hasContent: boolean;
+  /**
+   * Whether a chunk that differs from an earlier one only in its piece of text yields the event of the earlier one with
+   * another text. Such events may be written without this writer.
+   */
+  readonly repeatsEvents: boolean;
+  /** Returns the events for a chunk; empty when it has nothing for a client. */
+  write(chunk: ChatChunk): string;
+  /** Returns an event about what the gateway does between two rounds. */
+  activity(activity: ToolActivity): string;
+  /**
+   * Returns the last events: those of `chunk`, of which the last has a finish reason, and the usage. `report` is about
+   * the tools that the gateway ran in all rounds; `null` in an answer of one round.
+   */
+  end(chunk: ChatChunk, total: Usage, report: JsonObject | null): string;
+  /** Returns a writer for the next round, whose events continue those of this one. This one does not change. */
+  continued(frame: AnswerFrame, includeUsage: boolean): StreamWriter;
+}
