@@ -28,6 +28,28 @@ export function threadSeconds(pid: number): { readonly serving: number; readonly
   return { serving, others: cpuSeconds([pid]) - serving };
 }
 
+/** Returns the seconds of a process, of its main thread, and of each other thread that runs, by the thread's id. */
+export function threadTimes(pid: number): {
+  readonly all: number;
+  readonly main: number;
+  readonly others: ReadonlyMap<string, number>;
+} {
+  const seconds = (task: string): number => {
+    try {
+      return ticksOf(`${pid}/task/${task}`) / TICKS_PER_SECOND;
+    } catch {
+      // The thread has ended since it was listed.
+      return 0;
+    }
+  };
+  const others = readdirSync(`/proc/${pid}/task`).filter((task) => task !== String(pid));
+  return {
+    all: cpuSeconds([pid]),
+    main: seconds(String(pid)),
+    others: new Map(others.map((task) => [task, seconds(task)])),
+  };
+}
+
 function ticksOf(pid: number | string): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   // the name in parentheses may contain anything; utime and stime are the fields 14 and 15
@@ -63,6 +85,11 @@ export function descendantsOf(pid: number, name: string): readonly number[] {
 export function mostOpenFiles(): number {
   const limit = /Max open files\s+\d+\s+(\d+|unlimited)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
   return limit === undefined || limit === "unlimited" ? Number.POSITIVE_INFINITY : Number(limit);
+}
+
+/** Returns the bytes that a process has given to its disks so far; 0 where all its files are in memory. */
+export function writtenBytes(pid: number): number {
+  return Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1] ?? 0);
 }
 
 /** Resident memory, in MB of 10^6 bytes. */

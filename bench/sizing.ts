@@ -1,49 +1,39 @@
-// `npm run bench:sizing`: measures what a machine needs for the gateway, and prints the page docs/sizing.md. --write
-// puts it there, --quick only shows that everything works. It takes some ten minutes, and needs PostgreSQL, Redis and
-// nginx for the parts that name them; a part whose program is missing says so.
+// `npm run bench:sizing`: measures what a machine needs for the gateway, and prints the page docs/sizing.md. --write puts
+// the figures into sizing.json beside this file and makes the page of them, --quick only shows that everything works. It
+// takes some fifteen minutes. What a machine lacks for a part (a program, or enough files that may be open) is said on the
+// page.
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { cpus, release, tmpdir } from "node:os";
+import { cpus, loadavg, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { Client } from "pg";
-import { startPostgres } from "../test/harness/postgres-server.ts";
-import { findServer, startRedis } from "../test/harness/redis-server.ts";
 import { chatBody } from "./answers.ts";
-import { type OwnSetup, startGateway } from "./gateway.ts";
+import type { OwnSetup } from "./gateway.ts";
 import { GOVERNED } from "./governed.ts";
 import { httpRequest, runLoad } from "./load.ts";
 import { startMock } from "./mock.ts";
 import {
   bindToCore,
   chooseCores,
-  type Cores,
   cpuSeconds,
-  descendantsOf,
   missingTools,
   mostOpenFiles,
   residentMb,
+  writtenBytes,
 } from "./process-stats.ts";
 import { measureMemory, type MemoryResult } from "./scenarios.ts";
 import { type SeededData, seeded } from "./seeded-data.ts";
-import { type CallCost, type Growth, type Sizing, sizingPage, type StoreCost } from "./sizing-page.ts";
+import { CONNECTIONS, SizingBench, type SizingPace } from "./sizing-bench.ts";
+import type { CallName, DiskUse, Growth, Sizing, Unmeasured } from "./sizing-figures.ts";
+import { sizingPage } from "./sizing-page.ts";
+import { postgresFigures, valkeyFigures } from "./sizing-stores.ts";
 import { startServer, type Subject, underBun } from "./subject.ts";
+import { workerCosts } from "./worker-costs.ts";
 
 const PAGE = join(import.meta.dir, "..", "docs", "sizing.md");
-const CONNECTIONS = 32;
+const FIGURES = join(import.meta.dir, "sizing.json");
 /** Files and sockets that a gateway has open besides the two sockets of each stream. */
 const OTHER_FILES = 500;
-
-interface Pace {
-  readonly warmUpMs: number;
-  readonly rounds: number;
-  readonly roundMs: number;
-  readonly openStreams: readonly number[];
-  readonly settleMs: number;
-  /** Calls whose disk use is measured. */
-  readonly calls: number;
-  readonly largest: Required<SeededData>;
-}
-const FULL: Pace = {
+const FULL: SizingPace = {
   warmUpMs: 12_000,
   rounds: 5,
   roundMs: 2000,
@@ -52,15 +42,17 @@ const FULL: Pace = {
   calls: 50_000,
   largest: { tokens: 100_000, tenants: 1000, policies: 10_000, limits: 10_000, ownRoutes: 1000 },
 };
-const QUICK: Pace = {
+const QUICK: SizingPace = {
   warmUpMs: 50,
   rounds: 1,
   roundMs: 50,
-  openStreams: [20],
+  openStreams: [20, 1_000_000],
   settleMs: 100,
   calls: 50,
   largest: { tokens: 50, tenants: 5, policies: 20, limits: 20, ownRoutes: 10 },
 };
+/** Of a quick run, whose wish for many streams is only there to be cut. */
+const QUICK_STREAMS = 40;
 
 const { values: flags, positionals } = parseArgs({
   options: { quick: { type: "boolean", default: false }, write: { type: "boolean", default: false } },
@@ -69,18 +61,7 @@ const { values: flags, positionals } = parseArgs({
 if (positionals[0] === "serve-mock") process.stdout.write(`port ${startMock().port}\n`);
 else await main(flags.quick ? QUICK : FULL);
 
-/** What every measurement uses. What is started is stopped in reverse at the end, however that comes. */
-interface Bench {
-  readonly folder: string;
-  /** Returns a path in `folder` that no other call has returned. */
-  readonly newPath: () => string;
-  readonly mockPort: number;
-  readonly cores: Cores;
-  readonly pace: Pace;
-  readonly stops: (() => Promise<unknown>)[];
-}
-
-async function main(pace: Pace): Promise<void> {
+async function main(pace: SizingPace): Promise<void> {
   const missing = missingTools();
   if (missing !== null) {
     process.stderr.write(`bench: ${missing}\n`);
@@ -89,46 +70,69 @@ async function main(pace: Pace): Promise<void> {
   const cores = chooseCores();
   bindToCore(process.pid, cores.load);
   const folder = mkdtempSync(join(tmpdir(), "dragoman-sizing-"));
-  const stops: Bench["stops"] = [];
-  let paths = 0;
-  const newPath = (): string => join(folder, String(++paths));
+  const mock = await startServer(underBun(import.meta.path, "serve-mock"), cores.load);
+  const bench = new SizingBench({ folder, mockPort: mock.port, cores, pace });
   try {
-    const mock = await startServer(underBun(import.meta.path, "serve-mock"), cores.load);
-    stops.push(mock.stop);
-    const page = sizingPage(await measured({ folder, newPath, mockPort: mock.port, cores, pace, stops }));
+    const sizing = await measured(bench);
+    const page = sizingPage(sizing);
     process.stdout.write(page);
-    if (flags.write) writeFileSync(PAGE, page);
+    if (flags.write) {
+      writeFileSync(FIGURES, `${JSON.stringify(sizing, null, 2)}\n`);
+      writeFileSync(PAGE, page);
+    }
   } finally {
-    for (const stop of stops.toReversed()) await stop();
+    for (const stop of bench.stops.toReversed()) await stop();
+    await mock.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function measured(bench: Bench): Promise<Sizing> {
+async function measured(bench: SizingBench): Promise<Sizing> {
+  const loadBefore = loadavg()[0]!;
   const calls = await callCosts(bench);
+  const workers = await boundWorkers(bench);
+  const postgres = await orReason("PostgreSQL", () => postgresFigures(bench));
+  const isThere = !("unmeasured" in postgres);
   return {
     machine: `${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, Linux ${release()}, Bun ${Bun.version}`,
+    loadBefore,
     date: new Date().toISOString().slice(0, 10),
     quick: flags.quick,
     calls,
+    workers: { ...workers, postgres: isThere ? postgres.workers : postgres },
+    together: await togetherOnAllCores(bench),
     growth: await growth(bench),
     memory: await memory(bench),
-    diskBytesPerCall: await diskUse(bench),
-    postgres: await postgresCost(bench),
-    valkey: await valkeyCost(bench),
+    streamsWanted: Math.max(...bench.pace.openStreams),
+    disk: await diskUse(bench),
+    postgres: isThere ? postgres.store : postgres,
+    valkey: await orReason("Valkey or Redis", () => valkeyFigures(bench)),
   };
+}
+
+/** A part that another program or the system has to allow: when it fails, the page says why, and the run goes on. */
+async function orReason<T extends object>(
+  what: string,
+  measure: () => Promise<T | Unmeasured>,
+): Promise<T | Unmeasured> {
+  tell(what);
+  try {
+    return await measure();
+  } catch (thrown) {
+    const [reason = ""] = (thrown instanceof Error ? thrown.message : String(thrown)).split("\n");
+    process.stderr.write(`bench: ${what} could not be measured: ${reason}\n`);
+    return { unmeasured: reason };
+  }
 }
 
 /** A gateway and the request that it is measured with. */
 interface Variant {
-  readonly label: string;
   readonly subject: Subject;
   readonly answer: string;
-  readonly model?: string;
 }
 
 /** CPU µs per call of all threads, the least of some rounds that the variants take in turns. */
-async function inTurns(variants: readonly Variant[], { pace }: Bench): Promise<readonly number[]> {
+async function inTurns(variants: readonly Variant[], { pace }: SizingBench): Promise<readonly number[]> {
   const least = variants.map(() => Number.POSITIVE_INFINITY);
   for (const variant of variants) await load(variant, pace.warmUpMs);
   for (let round = 0; round < pace.rounds; round++)
@@ -137,10 +141,9 @@ async function inTurns(variants: readonly Variant[], { pace }: Bench): Promise<r
   return least;
 }
 
-async function load({ subject, answer, model }: Variant, durationMs: number): Promise<number> {
-  const target = subject.target(answer);
-  const body = chatBody(model ?? target.model, answer.endsWith("-stream"));
-  const request = httpRequest(subject.port, target.path, body, target.token);
+async function load({ subject, answer }: Variant, durationMs: number): Promise<number> {
+  const { path, model, token } = subject.target(answer);
+  const request = httpRequest(subject.port, path, chatBody(model, answer.endsWith("-stream")), token);
   const before = cpuSeconds(subject.pids);
   const { requests } = await runLoad({ port: subject.port, request }, { connections: CONNECTIONS, durationMs });
   const micros = ((cpuSeconds(subject.pids) - before) / requests) * 1e6;
@@ -148,14 +151,8 @@ async function load({ subject, answer, model }: Variant, durationMs: number): Pr
   return micros;
 }
 
-async function gateway(bench: Bench, own: OwnSetup = {}): Promise<Subject> {
-  const subject = await startGateway(bench.newPath(), bench.mockPort, bench.cores.subject, own);
-  bench.stops.push(subject.stop);
-  return subject;
-}
-
 async function setup(
-  bench: Bench,
+  bench: SizingBench,
   data: SeededData,
   configuration = "",
 ): Promise<OwnSetup & Required<Pick<OwnSetup, "data">>> {
@@ -163,25 +160,56 @@ async function setup(
   return { configuration, data: { folder, token: await seeded(folder, data) } };
 }
 
-async function callCosts(bench: Bench): Promise<readonly CallCost[]> {
+async function callCosts(bench: SizingBench): Promise<Sizing["calls"]> {
   tell("what a core carries");
-  const plain = await gateway(bench);
-  const governed = await gateway(bench, await setup(bench, {}, GOVERNED));
-  const variants = [
-    { label: "a plain call of 1 KB each way, same shape", subject: plain, answer: "openai-plain" },
-    { label: "the same, translated (Anthropic Messages)", subject: plain, answer: "anthropic-plain" },
-    { label: "the same, translated (Bedrock Converse)", subject: plain, answer: "bedrock-plain" },
-    { label: "the same, same shape, with three policies and five limits", subject: governed, answer: "openai-plain" },
-    { label: "a stream of 200 events, same shape", subject: plain, answer: "openai-stream" },
-    { label: "the same, translated (Anthropic Messages)", subject: plain, answer: "anthropic-stream" },
-    { label: "the same, translated (Bedrock Converse)", subject: plain, answer: "bedrock-stream" },
+  const plain = await bench.gateway();
+  const governed = await bench.gateway({ configuration: GOVERNED });
+  const rows: readonly (readonly [CallName, string, Subject, string])[] = [
+    ["plain", "a plain call of 1 KB each way, same shape", plain, "openai-plain"],
+    ["anthropic", "the same, translated (Anthropic Messages)", plain, "anthropic-plain"],
+    ["bedrock", "the same, translated (Bedrock Converse)", plain, "bedrock-plain"],
+    ["governed", "the same, same shape, with three policies and five limits", governed, "openai-plain"],
+    ["stream", "a stream of 200 events, same shape", plain, "openai-stream"],
+    ["anthropicStream", "the same, translated (Anthropic Messages)", plain, "anthropic-stream"],
+    ["bedrockStream", "the same, translated (Bedrock Converse)", plain, "bedrock-stream"],
   ];
-  const micros = await inTurns(variants, bench);
+  const micros = await inTurns(
+    rows.map(([, , subject, answer]) => ({ subject, answer })),
+    bench,
+  );
   await stopAll([plain, governed]);
-  return variants.map(({ label }, index) => ({ label, micros: micros[index]! }));
+  return Object.fromEntries(
+    rows.map(([name, label], index) => [name, { label, micros: micros[index]! }]),
+  ) as unknown as Sizing["calls"];
 }
 
-async function growth(bench: Bench): Promise<readonly Growth[]> {
+async function boundWorkers(bench: SizingBench): Promise<Pick<Sizing["workers"], "plain" | "governed">> {
+  tell("what workers and their supervisor cost");
+  const own = { configuration: GOVERNED };
+  const [plain, governed, plainOfTwo, governedOfTwo] = await workerCosts(
+    { ...bench, folder: bench.newFolder(), isBound: true },
+    [
+      { label: "one process", workers: 1 },
+      { label: "one process, three policies and five limits", workers: 1, own },
+      { label: "1 of 2 workers", workers: 2 },
+      { label: "1 of 2 workers, three policies and five limits", workers: 2, own },
+    ],
+  );
+  return {
+    plain: { alone: plain!, ofTwo: plainOfTwo! },
+    governed: { alone: governed!, ofTwo: governedOfTwo! },
+  };
+}
+
+function togetherOnAllCores(bench: SizingBench): Promise<Sizing["together"]> {
+  tell("one worker and two on all cores");
+  return workerCosts({ ...bench, folder: bench.newFolder(), isBound: false }, [
+    { label: "one process", workers: 1 },
+    { label: "2 workers", workers: 2 },
+  ]);
+}
+
+async function growth(bench: SizingBench): Promise<readonly Growth[]> {
   tell("how the cost grows");
   const { tokens, tenants, policies, limits, ownRoutes } = bench.pace.largest;
   const number = (value: number): string => value.toLocaleString("en-US");
@@ -194,128 +222,53 @@ async function growth(bench: Bench): Promise<readonly Growth[]> {
     [`${number(tenants)} tenants`, { tenants }],
     ["three policies and five limits that apply", {}, GOVERNED],
   ];
-  const variants: Variant[] = [];
-  const starts: { readonly cpuMs: number; readonly mb: number }[] = [];
+  const variants: (Variant & Pick<Growth, "label" | "cpuMs" | "mb">)[] = [];
   for (const [label, data, configuration] of cases) {
-    const subject = await gateway(bench, await setup(bench, data, configuration));
-    starts.push({ cpuMs: cpuSeconds(subject.pids) * 1000, mb: residentMb(subject.pids[0]!) });
-    variants.push({ label, subject, answer: "openai-plain" });
+    const subject = await bench.gateway(await setup(bench, data, configuration));
+    const cpuMs = cpuSeconds(subject.pids) * 1000;
+    variants.push({ label, subject, answer: "openai-plain", cpuMs, mb: residentMb(subject.pids[0]!) });
   }
   const micros = await inTurns(variants, bench);
   await stopAll(variants.map(({ subject }) => subject));
-  return variants.map(({ label }, index) => ({ label, micros: micros[index]!, ...starts[index]! }));
+  return variants.map(({ label, cpuMs, mb }, index) => ({ label, micros: micros[index]!, cpuMs, mb }));
 }
 
-async function memory(bench: Bench): Promise<readonly MemoryResult[]> {
-  tell("memory of open streams");
-  const results: MemoryResult[] = [];
-  for (const wanted of bench.pace.openStreams) {
-    const openStreams = Math.min(wanted, Math.floor((mostOpenFiles() - OTHER_FILES) / 2));
-    const subject = await gateway(bench);
-    results.push(await measureMemory(subject, bench.mockPort, { openStreams, settleMs: bench.pace.settleMs }));
-    await stopAll([subject]);
+/** As many open streams as the system allows, where it allows fewer than wanted. */
+async function memory(bench: SizingBench): Promise<Sizing["memory"]> {
+  const results: (MemoryResult | Unmeasured)[] = [];
+  const most = flags.quick ? QUICK_STREAMS : Math.floor((mostOpenFiles() - OTHER_FILES) / 2);
+  for (const openStreams of new Set(bench.pace.openStreams.map((wanted) => Math.min(wanted, most)))) {
+    results.push(
+      await orReason(`memory of ${openStreams} open streams`, async () => {
+        const subject = await bench.gateway();
+        try {
+          return await measureMemory(subject, bench.mockPort, { openStreams, settleMs: bench.pace.settleMs });
+        } finally {
+          await subject.stop();
+        }
+      }),
+    );
   }
   return results;
 }
 
-/** Bytes of the data folder for each call, when every call was shipped to SQLite and the gateway has stopped. */
-async function diskUse(bench: Bench): Promise<number> {
+/** Per call, when every call was put into SQLite and the gateway has stopped. */
+async function diskUse(bench: SizingBench): Promise<DiskUse> {
   tell("disk");
   const own = await setup(bench, {});
-  const before = bytesIn(own.data.folder);
-  const subject = await gateway(bench, own);
-  const calls = await exactly(subject, bench.pace.calls);
-  await stopAll([subject]);
-  return (bytesIn(own.data.folder) - before) / calls;
-}
-
-async function postgresCost(bench: Bench): Promise<StoreCost | null> {
-  const postgres = await startPostgres();
-  if (postgres === null) return null;
-  bench.stops.push(() => postgres.dispose());
-  tell("PostgreSQL");
-  const url = await postgres.newDatabase();
-  const subject = await gateway(bench, {
-    environment: { DATABASE_URL: url, DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") },
-  });
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  const read = async () => {
-    const { rows } = await client.query<{ transactions: string; wal: string; bytes: string }>(
-      "select xact_commit as transactions, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') as wal, pg_database_size(current_database()) as bytes from pg_stat_database where datname = current_database()",
-    );
-    const { transactions, wal, bytes } = rows[0]!;
-    return {
-      transactions: Number(transactions),
-      wal: Number(wal),
-      bytes: Number(bytes),
-      cpu: cpuSeconds(descendantsOf(process.pid, "postgres")),
-    };
-  };
-  await exactly(subject, Math.ceil(bench.pace.calls / 10));
-  await shipped(client);
-  const before = await read();
-  const calls = await exactly(subject, bench.pace.calls);
-  await shipped(client);
-  const after = await read();
-  await client.end();
+  const folder = bench.newPath();
+  const keptBefore = bytesIn(own.data.folder);
+  const subject = await bench.gateway(own, folder);
+  const [pid = 0] = subject.pids;
+  const before = { written: writtenBytes(pid), log: statSync(join(folder, "log")).size };
+  const calls = await bench.makeCalls(subject, bench.pace.calls);
+  const written = (writtenBytes(pid) - before.written) / calls;
   await stopAll([subject]);
   return {
-    requestsPerCall: (after.transactions - before.transactions) / calls,
-    cpuMicrosPerCall: ((after.cpu - before.cpu) / calls) * 1e6,
-    bytesPerCall: (after.bytes - before.bytes) / calls,
-    writtenPerCall: (after.wal - before.wal) / calls,
+    kept: (bytesIn(own.data.folder) - keptBefore) / calls,
+    written: written === 0 ? null : written,
+    log: (statSync(join(folder, "log")).size - before.log) / calls,
   };
-}
-
-/** Resolves when the number of calls in the database no longer grows. */
-async function shipped(client: Client): Promise<void> {
-  const count = async (): Promise<number> =>
-    Number((await client.query<{ count: string }>("select sum(calls) as count from call_hour")).rows[0]?.count ?? 0);
-  for (let before = -1, now = await count(); now !== before; before = now, now = await count()) await Bun.sleep(1500);
-}
-
-async function valkeyCost(bench: Bench): Promise<StoreCost | null> {
-  if (findServer("redis-server") === null) return null;
-  tell("Valkey or Redis");
-  const redis = await startRedis({ flags: ["--appendonly", "no"] });
-  bench.stops.push(() => redis.stop());
-  const configuration = `${GOVERNED}limit_store: { driver: valkey, url: "${redis.url}" }\n`;
-  const subject = await gateway(bench, await setup(bench, {}, configuration));
-  const client = new Bun.RedisClient(redis.url);
-  const read = async () => {
-    const info = String(await client.send("INFO", []));
-    const figure = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, "m").exec(info)?.[1]);
-    return {
-      requests: figure("total_commands_processed"),
-      cpu: figure("used_cpu_user") + figure("used_cpu_sys"),
-      bytes: figure("used_memory"),
-      read: figure("total_net_input_bytes") + figure("total_net_output_bytes"),
-    };
-  };
-  await exactly(subject, Math.ceil(bench.pace.calls / 10));
-  const before = await read();
-  const calls = await exactly(subject, bench.pace.calls);
-  const after = await read();
-  client.close();
-  await stopAll([subject]);
-  return {
-    requestsPerCall: (after.requests - before.requests) / calls,
-    cpuMicrosPerCall: ((after.cpu - before.cpu) / calls) * 1e6,
-    bytesPerCall: Math.max(0, after.bytes - before.bytes) / calls,
-    writtenPerCall: (after.read - before.read) / calls,
-  };
-}
-
-/** Makes at least so many plain calls, and returns how many. */
-async function exactly(subject: Subject, atLeast: number): Promise<number> {
-  const { path, model, token } = subject.target("openai-plain");
-  const request = httpRequest(subject.port, path, chatBody(model, false), token);
-  let calls = 0;
-  while (calls < atLeast)
-    calls += (await runLoad({ port: subject.port, request }, { connections: CONNECTIONS, durationMs: 100 })).requests;
-  subject.tidy();
-  return calls;
 }
 
 function bytesIn(folder: string): number {

@@ -1,6 +1,8 @@
 // `npm run docs`: writes every generated page, the generated parts of others, and dragoman.schema.json. The tests compare them with what is checked in.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Sizing } from "../bench/sizing-figures.ts";
+import { sizingPage } from "../bench/sizing-page.ts";
 import { PROVIDER_FAMILIES } from "../src/gateway-parts.ts";
 import { providers } from "../src/providers/registry.ts";
 import { adminReference } from "./generate-admin.ts";
@@ -47,6 +49,7 @@ export function generatedFiles(projectFolder: string): ReadonlyMap<string, strin
     ],
     ["docs/metrics.md", metricsPage()],
     ["docs/providers.md", providersPage(PROVIDER_FAMILIES)],
+    ["docs/sizing.md", sizingPage(JSON.parse(read("bench/sizing.json")) as Sizing)],
     ["dragoman.schema.json", configurationJsonSchema(PROVIDER_FAMILIES)],
   ]);
 }
