@@ -23,12 +23,21 @@ import { contentWriter, workerContentLog } from "./workers/shared-contents.ts";
 import { openWorkerEvents } from "./workers/shared-events.ts";
 import { openWorkerIntegrations } from "./workers/shared-integrations.ts";
 import { openWorkerPlaces, openWorkerRouting } from "./workers/shared-targets.ts";
+import { openProcessTimer } from "./workers/process-timers.ts";
 import { remoteLedgerSink } from "./workers/remote-ledger.ts";
 import { openRemoteLimits } from "./workers/remote-limits.ts";
 import { connectChannel } from "./workers/sockets.ts";
 
 /** Calls in flight may take this long to end when the supervisor has gone. */
 const ORPHANED_MS = 30_000;
+/** A worker without a supervisor is ended by the kernel after this time, whatever it does. */
+const ORPHANED_END_S = 60;
+/**
+ * A worker whose main thread computes for so long without a beat, or before its first one, is ended by the kernel. The
+ * supervisor ends one that hangs much earlier (hang.ts): this is for a worker that hangs while the supervisor goes.
+ */
+const HUNG_CPU_S = 5;
+const START_CPU_S = 120;
 const LOG_BLOCK_BYTES = 64 * 1024;
 /** A change is answered when the other workers serve by it; one that hangs follows when it reads the store again. */
 const RELOADED_MS = 1000;
@@ -45,7 +54,11 @@ export async function runWorker(
   for (const signal of SUPERVISOR_SIGNALS) process.on(signal, () => {});
   const holder = holderOf(id);
   const lock = await lockHolder(options.dataFolder, holder);
+  const hungTimer = openProcessTimer("cpu");
+  hungTimer.set(START_CPU_S);
+  const orphanedTimer = openProcessTimer("time");
   const channel = await connectChannel<ToSupervisor, ToWorker>(path, () => {});
+  channel.whenClosed(() => orphanedTimer.set(ORPHANED_END_S));
   await channel.request("hello", { worker: id, protocol: PROTOCOL });
   let socket: ListenerSocket | null = null;
   let port = 0;
@@ -74,7 +87,11 @@ export async function runWorker(
   };
   const gateway = await openGateway(options, loaded, environment, workerParts(channel, holder, sharedPort));
   opened.resolve(gateway);
-  const beats = setInterval(() => channel.notify("beat", { callsInFlight: gateway.callsInFlight() }), BEAT_MS);
+  hungTimer.set(HUNG_CPU_S);
+  const beats = setInterval(() => {
+    hungTimer.set(HUNG_CPU_S);
+    channel.notify("beat", { callsInFlight: gateway.callsInFlight() });
+  }, BEAT_MS);
   const cut = await ended;
   clearInterval(beats);
   channel.notify("ended", { cut });

@@ -35,6 +35,11 @@ export interface ChannelOptions {
   /** Writes what it can and returns the number of bytes; below 0 when the connection is closed. */
   readonly write: (bytes: Uint8Array) => number;
   readonly end: () => void;
+  /**
+   * When more than this waits to be written, the other side has not read for long, as a stopped process does: the channel
+   * is closed, and `isUnread`.
+   */
+  readonly maxUnwrittenBytes: number;
   /** What a handler of a message without reply threw, or bytes that are no messages. */
   readonly onFault: (fault: unknown) => void;
 }
@@ -64,6 +69,8 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
   #turn: Message[] = [];
   #isDue = false;
   #unwritten: Uint8Array[] = [];
+  #unwrittenBytes = 0;
+  #isUnread = false;
   #lastId = 0;
   #isClosed = false;
   readonly sent: Traffic = { frames: 0, messages: 0, bytes: 0 };
@@ -75,6 +82,11 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
 
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  /** The channel was closed because the other side did not read what was sent. */
+  get isUnread(): boolean {
+    return this.#isUnread;
   }
 
   /** Sets what to do with a kind of message, in place of an earlier handler. An error that it throws is the reply. */
@@ -137,7 +149,12 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
     this.sent.messages += messages.length;
     this.sent.bytes += frame.length;
     this.#unwritten.push(frame);
+    this.#unwrittenBytes += frame.length;
     if (this.#unwritten.length === 1) this.drain();
+    if (this.#unwrittenBytes <= this.#options.maxUnwrittenBytes) return;
+    this.#isUnread = true;
+    this.#options.end();
+    this.closed();
   }
 
   /** For the connection: more can be written. */
@@ -146,6 +163,7 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
       const next = this.#unwritten[0]!;
       const written = this.#options.write(next);
       if (written < 0) return this.closed();
+      this.#unwrittenBytes -= written;
       if (written < next.length) {
         this.#unwritten[0] = next.subarray(written);
         return;
@@ -176,6 +194,7 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#unwritten = [];
+    this.#unwrittenBytes = 0;
     this.#turn = [];
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();

@@ -1,13 +1,10 @@
-// Attaches the program of steering.ts to the listeners of a port, through the C library: Bun has no call for it. Where that
-// is not possible (another C library, a system call filter), the kernel spreads connections by their hash.
-import { dlopen, FFIType, ptr } from "bun:ffi";
+// Attaches the program of steering.ts to the listeners of a port, through the C library (c-library.ts). Where that is not possible (another C library, a system call filter), the kernel spreads connections by their hash.
+import { FFIType, ptr } from "bun:ffi";
 import { readdirSync } from "node:fs";
 import { endianness } from "node:os";
-import { messageOf } from "../core/thrown.ts";
+import { openCLibrary } from "./c-library.ts";
 import { programBytes, steeringProgram } from "./steering.ts";
 
-/** Names of the C library with glibc and with musl. */
-const LIBRARIES = ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`];
 // asm-generic/socket.h
 const SOL_SOCKET = 1;
 const SO_ACCEPTCONN = 30;
@@ -23,7 +20,7 @@ export interface ListenerSocket {
 
 /** Finds the socket on which this process listens on the port. Throws an error that says why it cannot be steered. */
 export function findListenerSocket(port: number): ListenerSocket {
-  const { getsockopt, getsockname, setsockopt } = openLibrary();
+  const { getsockopt, getsockname, setsockopt } = openSocketCalls();
   const descriptor = readdirSync("/proc/self/fd")
     .map(Number)
     .find((candidate) => {
@@ -58,23 +55,16 @@ export function findListenerSocket(port: number): ListenerSocket {
   };
 }
 
-function openLibrary() {
-  const failures: string[] = [];
-  for (const name of LIBRARIES)
-    try {
-      return dlopen(name, {
-        getsockopt: {
-          args: [FFIType.i32, FFIType.i32, FFIType.i32, FFIType.ptr, FFIType.ptr],
-          returns: FFIType.i32,
-        },
-        getsockname: { args: [FFIType.i32, FFIType.ptr, FFIType.ptr], returns: FFIType.i32 },
-        setsockopt: {
-          args: [FFIType.i32, FFIType.i32, FFIType.i32, FFIType.ptr, FFIType.u32],
-          returns: FFIType.i32,
-        },
-      }).symbols;
-    } catch (fault) {
-      failures.push(messageOf(fault));
-    }
-  throw new Error(`the C library cannot be opened: ${failures.join("; ")}`);
+function openSocketCalls() {
+  return openCLibrary({
+    getsockopt: {
+      args: [FFIType.i32, FFIType.i32, FFIType.i32, FFIType.ptr, FFIType.ptr],
+      returns: FFIType.i32,
+    },
+    getsockname: { args: [FFIType.i32, FFIType.ptr, FFIType.ptr], returns: FFIType.i32 },
+    setsockopt: {
+      args: [FFIType.i32, FFIType.i32, FFIType.i32, FFIType.ptr, FFIType.u32],
+      returns: FFIType.i32,
+    },
+  });
 }

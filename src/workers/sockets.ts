@@ -14,6 +14,8 @@ const ENDING = ".sock";
 /** Of the name of a socket, without its ending: two gateways on one data folder have one each. */
 const NAME_CHARACTERS = 12;
 const ONLY_OWNER = 0o700;
+/** A worker that leaves more than this unread does not run: the supervisor has little to say. */
+const MAX_UNREAD_BY_WORKER_BYTES = 64 * 1024 * 1024;
 
 export interface OpenChannelSocket {
   readonly path: string;
@@ -38,7 +40,7 @@ export async function listenForChannels<Sent extends Messages, Taken extends Mes
     socket: {
       ...CONNECTION,
       open(socket) {
-        socket.data = channelOf<Sent, Taken>(socket, onFault);
+        socket.data = channelOf<Sent, Taken>(socket, onFault, MAX_UNREAD_BY_WORKER_BYTES);
         onChannel(socket.data);
       },
     },
@@ -63,7 +65,8 @@ export async function connectChannel<Sent extends Messages, Taken extends Messag
     socket: {
       ...CONNECTION,
       open(opened) {
-        opened.data = channelOf<Sent, Taken>(opened, onFault);
+        // Lines of the log may wait for a supervisor that gets no CPU.
+        opened.data = channelOf<Sent, Taken>(opened, onFault, Number.POSITIVE_INFINITY);
       },
     },
   });
@@ -88,8 +91,14 @@ const CONNECTION = {
 function channelOf<Sent extends Messages, Taken extends Messages>(
   socket: Socket<unknown>,
   onFault: (fault: unknown) => void,
+  maxUnwrittenBytes: number,
 ): Channel<Sent, Taken> {
-  return new Channel({ write: (bytes) => socket.write(bytes), end: () => void socket.end(), onFault });
+  return new Channel({
+    write: (bytes) => socket.write(bytes),
+    end: () => void socket.end(),
+    maxUnwrittenBytes,
+    onFault,
+  });
 }
 
 function socketFolder(dataFolder: string): { readonly folder: string; readonly isTemporary: boolean } {

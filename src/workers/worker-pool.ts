@@ -141,6 +141,14 @@ export class WorkerPool {
     channel.handle("not_listening", () => void this.#group.remove(worker).then(worker.hasLeft));
     channel.handle("beat", ({ callsInFlight }) => worker.beat(callsInFlight, this.#options.clock.monotonic()));
     channel.handle("ended", ({ cut }) => void (worker.cut = cut));
+    channel.whenClosed(() => {
+      if (!channel.isUnread) return;
+      this.#options.log("error", "a worker does not read what is sent to it: it is ended and replaced", {
+        slot: worker.slot,
+        pid: worker.pid,
+      });
+      worker.kill();
+    });
     this.#options.onChannel(worker, channel);
   }
 

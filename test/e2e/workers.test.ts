@@ -252,4 +252,31 @@ describe("two workers", () => {
     expect(await next.stop("SIGTERM")).toBe(0);
     expect(last).toBe(tokensOf(dataFolder));
   });
+
+  test.each(["before", "after"] as const)(
+    "[d13.2] a worker that hangs %s its supervisor is killed ends too",
+    async (order) => {
+      const { gateway, hold, upstream } = await openWorld();
+      const [hanging, other] = childrenOf(gateway.pid);
+      hold(true);
+      // each worker has some of them, but for one time in many thousands
+      const running = Array.from({ length: 16 }, () => statusOf(callAlone(gateway, MODEL)).catch(() => "reset"));
+      await until(() => upstream.seen.length === 16);
+      if (order === "before") process.kill(hanging!, "SIGUSR1");
+      process.kill(gateway.pid, "SIGKILL");
+      if (order === "after") {
+        // the workers have seen it when they listen no more; until then the provider holds back every answer
+        await until(async () => {
+          const fault = await callAlone(gateway, MODEL, { signal: AbortSignal.timeout(200) }).catch(
+            (error: Error) => error.name,
+          );
+          return fault !== "TimeoutError";
+        });
+        process.kill(hanging!, "SIGUSR1");
+      }
+      hold(false);
+      await until(() => !isRunning(hanging!) && !isRunning(other!));
+      expect(await Promise.all(running)).toContain("reset");
+    },
+  );
 });

@@ -14,11 +14,13 @@ export function openChannels(): { readonly worker: SupervisorChannel; readonly s
   const worker: SupervisorChannel = new Channel<ToSupervisor, ToWorker>({
     write: handOver(() => supervisor),
     end: () => {},
+    maxUnwrittenBytes: Number.POSITIVE_INFINITY,
     onFault,
   });
   const supervisor: WorkerChannel = new Channel<ToWorker, ToSupervisor>({
     write: handOver(() => worker),
     end: () => {},
+    maxUnwrittenBytes: Number.POSITIVE_INFINITY,
     onFault,
   });
   return { worker, supervisor };

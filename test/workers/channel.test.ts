@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { makeScratchFolder } from "../harness/scratch-folder.ts";
-import type { Channel } from "../../src/workers/channel.ts";
+import { Channel } from "../../src/workers/channel.ts";
 import { connectChannel, listenForChannels } from "../../src/workers/sockets.ts";
 
 type Asked = {
@@ -178,5 +178,44 @@ describe("[d13.2] the channel between supervisor and workers", () => {
     stranger.write("GET / HTTP/1.1\r\n\r\n");
     await isClosed.promise;
     expect(faults.map(String)).toEqual([expect.stringContaining("is no length of a frame")]);
+  });
+
+  test("is closed when the other side leaves too much unread, and then says so", () => {
+    let ended = 0;
+    const channel = new Channel<Told, Asked>({
+      write: () => 0,
+      end: () => (ended += 1),
+      maxUnwrittenBytes: 3000,
+      onFault: () => {},
+    });
+    const closed: boolean[] = [];
+    channel.whenClosed(() => closed.push(channel.isUnread));
+    for (const _ of [1, 2]) {
+      channel.notify("news", "", new Uint8Array(1400));
+      channel.flush();
+    }
+    expect([channel.isClosed, channel.isUnread, ended]).toEqual([false, false, 0]);
+    channel.notify("news", "", new Uint8Array(1400));
+    channel.flush();
+    expect([channel.isClosed, closed, ended]).toEqual([true, [true], 1]);
+  });
+
+  test("stays open however much was sent, when it is read", async () => {
+    let written = 0;
+    const channel = new Channel<Told, Asked>({
+      write: (bytes) => {
+        written += bytes.length;
+        return bytes.length;
+      },
+      end: () => {},
+      maxUnwrittenBytes: 3000,
+      onFault: () => {},
+    });
+    for (let sent = 0; sent < 100; sent++) {
+      channel.notify("news", "", new Uint8Array(1400));
+      channel.flush();
+    }
+    expect(channel.isClosed).toBe(false);
+    expect(written).toBeGreaterThan(140_000);
   });
 });

@@ -102,4 +102,22 @@ describe("[d13.2] a pool of workers", () => {
       expect(serving()).toHaveLength(2);
     },
   );
+
+  test("ends and replaces a worker that is stopped once too much waits for it", async () => {
+    const { pool, serving, ended, logged } = await openPool("serves");
+    await pool.start();
+    const [stopped, other] = pool.workers;
+    process.kill(stopped!.pid, "SIGSTOP");
+    for (let sent = 0; sent < 9; sent++) {
+      stopped!.channel!.notify("steer", { weights: [] }, new Uint8Array(8 * 1024 * 1024));
+      other!.channel!.notify("steer", { weights: [] }, new Uint8Array(8 * 1024 * 1024));
+      // the other one reads what it is sent
+      await other!.channel!.request("steer", { weights: [] });
+    }
+    await until(() => ended.length === 1);
+    expect(ended).toEqual([stopped!.pid]);
+    await until(() => serving().length === 2);
+    expect(serving()).toContain(other!.pid);
+    expect(logged).toContain("a worker does not read what is sent to it: it is ended and replaced");
+  });
 });
