@@ -7,6 +7,7 @@ import { httpRequest, runLoad } from "./load.ts";
 import type { Cores } from "./process-stats.ts";
 import type { SeededData } from "./seeded-data.ts";
 import type { Subject } from "./subject.ts";
+import type { WorkerBench } from "./worker-costs.ts";
 
 export interface SizingPace {
   readonly warmUpMs: number;
@@ -42,10 +43,16 @@ export class SizingBench {
     return join(this.folder, String(++this.#paths));
   }
 
-  newFolder(): string {
+  #newFolder(): string {
     const folder = this.newPath();
     mkdirSync(folder);
     return folder;
+  }
+
+  /** What gateways with workers are measured with. */
+  workers(isBound: boolean): WorkerBench {
+    const { mockPort, cores, pace } = this;
+    return { folder: this.#newFolder(), mockPort, cores, pace, isBound };
   }
 
   /** Starts a gateway on the core of what is measured. */

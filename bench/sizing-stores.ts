@@ -56,7 +56,7 @@ export async function postgresFigures(bench: SizingBench): Promise<PostgresFigur
     const store = perCall(before, await read(), calls);
     await subject.stop();
     const url = await postgres.newDatabase();
-    const [workers] = await workerCosts({ ...bench, folder: bench.newFolder(), isBound: true }, [
+    const [workers] = await workerCosts(bench.workers(true), [
       { label: "1 of 2 workers, calls kept in PostgreSQL", workers: 2, own: { environment: environmentFor(url) } },
     ]);
     return { store, workers: workers! };

@@ -186,15 +186,12 @@ async function callCosts(bench: SizingBench): Promise<Sizing["calls"]> {
 async function boundWorkers(bench: SizingBench): Promise<Pick<Sizing["workers"], "plain" | "governed">> {
   tell("what workers and their supervisor cost");
   const own = { configuration: GOVERNED };
-  const [plain, governed, plainOfTwo, governedOfTwo] = await workerCosts(
-    { ...bench, folder: bench.newFolder(), isBound: true },
-    [
-      { label: "one process", workers: 1 },
-      { label: "one process, three policies and five limits", workers: 1, own },
-      { label: "1 of 2 workers", workers: 2 },
-      { label: "1 of 2 workers, three policies and five limits", workers: 2, own },
-    ],
-  );
+  const [plain, governed, plainOfTwo, governedOfTwo] = await workerCosts(bench.workers(true), [
+    { label: "one process", workers: 1 },
+    { label: "one process, three policies and five limits", workers: 1, own },
+    { label: "1 of 2 workers", workers: 2 },
+    { label: "1 of 2 workers, three policies and five limits", workers: 2, own },
+  ]);
   return {
     plain: { alone: plain!, ofTwo: plainOfTwo! },
     governed: { alone: governed!, ofTwo: governedOfTwo! },
@@ -203,7 +200,7 @@ async function boundWorkers(bench: SizingBench): Promise<Pick<Sizing["workers"],
 
 function togetherOnAllCores(bench: SizingBench): Promise<Sizing["together"]> {
   tell("one worker and two on all cores");
-  return workerCosts({ ...bench, folder: bench.newFolder(), isBound: false }, [
+  return workerCosts(bench.workers(false), [
     { label: "one process", workers: 1 },
     { label: "2 workers", workers: 2 },
   ]);

@@ -268,7 +268,7 @@ describe("two workers", () => {
         // the workers have seen it when they listen no more; until then the provider holds back every answer
         await until(async () => {
           const fault = await callAlone(gateway, MODEL, { signal: AbortSignal.timeout(200) }).catch(
-            (error: Error) => error.name,
+            (error: unknown) => (error as Error).name,
           );
           return fault !== "TimeoutError";
         });
