@@ -22,6 +22,7 @@ import type { Environment } from "./config/environment.ts";
 import { isReadableByOthers } from "./config/master-key.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
+import { within } from "./core/timeout.ts";
 import {
   type OpenCredentialProvider,
   openCredentialProvider,
@@ -54,6 +55,7 @@ import { openReplicaWatch, type ReplicaWatch } from "./snapshot/replica-watch.ts
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotSource } from "./snapshot/source.ts";
 import type { LedgerOptions } from "./store/ledger-options.ts";
+import { type EarlierWorkers, openEarlierWorkers } from "./admission/valkey/earlier-workers.ts";
 import { ledgerFolderOf, ownFiles } from "./store/data-folder.ts";
 import { narrowRights } from "./store/owner-only.ts";
 import { type OpenLedger, openLedger } from "./store/open-ledger.ts";
@@ -85,6 +87,8 @@ const COUNTED_BEFORE_MS = 60_000;
 /** Time for rows of earlier processes to arrive in the database, where budgets are counted from them. */
 const EARLIER_ROWS_MS = 10_000;
 const EARLIER_ROWS_POLL_MS = 20;
+/** The start waits so long for the limit store to charge what workers of a killed supervisor held. */
+const EARLIER_CHARGES_MS = 2000;
 /** Time for integrations to deliver the last records, and for their threads to confirm it. */
 const LAST_RECORDS_MS = 3000;
 const LAST_THREADS_MS = LAST_RECORDS_MS + 1000;
@@ -211,6 +215,8 @@ export interface Records {
   readonly ledger: OpenLedger;
   /** For limits that are counted in this process alone; `null` when a shared limit store counts them. */
   readonly countStore: LimitCounts | null;
+  /** With a shared limit store: what workers of a killed supervisor held there. */
+  readonly earlierWorkers?: EarlierWorkers;
   /** CountedOptions of the ledger. Limits are opened after the ledger and fill it in. */
   readonly counting: { kept?: () => () => boolean };
 }
@@ -218,24 +224,43 @@ export interface Records {
 /** Opens what is stored about calls: their costs, their content, and their counts for limits. */
 export async function openRecords(base: Base, storage: Storage): Promise<Records> {
   const { options, log, closing } = base;
-  const countStore = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
-  closing.add(() => countStore?.close());
-  const keepsCounts = countStore?.hold() === true;
+  if (options.limitStore !== null) return await openRecordsOfShared(base, storage);
+  const countStore = openLimitCounts(join(options.dataFolder, "limits.sqlite"));
+  closing.add(() => countStore.close());
+  const keepsCounts = countStore.hold();
   const counting: Records["counting"] = {};
-  if (countStore !== null && !keepsCounts)
-    log.warn({ source: "limits" }, "another process counts limits in this data folder");
+  if (!keepsCounts) log.warn({ source: "limits" }, "another process counts limits in this data folder");
   const records = await openCallRecords(base, storage, {
     sink: storage.calls,
-    ...(countStore !== null && {
-      counted: {
-        atStart: keepsCounts,
-        keepsCounts: () => countStore.isHeld,
-        sinceMs: () => Math.min(countStore.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS,
-        kept: () => counting.kept?.() ?? null,
-      },
-    }),
+    counted: {
+      atStart: keepsCounts,
+      keepsCounts: () => countStore.isHeld,
+      sinceMs: () => Math.min(countStore.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS,
+      kept: () => counting.kept?.() ?? null,
+    },
   });
   return { ...records, countStore, counting };
+}
+
+/** With a shared limit store, journals state no counts, but what workers of a killed supervisor held. */
+async function openRecordsOfShared(base: Base, storage: Storage): Promise<Records> {
+  const { options, closing } = base;
+  const { dataFolder, ledger } = options;
+  const earlierWorkers = openEarlierWorkers(
+    dataFolder,
+    ledgerFolderOf({ dataFolder, ledgerFolder: ledger.folder }),
+  );
+  closing.add(() => earlierWorkers.close());
+  const records = await openCallRecords(base, storage, {
+    sink: storage.calls,
+    counted: {
+      atStart: false,
+      keepsCounts: () => earlierWorkers.isCharged(),
+      sinceMs: () => Number.POSITIVE_INFINITY,
+      kept: () => () => true,
+    },
+  });
+  return { ...records, countStore: null, counting: {}, earlierWorkers };
 }
 
 interface CallRecordOptions extends Pick<LedgerOptions, "sink" | "counted" | "adopts"> {
@@ -391,7 +416,7 @@ export async function openNotifications(
 /** Opens the limit store in memory or in Valkey, whose driver is loaded only when it is configured. */
 export async function openLimits(
   { options: { dataFolder, limitStore }, log, closing, onFault }: Base,
-  { calls, countStore, ledger, counting }: Records,
+  { calls, countStore, ledger, counting, earlierWorkers }: Records,
   rules: LimitSet,
   onAnswered: (seconds: number) => void,
 ): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
@@ -437,6 +462,11 @@ export async function openLimits(
     onFault,
   });
   closing.beside(() => shared.close());
+  if (earlierWorkers !== undefined)
+    await within(
+      earlierWorkers.charge(shared, () => void ledger.adopt()),
+      EARLIER_CHARGES_MS,
+    );
   return shared;
 }
 

@@ -22,7 +22,7 @@ import { openLog } from "./observe/log.ts";
 import { openSupervisorMetrics } from "./observe/metrics/metrics.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { ChannelTraffic } from "./workers/channel-traffic.ts";
-import { holderOf, removeEndedHolders } from "./store/limit-holders.ts";
+import { holderOf, openSettledFile, removeEndedHolders } from "./store/limit-holders.ts";
 import { limitsOfCalls, WorkerReservations } from "./workers/worker-reservations.ts";
 import type { ToSupervisor, ToWorker, WorkerChannel } from "./workers/messages.ts";
 import { openSharedParts } from "./workers/shared-parts.ts";
@@ -121,7 +121,9 @@ async function openAll(base: Base): Promise<Gateway> {
     clock: systemClock,
     onChannel(worker, channel) {
       traffic.join(channel);
-      reservations.set(worker, new WorkerReservations(limits, channel, holderOf(worker.id)));
+      const holder = holderOf(worker.id);
+      const settledFile = options.limitStore === null ? null : openSettledFile(options.dataFolder, holder);
+      reservations.set(worker, new WorkerReservations(limits, channel, { holder, clock: systemClock, settledFile }));
       serveLedger(channel, storage.calls);
       serveCounts(channel, records);
       shared.join(channel);

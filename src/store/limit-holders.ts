@@ -1,8 +1,9 @@
 // Which workers run: each holds the lock of a file in the data folder while it does. A supervisor that is killed leaves
 // workers behind which end their calls; what they hold of limits is known when they have ended.
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type FolderLock, lockFile } from "./journal-folder.ts";
+import { OWNERS_FILE } from "./owner-only.ts";
 
 const LOCK = /^worker-([0-9a-f]{8})\.lock$/;
 const NAME_CHARACTERS = 8;
@@ -45,4 +46,40 @@ export function removeEndedHolders(dataFolder: string): void {
     if (holder !== undefined && !isHolderRunning(dataFolder, holder))
       rmSync(lockPath(dataFolder, holder), { force: true });
   }
+}
+
+/** How many settlements of a worker its supervisor has applied: a number in a file that survives the supervisor. */
+export interface SettledFile {
+  applied(settlement: number): void;
+  /** To be called when nothing of the worker is open any more. */
+  remove(): void;
+}
+
+const SETTLED = /^worker-([0-9a-f]{8})\.settled$/;
+const SETTLED_BYTES = 512;
+
+function settledPath(dataFolder: string, holder: string): string {
+  return join(dataFolder, `worker-${holder}.settled`);
+}
+
+/** The file is mapped into memory, so that a change is no system call. */
+export function openSettledFile(dataFolder: string, holder: string): SettledFile {
+  const path = settledPath(dataFolder, holder);
+  writeFileSync(path, new Uint8Array(SETTLED_BYTES), { mode: OWNERS_FILE });
+  const bytes = Bun.mmap(path, { shared: true });
+  const numbers = new Float64Array(bytes.buffer, bytes.byteOffset, 1);
+  return {
+    applied: (settlement) => void (numbers[0] = settlement),
+    remove: () => rmSync(path, { force: true }),
+  };
+}
+
+/** What supervisors have applied that were killed, by worker. */
+export function settledOfEarlier(dataFolder: string): ReadonlyMap<string, number> {
+  const names = readdirSync(dataFolder).flatMap((name) => SETTLED.exec(name)?.[1] ?? []);
+  return new Map(names.map((holder) => [holder, readFileSync(settledPath(dataFolder, holder)).readDoubleLE(0)]));
+}
+
+export function removeSettled(dataFolder: string, holder: string): void {
+  rmSync(settledPath(dataFolder, holder), { force: true });
 }

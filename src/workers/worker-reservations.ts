@@ -2,10 +2,12 @@
 // it dies is settled by its journal: a call that had ended is charged what it used, one that had not what it reserved, and
 // one that is not in the journal had sent nothing.
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
+import type { Clock } from "../core/clock.ts";
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
 import type { LimitOutcome } from "../core/record.ts";
 import { isShortage, type LimitStore, type Need, type Reservation, type Shortage } from "../admission/limit-store.ts";
 import { inspectJournal } from "../store/journal-recovery.ts";
+import type { SettledFile } from "../store/limit-holders.ts";
 import { parseClosing, traceIdOf } from "../store/journal-row.ts";
 import { changesWire, type ReservedWire, type ReserveWire, statusWire } from "./limit-messages.ts";
 import type { WorkerChannel } from "./messages.ts";
@@ -17,23 +19,37 @@ interface HeldReservation {
   readonly isOpen: boolean[];
 }
 
+export interface HolderOptions {
+  /** The name of the worker. */
+  readonly holder: string;
+  readonly clock: Clock;
+  /** Where a limit store that is shared with other machines notes what it has applied; `null` for any other. */
+  readonly settledFile: SettledFile | null;
+}
+
 /** What one worker has reserved. */
 export class WorkerReservations {
   readonly #limits: LimitStore;
   readonly #rules = new Map<number, LimitRule>();
   readonly #held = new Map<number, HeldReservation>();
   readonly #holder: string;
+  readonly #clock: Clock;
+  readonly #settledFile: SettledFile | null;
   /** How many settlements of this worker have been applied. */
   #settlements = 0;
   #isEnded = false;
 
-  constructor(limits: LimitStore, channel: WorkerChannel, holder: string) {
+  constructor(limits: LimitStore, channel: WorkerChannel, { holder, clock, settledFile }: HolderOptions) {
     this.#limits = limits;
     this.#holder = holder;
+    this.#clock = clock;
+    this.#settledFile = settledFile;
     channel.handle("reserve", (wire) => this.#reserve(wire, channel));
     channel.handle("settle", (all) => {
       for (const [id, used] of all) this.#settle(id, used);
-      limits.settledThrough?.(holder, (this.#settlements += all.length));
+      this.#settlements += all.length;
+      limits.settledThrough?.(holder, this.#settlements);
+      settledFile?.applied(this.#settlements);
     });
     channel.handle("limit_status", (account) => whenReady(limits.status(account), statusWire));
     channel.handle("limit_first", ({ rule, value, mark }) => limits.first({ rule, value }, mark));
@@ -47,10 +63,10 @@ export class WorkerReservations {
     this.#isEnded = true;
     const ofCall = Map.groupBy(this.#held.values(), ({ call }) => call);
     this.#held.clear();
-    if (ofCall.size === 0) return;
-    const entries = journalOf(ofCall);
+    const entries = ofCall.size === 0 ? null : journalOf(ofCall);
     for (const [call, held] of ofCall)
       endCall(held, entries === null ? "reserved" : (entries.get(call) ?? "nothing"), this.#settlements);
+    this.#settledFile?.remove();
   }
 
   #reserve({ id, call, needs: wires, rules = [] }: ReserveWire, channel: WorkerChannel): MaybePromise<ReservedWire> {
@@ -87,10 +103,9 @@ export class WorkerReservations {
     // The worker has ended meanwhile.
     if (this.#isEnded) answer.release();
     else this.#held.set(id, { call, reservation: answer, isOpen: needs.map(() => true) });
-    // Should the supervisor be killed, it stays charged: the call may have ended before its settlement arrived here.
-    answer.recorded?.();
     answer.whenLost?.(() => channel.notify("limit_lost", { id }));
-    const { before, after, overdrawn, stamp, run } = answer;
+    // A store shared with other machines gives no stamp; nothing is compared with this one.
+    const { before, after, overdrawn, stamp = this.#clock.now() * 1000, run } = answer;
     return {
       accounts: changesWire(before, after),
       ...(overdrawn.length > 0 && { overdrawn }),

@@ -170,7 +170,11 @@ class World {
       for (const call of calls)
         if (call.isJournalled && settled.includes(call.record.traceId)) this.#journal(worker, call);
     });
-    const reservations = new WorkerReservations(this.#supervisor.limits, supervisor, holder);
+    const reservations = new WorkerReservations(this.#supervisor.limits, supervisor, {
+      holder,
+      clock: this.#clock,
+      settledFile: null,
+    });
     const worker: ModelWorker = { holder, channel, limits, reservations, journal, calls, isDead: false };
     this.#journals.push(journal);
     this.#workers.push(worker);

@@ -1,0 +1,123 @@
+// What workers of a killed supervisor held in the shared store. The supervisor was one replica, whose file says of such
+// reservations that they were not used, because only the journals of its workers know what became of the calls. The next
+// process on the data folder charges what these say: what a call used, or if it had not ended, what it had reserved.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { LimitRule } from "../../core/limit.ts";
+import { slotsOf } from "../../store/journal-folder.ts";
+import { inspectJournal } from "../../store/journal-recovery.ts";
+import { JournalledCounts } from "../../store/journalled-counts.ts";
+import type { JournalledHold } from "../../store/limit-counts.ts";
+import { isHolderRunning, removeSettled, settledOfEarlier } from "../../store/limit-holders.ts";
+import { type Account, isShortage, type LimitStore, type Reservation } from "../limit-store.ts";
+
+/** How often it is looked whether workers that still ran have ended, and whether a store that was away is back. */
+const LOOK_EVERY_MS = 500;
+
+export interface EarlierWorkers {
+  /** Whether everything is charged that workers of earlier supervisors held, so that their journals may go. */
+  isCharged(): boolean;
+  /**
+   * Charges it, and goes on in the background with what workers hold that still run. `onCharged` is called when that is
+   * over. Never rejects.
+   */
+  charge(limits: Pick<LimitStore, "reserve">, onCharged: () => void): Promise<void>;
+  close(): void;
+}
+
+export function openEarlierWorkers(dataFolder: string, ledgerFolder: string): EarlierWorkers {
+  const through = settledOfEarlier(dataFolder);
+  // What journals said stays known: workers that are started next take over journals.
+  const journalled = new JournalledCounts();
+  if (through.size > 0) readHolds(ledgerFolder, journalled);
+  const workers = [...through.keys()].map((holder) => ({ holder, charged: new Map<string, Reservation>() }));
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let isClosed = false;
+  const look = async (limits: Pick<LimitStore, "reserve">, onCharged: () => void): Promise<void> => {
+    const running = new Set(workers.map(({ holder }) => holder).filter((each) => isHolderRunning(dataFolder, each)));
+    if (workers.length > 0) readHolds(ledgerFolder, journalled);
+    const { holds } = journalled;
+    for (const worker of workers.slice()) {
+      const { holder, charged } = worker;
+      const open = holds.filter(
+        (each) => each.holder === holder && (each.settlement === undefined || each.settlement > through.get(holder)!),
+      );
+      if (!(await chargeAll(limits, open, charged)) || running.has(holder)) continue;
+      const units = unitsByAccount(open);
+      for (const [key, reservation] of charged) reservation.settle([units.get(key)?.units ?? 0]);
+      removeSettled(dataFolder, holder);
+      workers.splice(workers.indexOf(worker), 1);
+    }
+    if (isClosed) return;
+    if (workers.length === 0) onCharged();
+    else timer = setTimeout(() => void look(limits, onCharged), LOOK_EVERY_MS);
+  };
+  return {
+    isCharged: () => workers.length === 0,
+    charge: look,
+    close() {
+      isClosed = true;
+      if (timer !== null) clearTimeout(timer);
+    },
+  };
+}
+
+/** Returns whether all of it could be charged: the store may be away. */
+async function chargeAll(
+  limits: Pick<LimitStore, "reserve">,
+  holds: readonly JournalledHold[],
+  charged: Map<string, Reservation>,
+): Promise<boolean> {
+  for (const [key, { account, units }] of unitsByAccount(holds)) {
+    if (charged.has(key)) continue;
+    const answer = await limits.reserve([{ account, units, force: true }]);
+    if (isShortage(answer)) return false;
+    answer.recorded?.();
+    charged.set(key, answer);
+  }
+  return true;
+}
+
+function unitsByAccount(
+  holds: readonly JournalledHold[],
+): ReadonlyMap<string, { readonly account: Account; readonly units: number }> {
+  const sums = new Map<string, { readonly account: Account; readonly units: number }>();
+  for (const hold of holds) {
+    const { tenantId, id, kind, unit, window, value, units } = hold;
+    const key = JSON.stringify([tenantId, id, kind, unit, window, value]);
+    const known = sums.get(key);
+    sums.set(key, { account: known?.account ?? accountOf(hold), units: (known?.units ?? 0) + units });
+  }
+  return sums;
+}
+
+/** The store knows an account by these members; its limit is that of the next call. */
+function accountOf({ tenantId, id, kind, unit, window, value }: JournalledHold): Account {
+  const rule: LimitRule = {
+    tenantId,
+    id,
+    name: id,
+    kind,
+    unit,
+    window,
+    projectId: null,
+    scope: {},
+    limit: Number.MAX_SAFE_INTEGER,
+    mode: "audit",
+    onStoreFailure: "closed",
+    assumeOutputTokens: 0,
+    unpriced: "deny",
+    thresholds: [],
+  };
+  return { rule, value };
+}
+
+/** Of all journals, also of processes that run. One that cannot be read is reported where it is taken over. */
+function readHolds(ledgerFolder: string, journalled: JournalledCounts): void {
+  for (const slot of existsSync(ledgerFolder) ? slotsOf(ledgerFolder) : [])
+    try {
+      inspectJournal(join(ledgerFolder, slot), { sinceMs: 0, onEntry: journalled.onHold });
+    } catch {
+      // Other journals can be read.
+    }
+}
