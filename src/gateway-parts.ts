@@ -246,10 +246,7 @@ export async function openRecords(base: Base, storage: Storage): Promise<Records
 async function openRecordsOfShared(base: Base, storage: Storage): Promise<Records> {
   const { options, closing } = base;
   const { dataFolder, ledger } = options;
-  const earlierWorkers = openEarlierWorkers(
-    dataFolder,
-    ledgerFolderOf({ dataFolder, ledgerFolder: ledger.folder }),
-  );
+  const earlierWorkers = openEarlierWorkers(dataFolder, ledgerFolderOf({ dataFolder, ledgerFolder: ledger.folder }));
   closing.add(() => earlierWorkers.close());
   const records = await openCallRecords(base, storage, {
     sink: storage.calls,

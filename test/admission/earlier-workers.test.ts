@@ -14,7 +14,14 @@ import { until } from "../harness/until.ts";
 import { aCall, ended, newFolder, newJournal, opened } from "../store/ledger-parts.ts";
 
 const HOLDER = "0000000a";
-const BUDGET = accountOf({ id: "tokens", kind: "budget", unit: "tokens", window: "total", tenantId: "default", limit: 1000 });
+const BUDGET = accountOf({
+  id: "tokens",
+  kind: "budget",
+  unit: "tokens",
+  window: "total",
+  tenantId: "default",
+  limit: 1000,
+});
 
 const heldCall = (holder: string): CallRecord =>
   aCall({

@@ -9,6 +9,10 @@ import { limitStoreSuite } from "./limit-store.suite.ts";
 
 limitStoreSuite("a worker", () => {
   const { worker, supervisor } = openChannels();
-  void new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor, { holder: "worker", clock: systemClock, settledFile: null });
+  void new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor, {
+    holder: "worker",
+    clock: systemClock,
+    settledFile: null,
+  });
   return openRemoteLimits(worker, "worker", () => noLedger.flush());
 });

@@ -21,7 +21,11 @@ for (const [occasion, arise] of Object.entries(OCCASIONS))
     let added = 0;
     let written = 0;
     const limits = openRemoteLimits(worker, "worker", () => (written = added));
-    void new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor, { holder: "worker", clock: systemClock, settledFile: null });
+    void new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor, {
+      holder: "worker",
+      clock: systemClock,
+      settledFile: null,
+    });
     const arrived = Promise.withResolvers<number>();
     supervisor.handle("settle", () => arrived.resolve(written));
     const reservation = await reserved(limits, needOf(TOKENS, 100));
