@@ -1,10 +1,13 @@
 // How an operation writes an answer of generated text. The engine makes every answer strict in its own form, which is
 // that of chat completions, and hands it over here. A form that depends on the call is made anew for each call.
 import type { GatewayError } from "../core/errors.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { AnswerFrame } from "./answer/non-streaming-answer.ts";
 import type { StreamWriter } from "./stream/stream-writer.ts";
 
 export interface AnswerForm {
+  /** Returns the body of a non-streaming answer. */
+  body(answer: JsonObject): JsonObject;
   readonly stream: StreamForm;
 }
 
@@ -17,4 +20,6 @@ export interface StreamForm {
   failed(error: GatewayError, traceId: string): string;
   /** Returns the writer of one attempt at the first round. */
   writer(frame: AnswerFrame, includeUsage: boolean): StreamWriter;
+  /** Returns the chunks of chat completions that say the same as whole events. Called where content is kept. */
+  chunksIn(events: string): readonly JsonObject[];
 }

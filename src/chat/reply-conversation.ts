@@ -10,16 +10,16 @@ import { openToolSession } from "./tools/open-tool-session.ts";
 import { replyStreamedRounds } from "./tools/streamed-rounds.ts";
 import { ToolRounds } from "./tools/tool-rounds.ts";
 
-export async function replyConversation(ready: ReadyCall, { stream }: AnswerForm): Promise<Response> {
+export async function replyConversation(ready: ReadyCall, form: AnswerForm): Promise<Response> {
   const { call, request, principal, headers, prepare, explains } = ready;
   const opening = openToolSession(request, principal, call);
   if (explains) return replyExplained(prepare, request, principal, headers, call, await opening);
   const isStreamed = request.params.stream === true;
   if (opening !== null) {
     const rounds = opening.then((session) => new ToolRounds(session, prepare, call));
-    return isStreamed ? replyStreamedRounds(rounds, call, stream) : replyNonStreamingRounds(rounds, call);
+    return isStreamed ? replyStreamedRounds(rounds, call, form.stream) : replyNonStreamingRounds(rounds, call, form);
   }
   return isStreamed
-    ? replyStream(complete(prepare(request), call, streaming(call, stream)), call, stream)
-    : replyNonStreaming(await complete(prepare(request), call, nonStreaming(call)), call);
+    ? replyStream(complete(prepare(request), call, streaming(call, form.stream)), call, form.stream)
+    : replyNonStreaming(await complete(prepare(request), call, nonStreaming(call)), call, form);
 }

@@ -13,6 +13,7 @@ import {
   sendRequests,
   reportedModel,
 } from "../attempt/upstream-requests.ts";
+import type { AnswerForm } from "../answer-form.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "../call/call.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
@@ -256,12 +257,12 @@ function closed({ response, request }: OpenAnswer, thrown: unknown, attempt: Ope
   return closeRequest(request, call.signal.aborted ? call.signal.reason : thrown, attempt, call);
 }
 
-export function replyNonStreaming(answered: Answered<Reply>, call: Call): Response {
+export function replyNonStreaming(answered: Answered<Reply>, call: Call, form: AnswerForm): Response {
   recordNonStreaming(answered, call);
   const { answer, attempt } = answered;
   if (!answer.isEmpty) attempt.cached?.keep();
   const settled = (): void => attempt.settle("success");
-  if (!("bytes" in answer)) return sendNonStreaming(answer.body, attempt, call, settled);
+  if (!("bytes" in answer)) return sendNonStreaming(answer.body, attempt, call, form, settled);
   if (answer.kept !== null) call.content?.answered(parseBoundedJson(answer.kept) as JsonObject);
   return sendBody(answer.bytes, attempt, call, settled);
 }
@@ -275,17 +276,28 @@ export function recordNonStreaming({ answer, attempt }: Answered<AnswerFigures>,
 }
 
 /** Sends a long answer, which is written in several turns of the event loop. */
-export async function sendLong(answer: JsonObject, attempt: OpenAttempt, call: Call): Promise<Response> {
-  const bytes = await jsonInTurns(answer);
+export async function sendLong(
+  answer: JsonObject,
+  attempt: OpenAttempt,
+  call: Call,
+  form: AnswerForm,
+): Promise<Response> {
+  const bytes = await jsonInTurns(form.body(answer));
   call.signal.throwIfAborted();
   call.content?.answered(answer);
   return sendBody(bytes, attempt, call);
 }
 
 /** The head of the response names the target of `attempt`. */
-export function sendNonStreaming(answer: JsonObject, attempt: OpenAttempt, call: Call, settle?: () => void): Response {
+export function sendNonStreaming(
+  answer: JsonObject,
+  attempt: OpenAttempt,
+  call: Call,
+  form: AnswerForm,
+  settle?: () => void,
+): Response {
   call.content?.answered(answer);
-  return sendBody(JSON.stringify(answer), attempt, call, settle);
+  return sendBody(JSON.stringify(form.body(answer)), attempt, call, settle);
 }
 
 function sendBody(

@@ -58,12 +58,9 @@ export class ContentRecorder {
     this.#room = Math.floor(rules.maxCharacters / 2) + MARGIN;
   }
 
-  /** `events` are the events as they are sent to the client. */
-  sent(events: string): void {
-    for (const event of events.split("\n\n")) {
-      if (!event.startsWith('data: {"')) continue;
-      const chunk = JSON.parse(event.slice(6)) as Json;
-      if (!isObject(chunk)) continue;
+  /** `chunks` say what was sent to the client. */
+  sent(chunks: readonly JsonObject[]): void {
+    for (const chunk of chunks) {
       this.#takeRounds(chunk["x_gateway_mcp"]);
       for (const choice of objectsIn(chunk["choices"])) this.#take(choice, choice["delta"]);
     }
@@ -74,7 +71,7 @@ export class ContentRecorder {
     return this.#room;
   }
 
-  /** `body` is the body of a non-streaming answer. */
+  /** `body` is a non-streaming answer as the engine has made it, which the client receives in the form of its operation. */
   answered(body: JsonObject): void {
     for (const choice of objectsIn(body["choices"])) {
       if (isObject(choice["message"])) this.#takeRounds(choice["message"]["x_gateway_mcp"]);

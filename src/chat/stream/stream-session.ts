@@ -124,7 +124,7 @@ export class StreamSession {
           if (text === null) return controller.close();
           if (text.length < LONG_EVENT) controller.enqueue(text);
           else await this.#enqueueInTurns(controller, text);
-          this.#call.content?.sent(text);
+          this.#call.content?.sent(this.#form.chunksIn(text));
           if (this.#onPiece !== null && !this.#over) this.#onPiece(text.length, this.#call.clock.elapsedMs());
           // until the client reads again, the gateway waits for it
           this.#awaitsClient = true;

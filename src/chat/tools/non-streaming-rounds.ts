@@ -3,6 +3,7 @@
 import type { AnswerMessage, FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
+import type { AnswerForm } from "../answer-form.ts";
 import type { Call } from "../call/call.ts";
 import { complete, withAttempts } from "../plan/complete.ts";
 import type { Prepared } from "../plan/stages.ts";
@@ -18,13 +19,17 @@ import { isJoinedText, type MultiRoundAnswer, type RoundAccumulator } from "./mu
 import type { AnswerEnd, CompletedRound, RoundSink, ToolRounds } from "./tool-rounds.ts";
 
 /** `opening` lists the tools. */
-export async function replyNonStreamingRounds(opening: Promise<ToolRounds>, call: Call): Promise<Response> {
+export async function replyNonStreamingRounds(
+  opening: Promise<ToolRounds>,
+  call: Call,
+  form: AnswerForm,
+): Promise<Response> {
   try {
     const sink = new NonStreamingRounds(call);
     const rounds = (await opening).run(sink);
     // nothing is sent before the answer is complete
     while ((await rounds.next()).done !== true);
-    return await sink.reply();
+    return await sink.reply(form);
   } catch (thrown) {
     throw withAttempts(thrown, call);
   }
@@ -67,10 +72,10 @@ class NonStreamingRounds implements RoundSink {
     return "";
   }
 
-  async reply(): Promise<Response> {
+  async reply(form: AnswerForm): Promise<Response> {
     return this.#joined.isLong
-      ? sendLong(this.#body, this.#first!, this.#call)
-      : sendNonStreaming(this.#body, this.#first!, this.#call);
+      ? sendLong(this.#body, this.#first!, this.#call, form)
+      : sendNonStreaming(this.#body, this.#first!, this.#call, form);
   }
 }
 
