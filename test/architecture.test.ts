@@ -46,7 +46,7 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
     reason: "a header that promise 2.10 forbids by name",
   },
   {
-    path: "src/chat/request/parse.ts",
+    path: "src/chat/fit/endpoint-fields.ts",
     text: "^(aws|vertex)_",
     reason: "how the fields of clouds begin that promise 2.4 names",
   },

@@ -47,8 +47,8 @@ export async function handleCall(
     const { longRequests } = context;
     const parsed =
       longRequests === null || explains || body.length < LONG_BODY_BYTES
-        ? operation.parse(bodyText(body), limits.body)
-        : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId));
+        ? operation.form.parse(bodyText(body), limits.body)
+        : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId, operation.form));
     const checked = withEntriesInTurns(parsed);
     const sent = isPending(checked) ? await checked : checked;
     received.parsed(sent);

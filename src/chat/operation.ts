@@ -1,7 +1,6 @@
 // The seam between the engine and the operations: what the engine asks of the operation that a call is for. An operation
 // is a folder of src/operations/; the engine, from admission to ledger, knows no operation by name.
-import type { BodyBounds } from "../core/body-bounds.ts";
-import type { ChatRequest } from "../core/chat.ts";
+import type { ChatRequest, RequestForm } from "../core/chat.ts";
 import type { Principal } from "../core/identity.ts";
 import type { OperationName } from "../core/operation.ts";
 import type { Call } from "./call/call.ts";
@@ -10,8 +9,7 @@ import type { Prepared } from "./plan/stages.ts";
 
 export interface Operation extends CalledOperation {
   readonly name: OperationName;
-  /** Text to request, without I/O. Throws GatewayError, whose `param` is a path of the operation's own form. */
-  parse(text: string, bounds: BodyBounds): ChatRequest;
+  readonly form: RequestForm;
   /** Answers a call that was admitted. A failure before the head of the response is thrown. */
   reply(ready: ReadyCall): Promise<Response>;
 }

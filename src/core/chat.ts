@@ -1,6 +1,7 @@
 // The internal representation of requests and answers: OpenAI's chat completion wire types with their wire spelling, so
 // that objects can be passed on and patched, and unknown fields survive.
 // https://platform.openai.com/docs/api-reference/chat
+import type { BodyBounds } from "./body-bounds.ts";
 import type { CacheRequest } from "./cache.ts";
 import type { CredentialForm, StoredCredential } from "./credential.ts";
 import type { Json, JsonObject } from "./json.ts";
@@ -321,7 +322,23 @@ export interface HeldConversation {
   readonly fill?: number;
 }
 
+/** The form in which a client wrote its request: that of an operation. */
+export interface RequestForm {
+  /**
+   * Turns the text of a body into a request, without I/O. `bounds` is null when the text consists of parts that were
+   * checked before. Throws GatewayError, whose `param` is a path in this form.
+   */
+  parse(text: string, bounds: BodyBounds | null): ChatRequest;
+  /**
+   * Returns the request with the parameters of `added`, which have the names of chat completions and override its own;
+   * null removes one. Address and credentials of the request are left out unless it `keepsEndpoint`. Throws as `parse`
+   * does, with a path in `added`.
+   */
+  withEntry(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean): ChatRequest;
+}
+
 export interface ChatRequest {
+  readonly form: RequestForm;
   /**
    * `client`: as the client sent it. `entry`: an entry of `fallbacks` or `model_list`, a fallback of a route, or a
    * target of a route has added parameters or another model, which makes it a request of its own for policies.

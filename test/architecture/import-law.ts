@@ -71,10 +71,6 @@ const EVERY_CALL = new Set(["call", "plan", "attempt", "fit", "content", "meteri
 const OPERATION = new Set(["request", "answer", "explain", "tools"]);
 /** `<importing file> -> <imported file>`, under src/chat/. */
 const SEAM_EXCEPTIONS: ReadonlySet<string> = new Set([
-  // an entry of `fallbacks` is parsed as a request of its own
-  "fit/entry-request.ts -> request/parse.ts",
-  // the parameters of an entry apply before the tools of servers are offered
-  "fit/entry-request.ts -> tools/offered-tools.ts",
   // guards on answers search the body that the client receives
   "call/call-policies.ts -> answer/non-streaming-answer.ts",
 ]);

@@ -172,8 +172,8 @@ describe("a long request", () => {
     const opened: number[] = [];
     const counted: LongRequests = {
       ...threads,
-      async open(bytes, bounds, tenantId) {
-        const request = await threads.open(bytes, bounds, tenantId);
+      async open(bytes, bounds, tenantId, form) {
+        const request = await threads.open(bytes, bounds, tenantId, form);
         opened.push(request.held!.id);
         return request;
       },

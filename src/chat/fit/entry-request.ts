@@ -2,7 +2,6 @@
 // `model_list`, or of a route's target. Each is made from the client's text again, so that nothing of one attempt
 // remains in the next (promises 2.9, 3.4 and 7.3).
 import type { ChatRequest, RequestFallback } from "../../core/chat.ts";
-import type { MemberSpan, RequestSource } from "../../core/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Permission } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -10,21 +9,12 @@ import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import type { Route, RouteTarget } from "../../core/route.ts";
 import { splitName } from "../../routing/compile-routes.ts";
-import { withOfferedTools } from "../tools/offered-tools.ts";
-import { STAND_IN } from "../long-bodies/held-conversation.ts";
-import { isEndpointField, parseChatRequest } from "../request/parse.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
+import { endpointFields, isEndpointField } from "./endpoint-fields.ts";
 
 /** The source of such a request: an entry of the client's request, or a fallback of a route. */
 export type Entry = Pick<RequestFallback, "model" | "route" | "params">;
 
-/** Pairs of names for the same thing: setting one of them replaces the other. */
-const SYNONYMS: ReadonlyMap<string, string> = new Map([
-  ["max_tokens", "max_completion_tokens"],
-  ["max_completion_tokens", "max_tokens"],
-  ["tools", "functions"],
-  ["tool_choice", "function_call"],
-]);
 /**
  * Bounds the characters of all requests of entries together, without the conversation, because each is parsed before
  * the first is sent.
@@ -52,7 +42,7 @@ function entryRequest(request: ChatRequest, { model, route, params }: Entry): Ch
     providerOf(model) === providerOf(request.options.model);
   // the requested route continues to serve the call, unless the entry names another
   const own = withModel(request, model, route ?? request.options.route);
-  return merged(own, params, keeps);
+  return request.form.withEntry(own, params, keeps);
 }
 
 function withModel(request: ChatRequest, model: string | null, route: string | null): ChatRequest {
@@ -91,7 +81,7 @@ function targetRequest(request: ChatRequest, target: RouteTarget, route: Route):
       { param: field },
     );
   const added = Object.fromEntries(Object.entries(target.params).filter(([name]) => !isSet(request, name)));
-  return merged(request, added, owner === null || owner === target.providerId);
+  return request.form.withEntry(request, added, owner === null || owner === target.providerId);
 }
 
 /**
@@ -194,110 +184,4 @@ function isSet({ params, extra, options }: ChatRequest, name: string): boolean {
   return (
     Object.hasOwn(params, name) || Object.hasOwn(extra, name) || (name === "tools" && options.toolServers.length > 0)
   );
-}
-
-/** Returns the fields of the request that contain an address or a credential; null means "not set". */
-function endpointFields({ source: { text, members }, options }: ChatRequest): readonly string[] {
-  if (options.needs.size === 0) return NONE;
-  let found: string[] | null = null;
-  for (const [name, { valueStart, valueEnd }] of members)
-    if (isEndpointField(name) && text.slice(valueStart, valueEnd) !== "null") (found ??= []).push(name);
-  return found ?? NONE;
-}
-const NONE: readonly string[] = [];
-
-/** Fields that are in `options` already, or do not apply to a single attempt. */
-const KNOWN = ["model", "route", "fallbacks", "model_list"] as const;
-
-const TOOL_FIELDS = ["tools", "functions"] as const;
-
-/** Returns `request` with the parameters of `added`, which override its own; null removes one. */
-function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean): ChatRequest {
-  const left = keepsEndpoint ? NONE : endpointFields(request);
-  const names = Object.keys(added);
-  if (left.length === 0 && names.length === 0) return request;
-  const { whole, short, members } = mergedText(
-    request.source,
-    added,
-    new Set([...KNOWN, ...left, ...names.map((name) => SYNONYMS.get(name) ?? name)]),
-  );
-  const parsed = parseChatRequest(short, null);
-  if (parsed.options.toolServers.length + request.options.toolServers.length > 0) {
-    const name = TOOL_FIELDS.find((one) => Object.hasOwn(added, one));
-    if (name !== undefined)
-      throw new GatewayError(
-        "invalid_request",
-        `${name} cannot be set per target in a call with tool servers; set it in the request itself.`,
-        { param: name },
-      );
-  }
-  const { model, route, fallbacks, modelList, legacyFunctions } = request.options;
-  const isOfConversation = (path: string): boolean => path.startsWith("messages");
-  const fresh: ChatRequest = {
-    ...parsed,
-    variant: "entry",
-    messages: request.messages,
-    ...(request.held !== undefined && { held: request.held }),
-    toolImages: request.toolImages,
-    blocks: request.blocks,
-    vendorForms: [
-      ...request.vendorForms.filter(({ path }) => isOfConversation(path)),
-      ...parsed.vendorForms.filter(({ path }) => !isOfConversation(path)),
-    ],
-    options: { ...parsed.options, model, route, fallbacks, modelList, legacyFunctions },
-    source: {
-      text: whole,
-      members,
-      rewritten: request.source.rewritten.has("messages")
-        ? new Set([...parsed.source.rewritten, "messages"])
-        : parsed.source.rewritten,
-    },
-    warnings: [...request.warnings, ...(left.length > 0 ? ["endpoint_not_shared"] : [])],
-  };
-  return request.offered === null
-    ? fresh
-    : withOfferedTools(fresh, {
-        ...request.offered,
-        requested: merged(request.offered.requested, added, keepsEndpoint),
-      });
-}
-
-/**
- * Returns the text of the merged body, and the same with a placeholder for the conversation, which is parsed already
- * and may be long.
- */
-function mergedText(
-  { text, members }: RequestSource,
-  added: JsonObject,
-  gone: ReadonlySet<string>,
-): { readonly whole: string; readonly short: string; readonly members: ReadonlyMap<string, MemberSpan> } {
-  const spans = new Map<string, MemberSpan>();
-  let whole = "{";
-  let short = "{";
-  const put = (name: string, key: string, value: string, standIn = value): void => {
-    const lead = spans.size === 0 ? "" : ",";
-    const keyStart = whole.length + lead.length;
-    whole += `${lead}${key}:${value}`;
-    short += `${lead}${key}:${standIn}`;
-    const valueStart = keyStart + key.length + 1;
-    spans.set(name, { keyStart, valueStart, valueEnd: valueStart + value.length });
-  };
-  for (const [name, { keyStart, valueStart, valueEnd }] of members) {
-    if (Object.hasOwn(added, name)) put(name, JSON.stringify(name), JSON.stringify(added[name]));
-    else if (!gone.has(name))
-      put(
-        name,
-        keyText(text, keyStart, valueStart),
-        text.slice(valueStart, valueEnd),
-        name === "messages" ? STAND_IN : undefined,
-      );
-  }
-  for (const [name, value] of Object.entries(added))
-    if (!members.has(name)) put(name, JSON.stringify(name), JSON.stringify(value));
-  return { whole: `${whole}}`, short: `${short}}`, members: spans };
-}
-
-/** Returns the key as it was written, without the colon and the spaces after it. */
-function keyText(text: string, keyStart: number, valueStart: number): string {
-  return text.slice(keyStart, text.lastIndexOf('"', valueStart - 1) + 1);
 }

@@ -151,10 +151,10 @@ export interface RequestOutline {
   /** The messages that follow the conversation, but for those that are inserted. */
   readonly behind: string;
   readonly inserted: HeldConversation["inserted"];
-  readonly rest: Omit<ChatRequest, "messages" | "params" | "extra" | "held">;
+  readonly rest: Omit<ChatRequest, "form" | "messages" | "params" | "extra" | "held">;
 }
 
-export function outlineOf({ messages, held, params, extra, ...rest }: ChatRequest): RequestOutline {
+export function outlineOf({ form: _form, messages, held, params, extra, ...rest }: ChatRequest): RequestOutline {
   // encoders need no credentials, no metadata of the caller and no fallbacks, so these are not sent
   const options = { ...rest.options, metadata: null, credentials: new Map(), fallbacks: [], modelList: null };
   return {
@@ -205,6 +205,7 @@ export function withConversation(
   }
   return requestOfText<ChatRequest>({
     ...rest,
+    form: whole.form,
     params: parseBoundedJson(params) as ChatParams,
     extra: ownExtra,
     messages: behind === "[]" ? whole.messages : joinedMessages(whole.messages, behind, inserted),

@@ -4,7 +4,7 @@ import { type Matches, sentGuard } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
 import { requestOfText } from "../../core/request-source.ts";
 import type { BodyBounds } from "../../core/body-bounds.ts";
-import type { ChatRequest, UnansweredCall } from "../../core/chat.ts";
+import type { ChatRequest, RequestForm, UnansweredCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
@@ -21,7 +21,6 @@ import {
   ownMemory,
 } from "./long-body-thread.ts";
 import type { Opened } from "./long-body-worker.ts";
-import { parseChatRequest } from "../request/parse.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
 import type { Fitting } from "../content/content-size.ts";
 
@@ -39,7 +38,7 @@ export interface LongRequests {
    * Returns the request without its conversation, which has to be released in the end. Throws what the parser throws,
    * or `gateway_overloaded`.
    */
-  open(bytes: Uint8Array, bounds: BodyBounds, tenantId: string): Promise<ChatRequest>;
+  open(bytes: Uint8Array, bounds: BodyBounds, tenantId: string, form: RequestForm): Promise<ChatRequest>;
   /**
    * Returns what guards found in the conversation and in the members that are held with it, in the order in which the
    * serving thread would have found it. `search` receives the texts as memory that the serving thread only passes on,
@@ -86,7 +85,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
   };
 
   return {
-    async open(bytes, bounds, tenantId) {
+    async open(bytes, bounds, tenantId, form) {
       let [all, own] = [bytes.length, bytes.length];
       for (const one of held.values()) {
         all += one.bytes;
@@ -102,7 +101,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
       held.set(id, { bytes: bytes.length, tenantId });
       try {
         const question = { conversation: id, bytes, bounds, maxOutlineCharacters: MAX_OUTLINE_CHARACTERS };
-        return withoutConversation(await ask(id, "open", question, [bytes.buffer as ArrayBuffer]));
+        return withoutConversation(await ask(id, "open", question, [bytes.buffer as ArrayBuffer]), form);
       } catch (thrown) {
         release(id);
         throw thrown;
@@ -165,17 +164,11 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
 }
 
 /** Returns the request that the serving thread works with. The other thread has validated the whole body. */
-function withoutConversation({
-  outline,
-  held,
-  unanswered,
-  blocks,
-  vendorForms,
-  toolImages,
-  legacyFunctions,
-  isRewritten,
-}: Opened): ChatRequest {
-  const rest = parseChatRequest(outline, null);
+function withoutConversation(
+  { outline, held, unanswered, blocks, vendorForms, toolImages, legacyFunctions, isRewritten }: Opened,
+  form: RequestForm,
+): ChatRequest {
+  const rest = form.parse(outline, null);
   return requestOfText<ChatRequest>({
     ...rest,
     messages: [],

@@ -4,7 +4,7 @@
 import { requestOfText } from "../../core/request-source.ts";
 import { rateOfToken } from "../../accounting/price.ts";
 import type { CacheScope } from "../../core/cache.ts";
-import type { RequestedToolServer, CallOptions, ChatParams, ChatRequest } from "../../core/chat.ts";
+import type { RequestedToolServer, CallOptions, ChatParams, ChatRequest, RequestForm } from "../../core/chat.ts";
 import { type BodyBounds, LEAST_BODY_BOUNDS } from "../../core/body-bounds.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Permission } from "../../core/identity.ts";
@@ -16,38 +16,19 @@ import { JsonError } from "../../wire/json-error.ts";
 import { beyondBound, requireShortNames, jsonBounds } from "./bounded-body.ts";
 import { parseCallerCredentials, parseCallerSettings } from "./caller-credentials.ts";
 import { parseCallerHeaders } from "../fit/caller-headers.ts";
+import { BYO_FIELDS, BYO_PREFIX } from "../fit/endpoint-fields.ts";
 import { withToolsForFunctions } from "./legacy-functions.ts";
+import { requestWithEntry } from "./entry-text.ts";
 import { isToolServer, parseToolServers } from "../tools/parse-mcp.ts";
 import { parseMessages } from "./parse-messages.ts";
 import { parseRouting } from "./parse-routing.ts";
 import { parseResponseFormat, parseToolChoice, parseTools } from "./parse-tools.ts";
 
-/** Gateway fields of a request that require the permission `byo_endpoint` (promise 2.4). */
-const BYO_FIELDS = [
-  "base_url",
-  "api_base",
-  "api_key",
-  "api_version",
-  "deployment_id",
-  "model_list",
-  "headers",
-  "extra_headers",
-  "aws_region_name",
-  "aws_access_key_id",
-  "aws_secret_access_key",
-  "aws_session_token",
-  "vertex_project",
-  "vertex_location",
-  "vertex_credentials",
-  "vertex_access_token",
-] as const;
-const BYO_PREFIX = /^(aws|vertex)_/;
-/** Whether a field of a request contains an address or a credential, or belongs to one. */
-export function isEndpointField(name: string): boolean {
-  return BYO_PREFIX.test(name) || (name !== "model_list" && (BYO_FIELDS as readonly string[]).includes(name));
-}
 /** The two names of one bound. */
 const BOUNDS = ["max_tokens", "max_completion_tokens"] as const;
+
+/** The form of chat completions. */
+export const CHAT_FORM: RequestForm = { parse: parseChatRequest, withEntry: requestWithEntry };
 
 /**
  * Throws GatewayError `invalid_json`, `invalid_request` and similar errors with the path in `param`. `bounds` is null
@@ -68,6 +49,7 @@ export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST
   if (params.response_format !== undefined) parseResponseFormat(params.response_format, forms);
   const extra = mergeExtraBody(fields.extra, fields.gateway["extra_body"], body);
   return requestOfText<ChatRequest>({
+    form: CHAT_FORM,
     variant: "client",
     messages: conversation.messages,
     params,

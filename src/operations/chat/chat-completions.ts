@@ -3,12 +3,12 @@
 import { GATEWAY_ERRORS } from "../../chat/call/called-operation.ts";
 import type { Operation } from "../../chat/operation.ts";
 import { replyConversation } from "../../chat/reply-conversation.ts";
-import { parseChatRequest } from "../../chat/request/parse.ts";
+import { CHAT_FORM } from "../../chat/request/parse.ts";
 import { CHAT_ANSWERS } from "./chat-answers.ts";
 
 export const CHAT_COMPLETIONS: Operation = {
   name: "chat.completions",
   errors: GATEWAY_ERRORS,
-  parse: parseChatRequest,
+  form: CHAT_FORM,
   reply: (ready) => replyConversation(ready, CHAT_ANSWERS),
 };
