@@ -1,5 +1,5 @@
 // `npm run bench`: measures all rows in one run on one machine, so that they can be compared. Prints Markdown; --write
-// puts it into README.md beside this file, --quick only shows that everything works, and --only selects rows by id, or
+// puts it into README.md and the figures into runs.json beside this file, --quick only shows that everything works, and --only selects rows by id, or
 // `memory`. README.md describes the method.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, release, tmpdir } from "node:os";
@@ -10,6 +10,7 @@ import { startGateway } from "./gateway.ts";
 import { startMock } from "./mock.ts";
 import { nginxProgram, nginxVersion, startNginx } from "./nginx.ts";
 import { bindToCore, chooseCores, type Cores, missingTools } from "./process-stats.ts";
+import { type BenchRun, historyTable, runOf, withRun } from "./run-history.ts";
 import {
   FULL,
   measureMemory,
@@ -22,9 +23,10 @@ import {
   type SubjectName,
 } from "./scenarios.ts";
 import { sameCall, startServer, type Subject, underBun } from "./subject.ts";
-import { markdown, withResults } from "./table.ts";
+import { markdown, type Results, withResults } from "./table.ts";
 
 const README = join(import.meta.dir, "README.md");
+const RUNS = join(import.meta.dir, "runs.json");
 const MEMORY = "memory";
 
 const { values: flags, positionals } = parseArgs({
@@ -56,16 +58,22 @@ async function main(): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.on(signal, () => void stopAll().finally(() => process.exit(130)));
   try {
-    const text = await measureAll(folder, running);
+    const results = await measureAll(folder, running);
+    const earlier = JSON.parse(readFileSync(RUNS, "utf8")) as readonly BenchRun[];
+    const runs = flags.quick ? earlier : withRun(earlier, runOf(results.machine.date, results.rows, results.memory));
+    const text = `${markdown(results)}\n\n${historyTable(runs)}`;
     process.stdout.write(`${text}\n`);
-    if (flags.write) writeFileSync(README, withResults(readFileSync(README, "utf8"), text));
+    if (flags.write) {
+      writeFileSync(RUNS, `${JSON.stringify(runs, null, 2)}\n`);
+      writeFileSync(README, withResults(readFileSync(README, "utf8"), text));
+    }
   } finally {
     await stopAll();
   }
 }
 
 /** Everything that was started is in `running` until it is stopped. */
-async function measureAll(folder: string, running: Set<Pick<Subject, "stop">>): Promise<string> {
+async function measureAll(folder: string, running: Set<Pick<Subject, "stop">>): Promise<Results> {
   const cores = chooseCores();
   bindToCore(process.pid, cores.load);
   const nginx = nginxProgram();
@@ -106,7 +114,7 @@ async function measureAll(folder: string, running: Set<Pick<Subject, "stop">>): 
     nginx: nginx && nginxVersion(nginx),
     date: new Date().toISOString().slice(0, 10),
   };
-  return markdown({ machine, quick: flags.quick, rows, memory });
+  return { machine, quick: flags.quick, rows, memory };
 }
 
 function chooseRows(

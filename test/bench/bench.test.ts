@@ -10,6 +10,7 @@ import { AnswerReader } from "../../bench/http-answer.ts";
 import { httpRequest, runLoad } from "../../bench/load.ts";
 import { startMock } from "../../bench/mock.ts";
 import { missingTools } from "../../bench/process-stats.ts";
+import { type BenchRun, historyTable, runOf, withRun } from "../../bench/run-history.ts";
 import { type RowResult, SCENARIOS } from "../../bench/scenarios.ts";
 import { markdown, withResults } from "../../bench/table.ts";
 
@@ -150,6 +151,33 @@ describe("the table", () => {
     expect(withResults(withResults(readme, "ONE"), "TWO")).toBe(withResults(readme, "TWO"));
     expect(withResults(readme, "TWO")).toContain("\n\nTWO\n\n");
     expect(() => withResults("no place", "TWO")).toThrow("no place for results");
+  });
+});
+
+describe("earlier runs", () => {
+  const run = (date: string, micros: number): BenchRun => ({
+    date,
+    cpuMicros: { "gateway-plain": micros, "nginx-plain": 10 },
+    memoryMb: { "at rest": 100 },
+  });
+  test("are shown beside the last one, each with its ratio to nginx of the same run", () => {
+    const table = historyTable([run("2026-01-01", 80), { ...run("2026-01-02", 40), memoryMb: {} }]);
+    expect(table).toContain("|  | 2026-01-01 | 2026-01-02 |");
+    expect(table).toContain("| Dragoman, same shape | 80.0 (8.0) | 40.0 (4.0) |");
+    expect(table).toContain("| memory at rest, MB | 100 |  |");
+    expect(table).not.toContain("| stream: ");
+  });
+  test("a second run of a day replaces the rows that it has measured", () => {
+    const again = runOf("2026-01-02", [row("gateway-plain", { cpuMicros: 33.33 })], null);
+    const runs = withRun([run("2026-01-01", 80), run("2026-01-02", 40)], again);
+    expect(runs.map(({ date, cpuMicros, memoryMb }) => [date, cpuMicros, memoryMb])).toEqual([
+      ["2026-01-01", { "gateway-plain": 80, "nginx-plain": 10 }, { "at rest": 100 }],
+      ["2026-01-02", { "gateway-plain": 33.3, "nginx-plain": 10 }, { "at rest": 100 }],
+    ]);
+  });
+  test("of the page are those of the file", () => {
+    const runs = JSON.parse(readFileSync(join(packageFolder, "bench/runs.json"), "utf8")) as readonly BenchRun[];
+    expect(readFileSync(join(packageFolder, "bench/README.md"), "utf8")).toContain(historyTable(runs));
   });
 });
 
