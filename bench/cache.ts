@@ -24,7 +24,14 @@ const ROUNDS = 3;
 const MIB = 1024 * 1024;
 
 const keys = cacheKeys(new Uint8Array(32).fill(7));
-const asker = { tenantId: "default", projectId: "default", userId: null, tokenId: "0123456789ab", stream: false };
+const asker = {
+  operation: "chat.completions",
+  tenantId: "default",
+  projectId: "default",
+  userId: null,
+  tokenId: "0123456789ab",
+  stream: false,
+} as const;
 const target: Target = {
   providerId: "openai",
   family: "custom",

@@ -5,7 +5,7 @@ import type { Attempt, CallRecord } from "./record.ts";
 /** What is known of a call when its request head has arrived. */
 export type ArrivedCall = Pick<
   CallRecord,
-  "traceId" | "startedAtMs" | "clientRequestId" | "otelTraceId" | "trace" | "snapshotVersion"
+  "traceId" | "startedAtMs" | "clientRequestId" | "otelTraceId" | "trace" | "snapshotVersion" | "operation"
 >;
 
 /** What is known of an upstream request when it is about to be sent. */
@@ -17,7 +17,7 @@ const NOTHING: readonly never[] = [];
 
 /** The trace id and the start come first, because journals are searched for them there. */
 export function emptyRecord(arrived: ArrivedCall): CallRecord {
-  const { traceId, startedAtMs, clientRequestId, otelTraceId, trace, snapshotVersion } = arrived;
+  const { traceId, startedAtMs, clientRequestId, otelTraceId, trace, snapshotVersion, operation } = arrived;
   return {
     traceId,
     startedAtMs,
@@ -25,6 +25,7 @@ export function emptyRecord(arrived: ArrivedCall): CallRecord {
     otelTraceId,
     trace,
     snapshotVersion,
+    operation,
     tokenId: null,
     tenantId: null,
     projectId: null,

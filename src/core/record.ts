@@ -5,6 +5,7 @@ import type { ErrorCode } from "./errors.ts";
 import type { FinishReason, Usage } from "./chat.ts";
 import type { JsonObject } from "./json.ts";
 import type { LimitRule, LimitUnit } from "./limit.ts";
+import type { RecordedOperation } from "./operation.ts";
 import type { ToolRun } from "./tool.ts";
 import type { TraceContext } from "./trace.ts";
 
@@ -138,6 +139,7 @@ export interface CallRecord {
   /** `null` when the call is not traced. */
   readonly trace: TraceContext | null;
   readonly snapshotVersion: number;
+  readonly operation: RecordedOperation;
   readonly tokenId: string | null;
   readonly tenantId: string | null;
   readonly projectId: string | null;

@@ -162,6 +162,7 @@ function lineOf(record: CallRecord) {
     user: text(record.userId),
     end_user: text(record.endUser),
     token: text(record.tokenId),
+    operation: record.operation,
     model_asked: text(record.modelAsked),
     route: text(record.route),
     provider: text(record.provider),

@@ -1,5 +1,6 @@
 // The contents of journal entries: a call as it was admitted, and as it ended.
 import { emptyAttempt, emptyRecord } from "../core/empty-record.ts";
+import { EARLIEST_OPERATION } from "../core/operation.ts";
 import type { CallRecord } from "../core/record.ts";
 import { recordText } from "../core/record-text.ts";
 import { parseRecord } from "../wire/record-json.ts";
@@ -21,6 +22,7 @@ function openingOf(record: CallRecord) {
     clientRequestId: record.clientRequestId ?? undefined,
     otelTraceId: record.otelTraceId ?? undefined,
     snapshotVersion: record.snapshotVersion,
+    operation: record.operation === EARLIEST_OPERATION ? undefined : record.operation,
     tokenId: record.tokenId ?? undefined,
     tenantId: record.tenantId ?? undefined,
     projectId: record.projectId ?? undefined,
@@ -77,6 +79,7 @@ const EMPTY_RECORD = emptyRecord({
   otelTraceId: null,
   trace: null,
   snapshotVersion: 0,
+  operation: EARLIEST_OPERATION,
 });
 const EMPTY_ATTEMPT = emptyAttempt({ provider: "", vendor: null, model: "", round: 1, startMs: 0, spanId: null });
 

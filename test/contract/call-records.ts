@@ -1,6 +1,7 @@
 // Records of calls for tests of what is made of them: `recordOf` for any answered call, `bareRecord` where absent fields
 // matter.
 import { emptyAttempt, emptyRecord } from "../../src/core/empty-record.ts";
+import { EARLIEST_OPERATION } from "../../src/core/operation.ts";
 import type { Attempt, CallRecord } from "../../src/core/record.ts";
 import type { LedgerRow } from "../../src/store/ledger.ts";
 
@@ -54,7 +55,13 @@ export function recordOf({ tokens = [100, 10], costNanoUsd = 1000, ...parts }: C
 
 /** A call of which nothing is known but these parts. */
 export function bareRecord(parts: Partial<CallRecord> = {}): CallRecord {
-  const arrived = { clientRequestId: null, otelTraceId: null, trace: null, snapshotVersion: 1 };
+  const arrived = {
+    clientRequestId: null,
+    otelTraceId: null,
+    trace: null,
+    snapshotVersion: 1,
+    operation: EARLIEST_OPERATION,
+  };
   return { ...emptyRecord({ ...arrived, traceId: newTraceId(), startedAtMs: DAY_ONE }), ...parts };
 }
 

@@ -109,6 +109,7 @@ const FULL: Required<CallRecord> = {
   trace: null,
   rounds: 2,
   snapshotVersion: 1,
+  operation: "unserved",
   tokenId: "t",
   tenantId: "default",
   projectId: "default",

@@ -690,6 +690,14 @@ describe("operations", () => {
     }
   });
 
+  test("[d11.1] a record says which operation the request is for", async () => {
+    const { records } = plain.stub;
+    const before = records.length;
+    expect((await plain.chat(ECHO)).status).toBe(200);
+    expect((await plain.chat("{}", {}, "/api/v1/responses")).status).toBe(404);
+    expect(records.slice(before).map(({ operation }) => operation)).toEqual(["chat.completions", "unserved"]);
+  });
+
   test("[d9.6] an unknown path is answered with 404, and another method with 405 that names the right one, with the usual body", async () => {
     for (const [method, path, status, allow] of [
       ["GET", "/api/v1/chat/completions", 405, "POST"],

@@ -8,9 +8,8 @@ import type { UpstreamRequest } from "../../wire/upstream.ts";
 
 /** Changes with the meaning of an address or of what is kept there. */
 const VERSION = 1;
-const OPERATION = "chat.completions";
 
-type Asker = Pick<CallRecord, "tenantId" | "projectId" | "userId" | "tokenId" | "stream">;
+type Asker = Pick<CallRecord, "operation" | "tenantId" | "projectId" | "userId" | "tokenId" | "stream">;
 
 /** `request` is what goes out, before it is signed; `credential` identifies the credential with which it is signed. */
 export function cacheAddress(
@@ -23,7 +22,7 @@ export function cacheAddress(
 ): string {
   const circumstances = JSON.stringify([
     VERSION,
-    OPERATION,
+    asker.operation,
     asker.tenantId,
     sharers(scope, asker),
     asker.stream,

@@ -43,7 +43,7 @@ export class ReceivedCall {
     this.cors =
       this.snapshot.corsOrigins.length === 0 ? {} : corsHeaders(headers.get("origin"), this.snapshot.corsOrigins);
     this.clock = new CallClock(context.clock);
-    this.recorder = new CallRecorder(arrivedCall(context, headers, this.snapshot.version), this.clock);
+    this.recorder = new CallRecorder(arrivedCall(operation, context, headers, this.snapshot.version), this.clock);
     this.lifetime = new CallLifetime(context, this.recorder, this.clock);
     this.clientIp = addressOf(http, peers, this.snapshot);
     // the listener is never removed, because a published call ignores it
@@ -85,7 +85,12 @@ function addressOf(http: Request, peers: Peers | null, { proxyTrust }: Snapshot)
   return () => (address ??= clientAddress(peers?.requestIP(http)?.address ?? null, http.headers, proxyTrust));
 }
 
-function arrivedCall(context: ChatContext, headers: Headers, snapshotVersion: number): ArrivedCall {
+function arrivedCall(
+  { name }: CalledOperation,
+  context: ChatContext,
+  headers: Headers,
+  snapshotVersion: number,
+): ArrivedCall {
   const startedAtMs = context.clock.now();
   const traceId = newTraceId(startedAtMs);
   const traceparent = headers.get("traceparent");
@@ -110,6 +115,7 @@ function arrivedCall(context: ChatContext, headers: Headers, snapshotVersion: nu
     otelTraceId: callersTraceId,
     trace,
     snapshotVersion,
+    operation: name,
   };
 }
 
