@@ -3,7 +3,6 @@ import { openLogins } from "./auth/logins.ts";
 import { reportThreshold, thresholdWatch } from "./admission/budget-thresholds.ts";
 import { openBudgetUsage } from "./admission/budget-usage.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
-import { openClosing } from "./closing.ts";
 import { openGuardThreads } from "./chat/guards/guard-threads.ts";
 import { handleCall } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/call/context.ts";
@@ -24,7 +23,6 @@ import { dependencies, type ProcessStanding, type Standing } from "./http/standi
 import { openServer, type OpenServer } from "./http/server.ts";
 import { refuseUnservedWith } from "./http/unserved-operations.ts";
 import { type OpenTraffic, openTraffic } from "./http/traffic.ts";
-import { openLog } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics/metrics.ts";
 import { type BatchedObserver, batched } from "./observe/batch.ts";
 import { observers } from "./observe/observer.ts";
@@ -38,19 +36,15 @@ import { noLedger } from "./store/ledger.ts";
 import type { ProxySettings } from "./wire/http-proxy.ts";
 import { VERSION } from "./core/version.ts";
 import { ArgumentChecks } from "./mcp/tool-arguments.ts";
-import {
-  OWN_PARTS,
-  PROVIDER_FAMILIES,
-  type ProcessParts,
-  type Base,
-  type Storage,
-  openConfiguration,
-  type Records,
-  openExternalClients,
-  openGatewayMetrics,
-  openUpstream,
-  openCache,
-} from "./gateway-parts.ts";
+import { type Base, openFromBase } from "./gateway-parts/base.ts";
+import { openCache } from "./gateway-parts/open-cache.ts";
+import { openConfiguration } from "./gateway-parts/open-configuration.ts";
+import { openExternalClients, openUpstream } from "./gateway-parts/open-external-clients.ts";
+import { openGatewayMetrics } from "./gateway-parts/open-gateway-metrics.ts";
+import type { Records } from "./gateway-parts/open-records.ts";
+import type { Storage } from "./gateway-parts/open-storage.ts";
+import { OWN_PARTS, type ProcessParts } from "./gateway-parts/process-parts.ts";
+import { PROVIDER_FAMILIES } from "./gateway-parts/provider-families.ts";
 
 /** Time for the last bytes of responses to leave once no call is in flight, and time to settle calls that are cut. */
 const LAST_BYTES_MS = 5000;
@@ -90,20 +84,16 @@ export async function openGateway(
   environment: Environment,
   parts: ProcessParts = OWN_PARTS,
 ): Promise<Gateway> {
-  const log = openLog({ level: options.logLevel, output: parts.logOutput });
-  const onFault = (fault: unknown): void =>
-    log.error(
-      { error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) },
-      "unexpected error outside of any call",
-    );
-  const closing = openClosing(onFault);
-  closing.add(() => log.close());
-  try {
-    return await openAll({ options, loaded, environment, log, closing, onFault }, parts);
-  } catch (thrown) {
-    await closing.close();
-    throw thrown;
-  }
+  return await openFromBase(
+    {
+      options,
+      loaded,
+      environment,
+      logOutput: parts.logOutput,
+      faultMessage: "unexpected error outside of any call",
+    },
+    (base) => openAll(base, parts),
+  );
 }
 
 async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {

@@ -2,23 +2,18 @@
 // replaces them, and has for all of them what must be there once: the counts of limits, the writer of the calls' database
 // and its pruning, the log's output, and the signals.
 import { bootstrap } from "./auth/first-identities.ts";
-import { openClosing } from "./closing.ts";
 import { type Environment, workerEnvironment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
 import { isEmbedded } from "./core/thread-file.ts";
-import {
-  type Base,
-  breakerReports,
-  openConfiguration,
-  openNotifications,
-  openUpstream,
-  OWN_PARTS,
-  type Records,
-} from "./gateway-parts.ts";
+import { type Base, openFromBase } from "./gateway-parts/base.ts";
+import { openConfiguration } from "./gateway-parts/open-configuration.ts";
+import { openUpstream } from "./gateway-parts/open-external-clients.ts";
+import { breakerReports, openNotifications } from "./gateway-parts/open-notifications.ts";
+import type { Records } from "./gateway-parts/open-records.ts";
+import { OWN_PARTS } from "./gateway-parts/process-parts.ts";
 import type { Gateway } from "./gateway.ts";
 import { dependencies, type ProcessStanding } from "./http/standing.ts";
-import { openLog } from "./observe/log.ts";
 import { openSupervisorMetrics } from "./observe/metrics/metrics.ts";
 import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import { ChannelTraffic } from "./workers/channel-traffic.ts";
@@ -42,20 +37,10 @@ export async function openSupervisor(
   loaded: LoadedConfiguration,
   environment: Environment,
 ): Promise<Gateway> {
-  const log = openLog({ level: options.logLevel, output: 1 });
-  const onFault = (fault: unknown): void =>
-    log.error(
-      { error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) },
-      "unexpected error in the supervisor",
-    );
-  const closing = openClosing(onFault);
-  closing.add(() => log.close());
-  try {
-    return await openAll({ options, loaded, environment, log, closing, onFault });
-  } catch (thrown) {
-    await closing.close();
-    throw thrown;
-  }
+  return await openFromBase(
+    { options, loaded, environment, logOutput: 1, faultMessage: "unexpected error in the supervisor" },
+    openAll,
+  );
 }
 
 async function openAll(base: Base): Promise<Gateway> {

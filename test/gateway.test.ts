@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { readEnvironment } from "../src/config/environment.ts";
 import { resolveServerOptions } from "../src/config/server-options.ts";
 import { openGateway } from "../src/gateway.ts";
-import { PROVIDER_FAMILIES } from "../src/gateway-parts.ts";
+import { PROVIDER_FAMILIES } from "../src/gateway-parts/provider-families.ts";
 import { loadConfiguration } from "../src/snapshot/configuration.ts";
 
 test("a start that fails closes what was opened by then: the next one finds its folders free", async () => {

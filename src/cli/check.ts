@@ -1,7 +1,7 @@
 // `dragoman check <config>`: prints every problem of a configuration file with its position.
 import type { Environment } from "../config/environment.ts";
 import { ConfigurationError } from "../config/problem.ts";
-import { PROVIDER_FAMILIES } from "../gateway-parts.ts";
+import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
 import { printError, printJson, printLine } from "./output.ts";
 

@@ -4,7 +4,7 @@ import { systemClock } from "../core/clock.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Route, RouteFallback } from "../core/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
-import { PROVIDER_FAMILIES } from "../gateway-parts.ts";
+import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
 import { listModels } from "../http/models.ts";
 import { listCapabilities, type ListedCapability } from "../providers/capability-listing.ts";
 import { BUILT_IN_MODELS, providers } from "../providers/registry.ts";

@@ -1,7 +1,7 @@
 // `dragoman simulate <config> --traffic <file>`: shows where calls would go while targets fail, with the gateway's own
 // routing in virtual time. No provider is called.
 import type { Environment } from "../config/environment.ts";
-import { PROVIDER_FAMILIES } from "../gateway-parts.ts";
+import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 import { chanceOf } from "../diagnostics/simulation/chance.ts";

@@ -25,7 +25,7 @@ export const LAYERS = [
   "http",
   "closing.ts",
   "workers",
-  "gateway-parts.ts",
+  "gateway-parts",
   "gateway.ts",
   "worker.ts",
   "supervisor.ts",

@@ -12,7 +12,7 @@ import { systemClock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
-import { PROVIDER_FAMILIES } from "../../gateway-parts.ts";
+import { PROVIDER_FAMILIES } from "../../gateway-parts/provider-families.ts";
 import { providers } from "../../providers/registry.ts";
 import { compileSnapshot } from "../../snapshot/compile.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";

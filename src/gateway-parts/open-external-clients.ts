@@ -1,0 +1,83 @@
+// Opens the clients through which calls reach others: providers, issuers of tokens and logins, tool servers.
+import { openLogins } from "../auth/logins.ts";
+import type { ChatContext } from "../chat/call/context.ts";
+import type { LongBodyThread } from "../chat/long-bodies/long-body-thread.ts";
+import { openLongSandboxRequests } from "../chat/long-bodies/long-sandbox-requests.ts";
+import { systemClock } from "../core/clock.ts";
+import {
+  type OpenCredentialProvider,
+  type RefusedCredential,
+  openCredentialProvider,
+} from "../credentials/credential-provider.ts";
+import { type OpenToolServers, openToolServers } from "../mcp/open-tool-servers.ts";
+import { sharedCallSlots } from "../mcp/shared-call-slots.ts";
+import { type ReadElsewhere, SANDBOX_SCHEME, createSandboxUpstream } from "../providers/sandbox/upstream.ts";
+import type { SnapshotSource } from "../snapshot/source.ts";
+import type { ProxySettings } from "../wire/http-proxy.ts";
+import { createSocketUpstream } from "../wire/upstream-socket.ts";
+import type { UpstreamClient } from "../wire/upstream.ts";
+import type { Base } from "./base.ts";
+import type { Machine } from "./machine.ts";
+
+export type ExternalClients = Pick<ChatContext, "upstream" | "logins"> & {
+  readonly credentials: OpenCredentialProvider;
+  readonly toolServers: OpenToolServers;
+};
+
+/** Opens the external clients of calls: providers, issuers of tokens and logins, tool servers. */
+export function openExternalClients(
+  { options, log, closing }: Base,
+  source: SnapshotSource,
+  longBodies: LongBodyThread,
+  machine: Machine | null,
+): ExternalClients {
+  const upstream = openUpstream(options.upstreamProxy, openLongSandboxRequests(longBodies));
+  const credentials = openCredentialProvider({
+    upstream,
+    clock: systemClock,
+    onRefused(refused, news) {
+      log.warn({ ...refusedFields(refused) }, "a credential was refused and is not used for a while");
+      machine?.credentialRefused(news);
+    },
+  });
+  const logins = openLogins({
+    upstream,
+    clock: systemClock,
+    onFault: (message) => log.warn({ source: "oidc" }, message),
+  });
+  const toolServers = openToolServers({
+    clock: systemClock,
+    upstream,
+    allowPrivateAddresses: () => source.current().allowPrivateAddresses,
+    log: (level, message, fields) => log[level](fields, message),
+    openSlots: machine === null ? undefined : (key) => sharedCallSlots(machine.places, key),
+  });
+  toolServers.configured(source.current().toolServers.keys);
+  closing.beside(() => toolServers.close());
+  return { upstream, credentials, logins, toolServers };
+}
+
+/** The log shows no more of a credential than its last four characters. */
+function refusedFields({
+  providerId,
+  kind,
+  lastFour,
+  reason,
+  forMs,
+}: RefusedCredential): Readonly<Record<string, unknown>> {
+  return {
+    provider: providerId,
+    credential: lastFour === null ? kind : `${kind} …${lastFour}`,
+    reason,
+    minutes: forMs / 60_000,
+  };
+}
+
+/** One port for all targets: the sandbox answers in this process, every other target over the network. */
+export function openUpstream(proxy: ProxySettings | null, readElsewhere: ReadElsewhere): UpstreamClient {
+  const network = createSocketUpstream(proxy === null ? {} : { proxy });
+  const sandbox = createSandboxUpstream(readElsewhere);
+  return {
+    send: (request, call) => (request.url.startsWith(SANDBOX_SCHEME) ? sandbox : network).send(request, call),
+  };
+}

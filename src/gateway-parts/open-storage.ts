@@ -1,0 +1,67 @@
+// Opens the database, and what bounds its growth.
+import { isReadableByOthers } from "../config/master-key.ts";
+import { systemClock } from "../core/clock.ts";
+import { keepAuditPruned } from "../store/audit-settings.ts";
+import { keepContentsPruned, keepEarlierMoved, keepPruned } from "../store/call-settings.ts";
+import type { CallStore } from "../store/calls.ts";
+import { ownFiles } from "../store/data-folder.ts";
+import { type EncryptedDatabase, openCalls, openDatabase } from "../store/open-database.ts";
+import { narrowRights } from "../store/owner-only.ts";
+import type { Base } from "./base.ts";
+
+/** Time for a round of removing or moving old rows, which is short; what it leaves is done after the next start. */
+const LAST_ROUND_MS = 500;
+
+export interface Storage extends EncryptedDatabase {
+  readonly calls: CallStore;
+}
+
+/** Opens the database and the pruning that bounds its growth. */
+export async function openStorage({ options, environment, log, closing }: Base): Promise<Storage> {
+  const database = await openDatabase({ ...options, environment });
+  const { store, keys } = database;
+  closing.add(() => store.close());
+  const { narrowed, stillReadable } = narrowRights(
+    ownFiles({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }),
+  );
+  if (narrowed.length > 0)
+    log.warn(
+      { files: narrowed },
+      "other users of this machine could read files of the data folder, as is usual after a restore; now only their owner can",
+    );
+  if (stillReadable.length > 0)
+    log.warn(
+      { files: stillReadable },
+      "other users of this machine can read files of the data folder, and the gateway cannot change that: chmod 600",
+    );
+  if (keys.file !== null && isReadableByOthers(keys.file))
+    log.warn({ file: keys.file }, "other users of this machine can read the file of the master key: chmod 600");
+  const calls = await openCalls(options);
+  closing.beside(() => calls.close());
+  const now = (): number => systemClock.now();
+  closing.add(
+    keepPruned(calls, options.calls, now, (message) =>
+      log.warn({ error_detail: message }, "old calls could not be deleted"),
+    ),
+    LAST_ROUND_MS,
+  );
+  closing.beside(
+    keepEarlierMoved(calls, (message) =>
+      log.warn({ error_detail: message }, "calls of an earlier version could not be moved"),
+    ),
+    LAST_ROUND_MS,
+  );
+  closing.beside(
+    keepContentsPruned(calls, now, (message) =>
+      log.warn({ error_detail: message }, "old content of calls could not be deleted"),
+    ),
+    LAST_ROUND_MS,
+  );
+  closing.beside(
+    keepAuditPruned(store, options.audit, now, (message) =>
+      log.warn({ error_detail: message }, "old rows of the audit log could not be deleted"),
+    ),
+    LAST_ROUND_MS,
+  );
+  return { ...database, calls };
+}
