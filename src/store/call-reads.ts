@@ -7,7 +7,7 @@ import { namesOf, numbersOf } from "./call-names.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
 import type { CallScope, StoredCall } from "./calls.ts";
 import { findEarlier } from "./earlier-calls.ts";
-import { parseClosing } from "./journal-row.ts";
+import { parseCallRecord } from "../wire/record-json.ts";
 
 type Db = Kysely<CallSchema>;
 
@@ -78,7 +78,7 @@ export function withoutIndex(column: string, value: bigint | string): RawBuilder
 export function storedCall(found: FoundCall | null): StoredCall | null {
   return found === null
     ? null
-    : { summary: found.summary, record: found.detail === null ? null : parseClosing(found.detail) };
+    : { summary: found.summary, record: found.detail === null ? null : parseCallRecord(found.detail) };
 }
 
 export async function findCall(db: Db, traceId: string, tenantId: string | undefined): Promise<FoundCall | null> {

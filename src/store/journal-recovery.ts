@@ -4,10 +4,11 @@
 import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import type { CallRecord, LimitOutcome } from "../core/record.ts";
 import { codeOf } from "../core/thrown.ts";
+import { parseCallRecord } from "../wire/record-json.ts";
 import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { segmentPath, segmentsOf, setAsidePath } from "./journal-folder.ts";
 import { identityOfBytes, type SegmentIdentity } from "./journal-identity.ts";
-import { parseOpening, startOf, traceIdOf } from "./journal-row.ts";
+import { startOf, traceIdOf } from "./journal-row.ts";
 import type { JournalState } from "./journal-state.ts";
 import { OWNERS_FILE } from "./owner-only.ts";
 
@@ -160,7 +161,7 @@ export function cutTorn(folder: string, { damages, lastSegment, sizes, identitie
  * call had reserved. Throws SyntaxError.
  */
 export function recordOfKilledCall(opening: string): CallRecord {
-  const call = parseOpening(opening);
+  const call = parseCallRecord(opening);
   const limits = call.limits.map((outcome): LimitOutcome => ({ ...outcome, settled: outcome.reserved }));
   const tokens = reserved("tokens", limits);
   const nanoUsd = reserved("nano_usd", limits);

@@ -1,9 +1,8 @@
 // The contents of journal entries: a call as it was admitted, and as it ended.
-import { emptyAttempt, emptyRecord } from "../core/empty-record.ts";
 import { EARLIEST_OPERATION } from "../core/operation.ts";
 import type { CallRecord } from "../core/record.ts";
 import { recordText } from "../core/record-text.ts";
-import { parseRecord } from "../wire/record-json.ts";
+import { parseCallRecord } from "../wire/record-json.ts";
 import { MAX_TEXT_BYTES } from "./journal-entry.ts";
 import type { LedgerRow } from "./ledger.ts";
 
@@ -58,30 +57,8 @@ export function closingText(record: CallRecord): string {
     nativeFinishReasons: [],
     warnings: [...record.warnings, "record_cut"],
   };
-  return JSON.stringify(bounded);
+  return recordText(bounded);
 }
-
-/** Parses a record of any version; members that its version did not have are empty. Throws SyntaxError. */
-export function parseClosing(text: string): CallRecord {
-  const record = { ...EMPTY_RECORD, ...parseRecord<CallRecord>(text) };
-  return { ...record, attempts: record.attempts.map((attempt) => ({ ...EMPTY_ATTEMPT, ...attempt })) };
-}
-
-/** Parses an opening entry of any version as the record of a call that has not ended. Throws SyntaxError. */
-export function parseOpening(text: string): CallRecord {
-  return { ...EMPTY_RECORD, ...parseRecord<Partial<CallRecord>>(text) };
-}
-
-const EMPTY_RECORD = emptyRecord({
-  traceId: "",
-  startedAtMs: 0,
-  clientRequestId: null,
-  otelTraceId: null,
-  trace: null,
-  snapshotVersion: 0,
-  operation: EARLIEST_OPERATION,
-});
-const EMPTY_ATTEMPT = emptyAttempt({ provider: "", vendor: null, model: "", round: 1, startMs: 0, spanId: null });
 
 /** A row for the database. Its text is decoded and its record parsed only when they are read. */
 export function rowOf(bytes: Buffer, settled: boolean): LedgerRow {
@@ -92,7 +69,7 @@ export function rowOf(bytes: Buffer, settled: boolean): LedgerRow {
       return bytes.toString("utf8");
     },
     get record() {
-      return parseClosing(bytes.toString("utf8"));
+      return parseCallRecord(bytes.toString("utf8"));
     },
   };
 }
@@ -103,7 +80,7 @@ export function rowOfText(text: string, settled: boolean): LedgerRow {
     text,
     settled,
     get record() {
-      return parseClosing(text);
+      return parseCallRecord(text);
     },
   };
 }

@@ -1,6 +1,9 @@
 // Parses the JSON text of a record. The gateway's own numbers are doubles; a client's metadata may hold numbers that a
 // double cannot represent.
+import { emptyAttempt, emptyRecord } from "../core/empty-record.ts";
 import type { JsonObject } from "../core/json.ts";
+import { EARLIEST_OPERATION } from "../core/operation.ts";
+import type { CallRecord } from "../core/record.ts";
 import { parseBoundedJson } from "./json.ts";
 
 /**
@@ -14,3 +17,23 @@ export function parseRecord<T extends { readonly metadata?: JsonObject | null }>
   if (metadata == null || text.includes(`"metadata":${JSON.stringify(metadata)}`)) return record;
   return parseBoundedJson(text) as unknown as T;
 }
+
+/**
+ * Parses the record of a call: the text of one that has ended (`recordText`), or an opening entry (`openingText`), of
+ * any version of the gateway. Members that the text does not have are empty. Throws SyntaxError.
+ */
+export function parseCallRecord(text: string): CallRecord {
+  const record = { ...EMPTY_RECORD, ...parseRecord<CallRecord>(text) };
+  return { ...record, attempts: record.attempts.map((attempt) => ({ ...EMPTY_ATTEMPT, ...attempt })) };
+}
+
+const EMPTY_RECORD = emptyRecord({
+  traceId: "",
+  startedAtMs: 0,
+  clientRequestId: null,
+  otelTraceId: null,
+  trace: null,
+  snapshotVersion: 0,
+  operation: EARLIEST_OPERATION,
+});
+const EMPTY_ATTEMPT = emptyAttempt({ provider: "", vendor: null, model: "", round: 1, startMs: 0, spanId: null });

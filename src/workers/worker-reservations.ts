@@ -8,7 +8,8 @@ import type { LimitOutcome } from "../core/record.ts";
 import { isShortage, type LimitStore, type Need, type Reservation, type Shortage } from "../admission/limit-store.ts";
 import { inspectJournal } from "../store/journal-recovery.ts";
 import type { SettledFile } from "../store/limit-holders.ts";
-import { parseClosing, traceIdOf } from "../store/journal-row.ts";
+import { traceIdOf } from "../store/journal-row.ts";
+import { parseCallRecord } from "../wire/record-json.ts";
 import { changesWire, type ReservedWire, type ReserveWire, statusWire } from "./limit-messages.ts";
 import type { WorkerChannel } from "./messages.ts";
 
@@ -200,7 +201,7 @@ export function limitsOfCalls(
     });
     const open = new Set(openings.map(traceIdOf));
     return new Map(
-      [...last].map(([call, text]) => [call, { limits: parseClosing(text).limits, isClosed: !open.has(call) }]),
+      [...last].map(([call, text]) => [call, { limits: parseCallRecord(text).limits, isClosed: !open.has(call) }]),
     );
   } catch {
     return null;

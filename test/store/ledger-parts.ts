@@ -46,6 +46,8 @@ export function ended(call: CallRecord, more: Partial<CallRecord> = {}): CallRec
     usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
     usageSource: "provider",
     totalMs: 12.5,
+    // makes the row as long as that of a real call
+    providerRequestId: "r".repeat(500),
     ...more,
   };
 }

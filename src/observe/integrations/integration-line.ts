@@ -1,8 +1,7 @@
 // The line of text in which a call goes from the serving thread to the threads that deliver its record. JSON text
 // contains neither tabs nor line breaks, so these separate its parts.
 import type { CallContent } from "../../core/content.ts";
-import type { CallRecord } from "../../core/record.ts";
-import { parseRecord } from "../../wire/record-json.ts";
+import { parseCallRecord } from "../../wire/record-json.ts";
 import type { RecordedCall } from "./sink.ts";
 
 export type LineKind = "end" | "start" | "chunk";
@@ -28,9 +27,9 @@ export function readLine(line: string): ReceivedLine {
 
 export function recordedCall(text: string): RecordedCall {
   const tab = text.indexOf("\t");
-  if (tab < 0) return { record: parseRecord<CallRecord>(text), content: null };
+  if (tab < 0) return { record: parseCallRecord(text), content: null };
   return {
-    record: parseRecord<CallRecord>(text.slice(0, tab)),
+    record: parseCallRecord(text.slice(0, tab)),
     content: JSON.parse(text.slice(tab + 1)) as CallContent,
   };
 }
