@@ -42,7 +42,8 @@ export async function handleCall(
     lifetime.enter(token.tenantId, snapshot.limits);
 
     const { limits } = snapshot;
-    const body = await readBody(http, limits);
+    const reading = readBody(http, limits);
+    const body = isPending(reading) ? await reading : reading;
     if (explains) requireExplainable(body);
     const { longRequests } = context;
     const parsed =

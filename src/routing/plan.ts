@@ -143,7 +143,7 @@ interface State<T extends Candidate> {
   /** Stages that were begun. Targets that were passed over in them may become available. */
   entered: Stage<T>[];
   /** Content policy lists that are or were on the agenda. */
-  readonly policyLists: Set<readonly Stage<T>[]>;
+  readonly policyLists: (readonly Stage<T>[])[];
   end: Step<T> | null;
 }
 
@@ -168,7 +168,7 @@ export function createPlan<T extends Candidate>(input: PlanInput<T>): Plan<T> {
     current: null,
     agenda,
     entered: [],
-    policyLists: new Set(),
+    policyLists: [],
     end: null,
   };
   return {
@@ -236,8 +236,8 @@ function planContextWindowStage<T extends Candidate>(state: State<T>, failed: Ta
 
 function planContentPolicyStages<T extends Candidate>(state: State<T>, failed: Tally<T>): void {
   const list = state.input.contentPolicyStages(failed.candidate);
-  if (state.policyLists.has(list)) return;
-  state.policyLists.add(list);
+  if (state.policyLists.includes(list)) return;
+  state.policyLists.push(list);
   planFirst(state, list, "content policy fallback");
 }
 

@@ -11,6 +11,7 @@ import { ResponseParser } from "./http-response-parser.ts";
 import { credentialsRefused } from "./proxy-tunnel.ts";
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody, UpstreamCall, UpstreamResponse } from "./upstream.ts";
+import type { MaybePromise } from "../core/maybe-promise.ts";
 import { afterSocketsRead } from "../core/event-loop.ts";
 import { WaitClock } from "./wait-clock.ts";
 import type { WaitOwner } from "./wait-clock.ts";
@@ -319,11 +320,28 @@ export class Exchange implements UpstreamBody, ConnectionOwner, WaitOwner {
     return decodeUtf8(await this.bytes(maxBytes, shouldContinue));
   }
 
-  bytes(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<Uint8Array> {
+  bytes(maxBytes: number, shouldContinue?: (bytes: number) => boolean): MaybePromise<Uint8Array> {
     const knownBytes = this.#parser.contentLength;
     if (this.#endOfReading() === undefined && knownBytes !== undefined && knownBytes - this.#readBytes > maxBytes)
       this.#stop(tooLarge(maxBytes));
-    return readBytes(this, maxBytes, (fault) => this.#stop(fault), shouldContinue);
+    const whole = this.#wholeBody();
+    if (whole === null || whole.length > maxBytes || shouldContinue?.(whole.length) === false)
+      return readBytes(this, maxBytes, (fault) => this.#stop(fault), shouldContinue);
+    this.#unread = [];
+    this.#unreadBytes = 0;
+    this.#state = "over";
+    return whole;
+  }
+
+  /** Returns the body if all of it has arrived in one read of the socket; otherwise `null`. */
+  #wholeBody(): Buffer | null {
+    const isThere =
+      this.#state === "body" &&
+      this.#connection === undefined &&
+      this.#failure === undefined &&
+      this.#readBytes === 0 &&
+      this.#unread.length === 1;
+    return isThere ? this.#unread[0]! : null;
   }
 
   cancel(): void {

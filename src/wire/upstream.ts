@@ -2,6 +2,7 @@
 // also through a proxy), which passes test/contract/upstream-client.suite.ts, and the sandbox, whose server runs in this
 // process.
 import type { CancelSignal } from "../core/cancellation.ts";
+import type { MaybePromise } from "../core/maybe-promise.ts";
 
 export interface UpstreamRequest {
   /** The default is POST. A GET has an empty body. */
@@ -61,10 +62,10 @@ export interface UpstreamBody {
    */
   read(): Promise<Uint8Array | null>;
   /**
-   * Reads the whole body. Throws UpstreamFault `too_large` above `maxBytes` (decompressed), and when `shouldContinue`, which
+   * Reads the whole body; a short one has often arrived with its head, and is returned at once. Throws UpstreamFault `too_large` above `maxBytes` (decompressed), and when `shouldContinue`, which
    * receives the number of bytes after each read, returns false.
    */
-  bytes(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<Uint8Array>;
+  bytes(maxBytes: number, shouldContinue?: (bytes: number) => boolean): MaybePromise<Uint8Array>;
   /** Like bytes(), decoded as UTF-8. */
   text(maxBytes: number, shouldContinue?: (bytes: number) => boolean): Promise<string>;
   /** Ends the connection; it may be called twice, and after the end. */

@@ -53,9 +53,12 @@ export interface RoundAnswer extends NonStreamingAnswer {
   readonly isLong: boolean;
 }
 
-/** Makes one attempt at a non-streaming answer. Throws GatewayError. */
-async function tryWhole(attempt: OpenAttempt, call: Call): Promise<Reply> {
-  const made = await tryAnswer(attempt, call, false);
+/** Makes one attempt at a non-streaming answer. Rejects with GatewayError. */
+function tryWhole(attempt: OpenAttempt, call: Call): Promise<Reply> {
+  return tryAnswer(attempt, call, false).then(replyOf);
+}
+
+function replyOf(made: Made): Reply {
   if (!made.isThere) return made.answer;
   const { body, ...answer } = made.answer;
   return { ...answer, ...(body as WrittenBody) };
@@ -84,7 +87,8 @@ async function tryAnswer(attempt: OpenAttempt, call: Call, isRound: boolean): Pr
   if (sent.length > 1) return tryAnswers(sent, attempt, call, isRound);
   const open = await sent[0]!;
   try {
-    const bytes = await answerBytes(open, attempt, call);
+    const arriving = answerBytes(open, attempt, call);
+    const bytes = isPending(arriving) ? await arriving : arriving;
     const { length } = bytes;
     if (isReadThere(length, call)) return await madeThere([{ bytes, decode: open.decode }], attempt, call, isRound);
     const reading = readAnswer(bytes, open, attempt.resolved, call);
@@ -246,8 +250,9 @@ async function allChecked(
   }
 }
 
-function answerBytes({ response }: OpenAnswer, { lifetime }: OpenAttempt, call: Call): Promise<Uint8Array> {
-  return call.clock.waiting(response.body.bytes(call.snapshot.limits.maxAnswerBytes, lifetime.readsOn));
+function answerBytes({ response }: OpenAnswer, { lifetime }: OpenAttempt, call: Call): MaybePromise<Uint8Array> {
+  const reading = response.body.bytes(call.snapshot.limits.maxAnswerBytes, lifetime.readsOn);
+  return isPending(reading) ? call.clock.waiting(reading) : reading;
 }
 
 /** Closes an upstream request when the work on its answer fails. Returns the error with which the call fails. */

@@ -3,7 +3,7 @@
 // another attempt, or abandoned with its call.
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record.ts";
-import type { MaybePromise } from "../../core/maybe-promise.ts";
+import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
 import type { Outcome } from "../../routing/health.ts";
 import { type AttemptEnd, outcomeAfter } from "../../routing/verdict.ts";
@@ -118,7 +118,12 @@ export class AttemptRun<T> {
         this.#settle("cancelled");
         return opened;
       }
-      return await this.#answer(opened.attempt, opened.probe, work);
+      const { attempt, probe } = opened;
+      const startedMs = this.#call.clock.elapsedMs();
+      if (this.#endReason !== null) throw this.#endReason;
+      const answer = await work.run(attempt);
+      this.#contentCame(attempt, probe, startedMs);
+      return { kind: "answered", answer, attempt };
     } catch (thrown) {
       if (thrown instanceof UnfitForTarget) {
         this.#settle("cancelled");
@@ -148,7 +153,8 @@ export class AttemptRun<T> {
     // 2. a reservation under every limit and budget that applies; its meter charges what is used, and settles, even if
     // the call ends before the attempt does
     const requests: AttemptRecorder[] = [];
-    const meter = await reserve(candidate, ready.ready, call, requests);
+    const reserving = reserve(candidate, ready.ready, call, requests);
+    const meter = isPending(reserving) ? await reserving : reserving;
     if (meter instanceof GatewayError) return { kind: "refused", reason: meter };
     this.#releases.push(() => meter.close());
 
@@ -156,14 +162,16 @@ export class AttemptRun<T> {
     await call.lifetime.admitted();
 
     // 4. a credential
-    const resolved = await resolveCredential(withoutCredential, call);
+    const resolving = resolveCredential(withoutCredential, call);
+    const resolved = isPending(resolving) ? await resolving : resolving;
 
     // 5. where the response cache is on, an answer that was kept, or the request that equal calls share
     const cached = use === null ? null : await this.#lookUp(use, fitted, resolved, meter);
     const sends = cached === null || cached.sends;
 
     // 6. a place among the attempts in flight at the target, for an attempt that sends something
-    const place = sends ? await enterPlace(candidate, call) : null;
+    const entering = sends ? enterPlace(candidate, call) : null;
+    const place = isPending(entering) ? await entering : entering;
     if (place instanceof GatewayError) return { kind: "refused", reason: place };
     if (place !== null) this.#releases.push(cached === null ? place : () => cached.whenOver(place));
 
@@ -229,18 +237,13 @@ export class AttemptRun<T> {
     return probe;
   }
 
-  /** Makes the upstream requests, up to an answer or the first content of a stream. */
-  async #answer(attempt: OpenAttempt, probe: number | null, work: AttemptWork<T>): Promise<Answered<T>> {
-    const call = this.#call;
-    const { key, route } = attempt.candidate;
-    const startedMs = call.clock.elapsedMs();
-    if (this.#endReason !== null) throw this.#endReason;
-    const answer = await work.run(attempt);
-    attempt.lifetime.contentCame();
-    const { clock, routing } = call.context;
-    if (probe !== null)
-      routing.health.answering(key, route.breaker, clock.monotonic(), call.clock.elapsedMs() - startedMs, probe);
-    return { kind: "answered", answer, attempt };
+  /** An answer or the first content of a stream has come, for an attempt that began at `startedMs` of the call. */
+  #contentCame({ candidate: { key, route }, lifetime }: OpenAttempt, probe: number | null, startedMs: number): void {
+    lifetime.contentCame();
+    if (probe === null) return;
+    const { clock, context } = this.#call;
+    const tookMs = clock.elapsedMs() - startedMs;
+    context.routing.health.answering(key, route.breaker, context.clock.monotonic(), tookMs, probe);
   }
 
   #settle(outcome: Outcome): void {

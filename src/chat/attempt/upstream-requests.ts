@@ -100,17 +100,17 @@ async function sendRequest(encoded: EncodedRequest, attempt: OpenAttempt, call: 
   attempt.requests.push(recorder);
   try {
     const decode: DecodeContext = { model: target.model, memo: encoded.memo };
-    const exchange = (signal: CancelSignal): Promise<UpstreamResponse> =>
-      exchanged(encoded.request, decode, attempt, call, recorder, signal);
-    const response = await (cached === null ? exchange(lifetime.signal) : cached.respond(exchange, recorder));
+    const response = await (cached === null
+      ? exchanged(encoded.request, decode, attempt, call, recorder, lifetime.signal)
+      : cached.respond((signal) => exchanged(encoded.request, decode, attempt, call, recorder, signal), recorder));
     return { response, decode, request: recorder };
   } catch (thrown) {
     throw closeRequest(recorder, thrown, attempt, call);
   }
 }
 
-/** Sends the request, and what has to follow it. Throws the error that a status other than success means. */
-async function exchanged(
+/** Sends the request, and what has to follow it. Rejects with the error that a status other than success means. */
+function exchanged(
   request: UpstreamRequest,
   decode: DecodeContext,
   attempt: OpenAttempt,
@@ -119,12 +119,13 @@ async function exchanged(
   signal: CancelSignal,
 ): Promise<UpstreamResponse> {
   const { resolved, cached } = attempt;
-  const first = await sendChecked(request, attempt, call, recorder, signal);
+  const first = sendChecked(request, attempt, call, recorder, signal);
   if (resolved.provider.followUp === undefined) return first;
   // nothing has been answered yet that would be read on after the client has left
   const pauseSignal = cached === null ? call.signal : signal;
-  return followedAnswer(first, decode, resolved, call.clock, call.snapshot.limits, pauseSignal, (next) =>
-    sendChecked(next, attempt, call, recorder, signal),
+  const sendNext = (next: UpstreamRequest) => sendChecked(next, attempt, call, recorder, signal);
+  return first.then((response) =>
+    followedAnswer(response, decode, resolved, call.clock, call.snapshot.limits, pauseSignal, sendNext),
   );
 }
 
@@ -136,7 +137,14 @@ async function sendChecked(
   recorder: AttemptRecorder,
   signal: CancelSignal,
 ): Promise<UpstreamResponse> {
-  const response = await call.clock.waiting(send(request, attempt, call, recorder, signal));
+  const { clock } = call;
+  let response: UpstreamResponse;
+  clock.waitBegins();
+  try {
+    response = await send(request, attempt, call, recorder, signal);
+  } finally {
+    clock.waitEnds();
+  }
   const isSuccess = response.status >= 200 && response.status <= 299;
   const isFirst = recorder.responded(response.status, reportedRequestId(response, attempt.resolved));
   // a request that follows up an accepted one does not change that
@@ -161,29 +169,52 @@ export function reportedModel(model: unknown, { target }: Resolved): string | nu
 }
 const MODEL_NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
-async function send(
+function send(
   request: UpstreamRequest,
-  { resolved: { provider, target }, lifetime }: OpenAttempt,
+  attempt: OpenAttempt,
   call: Call,
   recorder: AttemptRecorder,
   signal: CancelSignal,
 ): Promise<UpstreamResponse> {
-  const { allowPrivateAddresses } = call.snapshot;
+  const { provider, target } = attempt.resolved;
   // a long request was signed where it was encoded
   const signing =
     request.bytes !== undefined
       ? request
       : provider.sign(request, target.credential, { nowMs: call.context.clock.now(), settings: target.settings });
-  const signed = traced(isPending(signing) ? await signing : signing, call.traceHeaders(recorder.row.spanId));
-  const { guardedField: param } = target;
+  return isPending(signing) || target.guardedField !== null
+    ? sendGuarded(signing, attempt, call, recorder, signal)
+    : sendSigned(signing, undefined, attempt, call, recorder, signal);
+}
+
+/** Checks the address of the request, where that is needed, before it is sent. */
+async function sendGuarded(
+  signing: MaybePromise<UpstreamRequest>,
+  attempt: OpenAttempt,
+  call: Call,
+  recorder: AttemptRecorder,
+  signal: CancelSignal,
+): Promise<UpstreamResponse> {
+  const signed = await signing;
+  const { guardedField: param } = attempt.resolved.target;
+  if (param === null) return sendSigned(signed, undefined, attempt, call, recorder, signal);
+  const { allowPrivateAddresses: allowPrivate } = call.snapshot;
   const subject = param === CHOSEN_BY ? `the provider that \`${CHOSEN_BY}\` names` : undefined;
-  const pinnedAddress =
-    param === null
-      ? undefined
-      : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param, subject })).pinnedAddress;
+  const { pinnedAddress } = await checkAddress(signed.url, { allowPrivate, param, subject });
+  return sendSigned(signed, pinnedAddress, attempt, call, recorder, signal);
+}
+
+function sendSigned(
+  signed: UpstreamRequest,
+  pinnedAddress: string | undefined,
+  { resolved: { target }, lifetime }: OpenAttempt,
+  call: Call,
+  recorder: AttemptRecorder,
+  signal: CancelSignal,
+): Promise<UpstreamResponse> {
   const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = lifetime.limits;
   const partition = connectionPartition(target.sharesConnections ? null : call.record.tenantId, target.credential);
-  return call.context.upstream.send(signed, {
+  return call.context.upstream.send(traced(signed, call.traceHeaders(recorder.row.spanId)), {
     connectTimeoutMs,
     firstByteTimeoutMs,
     betweenBytesTimeoutMs,

@@ -1,5 +1,6 @@
 // Reads the body of a request within the bounds of size and time (promise 5.6). Content-Length is checked first, then
 // the bytes that arrive are counted.
+import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { withTimeout } from "../../core/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
@@ -7,7 +8,7 @@ import type { ServerLimits } from "../../core/snapshot.ts";
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 /** Throws `unsupported_media_type`, `body_too_large`, `body_timeout` or `invalid_json`. */
-export async function readBody(request: Request, limits: ServerLimits): Promise<Uint8Array> {
+export function readBody(request: Request, limits: ServerLimits): MaybePromise<Uint8Array> {
   const type = request.headers.get("content-type");
   if (type === null || !JSON_TYPE.test(type))
     throw new GatewayError(
@@ -24,7 +25,11 @@ export async function readBody(request: Request, limits: ServerLimits): Promise<
   if (length !== null && Number(length) > limits.maxBodyBytes) throw tooLarge(limits);
   const reading = length === null ? readCounted(request, limits) : request.bytes();
   // a small body has arrived with the head, so that no timer is needed
-  const bytes = Bun.peek.status(reading) === "fulfilled" ? await reading : await inTime(reading, limits.bodyTimeoutMs);
+  if (Bun.peek.status(reading) === "fulfilled") return bounded(Bun.peek(reading) as Uint8Array, limits);
+  return inTime(reading, limits);
+}
+
+function bounded(bytes: Uint8Array, limits: ServerLimits): Uint8Array {
   if (bytes.length > limits.maxBodyBytes) throw tooLarge(limits);
   return bytes;
 }
@@ -53,13 +58,14 @@ async function readCounted(request: Request, limits: ServerLimits): Promise<Uint
 }
 
 /** Bounds the time of a body that arrives slowly. */
-async function inTime(reading: Promise<Uint8Array>, timeoutMs: number): Promise<Uint8Array> {
+async function inTime(reading: Promise<Uint8Array>, limits: ServerLimits): Promise<Uint8Array> {
+  const { bodyTimeoutMs: timeoutMs } = limits;
   const late = (): GatewayError =>
     new GatewayError("body_timeout", `The body did not arrive within ${timeoutMs / 1000} s.`, {
       headers: { connection: "close" },
     });
   try {
-    return await withTimeout(reading, timeoutMs, late);
+    return bounded(await withTimeout(reading, timeoutMs, late), limits);
   } catch (thrown) {
     if (thrown instanceof GatewayError) throw thrown;
     throw new GatewayError("invalid_json", "The connection ended before the whole body arrived.", {

@@ -23,11 +23,12 @@ const OTHERS = "messages[].(others)";
 
 /** Collects what is left out. */
 class Left {
-  readonly names = new Set<string>();
+  readonly names: string[] = [];
 
   add(place: string, name: string): void {
     const member = PLAIN_NAME.test(name) ? `${place}.${name}` : OTHERS;
-    this.names.add(this.names.size < MAX_NAMES || this.names.has(member) ? member : OTHERS);
+    const noted = this.names.length < MAX_NAMES ? member : OTHERS;
+    if (!this.names.includes(member) && !this.names.includes(noted)) this.names.push(noted);
   }
 }
 
@@ -42,16 +43,15 @@ export function fitConversation(request: ChatRequest, members: ConversationMembe
   const messages = mappedList(request.messages, (message) => fitMessage(message, members, left));
   const tools = offered === undefined ? offered : mappedList(offered, (tool) => fitTool(tool, members, left));
   if (messages === request.messages && tools === offered)
-    return { request, left: left.names.size === 0 ? NOTHING : [...left.names] };
+    return { request, left: left.names };
   return {
     request: withMembers(request, {
       messages,
       ...(tools !== offered && tools !== undefined && { params: { ...request.params, tools } }),
     }),
-    left: [...left.names],
+    left: left.names,
   };
 }
-const NOTHING: readonly string[] = [];
 
 function fitMessage(message: Message, members: ConversationMembers, left: Left): Message {
   const { content, tool_calls: calls } = message;

@@ -204,16 +204,17 @@ function fitParams(
   readonly dispositions: Record<string, ParameterDisposition>;
 } {
   const dispositions: Record<string, ParameterDisposition> = {};
-  const unwanted = new Map<CommonParameter, string>();
-  const unsupported = new Map<CommonParameter, string>();
-  const silent: CommonParameter[] = [];
+  /** By the names that the caller used. */
+  const unwanted: string[] = [];
+  const unsupported: string[] = [];
+  const removed: CommonParameter[] = [];
   for (const name of Object.keys(request.params) as CommonParameter[]) {
     const value = request.params[name as keyof ChatParams] as Json;
     const cell = effectiveCapability(provider.capabilities, name, target.model);
     const sent = sentName(name, request.source);
     if (settings.drop?.has(name) === true) {
-      if (sent === null) silent.push(name);
-      else unwanted.set(name, sent);
+      removed.push(name);
+      if (sent !== null) unwanted.push(sent);
     } else if (cell.support !== "unsupported") {
       if (!isNeutral(name, value)) checkValue(name, value, cell, target);
       if (sent !== null) dispositions[sent] = cell.support;
@@ -221,15 +222,16 @@ function fitParams(
     else if (cell.neutral?.(value, request) === true) {
       // the only value that the model accepts is passed on as it came
       if (sent !== null) dispositions[sent] = "native";
-    } else if (isNeutral(name, value) || sent === null) silent.push(name);
-    else unsupported.set(name, sent);
+    } else {
+      removed.push(name);
+      if (sent !== null && !isNeutral(name, value)) unsupported.push(sent);
+    }
   }
-  if (unwanted.size === 0 && unsupported.size === 0 && silent.length === 0)
-    return { params: request.params, dropped: [], dispositions };
-  if (unsupported.size > 0 && !settings.dropParams) throw refusal([...unsupported.values()], provider, target);
-  const dropped = [...unwanted.values(), ...unsupported.values()];
+  if (removed.length === 0) return { params: request.params, dropped: [], dispositions };
+  if (unsupported.length > 0 && !settings.dropParams) throw refusal(unsupported, provider, target);
+  const dropped = [...unwanted, ...unsupported];
   const params: Record<string, unknown> = { ...request.params };
-  for (const name of [...unwanted.keys(), ...unsupported.keys(), ...silent]) delete params[name];
+  for (const name of removed) delete params[name];
   for (const name of dropped) dispositions[name] = "dropped";
   return { params, dropped, dispositions };
 }

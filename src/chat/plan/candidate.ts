@@ -90,64 +90,109 @@ export interface Serving {
   contentPolicyStages(): readonly RouteStage[];
 }
 
-export function candidateOf(
-  { principal, call }: { readonly principal: Principal; readonly call: PlannedCall },
-  serving: Serving,
-  { variant, covered, redirect }: Origin,
-  request: ChatRequest,
-  route: Route,
-  target: RouteTarget,
-): RouteCandidate {
-  let ready: ReadyTarget | null = null;
-  const { policies } = call;
-  const place: PolicyTarget = { provider: target.providerId, model: target.model, route: route.name };
-  let judged: ReturnType<CallPolicies["at"]> | null = null;
-  const deployment = deploymentOf(request, target);
-  const deployed = deployment === null ? null : `${target.providerId}:${deployment}`;
-  const permit = (): void => {
+/** What every candidate of one call shares. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly call: PlannedCall;
+}
+
+export interface CandidateParts {
+  readonly serving: Serving;
+  readonly origin: Origin;
+  readonly request: ChatRequest;
+  /** The route whose rules apply to the candidate. */
+  readonly route: Route;
+  readonly target: RouteTarget;
+}
+
+export class PlannedCandidate implements RouteCandidate {
+  readonly key: string;
+  readonly variant: string;
+  readonly upstream: string;
+  readonly weight: number;
+  readonly order: number;
+  readonly costNanoUsd: number | null;
+  readonly serving: Serving;
+  readonly route: Route;
+  readonly target: RouteTarget;
+  readonly redirect: BudgetRedirect | null;
+  readonly deployed: string | null;
+  readonly #caller: Caller;
+  readonly #request: ChatRequest;
+  readonly #isCovered: boolean;
+  readonly #deployment: string | null;
+  #judged: ReturnType<CallPolicies["at"]> | null = null;
+  #ready: ReadyTarget | null = null;
+
+  constructor(caller: Caller, { serving, origin, request, route, target }: CandidateParts) {
+    const { principal, call } = caller;
+    const { variant, covered, redirect } = origin;
+    this.#caller = caller;
+    this.#request = request;
+    this.#isCovered = covered;
+    this.#deployment = deploymentOf(request, target);
+    this.key = healthKey(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner);
+    // a target that was refused when it was requested may run when a budget redirects the call to it
+    this.variant = redirect === null ? variant : `${redirect.isSecondPass ? "again" : "instead"} ${variant}`;
+    this.upstream = target.providerId;
+    this.weight = target.weight;
+    this.order = target.order;
+    this.serving = serving;
+    this.route = route;
+    this.target = target;
+    this.redirect = redirect;
+    this.deployed = this.#deployment === null ? null : `${target.providerId}:${this.#deployment}`;
+    this.costNanoUsd = route.strategy === "least_cost" ? costOf(this, call.meter.prices) : null;
+  }
+
+  permit(): void {
+    const { principal, call } = this.#caller;
+    const { route, target, deployed } = this;
     requireEnabled(call.snapshot, principal, target.name);
-    requireTarget(principal.restrictions, route, target, covered);
+    requireTarget(principal.restrictions, route, target, this.#isCovered);
     if (deployed !== null) {
       requireEnabled(call.snapshot, principal, deployed);
       requireTarget(principal.restrictions, route, { name: deployed }, false);
     }
-    if (policies === null) return;
-    judged ??= judgedAt(policies, place, deployment, requestForTarget(request, target, route));
-    if (judged.refusal !== null) throw judged.refusal;
-  };
-  const prepared = (): ReadyTarget => {
-    if (ready !== null) return ready;
-    const unguarded = requestForTarget(request, target, route);
-    const own = policies === null ? unguarded : policies.input(unguarded, place);
-    const outputGuards = policies === null ? NO_GUARDS : policies.output(place);
-    const resolved = targetFor(target.providerId, target.model, own.options, call.snapshot, call.context.providers);
+    if (call.policies === null) return;
+    this.#judged ??= judgedAt(
+      call.policies,
+      this.#place,
+      this.#deployment,
+      requestForTarget(this.#request, target, route),
+    );
+    if (this.#judged.refusal !== null) throw this.#judged.refusal;
+  }
+
+  policyOutcomes(): readonly PolicyOutcome[] {
+    return this.#judged?.outcomes ?? NO_OUTCOMES;
+  }
+
+  ready(): ReadyTarget {
+    return (this.#ready ??= this.#prepared());
+  }
+
+  get #place(): PolicyTarget {
+    return { provider: this.target.providerId, model: this.target.model, route: this.route.name };
+  }
+
+  #prepared(): ReadyTarget {
+    const { principal, call } = this.#caller;
+    const { snapshot, policies } = call;
+    const { route, target } = this;
+    const unguarded = requestForTarget(this.#request, target, route);
+    const own = policies === null ? unguarded : policies.input(unguarded, this.#place);
+    const outputGuards = policies === null ? NO_GUARDS : policies.output(this.#place);
+    const resolved = targetFor(target.providerId, target.model, own.options, snapshot, call.context.providers);
     const fitted = fitRequest(
       own,
       resolved.provider,
       resolved.target,
-      settingsAt(target, settingsFor(own.options, principal, call.snapshot, route)),
+      settingsAt(target, settingsFor(own.options, principal, snapshot, route)),
       principal,
     );
-    ready = { resolved, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
-    return ready;
-  };
-  return {
-    key: healthKey(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner),
-    // a target that was refused when it was requested may run when a budget redirects the call to it
-    variant: redirect === null ? variant : `${redirect.isSecondPass ? "again" : "instead"} ${variant}`,
-    upstream: target.providerId,
-    weight: target.weight,
-    order: target.order,
-    costNanoUsd: route.strategy === "least_cost" ? costOf(prepared, call.meter.prices) : null,
-    serving,
-    route,
-    target,
-    redirect,
-    deployed,
-    permit,
-    policyOutcomes: () => judged?.outcomes ?? NO_OUTCOMES,
-    ready: prepared,
-  };
+    return { resolved, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
+  }
 }
 
 function settingsAt({ drop }: RouteTarget, settings: FitSettings): FitSettings {
@@ -199,9 +244,9 @@ function healthKey(
 }
 
 /** Returns null for a target that does not accept the request, because its cost is unknown. */
-function costOf(ready: () => ReadyTarget, prices: CallPrices): number | null {
+function costOf(candidate: RouteCandidate, prices: CallPrices): number | null {
   try {
-    const { fitted, resolved } = ready();
+    const { fitted, resolved } = candidate.ready();
     return comparableCost(fitted.request, resolved, prices);
   } catch (thrown) {
     if (thrown instanceof GatewayError) return null;

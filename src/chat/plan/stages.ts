@@ -19,7 +19,8 @@ import { atEntry, type Entry, requestForEntry } from "../fit/entry-request.ts";
 import { openingOf } from "../long-bodies/held-conversation.ts";
 import { requireNoHeaders } from "../fit/narrowed-headers.ts";
 import {
-  candidateOf,
+  type Caller,
+  PlannedCandidate,
   type RouteCandidate,
   type RouteStage,
   type PlannedCall,
@@ -35,12 +36,14 @@ export interface Prepared {
   readonly route: Route;
 }
 
+/** How the targets of the route that the request names became candidates. */
+const REQUESTED: Origin = { variant: "", covered: false, redirect: null };
+const REQUESTED_AND_COVERED: Origin = { ...REQUESTED, covered: true };
+
 /** What all stages of one call have in common. */
-interface Preparing {
+interface Preparing extends Caller {
   readonly sent: ChatRequest;
-  readonly principal: Principal;
   readonly http: Headers;
-  readonly call: PlannedCall;
   /**
    * The routes that have taken over the call. No route does so twice, because that would bring nothing new, and a chain
    * of routes may be a loop.
@@ -62,11 +65,8 @@ export function prepare(
   requireNoHeaders(sent, principal.restrictions);
   const { route, requested } = resolveRoute(sent.options, call.snapshot, principal);
   const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]) };
-  const serving = servingOf(preparing, route, sent, {
-    variant: "",
-    covered: principal.restrictions?.permitsWholeRoute(route.name) === true,
-    redirect: null,
-  });
+  const isCovered = principal.restrictions?.permitsWholeRoute(route.name) === true;
+  const serving = new ServingRoute(preparing, route, sent, isCovered ? REQUESTED_AND_COVERED : REQUESTED);
   call.deadline.boundByRoute(route.timeouts.totalMs);
   const stages = routeStages(
     preparing,
@@ -97,24 +97,43 @@ export function prepare(
   return {
     stages,
     route,
-    contextWindowStage: ({ serving: own, target }) => own.contextWindowStage(target),
-    contentPolicyStages: ({ serving: own }) => own.contentPolicyStages(),
+    contextWindowStage: contextWindowStageOf,
+    contentPolicyStages: contentPolicyStagesOf,
   };
 }
 
-function servingOf(preparing: Preparing, route: Route, request: ChatRequest, origin: Origin): Serving {
-  let policyStages: readonly RouteStage[] | null = null;
-  const serving: Serving = {
-    route,
-    request,
-    origin,
-    contextWindowStage: (target) => contextWindowStage(preparing, serving, target),
-    contentPolicyStages: () =>
-      (policyStages ??= route.contentPolicyFallbacks.flatMap((fallback) =>
-        entryStages({ ...preparing, entered: new Set([route.name]) }, serving, fallback, origin),
-      )),
-  };
-  return serving;
+function contextWindowStageOf({ serving, target }: RouteCandidate): RouteStage | null {
+  return serving.contextWindowStage(target);
+}
+
+function contentPolicyStagesOf({ serving }: RouteCandidate): readonly RouteStage[] {
+  return serving.contentPolicyStages();
+}
+
+class ServingRoute implements Serving {
+  readonly route: Route;
+  readonly request: ChatRequest;
+  readonly origin: Origin;
+  readonly #preparing: Preparing;
+  #policyStages: readonly RouteStage[] | null = null;
+
+  constructor(preparing: Preparing, route: Route, request: ChatRequest, origin: Origin) {
+    this.route = route;
+    this.request = request;
+    this.origin = origin;
+    this.#preparing = preparing;
+  }
+
+  contextWindowStage(target: RouteTarget): RouteStage | null {
+    return contextWindowStage(this.#preparing, this, target);
+  }
+
+  contentPolicyStages(): readonly RouteStage[] {
+    const { route, origin } = this;
+    return (this.#policyStages ??= route.contentPolicyFallbacks.flatMap((fallback) =>
+      entryStages({ ...this.#preparing, entered: new Set([route.name]) }, this, fallback, origin),
+    ));
+  }
 }
 
 /** Yields all stages that a call may reach, including those of its fallback lists. */
@@ -187,6 +206,8 @@ function routeStages(
   return [stage([requested]), ...(others.length === 0 ? [] : [stage(others)])];
 }
 
+const NO_STAGES: readonly RouteStage[] = [];
+
 function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteStage[] {
   const { route, origin } = serving;
   // a route that the token may not name has no fallbacks, whatever they would be
@@ -194,7 +215,7 @@ function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteS
     route.fallbacks.length === 0 ||
     !(origin.covered || preparing.principal.restrictions?.permitsRoute(route.name) !== false)
   )
-    return [];
+    return NO_STAGES;
   return route.fallbacks.flatMap((fallback) => entryStages(preparing, serving, fallback, origin));
 }
 
@@ -217,7 +238,7 @@ function entryStages(preparing: Preparing, serving: Serving, entry: Entry, from:
   if (route.name !== DIRECT_ROUTE || entry.route !== null)
     return takeoverStages(
       preparing,
-      servingOf(preparing, route, request, coveredBy(route, origin, principal)),
+      new ServingRoute(preparing, route, request, coveredBy(route, origin, principal)),
       requested,
     );
   return [
@@ -294,7 +315,7 @@ function stageOf(
     label,
     group,
     strategy: route.strategy,
-    candidates: targets.map((target) => candidateOf(preparing, serving, origin, request, route, target)),
+    candidates: targets.map((target) => new PlannedCandidate(preparing, { serving, origin, request, route, target })),
     breaker: route.breaker,
     onExhausted: route.onExhausted,
     retries: request.options.numRetries ?? route.retries ?? DEFAULT_RETRIES,

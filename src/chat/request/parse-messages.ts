@@ -19,14 +19,52 @@ export interface Conversation {
   readonly rewritten: boolean;
 }
 
-interface Findings {
-  readonly blocks: Map<BlockType, string>;
-  readonly forms: VendorForm[];
-  /** The values of these forms, by kind. */
-  readonly noted: Map<VendorForm["kind"], Set<string>>;
+/** What is found in messages. Most have nothing of it. */
+class Findings {
+  readonly forms: VendorForm[] = [];
+  #blocks: Map<BlockType, string> | null = null;
+  /** The values of the forms, by kind. */
+  #noted: Map<VendorForm["kind"], Set<string>> | null = null;
   /** Functions called so far, whose names a function message may repeat. */
-  readonly called: Set<string>;
+  #called: Set<string> | null = null;
+
+  get blocks(): ReadonlyMap<BlockType, string> {
+    return this.#blocks ?? NO_BLOCKS;
+  }
+
+  addBlock(type: BlockType, path: string): void {
+    this.#blocks ??= new Map();
+    if (!this.#blocks.has(type)) this.#blocks.set(type, path);
+  }
+
+  isCalled(name: string): boolean {
+    return this.#called?.has(name) === true;
+  }
+
+  addCall(name: string): void {
+    (this.#called ??= new Set()).add(name);
+  }
+
+  /** Notes the first form of its kind and value: where one is accepted, so are the others. */
+  note(form: Omit<VendorForm, "message">, expected: string): void {
+    const noted = (this.#noted ??= new Map());
+    const values = noted.get(form.kind) ?? new Set<string>();
+    if (values.has(form.value)) return;
+    values.add(form.value);
+    noted.set(form.kind, values);
+    this.forms.push({ ...form, message: `${form.path} ${expected}` });
+  }
+
+  /** Checks a message whose blocks do not count. */
+  withoutBlocks(check: () => void): void {
+    const blocks = this.#blocks;
+    this.#blocks = null;
+    check();
+    this.#blocks = blocks;
+  }
 }
+
+const NO_BLOCKS: ReadonlyMap<BlockType, string> = new Map();
 
 const ROLES: ReadonlySet<unknown> = new Set(MESSAGE_ROLES);
 const BLOCKS: ReadonlySet<string> = new Set(BLOCK_TYPES);
@@ -43,7 +81,7 @@ export function parseMessages(value: Json | undefined, legacyParams: boolean, re
     throw new GatewayError("invalid_request", "messages must hold at least one message; got an empty array.", {
       param: "messages",
     });
-  const found: Findings = { blocks: new Map(), forms: [], noted: new Map(), called: new Set() };
+  const found = new Findings();
   let legacy = false;
   let brought = false;
   for (let index = 0; index < value.length; index++) {
@@ -60,7 +98,9 @@ export function parseMessages(value: Json | undefined, legacyParams: boolean, re
   if (!brought) return { ...known, messages, toolImages: NO_IMAGES, rewritten: known.legacy };
   return {
     ...known,
-    ...withReplays(messages, replays, (message, path) => checkMessage(message, path, { ...found, blocks: new Map() })),
+    ...withReplays(messages, replays, (message, path) =>
+      found.withoutBlocks(() => checkMessage(message, path, found)),
+    ),
     rewritten: true,
   };
 }
@@ -91,7 +131,7 @@ function checkName(message: JsonObject, path: string, found: Findings): void {
   if (message["role"] === "function") {
     const fits =
       typeof name === "string" &&
-      (FUNCTION_MESSAGE_NAME.test(name) || (found.called.has(name) && /^[a-zA-Z0-9_-]{1,64}$/.test(name)));
+      (FUNCTION_MESSAGE_NAME.test(name) || (found.isCalled(name) && /^[a-zA-Z0-9_-]{1,64}$/.test(name)));
     if (!fits) throw invalid(`${path}.name`, "the function's name: 1 to 64 letters, digits or underscores", name);
     return;
   }
@@ -108,7 +148,7 @@ function checkCalls(message: JsonObject, path: string, found: Findings): void {
       throw invalid(`${path}.function_call`, "an object with name and arguments", call);
     if (typeof call["arguments"] !== "string")
       throw invalid(`${path}.function_call.arguments`, "a string", call["arguments"]);
-    found.called.add(call["name"]);
+    found.addCall(call["name"]);
   }
   const calls = message["tool_calls"];
   if (calls === undefined || calls === null) return;
@@ -121,8 +161,7 @@ function checkToolCall(call: Json, path: string, found: Findings): void {
   const type = call["type"] ?? "function";
   if (typeof type !== "string") throw invalid(`${path}.type`, '"function"', type);
   if (type !== "function") {
-    note(
-      found,
+    found.note(
       { kind: "tool", value: type, path: `${path}.type` },
       `must be "function"; got ${JSON.stringify(type.slice(0, 64))}`,
     );
@@ -135,7 +174,7 @@ function checkToolCall(call: Json, path: string, found: Findings): void {
   if (typeof called["arguments"] !== "string")
     rule(found, "arguments_not_text", `${path}.function.arguments`, "must be a string that contains JSON");
   if (typeof call["id"] !== "string") rule(found, "call_without_id", `${path}.id`, "must be a string");
-  found.called.add(called["name"]);
+  found.addCall(called["name"]);
 }
 
 /**
@@ -180,15 +219,14 @@ function checkBlock(block: Json, path: string, found: Findings): void {
   const type = block["type"];
   if (typeof type !== "string") throw invalid(`${path}.type`, `one of ${BLOCK_TYPES.join(", ")}`, type);
   if (!BLOCKS.has(type)) {
-    note(
-      found,
+    found.note(
       { kind: "block", value: type, path: `${path}.type` },
       `must be one of ${BLOCK_TYPES.join(", ")}; got ${JSON.stringify(type.slice(0, 64))}`,
     );
     return;
   }
   const known = type as BlockType;
-  if (!found.blocks.has(known)) found.blocks.set(known, path);
+  found.addBlock(known, path);
   BLOCK_CHECKS[known](block, path, found);
 }
 
@@ -288,16 +326,7 @@ function needText(parent: JsonObject, name: string, path: string): void {
   if (typeof value !== "string") throw invalid(`${path}.${name}`, "a string", value);
 }
 
-/** Notes the first form of its kind and value: where one is accepted, so are the others. */
-function note(found: Findings, form: Omit<VendorForm, "message">, expected: string): void {
-  const values = found.noted.get(form.kind) ?? new Set<string>();
-  if (values.has(form.value)) return;
-  values.add(form.value);
-  found.noted.set(form.kind, values);
-  found.forms.push({ ...form, message: `${form.path} ${expected}` });
-}
-
 /** Notes a breach of the common rules that some vendor's row may allow. */
 function rule(found: Findings, value: string, path: string, expected: string): void {
-  note(found, { kind: "message_rule", value, path }, expected);
+  found.note({ kind: "message_rule", value, path }, expected);
 }

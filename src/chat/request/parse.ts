@@ -20,7 +20,7 @@ import { BYO_FIELDS, BYO_PREFIX } from "../fit/endpoint-fields.ts";
 import { withToolsForFunctions } from "./legacy-functions.ts";
 import { requestWithEntry } from "./entry-text.ts";
 import { isToolServer, parseToolServers } from "../tools/parse-mcp.ts";
-import { parseMessages } from "./parse-messages.ts";
+import { type Conversation, parseMessages } from "./parse-messages.ts";
 import { parseRouting } from "./parse-routing.ts";
 import { parseResponseFormat, parseToolChoice, parseTools } from "./parse-tools.ts";
 
@@ -62,26 +62,29 @@ export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST
     source: {
       text,
       members,
-      rewritten: rewrittenMembers(body, params, [
-        ...legacy.rewritten,
-        ...(toolServers.length > 0 ? ["tools"] : []),
-        ...(conversation.rewritten ? ["messages"] : []),
-      ]),
+      rewritten: rewrittenMembers(body, params, legacy.rewritten, toolServers, conversation),
     },
     warnings: [],
   });
 }
 
-/**
- * Returns the members whose text differs from what the request holds: those of `known`, and those that null and -1
- * affect.
- */
-function rewrittenMembers(body: JsonObject, params: ChatParams, known: readonly string[]): ReadonlySet<string> {
-  const names = new Set(known);
-  for (const name of BOUNDS) if (body[name] !== undefined && body[name] !== params[name]) names.add(name);
-  if (body["function_call"] === null) names.add("function_call");
-  return names;
+/** Returns the members whose text differs from what the request holds. */
+function rewrittenMembers(
+  body: JsonObject,
+  params: ChatParams,
+  byFunctions: readonly string[],
+  toolServers: readonly RequestedToolServer[],
+  { rewritten }: Conversation,
+): ReadonlySet<string> {
+  const names = byFunctions.slice();
+  if (toolServers.length > 0) names.push("tools");
+  if (rewritten) names.push("messages");
+  // null and -1 mean "not set"
+  for (const name of BOUNDS) if (body[name] !== undefined && body[name] !== params[name]) names.push(name);
+  if (body["function_call"] === null) names.push("function_call");
+  return names.length === 0 ? NO_MEMBERS : new Set(names);
 }
+const NO_MEMBERS: ReadonlySet<string> = new Set();
 
 function parseBody(text: string, bounds: BodyBounds | null) {
   try {

@@ -2,6 +2,7 @@
 // an error (promise 7.4); a failure after that is one error event (promise 8.3). The upstream is read only as fast as
 // the client reads (promise 8.5).
 import type { StreamForm } from "../answer-form.ts";
+import { isPending } from "../../core/maybe-promise.ts";
 import { estimatedUsage } from "../../accounting/estimate.ts";
 import { promptTokens } from "../metering/attempt-estimate.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";
@@ -263,7 +264,8 @@ function jsonAnswerStream(
 }
 
 async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promise<ChatChunk[]> {
-  const bytes = await call.clock.waiting(open.response.body.bytes(call.snapshot.limits.maxAnswerBytes));
+  const reading = open.response.body.bytes(call.snapshot.limits.maxAnswerBytes);
+  const bytes = isPending(reading) ? await call.clock.waiting(reading) : reading;
   const isLong = bytes.length >= TURNS_BYTES;
   const answer = await readAnswer(bytes, open, resolved, call);
   // a non-streaming answer is complete when its transport ended well, even if the server names no finish reason
