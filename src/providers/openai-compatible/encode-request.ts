@@ -62,7 +62,7 @@ interface Draft {
   /** Names that `extra_body` set or merged into. `null` without an `extra_body`. */
   readonly fromExtraBody: ReadonlySet<string> | null;
   readonly mapped: string[];
-  /** The members written so far, each after a comma. */
+  /** The beginning of the object, with the members written so far. */
   json: string;
   boundWritten: boolean;
 }
@@ -87,7 +87,7 @@ function encodeBody(
     rewritten,
     fromExtraBody,
     mapped,
-    json: "",
+    json: "{",
     boundWritten: false,
   };
   for (const [name, span] of members) putMember(draft, name, span);
@@ -102,7 +102,12 @@ function encodeBody(
     if (!members.has(name) && fromExtraBody?.has(name) !== true && Object.hasOwn(request.extra, name))
       putPassedThrough(draft, name, null);
   for (const name in rewritten.members) put(draft, name, rewritten.members[name]!);
-  return `{${draft.json.slice(1)}}`;
+  return `${draft.json}}`;
+}
+
+/** `member` is the text of a member. Only the length of the draft is read, so that it is put together once, at the end. */
+function append(draft: Draft, member: string): void {
+  draft.json += draft.json.length === "{".length ? member : `,${member}`;
 }
 
 /** `span` is `null` when the text does not contain the member. */
@@ -140,7 +145,7 @@ function putMember(draft: Draft, name: string, span: MemberSpan | null): void {
 }
 
 function put(draft: Draft, name: string, value: Json): void {
-  draft.json += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  append(draft, `${JSON.stringify(name)}:${JSON.stringify(value)}`);
 }
 
 function putModel(draft: Draft): void {
@@ -150,7 +155,7 @@ function putModel(draft: Draft): void {
 }
 
 function copy(draft: Draft, span: MemberSpan): void {
-  draft.json += `,${draft.request.source.text.slice(span.keyStart, span.valueEnd)}`;
+  append(draft, draft.request.source.text.slice(span.keyStart, span.valueEnd));
 }
 
 function putPassedThrough(draft: Draft, name: string, span: MemberSpan | null): void {
@@ -186,7 +191,7 @@ function putParameter(draft: Draft, name: string, wireName: string, span: Member
   }
   if (span === null || source.rewritten.has(name)) put(draft, wireName, value);
   else if (wireName === name) copy(draft, span);
-  else draft.json += `,${JSON.stringify(wireName)}:${source.text.slice(span.valueStart, span.valueEnd)}`;
+  else append(draft, `${JSON.stringify(wireName)}:${source.text.slice(span.valueStart, span.valueEnd)}`);
 }
 
 /**
