@@ -34,7 +34,8 @@ test("[d11.1] every member is read back as it was written, also one that says no
   const bare = bareRecord({ attempts: [attemptOf()] });
   const full = { ...filled(bareRecord()), metadata: { some: "thing" }, attempts: [filled(attemptOf())] };
   const begun = bareRecord({ attempts: [emptyAttempt({ ...attemptOf(), vendor: null, spanId: null })] });
-  for (const record of [bare, full, begun, recordOf()]) expect(parseCallRecord(recordText(record))).toStrictEqual(record);
+  for (const record of [bare, full, begun, recordOf()])
+    expect(parseCallRecord(recordText(record))).toStrictEqual(record);
   expect(recordText(begun)).not.toContain("null");
 });
 

@@ -42,8 +42,7 @@ export function fitConversation(request: ChatRequest, members: ConversationMembe
   for (const message of held?.skeleton ?? []) fitMessage(message, members, left);
   const messages = mappedList(request.messages, (message) => fitMessage(message, members, left));
   const tools = offered === undefined ? offered : mappedList(offered, (tool) => fitTool(tool, members, left));
-  if (messages === request.messages && tools === offered)
-    return { request, left: left.names };
+  if (messages === request.messages && tools === offered) return { request, left: left.names };
   return {
     request: withMembers(request, {
       messages,

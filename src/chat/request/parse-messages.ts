@@ -98,9 +98,7 @@ export function parseMessages(value: Json | undefined, legacyParams: boolean, re
   if (!brought) return { ...known, messages, toolImages: NO_IMAGES, rewritten: known.legacy };
   return {
     ...known,
-    ...withReplays(messages, replays, (message, path) =>
-      found.withoutBlocks(() => checkMessage(message, path, found)),
-    ),
+    ...withReplays(messages, replays, (message, path) => found.withoutBlocks(() => checkMessage(message, path, found))),
     rewritten: true,
   };
 }
