@@ -47,7 +47,7 @@ class Findings {
 
   /** Notes the first form of its kind and value: where one is accepted, so are the others. */
   note(form: Omit<VendorForm, "message">, expected: string): void {
-    const noted = (this.#noted ??= new Map());
+    const noted = (this.#noted ??= new Map<VendorForm["kind"], Set<string>>());
     const values = noted.get(form.kind) ?? new Set<string>();
     if (values.has(form.value)) return;
     values.add(form.value);
