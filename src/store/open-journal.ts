@@ -270,11 +270,11 @@ function freeBehind(place: JournalPlace | null): number {
   return place === null ? 1 : place.segment + (place.offset > 0 ? 1 : 0);
 }
 
-/** Removes files that are no longer needed, once the stored state allows it. */
+/** Removes files that are no longer needed, once the stored state allows it. Returns whether all rows were shipped. */
 export async function endJournal(
   { folder, lock, journal, shipper, keep, isKept, drop }: OpenJournal,
   log: LedgerOptions["log"],
-): Promise<void> {
+): Promise<boolean> {
   const isShipped = await shipper.drain(LAST_ROWS_MS);
   await journal.end();
   const { openCalls, waitingRows } = journal.status();
@@ -297,4 +297,5 @@ export async function endJournal(
     for (const segment of segmentsOf(folder)) drop(segment, false);
   }
   lock.release();
+  return isShipped;
 }

@@ -164,8 +164,10 @@ async function adoptOthers(
       if (lock === null) continue;
       if (hasRows) options.log("info", "taking over rows of the ledger that another process left", { folder });
       const other = await openJournal(options, folder, lock, counts);
-      await endJournal(other, options.log);
+      const isShipped = await endJournal(other, options.log);
       if (other.shipper.progress !== null) met.add(slot);
+      // The database takes no rows now. The next round tries again.
+      if (!isShipped && other.shipper.shipped === 0) return;
     }
   } catch (fault) {
     options.log("error", "rows of the ledger that another process left cannot be taken over", {

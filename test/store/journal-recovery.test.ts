@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/core/clock.ts";
 import { EntryEncoder, type JournalEntry, readEntry } from "../../src/store/journal-entry.ts";
 import { type JournalDisk, systemDisk } from "../../src/store/journal-disk.ts";
-import { segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
+import { lockPath, segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
 import { inspectJournal, recordOfKilledCall } from "../../src/store/journal-recovery.ts";
 import type { LedgerSink } from "../../src/store/ledger.ts";
 import { openLedger } from "../../src/store/open-ledger.ts";
@@ -192,9 +192,11 @@ describe("a start after a crash", () => {
   /** A journal as a process that was killed leaves it. */
   const crashed = async (
     folder: string,
+    slot = "0",
   ): Promise<{ readonly whole: readonly string[]; readonly inFlight: readonly string[] }> => {
-    const own = join(folder, "0");
+    const own = join(folder, slot);
     mkdirSync(own, { recursive: true });
+    writeFileSync(lockPath(own), "");
     const journal = newJournal(own, { segmentBytes: 3000 });
     const whole = await recordCalls(journal, 10);
     const entries = await Promise.all(
@@ -234,6 +236,15 @@ describe("a start after a crash", () => {
       await ledger.end();
     }
     expect(inspectJournal(join(folder, "0"))).toMatchObject({ openings: [], unsettled: inFlight.length });
+  });
+
+  test("[d11.2] while the database takes nothing, one journal of another process is tried in a round, so that many do not hold up the end", async () => {
+    const folder = newFolder();
+    for (const slot of ["1", "2", "3"]) await crashed(folder, slot);
+    const { ledger, told } = await start(folder, DOWN);
+    await ledger.adopt();
+    expect(told.filter((words) => words.startsWith("taking over rows"))).toHaveLength(2);
+    await ledger.end();
   });
 
   test("[d11.2] a recovery on a full disk loses nothing and reports it: the next one finds the same calls", async () => {
