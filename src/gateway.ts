@@ -9,6 +9,7 @@ import type { ChatContext } from "./chat/call/context.ts";
 import { openLongAnswers } from "./chat/long-bodies/long-answers.ts";
 import { openLongBodyThread } from "./chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "./chat/long-bodies/long-requests.ts";
+import { longBodyProgram } from "./operations/long-body-program.ts";
 import { openRouting, targetStandings } from "./chat/plan/open-routing.ts";
 import type { Environment } from "./config/environment.ts";
 import type { ServerOptions } from "./config/server-options.ts";
@@ -102,7 +103,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
   const source = await openConfiguration(base, storage, parts.machine === null);
   const records = await parts.openRecords(base, storage);
   const replicas = parts.openReplicas(base, storage, source);
-  const longBodies = openLongBodyThread();
+  const longBodies = openLongBodyThread(longBodyProgram());
   closing.add(() => longBodies.close());
   const externalClients = openExternalClients(base, source, longBodies, parts.machine);
   const notifications = await parts.openNotifications(base, { source, storage, externalClients });

@@ -49,7 +49,7 @@ export async function handleCall(
     const parsed =
       longRequests === null || explains || body.length < LONG_BODY_BYTES
         ? operation.form.parse(bodyText(body), limits.body)
-        : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId, operation.form));
+        : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId, operation));
     const checked = withEntriesInTurns(parsed);
     const sent = isPending(checked) ? await checked : checked;
     received.parsed(sent);

@@ -1,5 +1,6 @@
 // Content logging (promise 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere
 // else.
+import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { textGuard } from "../../src/chat/guards/text-guard.ts";
 import { redactedValues } from "../../src/chat/content/content-redaction.ts";
@@ -493,7 +494,7 @@ describe("what is kept", () => {
   });
 
   test("[d11.3] [d5.8] of a long request, whose conversation another thread holds, the same content is kept as of a short one, and the thread releases it afterwards", async () => {
-    const thread = openLongBodyThread();
+    const thread = openLongBodyThread(longBodyProgram());
     const threads = openLongRequests(thread);
     const events: string[] = [];
     const longRequests: LongRequests = {

@@ -1,5 +1,6 @@
 // Promise 5.8: a long non-streaming answer is read and written in another thread. The client's answer and the record
 // are the same as with one thread.
+import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { afterAll, describe, expect, test } from "bun:test";
 import { openLongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
@@ -10,7 +11,7 @@ import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { type SeenAnswer, seenAnswer } from "./seen-answer.ts";
 
-const thread = openLongBodyThread();
+const thread = openLongBodyThread(longBodyProgram());
 const answers = openLongAnswers(thread);
 const guards = openGuardThreads({ onEnded: (why) => console.error(`a thread of guards ended${why}`) });
 afterAll(async () => {

@@ -1,5 +1,6 @@
 // Long requests under guards (promises 3.3, 5.8): the text stays in the thread that holds it, and what is blocked,
 // masked, sent and recorded is the same as for a short one.
+import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
@@ -12,7 +13,7 @@ import { openaiAnswer } from "../harness/upstream.ts";
 import { seen, sentFrom } from "./seen-call.ts";
 import { drawCount } from "../harness/long-run.ts";
 
-const thread = openLongBodyThread();
+const thread = openLongBodyThread(longBodyProgram());
 const longRequests = openLongRequests(thread);
 const guards = openGuardThreads({ threads: 1, onEnded: () => {} });
 afterAll(async () => {

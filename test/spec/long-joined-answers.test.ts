@@ -1,6 +1,7 @@
 // Promise 5.8: long answers that are merged from several choices, that belong to rounds of tools, or that arrive whole
 // although a stream was requested are read in another thread. The client's answer, the record and the kept content are
 // the same as with one thread.
+import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { afterAll, describe, expect, test } from "bun:test";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
@@ -12,7 +13,7 @@ import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import type { StubOptions } from "../harness/in-process.ts";
 import { type SeenAnswer, seenAnswer } from "./seen-answer.ts";
 
-const thread = openLongBodyThread();
+const thread = openLongBodyThread(longBodyProgram());
 const longAnswers = openLongAnswers(thread);
 const guards = openGuardThreads({ onEnded: (why) => console.error(`a thread of guards ended${why}`) });
 afterAll(async () => {

@@ -1,5 +1,6 @@
 // Promise 5.8: a long body is parsed and written in another thread. The upstream request, the record and the refusals
 // are the same as with one thread.
+import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { afterAll, describe, expect, test } from "bun:test";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import {
@@ -12,7 +13,7 @@ import { openaiAnswer } from "../harness/upstream.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { seen, sentFrom } from "./seen-call.ts";
 
-const thread = openLongBodyThread();
+const thread = openLongBodyThread(longBodyProgram());
 const threads = openLongRequests(thread);
 afterAll(() => thread.close());
 
@@ -172,8 +173,8 @@ describe("a long request", () => {
     const opened: number[] = [];
     const counted: LongRequests = {
       ...threads,
-      async open(bytes, bounds, tenantId, form) {
-        const request = await threads.open(bytes, bounds, tenantId, form);
+      async open(bytes, bounds, tenantId, operation) {
+        const request = await threads.open(bytes, bounds, tenantId, operation);
         opened.push(request.held!.id);
         return request;
       },

@@ -1,5 +1,6 @@
 // Promise 5.8: a long request to the sandbox is read in the thread of long bodies. The answer is the same as with one
 // thread, and bounded.
+import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
@@ -8,7 +9,7 @@ import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts
 import { stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { readStream } from "../harness/sse.ts";
 
-const thread = openLongBodyThread();
+const thread = openLongBodyThread(longBodyProgram());
 afterAll(() => thread.close());
 const THREADS: StubOptions = {
   longRequests: openLongRequests(thread),

@@ -1,5 +1,6 @@
 // Rounds of tools after a long conversation (promises 5.8, 10.2): another thread holds it, and writes what the rounds
 // append. Every request of every round, the answer and the record are the same as with one thread.
+import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { afterAll, describe, expect, test } from "bun:test";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
@@ -10,7 +11,7 @@ import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
 import { answerOf, roundOf, type ScriptedRound } from "./scripted-rounds.ts";
 import { type Seen, seen, sentFrom } from "./seen-call.ts";
 
-const thread = openLongBodyThread();
+const thread = openLongBodyThread(longBodyProgram());
 const longRequests = openLongRequests(thread);
 afterAll(() => thread.close());
 

@@ -2,7 +2,6 @@
 // and takes those of different tenants in turn. Its work is described in long-requests.ts and long-answers.ts.
 import { GatewayError } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
-import { threadFile } from "../../core/thread-file.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
 import { openTenantQueue } from "../../wire/tenant-queue.ts";
 import type { LongBodyMethods } from "./long-body-worker.ts";
@@ -33,9 +32,10 @@ export interface LongBodyThread {
 
 const FAILED = "The gateway failed while it handled this request.";
 
-export function openLongBodyThread(): LongBodyThread {
+/** `program` is the file of the thread, which calls `serveLongBodies`. */
+export function openLongBodyThread(program: URL): LongBodyThread {
   const thread = new RequestThread<LongBodyMethod>({
-    program: threadFile(import.meta.url, "chat/long-bodies/long-body-worker.ts"),
+    program,
     setup: null,
     ended: (why) => new GatewayError("internal_error", FAILED, { detail: `the thread of long bodies ended${why}` }),
     failed: ({ message }) => new GatewayError("internal_error", FAILED, { detail: message }),

@@ -1,12 +1,14 @@
 // The thread of long bodies (promise 5.8). It parses a long request, holds it, reports its properties, and writes it
 // for each target. It also reads a provider's non-streaming answer and writes the client's, and it reads long requests
-// to the sandbox. It returns bytes and figures, never the parsed value.
+// to the sandbox. It returns bytes and figures, never the parsed value. Its program is in src/operations/, which knows the
+// forms of requests.
 import { parentPort } from "node:worker_threads";
 import type { Matches, SentGuard } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { BodyBounds } from "../../core/body-bounds.ts";
-import type { ChatRequest, HeldConversation, VendorForm } from "../../core/chat.ts";
+import type { ChatRequest, HeldConversation, RequestForm, VendorForm } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
+import type { OperationName } from "../../core/operation.ts";
 import type { Target } from "../../core/target.ts";
 import type { EncodedRequest } from "../../providers/provider.ts";
 import { providers } from "../../providers/registry.ts";
@@ -25,7 +27,6 @@ import {
   textWithoutConversation,
   withConversation,
 } from "./held-conversation.ts";
-import { parseChatRequest } from "../request/parse.ts";
 import { bodyText } from "../call/read-body.ts";
 import { transferableError } from "./transferred-error.ts";
 import { withToolImages } from "../fit/tool-images.ts";
@@ -43,6 +44,7 @@ import {
 
 export interface OpenQuestion {
   readonly conversation: number;
+  readonly operation: OperationName;
   readonly bytes: Uint8Array;
   readonly bounds: BodyBounds;
   /** Bounds the body without the conversation. */
@@ -124,12 +126,19 @@ interface Held extends HeldRequest {
 /** Allows for an attempt and its hedge, and for earlier ones that may still be in flight. */
 const MAX_FILLS = 4;
 
+type RequestForms = Readonly<Record<OperationName, RequestForm>>;
+
 /** The long requests that this thread holds, by the number of their conversation. */
 class HeldConversations {
+  readonly #forms: RequestForms;
   readonly #held = new Map<number, Held>();
 
-  open({ conversation, bytes, bounds, maxOutlineCharacters }: OpenQuestion): Opened {
-    const request = parseChatRequest(bodyText(bytes), bounds);
+  constructor(forms: RequestForms) {
+    this.#forms = forms;
+  }
+
+  open({ conversation, operation, bytes, bounds, maxOutlineCharacters }: OpenQuestion): Opened {
+    const request = this.#forms[operation].parse(bodyText(bytes), bounds);
     const outline = textWithoutConversation(request.source, maxOutlineCharacters);
     this.#held.set(conversation, { request, members: outline.members, search: null, fills: new Map() });
     return {
@@ -282,7 +291,8 @@ async function answer({ id, method, args: [question] }: ThreadRequest, tasks: Ta
   );
 }
 
-if (parentPort !== null) {
-  const tasks = tasksOf(new HeldConversations(), new GatheredAnswers());
-  parentPort.on("message", (request: ThreadRequest) => void answer(request, tasks));
+/** Answers the questions of the thread that started this one. */
+export function serveLongBodies(forms: RequestForms): void {
+  const tasks = tasksOf(new HeldConversations(forms), new GatheredAnswers());
+  parentPort!.on("message", (request: ThreadRequest) => void answer(request, tasks));
 }

@@ -6,6 +6,7 @@ import { requestOfText } from "../../core/request-source.ts";
 import type { BodyBounds } from "../../core/body-bounds.ts";
 import type { ChatRequest, RequestForm, UnansweredCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
+import type { OperationName } from "../../core/operation.ts";
 import type { Json } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
@@ -33,12 +34,18 @@ export const MAX_OUTLINE_CHARACTERS = 1_048_576;
 const MAX_HELD_BYTES = 1024 * 1_048_576;
 const MAX_TENANTS_BYTES = MAX_HELD_BYTES / 2;
 
+/** The operation that a long request is for. */
+export interface LongOperation {
+  readonly name: OperationName;
+  readonly form: RequestForm;
+}
+
 export interface LongRequests {
   /**
    * Returns the request without its conversation, which has to be released in the end. Throws what the parser throws,
    * or `gateway_overloaded`.
    */
-  open(bytes: Uint8Array, bounds: BodyBounds, tenantId: string, form: RequestForm): Promise<ChatRequest>;
+  open(bytes: Uint8Array, bounds: BodyBounds, tenantId: string, operation: LongOperation): Promise<ChatRequest>;
   /**
    * Returns what guards found in the conversation and in the members that are held with it, in the order in which the
    * serving thread would have found it. `search` receives the texts as memory that the serving thread only passes on,
@@ -85,7 +92,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
   };
 
   return {
-    async open(bytes, bounds, tenantId, form) {
+    async open(bytes, bounds, tenantId, { name, form }) {
       let [all, own] = [bytes.length, bytes.length];
       for (const one of held.values()) {
         all += one.bytes;
@@ -100,7 +107,13 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
       const id = ++last;
       held.set(id, { bytes: bytes.length, tenantId });
       try {
-        const question = { conversation: id, bytes, bounds, maxOutlineCharacters: MAX_OUTLINE_CHARACTERS };
+        const question = {
+          conversation: id,
+          operation: name,
+          bytes,
+          bounds,
+          maxOutlineCharacters: MAX_OUTLINE_CHARACTERS,
+        };
         return withoutConversation(await ask(id, "open", question, [bytes.buffer as ArrayBuffer]), form);
       } catch (thrown) {
         release(id);

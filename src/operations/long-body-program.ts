@@ -1,0 +1,6 @@
+// Where the program of the thread of long bodies is.
+import { threadFile } from "../core/thread-file.ts";
+
+export function longBodyProgram(): URL {
+  return threadFile(import.meta.url, "operations/long-body-entry.ts");
+}
