@@ -2,7 +2,15 @@
 // the serving thread has prepared is joined with the conversation again (promise 5.8).
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
 import { memberFacts } from "../../policies/policy-facts.ts";
-import type { BlockType, ChatParams, ChatRequest, ContentPart, HeldConversation, Message } from "../../core/chat.ts";
+import type {
+  BlockType,
+  ChatParams,
+  ChatRequest,
+  ContentPart,
+  HeldConversation,
+  Message,
+  OfferedTools,
+} from "../../core/chat.ts";
 import { type MemberSpan, requestOfText, type RequestSource } from "../../core/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
@@ -151,10 +159,19 @@ export interface RequestOutline {
   /** The messages that follow the conversation, but for those that are inserted. */
   readonly behind: string;
   readonly inserted: HeldConversation["inserted"];
-  readonly rest: Omit<ChatRequest, "form" | "messages" | "params" | "extra" | "held">;
+  readonly rest: Omit<ChatRequest, "form" | "messages" | "params" | "extra" | "held" | "offered">;
+  readonly offered: Omit<OfferedTools, "requested"> | null;
 }
 
-export function outlineOf({ form: _form, messages, held, params, extra, ...rest }: ChatRequest): RequestOutline {
+export function outlineOf({
+  form: _form,
+  messages,
+  held,
+  params,
+  extra,
+  offered,
+  ...rest
+}: ChatRequest): RequestOutline {
   // encoders need no credentials, no metadata of the caller and no fallbacks, so these are not sent
   const options = { ...rest.options, metadata: null, credentials: new Map(), fallbacks: [], modelList: null };
   return {
@@ -163,7 +180,12 @@ export function outlineOf({ form: _form, messages, held, params, extra, ...rest 
     behind: JSON.stringify(messages),
     inserted: held?.inserted,
     rest: { ...rest, options },
+    offered: offered === null ? null : withoutRequested(offered),
   };
+}
+
+function withoutRequested({ requested: _requested, ...offered }: OfferedTools): Omit<OfferedTools, "requested"> {
+  return offered;
 }
 
 /**
@@ -177,7 +199,7 @@ export interface HeldRequest {
 
 /** Joins an outline with the held parts of its request. */
 export function withConversation(
-  { params, extra, behind, inserted, rest }: RequestOutline,
+  { params, extra, behind, inserted, rest, offered }: RequestOutline,
   { request: whole, members: held }: HeldRequest,
 ): ChatRequest {
   const { text, members } = rest.source;
@@ -206,6 +228,7 @@ export function withConversation(
   return requestOfText<ChatRequest>({
     ...rest,
     form: whole.form,
+    offered: offered === null ? null : { ...offered, requested: whole },
     params: parseBoundedJson(params) as ChatParams,
     extra: ownExtra,
     messages: behind === "[]" ? whole.messages : joinedMessages(whole.messages, behind, inserted),
