@@ -14,10 +14,10 @@ import { cacheAddress } from "../src/chat/cache/cache-address.ts";
 import { CachedAttempt } from "../src/chat/cache/cached-attempt.ts";
 import { Cancellation } from "../src/core/cancellation.ts";
 import { systemClock } from "../src/core/clock.ts";
-import { type Target, UNKNOWN_FACTS } from "../src/core/target.ts";
 import type { UpstreamRequest } from "../src/wire/upstream.ts";
 import { chatBody } from "./answers.ts";
 import { figuresTable } from "../docs/markdown.ts";
+import { targetFor } from "../test/harness/targets.ts";
 
 const CALLS = 10_000;
 const ROUNDS = 3;
@@ -32,19 +32,10 @@ const asker = {
   tokenId: "0123456789ab",
   stream: false,
 } as const;
-const target: Target = {
-  providerId: "openai",
-  family: "custom",
-  model: "gpt-5-mini",
-  baseUrl: "https://provider.test/v1",
-  credential: null,
-  settings: {},
-  facts: UNKNOWN_FACTS,
-  headers: {},
-  guardedField: null,
-  isCallersAddress: false,
-  sharesConnections: false,
-};
+const target = targetFor(
+  { id: "openai", baseUrl: "https://provider.test/v1", settings: [] },
+  { family: "custom", model: "gpt-5-mini" },
+);
 const request = (body: string): UpstreamRequest => ({
   url: "https://provider.test/v1/chat/completions",
   headers: { "content-type": "application/json" },

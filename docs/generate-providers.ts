@@ -1,11 +1,11 @@
 // docs/providers.md: every provider with its capability table, as the code has it.
 import type { Capability, CapabilityException } from "../src/core/capability.ts";
-import { UNKNOWN_FACTS } from "../src/core/target.ts";
 import { type ListedCapability, listCapabilities } from "../src/providers/capability-listing.ts";
 import type { Members } from "../src/providers/conversation-members.ts";
 import type { Provider } from "../src/providers/provider.ts";
 import { BUILT_IN_MODELS } from "../src/providers/registry.ts";
 import { runsInside } from "../src/providers/settings.ts";
+import { targetFor } from "../test/harness/targets.ts";
 import { code, codeList, generatedMark, table } from "./markdown.ts";
 
 export function providersPage(providers: readonly Provider[]): string {
@@ -109,20 +109,9 @@ function facts(provider: Provider): string {
 
 /** For a model that no exception of the provider's names. */
 function conversationFacts(provider: Provider): string {
-  const { id, baseUrl } = provider;
-  const { source, messages, parts, calls, functions, tools, extraContent } = provider.conversation({
-    providerId: id,
-    family: id,
-    model: "some-model",
-    baseUrl: baseUrl ?? "",
-    credential: null,
-    settings: {},
-    facts: UNKNOWN_FACTS,
-    headers: {},
-    guardedField: null,
-    isCallersAddress: false,
-    sharesConnections: false,
-  });
+  const { source, messages, parts, calls, functions, tools, extraContent } = provider.conversation(
+    targetFor(provider, { model: "some-model", baseUrl: provider.baseUrl ?? "", settings: {} }),
+  );
   const named = (what: string, members: Members, usual: readonly string[] = []): readonly string[] => {
     const own = members === "any" ? ["any"] : [...members].filter((name) => !usual.includes(name));
     return own.length === 0 ? [] : [`${what}: ${members === "any" ? "any" : codeList(own)}`];

@@ -1,17 +1,12 @@
 // The section `limit_store` of the configuration: where limits are counted. It is read at start-up only.
 import { z } from "zod";
+import { clusterNodes, valkeyUrl } from "../config/valkey-address.ts";
 
 export interface LimitStoreSettings {
   /** `null` means `valkey` where an address is configured, else `memory`. */
   readonly driver: "memory" | "valkey" | null;
   readonly url: string | null;
   readonly clusterNodes: readonly string[] | null;
-}
-
-const NODE = /^(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/;
-
-function isLimitStoreUrl(text: string): boolean {
-  return /^rediss?:\/\/[^\s/]+/.test(text) && URL.canParse(text);
 }
 
 export const limitStoreSection = z
@@ -21,28 +16,17 @@ export const limitStoreSection = z
       description:
         "Where counts are kept: `memory` in this process, `valkey` in a Valkey or Redis that all replicas share. The default is `valkey` if `url` or the variable is set, otherwise `memory`.",
     }),
-    url: z
-      .string()
-      .refine(
-        isLimitStoreUrl,
-        'expected an address such as "redis://user:password@valkey.internal:6379/0", or rediss:// for TLS',
-      )
-      .optional()
-      .meta({
-        title: "Address",
-        description:
-          "Address of Valkey or Redis 7, with user, password and database number where needed, or of one node of a cluster. It contains a secret, so refer to a variable: `${LIMIT_STORE_URL}`.",
-        variable: "DRAGOMAN_LIMIT_STORE_URL",
-      }),
-    cluster_nodes: z
-      .array(z.string().regex(NODE, 'expected host and port such as "valkey-2.internal:6379"'))
-      .max(100)
-      .optional()
-      .meta({
-        title: "Cluster",
-        description:
-          "Set it if the server is a cluster: further nodes from which the others can be discovered. The list may be empty.",
-      }),
+    url: valkeyUrl.optional().meta({
+      title: "Address",
+      description:
+        "Address of Valkey or Redis 7, with user, password and database number where needed, or of one node of a cluster. It contains a secret, so refer to a variable: `${LIMIT_STORE_URL}`.",
+      variable: "DRAGOMAN_LIMIT_STORE_URL",
+    }),
+    cluster_nodes: clusterNodes.optional().meta({
+      title: "Cluster",
+      description:
+        "Set it if the server is a cluster: further nodes from which the others can be discovered. The list may be empty.",
+    }),
   })
   .transform((file): LimitStoreSettings => ({
     driver: file.driver ?? null,

@@ -1,11 +1,10 @@
 // The section `cache` of the configuration: where answers are kept. It is read at start-up only. Which calls use the
 // cache is said by tenants, projects and routes (auth/cache-use-settings.ts).
 import { z } from "zod";
+import { clusterNodes, valkeyUrl } from "../config/valkey-address.ts";
 
 const MIB = 1024 * 1024;
 const DEFAULT_ANSWER_BYTES = 4 * MIB;
-const NODE = /^(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/;
-
 export interface CacheStoreSettings {
   readonly store: "memory" | "sqlite" | "valkey";
   readonly maxBytes: number;
@@ -13,10 +12,6 @@ export interface CacheStoreSettings {
   /** Set for Valkey. */
   readonly url: string | null;
   readonly clusterNodes: readonly string[] | null;
-}
-
-function isValkeyUrl(text: string): boolean {
-  return /^rediss?:\/\/[^\s/]+/.test(text) && URL.canParse(text);
 }
 
 export const cacheSection = z
@@ -46,26 +41,15 @@ export const cacheSection = z
         description:
           "Longer answers of providers are not kept. The default is 4194304 (4 MiB), or `max_bytes` if that is less.",
       }),
-    url: z
-      .string()
-      .refine(
-        isValkeyUrl,
-        'expected an address such as "redis://user:password@valkey.internal:6379/0", or rediss:// for TLS',
-      )
-      .optional()
-      .meta({
-        title: "Address",
-        description:
-          "Address of Valkey or Redis 7 for `valkey`. It contains a secret, so refer to a variable: `${CACHE_URL}`.",
-      }),
-    cluster_nodes: z
-      .array(z.string().regex(NODE, 'expected host and port such as "valkey-2.internal:6379"'))
-      .max(100)
-      .optional()
-      .meta({
-        title: "Cluster",
-        description: "Set it if the server is a cluster, as in `limit_store`.",
-      }),
+    url: valkeyUrl.optional().meta({
+      title: "Address",
+      description:
+        "Address of Valkey or Redis 7 for `valkey`. It contains a secret, so refer to a variable: `${CACHE_URL}`.",
+    }),
+    cluster_nodes: clusterNodes.optional().meta({
+      title: "Cluster",
+      description: "Set it if the server is a cluster, as in `limit_store`.",
+    }),
   })
   .refine(({ store, url }) => store !== "valkey" || url !== undefined, {
     path: ["url"],

@@ -5,7 +5,7 @@ import type { Environment } from "../config/environment.ts";
 import { isObject, isRawNumber, type JsonObject } from "../core/json.ts";
 import { messageOf } from "../core/thrown.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./admin/client.ts";
-import { cell } from "./admin/nouns.ts";
+import { CALL_COLUMNS, cell } from "./admin/nouns.ts";
 import { type PlaceFlags, placePath } from "./admin/run.ts";
 import { printError, printJson, printLine, printTable } from "./output.ts";
 
@@ -21,18 +21,6 @@ export interface LogFlags extends GatewayFlags, PlaceFlags {
   readonly dryRun?: true;
 }
 
-const COLUMNS = {
-  AT: "at",
-  "TRACE ID": "trace_id",
-  PROJECT: "project_id",
-  MODEL: "model",
-  STATUS: "status",
-  CODE: "code",
-  PROMPT: "prompt_tokens",
-  COMPLETION: "completion_tokens",
-  USD: "cost_usd",
-  MS: "total_ms",
-} as const;
 const MOST = 100;
 const EVERY_MS = 1000;
 /** Rows reach the database some time after their calls have ended, and in another order. */
@@ -57,7 +45,7 @@ export async function logs(traceId: string | undefined, flags: LogFlags, environ
     flags.most ?? MOST,
   );
   if (flags.json === true) return printJson(calls);
-  printTable(Object.keys(COLUMNS), calls.map(rowOf));
+  printTable(Object.keys(CALL_COLUMNS), calls.map(rowOf));
 }
 
 async function printOne(client: AdminClient, path: string, flags: LogFlags): Promise<void> {
@@ -95,7 +83,7 @@ function filtersOf(filters: readonly string[]): Readonly<Record<string, string>>
   );
 }
 
-const rowOf = (call: JsonObject): readonly string[] => Object.values(COLUMNS).map((field) => cell(call, field));
+const rowOf = (call: JsonObject): readonly string[] => Object.values(CALL_COLUMNS).map((field) => cell(call, field));
 
 async function follow(
   client: AdminClient,

@@ -24,17 +24,7 @@ export function entriesOfFile<T>(
     entries: Readonly<Record<string, T>>,
     tenantId: string | null,
     projectId: string | null,
-  ): readonly Configured<T>[] =>
-    Object.entries(entries).map(([name, document]) => ({
-      id: `${path}.${section}.${name}`,
-      name,
-      tenantId,
-      projectId,
-      origin: "file",
-      setBy: null,
-      version: 0,
-      document,
-    }));
+  ): readonly Configured<T>[] => documentsOfFile(`${path}.${section}.`, entries, { tenantId, projectId });
   const tenantOf = new Map(identities.projects.map(({ id, tenantId }) => [id, tenantId]));
   return [
     ...at("file", global, null, null),
@@ -43,4 +33,21 @@ export function entriesOfFile<T>(
       tenantOf.has(id) ? at(`file.projects.${id}`, own(scope), tenantOf.get(id)!, id) : [],
     ),
   ];
+}
+
+/** Documents of one place in the file, each with an id that begins with `prefix` and ends with its name. */
+export function documentsOfFile<T>(
+  prefix: string,
+  documents: Readonly<Record<string, T>>,
+  place: Pick<Configured<T>, "tenantId" | "projectId">,
+): readonly Configured<T>[] {
+  return Object.entries(documents).map(([name, document]) => ({
+    id: `${prefix}${name}`,
+    name,
+    ...place,
+    origin: "file",
+    setBy: null,
+    version: 0,
+    document,
+  }));
 }

@@ -4,13 +4,12 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { GatewayProcess } from "../harness/gateway-process.ts";
 import { until, untilFound } from "../harness/until.ts";
-import { type FakeUpstream, openaiAnswer, startUpstream } from "../harness/upstream.ts";
+import { openaiAnswer, startUpstream } from "../harness/upstream.ts";
 import { childrenOf, isRunning } from "../harness/processes.ts";
 import { callAlone, startWorkers } from "../harness/workers.ts";
+import { MODEL, openWorkerWorld, statusOf, type WorkerWorld } from "./worker-world.ts";
 
-const MODEL = { model: "mine:model", max_tokens: 5, messages: [{ role: "user", content: "hello" }] };
 /** So many requests on connections of their own reach both workers, but for one time in a million. */
 const MANY = 20;
 
@@ -19,72 +18,18 @@ afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end();
 });
 
-interface World {
-  readonly gateway: GatewayProcess;
-  readonly upstream: FakeUpstream;
-  readonly folder: string;
-  /** The most requests that the provider had at the same time. */
-  readonly most: () => number;
-  /** Makes the provider hold back its answers, or answer what waits. */
-  readonly hold: (isHeld: boolean) => void;
-  /** The provider answers with this status from now on. */
-  readonly answerWith: (status: number, headers?: Readonly<Record<string, string>>) => void;
+async function openWorld(config?: string): Promise<WorkerWorld> {
+  const world = await openWorkerWorld(config);
+  ends.push(() => world.close());
+  return world;
 }
 
-async function openWorld(config = ""): Promise<World> {
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-as-one-"));
-  let held: PromiseWithResolvers<void> | null = null;
-  let answer: { status: number; headers: Readonly<Record<string, string>> } = { status: 200, headers: {} };
-  let running = 0;
-  let most = 0;
-  const upstream = startUpstream(async () => {
-    most = Math.max(most, ++running);
-    await held?.promise;
-    running -= 1;
-    return answer.status === 200
-      ? Response.json(openaiAnswer("hello"))
-      : Response.json({ error: { message: "no" } }, answer);
-  });
-  const gateway = await startWorkers(2, {
-    dataFolder: join(folder, "data"),
-    config: `
-providers:
-  mine: {type: custom, base_url: "${upstream.url}/v1", api_key: key, models: [model]}
-${config.replaceAll("FOLDER", folder)}
-`,
-  });
-  const hold = (isHeld: boolean): void => {
-    held?.resolve();
-    held = isHeld ? Promise.withResolvers() : null;
-  };
-  ends.push(async () => {
-    hold(false);
-    await gateway.stop("SIGKILL");
-    await upstream.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
-  return {
-    gateway,
-    upstream,
-    folder,
-    hold,
-    most: () => most,
-    answerWith: (status, headers = {}) => (answer = { status, headers }),
-  };
-}
-
-async function statusOf(response: Promise<Response>): Promise<number> {
-  const answer = await response;
-  await answer.text();
-  return answer.status;
-}
-
-const call = ({ gateway }: World, body: object = MODEL): Promise<number> => statusOf(callAlone(gateway, body));
-const calls = (world: World, count: number, body?: object): Promise<readonly number[]> =>
+const call = ({ gateway }: WorkerWorld, body: object = MODEL): Promise<number> => statusOf(callAlone(gateway, body));
+const calls = (world: WorkerWorld, count: number, body?: object): Promise<readonly number[]> =>
   Promise.all(Array.from({ length: count }, () => call(world, body)));
 
 /** On a connection of its own. */
-async function read({ gateway }: World, path: string): Promise<string> {
+async function read({ gateway }: WorkerWorld, path: string): Promise<string> {
   const response = await fetch(gateway.url + path, {
     headers: { connection: "close" },
     signal: AbortSignal.timeout(5000),
@@ -92,7 +37,7 @@ async function read({ gateway }: World, path: string): Promise<string> {
   return response.text();
 }
 
-const reads = (world: World, path: string, count = MANY): Promise<readonly string[]> =>
+const reads = (world: WorkerWorld, path: string, count = MANY): Promise<readonly string[]> =>
   Promise.all(Array.from({ length: count }, () => read(world, path)));
 
 /** The value of a sample, 0 when there is none. */
@@ -111,7 +56,7 @@ interface StandingBody {
 const standingOf = (text: string): StandingBody => JSON.parse(text) as StandingBody;
 
 async function admin(
-  { gateway }: World,
+  { gateway }: WorkerWorld,
   token: string,
   method: string,
   path: string,

@@ -7,56 +7,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type GatewayProcess, runCli } from "../harness/gateway-process.ts";
 import { until } from "../harness/until.ts";
-import { type FakeUpstream, openaiAnswer, startUpstream } from "../harness/upstream.ts";
 import { childrenOf, isRunning } from "../harness/processes.ts";
 import { callAlone, startWorkers } from "../harness/workers.ts";
-
-const MODEL = { model: "mine:model", max_tokens: 5, messages: [{ role: "user", content: "hello" }] };
+import { MODEL, openWorkerWorld, statusOf, type WorkerWorld } from "./worker-world.ts";
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end();
 });
 
-interface World {
-  readonly gateway: GatewayProcess;
-  readonly upstream: FakeUpstream;
-  readonly dataFolder: string;
-  readonly config: string;
-  /** Makes the provider hold back its answers, or answer what waits. */
-  readonly hold: (isHeld: boolean) => void;
-}
-
-async function openWorld(limits = ""): Promise<World> {
-  const dataFolder = join(mkdtempSync(join(tmpdir(), "dragoman-workers-")), "data");
-  let held: PromiseWithResolvers<void> | null = null;
-  const upstream = startUpstream(async () => {
-    await held?.promise;
-    return Response.json(openaiAnswer("hello"));
-  });
-  const config = `
-providers:
-  mine: {type: custom, base_url: "${upstream.url}/v1", api_key: key, models: [model]}
-${limits}
-`;
-  const gateway = await startWorkers(2, { dataFolder, config });
-  const hold = (isHeld: boolean): void => {
-    held?.resolve();
-    held = isHeld ? Promise.withResolvers() : null;
-  };
-  ends.push(async () => {
-    hold(false);
-    await gateway.stop("SIGKILL");
-    await upstream.stop();
-    rmSync(join(dataFolder, ".."), { recursive: true, force: true });
-  });
-  return { gateway, upstream, dataFolder, config, hold };
-}
-
-async function statusOf(response: Promise<Response>): Promise<number> {
-  const answer = await response;
-  await answer.text();
-  return answer.status;
+async function openWorld(config?: string): Promise<WorkerWorld> {
+  const world = await openWorkerWorld(config);
+  ends.push(() => world.close());
+  return world;
 }
 
 interface CallRow {

@@ -1,6 +1,17 @@
 // The nouns of the admin API in one table: the commands of each noun are derived from its row.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
+/** What is shown of a call, by the heading of the column. */
+export const CALL_COLUMNS = {
+  AT: "at",
+  WHO: "actor",
+  DID: "action",
+  OUTCOME: "outcome",
+  KIND: "kind",
+  TARGET: "target_id",
+  NAME: "target_name",
+} as const;
+
 export type Verb = "list" | "get" | "create" | "update" | "set" | "delete";
 
 export interface Noun {
@@ -182,15 +193,7 @@ export const NOUNS: readonly Noun[] = [
     place: "either",
     verbs: ["list"],
     named: null,
-    columns: {
-      AT: "at",
-      WHO: "actor",
-      DID: "action",
-      OUTCOME: "outcome",
-      KIND: "kind",
-      TARGET: "target_id",
-      NAME: "target_name",
-    },
+    columns: CALL_COLUMNS,
     filters: ["action", "outcome", "kind", "target_id", "token_id", "user_id", "from", "to"],
   },
   {
