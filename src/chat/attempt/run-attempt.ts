@@ -80,7 +80,13 @@ export class AttemptRun<T> {
   readonly result: Promise<Answered<T> | Refused>;
   readonly #candidate: RouteCandidate;
   readonly #call: Call;
-  readonly #releases: ((outcome: Outcome) => void)[] = [];
+  // What the attempt holds, in the order in which it is acquired; each is null while it does not hold it.
+  #meter: AttemptMeter | null = null;
+  #cached: CachedAttempt | null = null;
+  #leavePlace: (() => void) | null = null;
+  #lifetime: AttemptLifetime | null = null;
+  /** The probe of the breaker, or 0 when the attempt is none. */
+  #probe: number | null = null;
   #isSettled = false;
   #open: OpenAttempt | null = null;
   /** Why the attempt has to end as soon as it is open; `null` when it need not. */
@@ -118,11 +124,11 @@ export class AttemptRun<T> {
         this.#settle("cancelled");
         return opened;
       }
-      const { attempt, probe } = opened;
+      const { attempt } = opened;
       const startedMs = this.#call.clock.elapsedMs();
       if (this.#endReason !== null) throw this.#endReason;
       const answer = await work.run(attempt);
-      this.#contentCame(attempt, probe, startedMs);
+      this.#contentCame(attempt, startedMs);
       return { kind: "answered", answer, attempt };
     } catch (thrown) {
       if (thrown instanceof UnfitForTarget) {
@@ -137,9 +143,7 @@ export class AttemptRun<T> {
   }
 
   /** Performs the steps before anything is sent. */
-  async #acquire(): Promise<
-    { readonly kind: "open"; readonly attempt: OpenAttempt; readonly probe: number | null } | Refused
-  > {
+  async #acquire(): Promise<{ readonly kind: "open"; readonly attempt: OpenAttempt } | Refused> {
     const call = this.#call;
     const candidate = this.#candidate;
     const { route } = candidate;
@@ -156,7 +160,7 @@ export class AttemptRun<T> {
     const reserving = reserve(candidate, ready.ready, call, requests);
     const meter = isPending(reserving) ? await reserving : reserving;
     if (meter instanceof GatewayError) return { kind: "refused", reason: meter };
-    this.#releases.push(() => meter.close());
+    this.#meter = meter;
 
     // 3. the ledger's opening entry: from here on the call is charged, even if the process dies
     await call.lifetime.admitted();
@@ -173,15 +177,15 @@ export class AttemptRun<T> {
     const entering = sends ? enterPlace(candidate, call) : null;
     const place = isPending(entering) ? await entering : entering;
     if (place instanceof GatewayError) return { kind: "refused", reason: place };
-    if (place !== null) this.#releases.push(cached === null ? place : () => cached.whenOver(place));
+    this.#leavePlace = place;
 
     // 7. its timeouts, and the signal that ends it
     const lifetime = new AttemptLifetime(call, route.timeouts, requests);
-    this.#releases.push(() => lifetime.close());
+    this.#lifetime = lifetime;
     cached?.under(lifetime.signal);
 
     // 8. the breaker of the target, whose probe this attempt may be
-    const probe = sends ? this.#enterBreaker() : null;
+    if (sends) this.#enterBreaker();
 
     const settle = (outcome: Outcome): void => this.#settle(outcome);
     this.#open = {
@@ -197,7 +201,7 @@ export class AttemptRun<T> {
       meter,
       settle,
     };
-    return { kind: "open", attempt: this.#open, probe };
+    return { kind: "open", attempt: this.#open };
   }
 
   /** Returns `null` when the attempt does not use the response cache. Throws UnfitForTarget. */
@@ -214,32 +218,33 @@ export class AttemptRun<T> {
     }
     const encoded = await encodedFor(fitted.request, resolved, call);
     const cached = await lookUp(use, encoded, resolved, this.#candidate.route.name, call);
-    this.#releases.push(() => cached.leave());
+    this.#cached = cached;
     call.recorder.cached(cached.recorded);
     meter.paidWith(cached);
     return cached;
   }
 
-  /** Returns the probe of the breaker. */
-  #enterBreaker(): number {
+  #enterBreaker(): void {
     const { key, upstream, route } = this.#candidate;
     const { clock, routing } = this.#call.context;
-    routing.health.called(upstream, clock.monotonic());
-    const probe = routing.health.begin(key, route.breaker, clock.monotonic());
-    this.#releases.push((outcome) => {
-      const last = this.endingRequest;
-      const limited = last?.code === "rate_limit_exceeded" ? last.retryAfterMs : null;
-      routing.health.end(key, route.breaker, outcome, clock.monotonic(), {
-        probe,
-        ...(limited !== null && { retryAfterMs: limited }),
-      });
-    });
-    return probe;
+    const nowMs = clock.monotonic();
+    routing.health.called(upstream, nowMs);
+    this.#probe = routing.health.begin(key, route.breaker, nowMs);
+  }
+
+  #leaveBreaker(probe: number, outcome: Outcome): void {
+    const { key, route } = this.#candidate;
+    const { clock, routing } = this.#call.context;
+    const last = this.endingRequest;
+    const limited = last?.code === "rate_limit_exceeded" ? last.retryAfterMs : null;
+    const observed = limited === null ? { probe } : { probe, retryAfterMs: limited };
+    routing.health.end(key, route.breaker, outcome, clock.monotonic(), observed);
   }
 
   /** An answer or the first content of a stream has come, for an attempt that began at `startedMs` of the call. */
-  #contentCame({ candidate: { key, route }, lifetime }: OpenAttempt, probe: number | null, startedMs: number): void {
+  #contentCame({ candidate: { key, route }, lifetime }: OpenAttempt, startedMs: number): void {
     lifetime.contentCame();
+    const probe = this.#probe;
     if (probe === null) return;
     const { clock, context } = this.#call;
     const tookMs = clock.elapsedMs() - startedMs;
@@ -249,7 +254,12 @@ export class AttemptRun<T> {
   #settle(outcome: Outcome): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    for (const release of this.#releases.toReversed()) release(outcome);
+    if (this.#probe !== null) this.#leaveBreaker(this.#probe, outcome);
+    this.#lifetime?.close();
+    if (this.#leavePlace !== null && this.#cached !== null) this.#cached.whenOver(this.#leavePlace);
+    else this.#leavePlace?.();
+    this.#cached?.leave();
+    this.#meter?.close();
   }
 }
 

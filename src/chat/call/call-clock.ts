@@ -16,9 +16,9 @@ export class CallClock {
     this.#startedMs = clock.monotonic();
   }
 
-  /** Milliseconds since the call arrived. */
+  /** Milliseconds since the call arrived, in whole microseconds: more digits would only make records longer. */
   elapsedMs(): number {
-    return this.#clock.monotonic() - this.#startedMs;
+    return Math.round((this.#clock.monotonic() - this.#startedMs) * 1000) / 1000;
   }
 
   /**
@@ -27,7 +27,7 @@ export class CallClock {
    */
   ownMs(): number {
     const waitingMs = this.#waits === 0 ? 0 : this.#clock.monotonic() - this.#waitingSinceMs;
-    return Math.max(0, this.elapsedMs() - this.#waitedMs - waitingMs);
+    return Math.max(0, Math.round((this.elapsedMs() - this.#waitedMs - waitingMs) * 1000) / 1000);
   }
 
   /** Counts the time until `answer` settles as waiting. */

@@ -82,7 +82,10 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
       body: JSON.stringify(mergeObjects(encoded, passed, keepEncoded)),
     },
     memo,
-    mapped: mappedNames(params, json, facts),
+    // only explanations read it
+    get mapped() {
+      return mappedNames(params, json, facts);
+    },
   };
 }
 

@@ -48,7 +48,10 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
       body: JSON.stringify(mergeObjects(encoded, extra, withDocuments)),
     },
     memo: null,
-    mapped: mappedNames(params),
+    // only explanations read it
+    get mapped() {
+      return mappedNames(params);
+    },
   };
 }
 

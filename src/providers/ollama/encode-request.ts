@@ -42,7 +42,10 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
       body: JSON.stringify(mergeObjects(encoded, placed(extra), keepEncoded)),
     },
     memo: null,
-    mapped: mappedNames(params),
+    // only explanations read it
+    get mapped() {
+      return mappedNames(params);
+    },
   };
 }
 
