@@ -22,13 +22,16 @@ import {
   importRounds,
   layerOf,
   LAYERS,
+  operationViolations,
   packageViolations,
   seamViolations,
 } from "./architecture/import-law.ts";
+import { OPERATIONS } from "../src/operations/operations.ts";
 import { moduleStateViolations, type StateAllowance } from "./architecture/module-state.ts";
 import { parseFile, readTree, type SourceFile, type Violation } from "./architecture/source-tree.ts";
 import { ORDINARY_WORDS, vendorNames, vendorNameViolations, type Allowance } from "./architecture/vendor-names.ts";
 
+const operations = Array.from(OPERATIONS.values(), ({ name }) => name);
 const root = join(import.meta.dir, "..");
 const src = readTree(root, ["src/**/*.{ts,tsx}"]);
 const everything = [...src, ...readTree(root, ["{bin,bench,docs,examples,test,console}/**/*.{ts,tsx,mjs,mts}"])];
@@ -140,6 +143,7 @@ describe("imports", () => {
   });
   test("of the steps of every call name nothing of one operation", () => {
     expect(shown(seamViolations(src))).toEqual([]);
+    expect(shown(operationViolations(src, operations))).toEqual([]);
   });
   test("go from a provider's folder only to those that the table of the law names", () => {
     expect(shown(providerImportViolations(src))).toEqual([]);
@@ -290,6 +294,16 @@ describe("the judges can fail", () => {
       "src/chat/plan/c.ts:1 imports src/chat/answer/a.ts, but plan/ serves every operation",
     ]);
     expect(seamViolations(tree({ "src/chat/tools/c.ts": line }))).toEqual([]);
+  });
+  test("an import from one operation to another, and an operation's name in the engine", () => {
+    const line = 'import { a } from "../chat/a.ts"; const name = "chat.completions";';
+    expect(shown(operationViolations(tree({ "src/operations/other/b.ts": line }), operations))).toEqual([
+      "src/operations/other/b.ts:1 imports src/operations/chat/a.ts, which belongs to another operation",
+    ]);
+    expect(shown(operationViolations(tree({ "src/chat/plan/c.ts": line }), operations))).toEqual([
+      "src/chat/plan/c.ts:1 names the operation chat.completions",
+    ]);
+    expect(operationViolations(tree({ "src/operations/chat/b.ts": line }), operations)).toEqual([]);
   });
   test("a folder without a rank, a way out of src/, and the list itself", () => {
     expect(shown(importLawViolations(tree({ "src/helpers/a.ts": "export const a = 1;" })))).toEqual([

@@ -90,6 +90,24 @@ export function seamViolations(files: readonly SourceFile[]): readonly Violation
   );
 }
 
+/** No operation knows another one, and the engine, which is src/chat/, has the name of none of `operations` in a string. */
+export function operationViolations(files: readonly SourceFile[], operations: readonly string[]): readonly Violation[] {
+  const folderOf = (path: string): string | null => /^src\/operations\/([^/]+)\//.exec(path)?.[1] ?? null;
+  return files.flatMap(({ path, text, imports }) => [
+    ...imports.flatMap(({ target, line }) => {
+      const [from, to] = [folderOf(path), folderOf(target ?? "")];
+      return from === null || to === null || from === to
+        ? []
+        : [{ path, line, what: `imports ${target}, which belongs to another operation` }];
+    }),
+    ...(path.startsWith("src/chat/") ? text.split("\n") : []).flatMap((content, index) =>
+      operations
+        .filter((name) => content.includes(`"${name}"`))
+        .map((name) => ({ path, line: index + 1, what: `names the operation ${name}` })),
+    ),
+  ]);
+}
+
 /** Packages: `node:` builtins, Bun's own, and what package.json lists as a dependency of the running gateway. `computed`: files that load a configured module. */
 export function packageViolations(
   files: readonly SourceFile[],
