@@ -76,13 +76,12 @@ function incomingRows({ bytes, ends, settled }: WrittenRows): readonly Incoming[
   });
 }
 
-/** In kilobytes. Indexes by token are written at as many places as there are tokens. */
-const WRITE_CACHE_KIB = 65_536;
-const READ_CACHE_KIB = 16_384;
+/** In kilobytes, for each of the two connections: what the process grows by as the file grows. More makes writing no faster. */
+const CACHE_KIB = 16_384;
 
 async function openCalls({ file, role }: WorkerSetup): Promise<OpenCalls> {
   const { database, connection } = await openDatabase({ file });
-  database.run(`pragma cache_size = -${role === "write" ? WRITE_CACHE_KIB : READ_CACHE_KIB}`);
+  database.run(`pragma cache_size = -${CACHE_KIB}`);
   if (role === "read") database.run("pragma query_only = on");
   const db = new Kysely<CallSchema>({ dialect: bunSqliteDialect({ database, ...connection }) });
   return {
