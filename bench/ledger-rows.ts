@@ -2,10 +2,10 @@
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CallRecord } from "../src/core/record.ts";
 import { recordIn, textOfBlock } from "../src/store/call-blocks.ts";
 import { readEntry, withoutRoomAhead } from "../src/store/journal-entry.ts";
 import { segmentPath, segmentsOf } from "../src/store/journal-folder.ts";
+import { parseCallRecord } from "../src/wire/record-json.ts";
 
 export interface KeptRow {
   readonly traceId: string;
@@ -49,7 +49,7 @@ export function keptRows(
   for (const row of stored) {
     if (database.has(row.trace_id)) throw new Error(`the trace id ${row.trace_id} stands twice in the database`);
     database.add(row.trace_id);
-    const { metadata } = JSON.parse(recordIn(textOf(row), row.trace_id)!) as CallRecord;
+    const { metadata } = parseCallRecord(recordIn(textOf(row), row.trace_id)!);
     if (metadata !== null)
       rows.set(row.trace_id, {
         traceId: row.trace_id,
@@ -113,7 +113,7 @@ function segmentRows(path: string): readonly KeptRow[] {
     if (typeof entry !== "object") throw new Error(`${path} is damaged at ${at}`);
     at = entry.end;
     if (entry.kind !== "closing" && entry.kind !== "unsettled") continue;
-    const { traceId, metadata, status, usage } = JSON.parse(entry.text) as CallRecord;
+    const { traceId, metadata, status, usage } = parseCallRecord(entry.text);
     if (metadata !== null)
       rows.push({
         traceId,
