@@ -49,7 +49,7 @@ export interface GatewayOptions {
 
 const LAST_WORDS_MS = 2000;
 /** `DRAGOMAN_TEST_WORKERS=2 npm test -- e2e` runs the tests against gateways with so many workers. */
-const WORKERS = process.env["DRAGOMAN_TEST_WORKERS"];
+export const WORKERS = process.env["DRAGOMAN_TEST_WORKERS"];
 
 export async function startGateway(options: GatewayOptions = {}): Promise<GatewayProcess> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-test-"));
