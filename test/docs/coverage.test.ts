@@ -218,17 +218,19 @@ describe("docs/operations.md", () => {
   });
   test("other lines: each message that the code writes, at its level", () => {
     const written = readTree(projectFolder, [
-      "src/gateway*.ts",
+      "src/gateway.ts",
+      "src/gateway-parts/*.ts",
       "src/admission/*.ts",
       "src/cache/*.ts",
       "src/observe/**/*.ts",
       "src/workers/*.ts",
       "src/cli/*.ts",
-    ]).flatMap(({ text }) =>
-      [...onOneLine(text).matchAll(/\blog(?:ger)?\.(info|warn|error)\(\{.*?\}, "([^"]+)"\)/g)].map(
+    ]).flatMap(({ text }) => [
+      ...[...onOneLine(text).matchAll(/\blog(?:ger)?\.(info|warn|error)\(\{.*?\}, "([^"]+)"\)/g)].map(
         ([, level, message]) => `${level!} ${message!}`,
       ),
-    );
+      ...[...text.matchAll(/faultMessage: "([^"]+)"/g)].map(([, message]) => `error ${message!}`),
+    ]);
     const told = tableBelow(operations, "### Other lines").map(
       ([message, level]) => `${level!} ${codeWords(message!)[0]!}`,
     );

@@ -32,7 +32,7 @@ export const gatewayFile = builtProgram ?? join(projectFolder, "bin/dragoman.mjs
 
 /** Writes the executable to `path`. Returns whether that worked; if not, the tests start the gateway from its source. */
 export async function buildProgram(path: string): Promise<boolean> {
-  const workers = [...new Glob("src/**/*-worker.ts").scanSync({ cwd: projectFolder })];
+  const workers = [...new Glob("src/**/*-{worker,entry}.ts").scanSync({ cwd: projectFolder })];
   const flags = [
     "--compile",
     "--bytecode",

@@ -4,12 +4,15 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 /** What is shown of a call, by the heading of the column. */
 export const CALL_COLUMNS = {
   AT: "at",
-  WHO: "actor",
-  DID: "action",
-  OUTCOME: "outcome",
-  KIND: "kind",
-  TARGET: "target_id",
-  NAME: "target_name",
+  "TRACE ID": "trace_id",
+  PROJECT: "project_id",
+  MODEL: "model",
+  STATUS: "status",
+  CODE: "code",
+  PROMPT: "prompt_tokens",
+  COMPLETION: "completion_tokens",
+  USD: "cost_usd",
+  MS: "total_ms",
 } as const;
 
 export type Verb = "list" | "get" | "create" | "update" | "set" | "delete";
@@ -193,7 +196,15 @@ export const NOUNS: readonly Noun[] = [
     place: "either",
     verbs: ["list"],
     named: null,
-    columns: CALL_COLUMNS,
+    columns: {
+      AT: "at",
+      WHO: "actor",
+      DID: "action",
+      OUTCOME: "outcome",
+      KIND: "kind",
+      TARGET: "target_id",
+      NAME: "target_name",
+    },
     filters: ["action", "outcome", "kind", "target_id", "token_id", "user_id", "from", "to"],
   },
   {
@@ -221,18 +232,7 @@ export const NOUNS: readonly Noun[] = [
     place: "either",
     verbs: ["list", "get"],
     named: "id",
-    columns: {
-      AT: "at",
-      "TRACE ID": "trace_id",
-      PROJECT: "project_id",
-      MODEL: "model",
-      STATUS: "status",
-      CODE: "code",
-      PROMPT: "prompt_tokens",
-      COMPLETION: "completion_tokens",
-      USD: "cost_usd",
-      MS: "total_ms",
-    },
+    columns: CALL_COLUMNS,
     filters: [
       "from",
       "to",
