@@ -6,14 +6,21 @@ import type { AnswerFrame } from "./answer/non-streaming-answer.ts";
 import type { StreamWriter } from "./stream/stream-writer.ts";
 
 export interface AnswerForm {
+  /** Whether the body is the engine's own, which the thread of long bodies may have written. */
+  readonly isEngines: boolean;
   /** Returns the body of a non-streaming answer. */
   body(answer: JsonObject): JsonObject;
   readonly stream: StreamForm;
 }
 
 export interface StreamForm {
-  /** Sent when the head goes before any content, and later while nothing comes. */
-  readonly keepAlive: string;
+  /**
+   * Returns the events with which every stream begins. It is called once, and its text sent before all other: with the
+   * first content, or with the head where that goes before any content.
+   */
+  opening(): string;
+  /** Returns what is sent while nothing comes, and with a head that goes before any content and has no opening. */
+  keepAlive(): string;
   /** Sent last, whether the answer is complete or has failed. */
   readonly end: string;
   /** Returns the event of a failure after the head was sent. */

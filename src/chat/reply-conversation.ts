@@ -1,5 +1,5 @@
 // Answers a call with generated text: explained, streamed or not, in one round or in several rounds of tools.
-import { replyNonStreaming, nonStreaming } from "./answer/reply-non-streaming.ts";
+import { nonStreaming, nonStreamingValue, replyNonStreaming } from "./answer/reply-non-streaming.ts";
 import { replyExplained } from "./explain/explain.ts";
 import type { AnswerForm } from "./answer-form.ts";
 import type { ReadyCall } from "./operation.ts";
@@ -19,7 +19,9 @@ export async function replyConversation(ready: ReadyCall, form: AnswerForm): Pro
     const rounds = opening.then((session) => new ToolRounds(session, prepare, call));
     return isStreamed ? replyStreamedRounds(rounds, call, form.stream) : replyNonStreamingRounds(rounds, call, form);
   }
-  return isStreamed
-    ? replyStream(complete(prepare(request), call, streaming(call, form.stream)), call, form.stream)
-    : replyNonStreaming(await complete(prepare(request), call, nonStreaming(call)), call, form);
+  if (isStreamed) return replyStream(complete(prepare(request), call, streaming(call, form.stream)), call, form.stream);
+  const answered = form.isEngines
+    ? await complete(prepare(request), call, nonStreaming(call))
+    : await complete(prepare(request), call, nonStreamingValue(call));
+  return replyNonStreaming(answered, call, form);
 }

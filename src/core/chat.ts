@@ -322,13 +322,57 @@ export interface HeldConversation {
   readonly fill?: number;
 }
 
+/**
+ * What a client wrote in a form other than that of chat completions. The request has its translation; a target that
+ * speaks the operation itself is sent what the client wrote.
+ */
+export interface WrittenRequest {
+  /** The text of the body. It is empty where another thread holds the conversation. */
+  readonly text: string;
+  /** The parsed body; without `x_gateway`. */
+  readonly body: JsonObject;
+  readonly origins: Origins;
+  /** What a chat completion cannot say of the body. */
+  readonly untranslated: readonly Untranslated[];
+  /** The members of `x_gateway`. */
+  readonly ownFields: readonly string[];
+  /** What entries and targets of routes have added, with the names of chat completions; null removes a parameter. */
+  readonly added: JsonObject;
+  /** What the form has to remember of the request to write its answer; only the form itself reads it. */
+  readonly memo: unknown;
+}
+
+/** Where the messages and tools of the translated request stand in the client's body, by their indexes, for errors. */
+export interface Origins {
+  readonly messages: readonly string[];
+  readonly tools: readonly string[];
+}
+
+/**
+ * A part of a client's body that has no counterpart in a chat completion. A target that speaks the operation itself
+ * takes it; every other target is sent the request without it, or is not called.
+ */
+export interface Untranslated {
+  readonly path: string;
+  /** The error message where it is refused, which begins with the path. */
+  readonly message: string;
+  /**
+   * Where the request may go without it: `always`, because the answer means the same; `asked`, where `drop_params`
+   * allows it; `never`. In the first two cases the answer's head names it among the dropped parameters.
+   */
+  readonly dropped: "always" | "asked" | "never";
+}
+
 /** The form in which a client wrote its request: that of an operation. */
 export interface RequestForm {
   /**
-   * Turns the text of a body into a request, without I/O. `bounds` is null when the text consists of parts that were
-   * checked before. Throws GatewayError, whose `param` is a path in this form.
+   * Turns the text of a body into a request, without I/O. `bounds` is null when the engine has made the text of parts
+   * that were checked before: it then has the form of chat completions. Throws GatewayError, whose `param` is a path in
+   * this form.
    */
   parse(text: string, bounds: BodyBounds | null): ChatRequest;
+  /** Returns where the client's body has what chat completions name with `path`, such as `messages[2].content`. */
+  pathOf(path: string, request: ChatRequest): string;
   /**
    * Returns the request with the parameters of `added`, which have the names of chat completions and override its own;
    * null removes one. Address and credentials of the request are left out unless it `keepsEndpoint`. Throws as `parse`
@@ -339,6 +383,8 @@ export interface RequestForm {
 
 export interface ChatRequest {
   readonly form: RequestForm;
+  /** Absent where the client wrote a chat completion. */
+  readonly written?: WrittenRequest;
   /**
    * `client`: as the client sent it. `entry`: an entry of `fallbacks` or `model_list`, a fallback of a route, or a
    * target of a route has added parameters or another model, which makes it a request of its own for policies.

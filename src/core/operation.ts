@@ -1,6 +1,17 @@
 // Names of operations, as they stand in records, logs and the keys of the response cache.
 
-export type OperationName = "chat.completions";
+export const OPERATION_NAMES = [
+  "chat.completions",
+  "responses",
+  "responses.input_tokens",
+  "messages",
+  "messages.count_tokens",
+  "embeddings",
+  "completions",
+  "rerank",
+  "moderations",
+] as const;
+export type OperationName = (typeof OPERATION_NAMES)[number];
 
 /** `unserved`: a request below a base address for an operation that the gateway does not serve. */
 export type RecordedOperation = OperationName | "unserved";

@@ -43,13 +43,13 @@ export function nonStreaming(call: Call): AttemptWork<Reply> {
   return { ...ATTEMPTING, run: (attempt) => tryWhole(attempt, call) };
 }
 
-/** Makes the answer of one of several rounds; the caller decides which of its tool calls the gateway runs. */
-export function nonStreamingRound(call: Call): AttemptWork<RoundAnswer> {
-  return { ...ATTEMPTING, run: (attempt) => tryRound(attempt, call) };
+/** Makes an answer whose value is needed: that of one of several rounds, or one that has another form than the engine's. */
+export function nonStreamingValue(call: Call): AttemptWork<AnswerValue> {
+  return { ...ATTEMPTING, run: (attempt) => tryValue(attempt, call) };
 }
 
-export interface RoundAnswer extends NonStreamingAnswer {
-  /** The multi-round answer that this one becomes a part of is written in several turns of the event loop. */
+export interface AnswerValue extends NonStreamingAnswer {
+  /** The body that this one becomes, or becomes a part of, is written in several turns of the event loop. */
   readonly isLong: boolean;
 }
 
@@ -64,8 +64,8 @@ function replyOf(made: Made): Reply {
   return { ...answer, ...(body as WrittenBody) };
 }
 
-/** Makes one attempt at a round, whose value the rounds that follow need. Throws GatewayError. */
-async function tryRound(attempt: OpenAttempt, call: Call): Promise<RoundAnswer> {
+/** Makes one attempt at an answer whose value is needed. Throws GatewayError. */
+async function tryValue(attempt: OpenAttempt, call: Call): Promise<AnswerValue> {
   const made = await tryAnswer(attempt, call, true);
   if (!made.isThere) return { ...made.answer, isLong: made.isLong };
   const { body, ...answer } = made.answer;
@@ -82,18 +82,18 @@ type Made =
     }
   | { readonly isThere: true; readonly answer: AnswerWithBody };
 
-async function tryAnswer(attempt: OpenAttempt, call: Call, isRound: boolean): Promise<Made> {
+async function tryAnswer(attempt: OpenAttempt, call: Call, asValue: boolean): Promise<Made> {
   const sent = sendRequests(attempt, call);
-  if (sent.length > 1) return tryAnswers(sent, attempt, call, isRound);
+  if (sent.length > 1) return tryAnswers(sent, attempt, call, asValue);
   const open = await sent[0]!;
   try {
     const arriving = answerBytes(open, attempt, call);
     const bytes = isPending(arriving) ? await arriving : arriving;
     const { length } = bytes;
-    if (isReadThere(length, call)) return await madeThere([{ bytes, decode: open.decode }], attempt, call, isRound);
+    if (isReadThere(length, call)) return await madeThere([{ bytes, decode: open.decode }], attempt, call, asValue);
     const reading = readAnswer(bytes, open, attempt.resolved, call);
     const answer = isPending(reading) ? await reading : reading;
-    const made = madeHere([answer], length, attempt, call, isRound);
+    const made = madeHere([answer], length, attempt, call, asValue);
     return isPending(made) ? await made : made;
   } catch (thrown) {
     throw closed(open, thrown, attempt, call);
@@ -105,16 +105,16 @@ async function tryAnswers(
   sent: readonly Promise<OpenAnswer>[],
   attempt: OpenAttempt,
   call: Call,
-  isRound: boolean,
+  asValue: boolean,
 ): Promise<Made> {
   const open = await allOf(sent, attempt);
   const checked = await allChecked(open, attempt, call);
   const length = checked.reduce((sum, { bytes }) => sum + bytes.length, 0);
   try {
-    if (isReadThere(length, call)) return await madeThere(checked, attempt, call, isRound);
+    if (isReadThere(length, call)) return await madeThere(checked, attempt, call, asValue);
     // answers that are short together were all read in this thread
     const answers = checked.map(({ answer }) => answer!);
-    return await madeHere(answers, length, attempt, call, isRound);
+    return await madeHere(answers, length, attempt, call, asValue);
   } catch (thrown) {
     throw closed(open[0]!, thrown, attempt, call);
   }
@@ -130,10 +130,10 @@ function madeHere(
   length: number,
   attempt: OpenAttempt,
   call: Call,
-  isRound: boolean,
+  asValue: boolean,
 ): MaybePromise<Made> {
   const { fitted, outputGuards } = attempt;
-  const frame = frameOf(attempt, call, isRound);
+  const frame = frameOf(attempt, call, asValue);
   const answer = joinedAnswer(answers, frame, (generated) => estimatedUsage(promptTokens(fitted.request), generated));
   noteMade(answer, answers[0]!["model"], attempt, call);
   const made = { isThere: false, answer, isLong: length >= TURNS_BYTES } as const;
@@ -155,7 +155,7 @@ async function madeThere(
   answers: readonly AnswerBytes[],
   attempt: OpenAttempt,
   call: Call,
-  isRound: boolean,
+  asValue: boolean,
 ): Promise<Made> {
   const { fitted, resolved, outputGuards } = attempt;
   const longAnswers = call.context.longAnswers!;
@@ -163,9 +163,9 @@ async function madeThere(
     answers: answers.map(({ bytes, decode }) => ({ bytes, decode })),
     family: resolved.target.family,
     credential: resolved.target.credential,
-    frame: frameOf(attempt, call, isRound),
+    frame: frameOf(attempt, call, asValue),
     promptTokens: promptTokens(fitted.request),
-    asValue: isRound,
+    asValue,
     keeps: call.content?.room ?? null,
   };
   const tenantId = call.record.tenantId ?? "";
@@ -188,9 +188,9 @@ async function madeThere(
 /**
  * The tool calls of a round take the deprecated form of functions only after those that the gateway runs were removed.
  */
-function frameOf({ fitted, resolved, route, cached }: OpenAttempt, call: Call, isRound: boolean): AnswerFrame {
+function frameOf({ fitted, resolved, route, cached }: OpenAttempt, call: Call, asValue: boolean): AnswerFrame {
   const frame = answerFrame(call, fitted, resolved, route, cached?.outcome === "hit");
-  return isRound ? { ...frame, legacyFunctions: false } : frame;
+  return asValue ? { ...frame, legacyFunctions: false } : frame;
 }
 
 /** Records the usage of the attempt and the model that answered, as the provider reports it. */
@@ -262,11 +262,16 @@ function closed({ response, request }: OpenAnswer, thrown: unknown, attempt: Ope
   return closeRequest(request, call.signal.aborted ? call.signal.reason : thrown, attempt, call);
 }
 
-export function replyNonStreaming(answered: Answered<Reply>, call: Call, form: AnswerForm): Response {
+export function replyNonStreaming(
+  answered: Answered<Reply | AnswerValue>,
+  call: Call,
+  form: AnswerForm,
+): MaybePromise<Response> {
   recordNonStreaming(answered, call);
   const { answer, attempt } = answered;
   if (!answer.isEmpty) attempt.cached?.keep();
   const settled = (): void => attempt.settle("success");
+  if ("isLong" in answer && answer.isLong) return sendLong(answer.body, attempt, call, form, settled);
   if (!("bytes" in answer)) return sendNonStreaming(answer.body, attempt, call, form, settled);
   if (answer.kept !== null) call.content?.answered(parseBoundedJson(answer.kept) as JsonObject);
   return sendBody(answer.bytes, attempt, call, settled);
@@ -286,11 +291,15 @@ export async function sendLong(
   attempt: OpenAttempt,
   call: Call,
   form: AnswerForm,
+  settle?: () => void,
 ): Promise<Response> {
   const bytes = await jsonInTurns(form.body(answer));
-  call.signal.throwIfAborted();
+  if (call.signal.aborted) {
+    attempt.settle("cancelled");
+    throw call.signal.reason;
+  }
   call.content?.answered(answer);
-  return sendBody(bytes, attempt, call);
+  return sendBody(bytes, attempt, call, settle);
 }
 
 /** The head of the response names the target of `attempt`. */

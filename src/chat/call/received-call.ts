@@ -12,6 +12,7 @@ import { CallClock } from "./call-clock.ts";
 import { CallLifetime } from "./call-lifetime.ts";
 import { CallRecorder } from "./call-recorder.ts";
 import type { ChatContext } from "./context.ts";
+import { locatedError } from "./located-error.ts";
 import { corsHeaders, errorResponse, providerHeaders } from "./reply-headers.ts";
 
 const CLIENT_ID_MAX = 200;
@@ -33,6 +34,8 @@ export class ReceivedCall {
   /** Returns the client's address, which is looked up when it is first needed; `null` when it is unknown. */
   readonly clientIp: () => string | null;
   readonly #operation: CalledOperation;
+  /** `null` until the request was parsed. */
+  #request: ChatRequest | null = null;
 
   constructor(operation: CalledOperation, context: ChatContext, http: Request, peers: Peers | null) {
     const { headers } = http;
@@ -52,6 +55,7 @@ export class ReceivedCall {
 
   /** Starts the deadline of the whole operation. */
   parsed(request: ChatRequest): void {
+    this.#request = request;
     this.recorder.parsed(request);
     this.lifetime.deadline.start({
       requestMs: request.options.timeoutMs,
@@ -62,7 +66,8 @@ export class ReceivedCall {
 
   /** Publishes the call as failed. Returns the error response for anything that was thrown. */
   fail(thrown: unknown): Response {
-    const error = asGatewayError(thrown);
+    const found = asGatewayError(thrown);
+    const error = this.#request === null ? found : locatedError(found, this.#request);
     const { recorder, lifetime, clock } = this;
     const { record } = recorder;
     try {

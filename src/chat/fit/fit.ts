@@ -42,6 +42,7 @@ export function fitRequest(
   settings: FitSettings,
   principal: Principal,
 ): FittedRequest {
+  const untranslated = leftUntranslated(original, settings);
   refuseForeignForms(original, dialectOf(provider, target.model));
   refuseBlocks(original, provider, target);
   guardPassThrough(original, provider, principal);
@@ -65,9 +66,28 @@ export function fitRequest(
       callsFor(fitted, provider, target.model) > 1
         ? { ...fitted, warnings: [...fitted.warnings, "n_emulated"] }
         : fitted,
-    dropped: left.length === 0 ? dropped : [...dropped, ...left],
+    dropped: inForm(left.length === 0 ? dropped : [...dropped, ...left], untranslated, original),
     dispositions,
   };
+}
+
+/**
+ * Returns the paths of what the target is not sent, because it is sent a translation. Throws `unsupported_parameter` for
+ * what may not be left out.
+ */
+function leftUntranslated({ written }: ChatRequest, { dropParams }: FitSettings): readonly string[] {
+  if (written === undefined || written.untranslated.length === 0) return NOTHING_LEFT;
+  for (const { path, message, dropped } of written.untranslated)
+    if (dropped === "never" || (dropped === "asked" && !dropParams))
+      throw new GatewayError("unsupported_parameter", message, { param: path });
+  return written.untranslated.map(({ path }) => path);
+}
+const NOTHING_LEFT: readonly string[] = [];
+
+/** Returns what was dropped by the paths of the client's own body. */
+function inForm(dropped: readonly string[], untranslated: readonly string[], request: ChatRequest): readonly string[] {
+  if (request.written === undefined) return dropped;
+  return [...new Set([...dropped.map((path) => request.form.pathOf(path, request)), ...untranslated])];
 }
 
 /**

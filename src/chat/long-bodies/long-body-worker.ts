@@ -6,7 +6,7 @@ import { parentPort } from "node:worker_threads";
 import type { Matches, SentGuard } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { BodyBounds } from "../../core/body-bounds.ts";
-import type { ChatRequest, HeldConversation, RequestForm, VendorForm } from "../../core/chat.ts";
+import type { ChatRequest, HeldConversation, RequestForm, VendorForm, WrittenRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { OperationName } from "../../core/operation.ts";
 import type { Target } from "../../core/target.ts";
@@ -64,6 +64,8 @@ export interface Opened {
   readonly toolImages: ReadonlySet<number>;
   readonly legacyFunctions: boolean;
   readonly isRewritten: boolean;
+  /** What the client wrote, without its text and body; `null` where it wrote a chat completion. */
+  readonly written: WrittenRequest | null;
 }
 
 /** Passes on what guards have found in the texts of a conversation. */
@@ -126,7 +128,7 @@ interface Held extends HeldRequest {
 /** Allows for an attempt and its hedge, and for earlier ones that may still be in flight. */
 const MAX_FILLS = 4;
 
-type RequestForms = Readonly<Record<OperationName, RequestForm>>;
+type RequestForms = ReadonlyMap<OperationName, RequestForm>;
 
 /** The long requests that this thread holds, by the number of their conversation. */
 class HeldConversations {
@@ -138,7 +140,7 @@ class HeldConversations {
   }
 
   open({ conversation, operation, bytes, bounds, maxOutlineCharacters }: OpenQuestion): Opened {
-    const request = this.#forms[operation].parse(bodyText(bytes), bounds);
+    const request = this.#forms.get(operation)!.parse(bodyText(bytes), bounds);
     const outline = textWithoutConversation(request.source, maxOutlineCharacters);
     this.#held.set(conversation, { request, members: outline.members, search: null, fills: new Map() });
     return {
@@ -150,6 +152,7 @@ class HeldConversations {
       toolImages: request.toolImages,
       legacyFunctions: request.options.legacyFunctions,
       isRewritten: request.source.rewritten.has("messages"),
+      written: request.written === undefined ? null : { ...request.written, text: "", body: {} },
     };
   }
 

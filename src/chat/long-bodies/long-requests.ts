@@ -178,12 +178,13 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
 
 /** Returns the request that the serving thread works with. The other thread has validated the whole body. */
 function withoutConversation(
-  { outline, held, unanswered, blocks, vendorForms, toolImages, legacyFunctions, isRewritten }: Opened,
+  { outline, held, unanswered, blocks, vendorForms, toolImages, legacyFunctions, isRewritten, written }: Opened,
   form: RequestForm,
 ): ChatRequest {
   const rest = form.parse(outline, null);
   return requestOfText<ChatRequest>({
     ...rest,
+    ...(written !== null && { written }),
     messages: [],
     held: { ...held, unanswered: parseBoundedJson(unanswered) as unknown as readonly UnansweredCall[] },
     blocks,

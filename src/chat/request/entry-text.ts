@@ -46,6 +46,9 @@ export function requestWithEntry(request: ChatRequest, added: JsonObject, keepsE
   const fresh: ChatRequest = {
     ...parsed,
     variant: "entry",
+    ...(request.written !== undefined && {
+      written: { ...request.written, added: { ...request.written.added, ...added } },
+    }),
     messages: request.messages,
     ...(request.held !== undefined && { held: request.held }),
     toolImages: request.toolImages,

@@ -28,15 +28,18 @@ import { parseResponseFormat, parseToolChoice, parseTools } from "./parse-tools.
 const BOUNDS = ["max_tokens", "max_completion_tokens"] as const;
 
 /** The form of chat completions. */
-export const CHAT_FORM: RequestForm = { parse: parseChatRequest, withEntry: requestWithEntry };
+export const CHAT_FORM: RequestForm = {
+  parse: parseChatRequest,
+  pathOf: (path) => path,
+  withEntry: requestWithEntry,
+};
 
 /**
  * Throws GatewayError `invalid_json`, `invalid_request` and similar errors with the path in `param`. `bounds` is null
  * when the text consists of parts that were checked before.
  */
 export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST_BODY_BOUNDS): ChatRequest {
-  const { value: body, members } = parseBody(text, bounds);
-  if (bounds !== null) requireShortNames(body, bounds);
+  const { value: body, members } = parsedBody(text, bounds);
   const fields = classify(body);
   const legacy = withToolsForFunctions(fields.common, fields.gateway);
   const toolServers = parseToolServers((legacy.params["tools"] as readonly Json[] | undefined) ?? []);
@@ -86,9 +89,12 @@ function rewrittenMembers(
 }
 const NO_MEMBERS: ReadonlySet<string> = new Set();
 
-function parseBody(text: string, bounds: BodyBounds | null) {
+/** Returns the body, which is within the bounds, and where its members stand. Throws `invalid_json` and the like. */
+export function parsedBody(text: string, bounds: BodyBounds | null): ReturnType<typeof parseJsonObject> {
   try {
-    return parseJsonObject(text, bounds === null ? {} : jsonBounds(bounds));
+    const parsed = parseJsonObject(text, bounds === null ? {} : jsonBounds(bounds));
+    if (bounds !== null) requireShortNames(parsed.value, bounds);
+    return parsed;
   } catch (thrown) {
     if (thrown instanceof JsonError && thrown.beyond !== null) throw beyondBound(thrown.message, thrown.beyond);
     if (thrown instanceof JsonError)

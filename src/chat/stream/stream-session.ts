@@ -55,6 +55,8 @@ export class StreamSession {
   #isAsked = false;
   /** What a client that did not read when the call was closed receives when it reads again. */
   #rest: string | null = null;
+  /** Whether the events with which the stream begins were sent. */
+  #hasOpened = false;
   #keepAlive: ReturnType<typeof setTimeout> | undefined;
   #lastSentMs = 0;
   /** `null` when no integration is notified of the pieces. */
@@ -82,7 +84,8 @@ export class StreamSession {
     if (this.#over || this.#isAsked || asGatewayError(reason).code === "client_closed") return;
     if (this.#awaitsClient) this.#call.clock.waitEnds();
     this.#awaitsClient = false;
-    this.#rest = this.#held + (this.#sending?.isFinished === true ? this.#complete() : this.#failed(reason));
+    this.#rest =
+      this.#opening() + this.#held + (this.#sending?.isFinished === true ? this.#complete() : this.#failed(reason));
   }
 
   /**
@@ -164,14 +167,22 @@ export class StreamSession {
       if (this.#held !== "") {
         const held = this.#held;
         this.#held = "";
-        return held;
+        return this.#opening() + held;
       }
-      return (await this.#sending!.next()) ?? this.#complete();
+      const text = await this.#sending!.next();
+      return this.#opening() + (text ?? this.#complete());
     } catch (thrown) {
       // the client disconnected during the read, so that the call is closed
       if (this.#over) return null;
-      return this.#failed(thrown);
+      return this.#opening() + this.#failed(thrown);
     }
+  }
+
+  /** Returns the events with which the stream begins, unless they were sent. */
+  #opening(): string {
+    if (this.#hasOpened) return "";
+    this.#hasOpened = true;
+    return this.#form.opening();
   }
 
   #failed(thrown: unknown): string {
@@ -228,12 +239,12 @@ export class StreamSession {
     const { keepAliveMs } = this.#call.snapshot.limits;
     this.#lastSentMs = this.#call.context.clock.monotonic();
     // the head was sent before there was any content: the runtime sends it with the first text
-    if (this.#sending === null) controller.enqueue(this.#form.keepAlive);
+    if (this.#sending === null) controller.enqueue(this.#opening() || this.#form.keepAlive());
     const look = (): void => {
       const quietMs = this.#call.context.clock.monotonic() - this.#lastSentMs;
       if (quietMs >= keepAliveMs) {
         // a client that does not read gets none: they would pile up, and a slow reader would receive nothing else
-        if (this.#isAsked && (controller.desiredSize ?? -1) >= 0) controller.enqueue(this.#form.keepAlive);
+        if (this.#isAsked && (controller.desiredSize ?? -1) >= 0) controller.enqueue(this.#form.keepAlive());
         this.#lastSentMs = this.#call.context.clock.monotonic();
       }
       this.#keepAlive = setTimeout(look, Math.max(1, keepAliveMs - (quietMs >= keepAliveMs ? 0 : quietMs)));

@@ -5,9 +5,11 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { StreamSerializer } from "./stream-serializer.ts";
 
 export const CHAT_ANSWERS: AnswerForm = {
+  isEngines: true,
   body: (answer) => answer,
   stream: {
-    keepAlive: ": keep-alive\n\n",
+    opening: () => "",
+    keepAlive: () => ": keep-alive\n\n",
     end: "data: [DONE]\n\n",
     failed: (error, traceId) => `data: ${JSON.stringify(errorBody(error, traceId))}\n\n`,
     writer: (frame, includeUsage) => new StreamSerializer(frame, includeUsage),

@@ -1,0 +1,94 @@
+// The form of an operation whose requests the engine translates to a chat completion. The translation is text, so that
+// all rules of chat completions apply to it (parse.ts); errors name the path in what the client wrote.
+import type { BodyBounds } from "../../core/body-bounds.ts";
+import type { ChatRequest, Origins, RequestForm, Untranslated } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
+import { GATEWAY, invalid } from "../../core/params.ts";
+import { requestWithEntry } from "./entry-text.ts";
+import { relocated } from "../call/located-error.ts";
+import { CHAT_FORM, parsedBody } from "./parse.ts";
+
+/** What an operation says of its requests. */
+export interface Translator {
+  /**
+   * Returns the chat completion that says the same as a body, which has no `x_gateway` any more. Throws GatewayError
+   * with paths of the body.
+   */
+  translate(body: JsonObject): Translation;
+  /** Where a parameter of chat completions stands in this form, by its name there; without those of the same name. */
+  readonly names: Readonly<Record<string, string>>;
+}
+
+export interface Translation {
+  readonly chat: JsonObject;
+  readonly origins: Origins;
+  readonly untranslated: readonly Untranslated[];
+  /** What the form has to remember of the request to write its answer. It can be sent to another thread. */
+  readonly memo: unknown;
+}
+
+/** The member of a body with the fields that the gateway itself acts on (promise 12.2). */
+const OWN_FIELDS = "x_gateway";
+
+/** Fields of the gateway that each form has as members of its own. */
+const IN_FORM: ReadonlySet<string> = new Set(["messages", "model", "metadata"]);
+
+export function translatedForm(translator: Translator): RequestForm {
+  const form: RequestForm = {
+    parse: (text, bounds) =>
+      bounds === null ? { ...CHAT_FORM.parse(text, null), form } : parsedRequest(text, bounds, translator, form),
+    pathOf: (path, { written }) =>
+      written === undefined ? path : pathIn(path, written.origins, new Set(written.ownFields), translator),
+    withEntry: requestWithEntry,
+  };
+  return form;
+}
+
+function parsedRequest(text: string, bounds: BodyBounds, translator: Translator, form: RequestForm): ChatRequest {
+  const { [OWN_FIELDS]: own, ...body } = parsedBody(text, bounds).value;
+  const fields = checkedOwnFields(own);
+  const { chat, origins, untranslated, memo } = translator.translate(body);
+  const ownFields = Object.keys(fields);
+  const whole = mergeObjects(chat, fields, (_path, _there, added) => added);
+  const written = { text, body, origins, untranslated, ownFields, added: {}, memo };
+  try {
+    return { ...CHAT_FORM.parse(JSON.stringify(whole), null), form, written };
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    throw relocated(thrown, (path) => pathIn(path, origins, new Set(ownFields), translator));
+  }
+}
+
+/** Returns the fields of the gateway that the request sets. Throws `invalid_request` for a member that is none. */
+function checkedOwnFields(own: Json | undefined): JsonObject {
+  if (own === undefined || own === null) return {};
+  if (!isObject(own)) throw invalid(OWN_FIELDS, "an object", own);
+  for (const name of Object.keys(own))
+    if (!Object.hasOwn(GATEWAY, name) || IN_FORM.has(name)) {
+      const param = `${OWN_FIELDS}.${name.slice(0, 64)}`;
+      throw new GatewayError(
+        "invalid_request",
+        `${param} is unknown: ${OWN_FIELDS} takes fields of the gateway, such as route, timeout and drop_params.`,
+        { param },
+      );
+    }
+  return own;
+}
+
+const INDEXED = /^(messages|tools)\[(\d+)\](.*)$/s;
+const FIRST_NAME = /^[^.[]+/;
+
+function pathIn(path: string, origins: Origins, ownFields: ReadonlySet<string>, { names }: Translator): string {
+  const indexed = INDEXED.exec(path);
+  if (indexed !== null) {
+    const [, list, index, rest] = indexed;
+    const origin = origins[list as keyof Origins][Number(index)];
+    // members of a part do not have the same names in both forms
+    return origin ?? `${names[list!] ?? list}${rest}`;
+  }
+  const name = FIRST_NAME.exec(path)?.[0] ?? path;
+  if (ownFields.has(name)) return `${OWN_FIELDS}.${path}`;
+  const own = names[name];
+  return own === undefined ? path : path === name ? own : `${own}${path.slice(name.length)}`;
+}

@@ -1,0 +1,6 @@
+// The forms of requests by operation, without what answers them: the thread of long bodies needs no more.
+import { CHAT_FORM } from "../chat/request/parse.ts";
+import type { RequestForm } from "../core/chat.ts";
+import type { OperationName } from "../core/operation.ts";
+
+export const FORMS: ReadonlyMap<OperationName, RequestForm> = new Map([["chat.completions", CHAT_FORM]]);
