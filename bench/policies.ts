@@ -64,6 +64,7 @@ function asked(policies: PolicySet): void {
   const call = new CallPolicies(policies.of("default", "default")!, {
     sent,
     principal,
+    operation: "chat.completions",
     clientIp: () => "",
     now: () => 0,
     outcomes: [],

@@ -9,17 +9,19 @@ import { compilePolicies, projectPolicies } from "../policies/compile-policies.t
 import { policiesSection, type PolicyDocument } from "../policies/policy-settings.ts";
 import { CallPolicies } from "../chat/call/call-policies.ts";
 import { withCheckedEntries } from "../chat/fit/entry-request.ts";
-import { parseChatRequest } from "../chat/request/parse.ts";
 import type { Environment } from "../config/environment.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
 import { ConfigurationError } from "../config/problem.ts";
 import type { ChatRequest } from "../core/chat.ts";
+import { LEAST_BODY_BOUNDS } from "../core/body-bounds.ts";
 import { systemClock } from "../core/clock.ts";
 import type { Configured } from "../core/configured.ts";
 import { GatewayError } from "../core/errors.ts";
 import { PERMISSIONS, type Principal, ROLES } from "../core/identity.ts";
+import { EARLIEST_OPERATION, type OperationName } from "../core/operation.ts";
 import type { Policy, PolicyTarget } from "../core/policy.ts";
 import type { PolicyOutcome } from "../core/record.ts";
+import { FORMS } from "../operations/forms.ts";
 import { splitName } from "../routing/compile-routes.ts";
 import { guardCost } from "../guards/guard-search.ts";
 import { compileGuard } from "../guards/compile-guard.ts";
@@ -40,6 +42,8 @@ const policyFile = z.looseObject({ policies: policiesSection, tenants: scopes, p
 
 const sampleSchema = z.strictObject({
   name: z.string().optional(),
+  /** The operation whose form the request has. */
+  operation: z.enum([...FORMS.keys()] as [OperationName, ...OperationName[]]).default(EARLIEST_OPERATION),
   request: z.record(z.string(), z.unknown()),
   tenant: z.string().default("default"),
   project: z.string().default("default"),
@@ -206,9 +210,9 @@ function resultOf(name: string, sample: Sample, { policies }: PlacedPolicies): R
   return { sample: name, outcome, spoke, expected, met };
 }
 
-function requestOf(name: string, { request }: Sample): ChatRequest {
+function requestOf(name: string, { operation, request }: Sample): ChatRequest {
   try {
-    return withCheckedEntries(parseChatRequest(JSON.stringify(request)));
+    return withCheckedEntries(FORMS.get(operation)!.parse(JSON.stringify(request), LEAST_BODY_BOUNDS));
   } catch (thrown) {
     throw thrown instanceof GatewayError ? problem(name, thrown.message) : thrown;
   }
@@ -234,6 +238,7 @@ function effectsOf(
       evaluate(
         new CallPolicies(projectPolicies([policy]), {
           sent: request,
+          operation: sample.operation,
           principal: principalOf(sample),
           clientIp: () => sample.client_ip,
           now: () => (sample.now === undefined ? systemClock.now() : Date.parse(sample.now)),

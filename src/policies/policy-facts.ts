@@ -13,6 +13,7 @@ import {
 import { heldPlace } from "../core/held-member.ts";
 import type { Principal } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
+import type { RecordedOperation } from "../core/operation.ts";
 import type { CommonParameter } from "../core/params.ts";
 import type { PolicyTarget } from "../core/policy.ts";
 import { parseBoundedJson } from "../wire/json.ts";
@@ -182,12 +183,15 @@ export class MessageFacts {
 }
 
 export class RequestFacts {
+  /** The name of the operation, such as `chat.completions`. */
+  readonly operation: string;
   readonly #request: ChatRequest;
   #parameters: ParameterFacts | null = null;
   #messages: MessageFacts | null = null;
   #metadata: Value | null = null;
   #extra: Value | null = null;
-  constructor(request: ChatRequest) {
+  constructor(request: ChatRequest, operation: RecordedOperation) {
+    this.operation = operation;
     this.#request = request;
   }
   /** Empty when not sent. */

@@ -130,6 +130,7 @@ const environment = lazy((): RuleEnvironment => {
     parts: "map<string, int>",
   });
   declare("Request", RequestFacts, {
+    operation: "string",
     route: "string",
     model: "string",
     stream: "bool",

@@ -38,6 +38,18 @@ async function tested(
 }
 
 describe("a sample", () => {
+  test("[d3.1] is a call of the operation that it names", async () => {
+    const policies = `policies: {talk: {rule: 'request.operation == "chat.completions"'}}`;
+    const { samples, code } = await tested(
+      [{ request: request() }, { request: request(), operation: "chat.completions" }],
+      policies,
+    );
+    expect([code, samples.map(({ outcome }) => outcome)]).toEqual([0, ["deny", "deny"]]);
+    const unknown = await tested([{ request: request(), operation: "chats" }], policies);
+    expect(unknown.code).toBe(2);
+    expect(unknown.stderr).toContain("operation");
+  });
+
   test("[d3.1] is allowed, denied or masked; each policy that applies is reported with the place and the reason", async () => {
     const { samples, code } = await tested([
       { request: request() },

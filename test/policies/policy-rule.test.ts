@@ -14,15 +14,17 @@ import {
 } from "../../src/policies/policy-facts.ts";
 import { compileRule, RuleError } from "../../src/policies/policy-rule.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
+import type { OperationName } from "../../src/core/operation.ts";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import type { RuleFacts } from "../../src/core/policy.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";
 
 const MESSAGES = [{ role: "user", content: "Hello" }];
-function facts(fields: object = {}): RuleFacts {
+function facts(fields: object = {}, operation: OperationName = "chat.completions"): RuleFacts {
   return {
     request: new RequestFacts(
       parseChatRequest(JSON.stringify({ model: "openai:gpt-4o", messages: MESSAGES, ...fields })),
+      operation,
     ),
     target: new TargetFacts({ provider: "openai", model: "gpt-4o", route: "direct" }),
     token: new TokenFacts({
@@ -96,6 +98,12 @@ describe("an invalid rule is refused at load", () => {
   ])("[d3.1] %s", (_, rule, words) => {
     expect(refusalOf(rule)).toMatch(words);
   });
+});
+
+test("[d3.1] a rule sees the operation that was called, so that one can be forbidden and another allowed", () => {
+  const rule = compileRule('request.operation == "embeddings"');
+  expect(rule.denies(facts({}, "embeddings"))).toBe(true);
+  expect(rule.denies(facts({}, "chat.completions"))).toBe(false);
 });
 
 describe("a rule cannot be slow", () => {

@@ -1,11 +1,13 @@
 // What the rules of policies can read of a call (promise 3.1).
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";
+import type { RecordedOperation } from "../../core/operation.ts";
 import type { PolicyTarget } from "../../core/policy.ts";
 import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../../policies/policy-facts.ts";
 
 export interface FactSource {
   readonly sent: ChatRequest;
+  readonly operation: RecordedOperation;
   readonly principal: Principal;
   /** Returns an empty text when the address is unknown. */
   readonly clientIp: () => string;
@@ -27,7 +29,7 @@ export class CallFacts {
 
   constructor(call: FactSource) {
     this.#call = call;
-    this.request = new RequestFacts(call.sent);
+    this.request = new RequestFacts(call.sent, call.operation);
   }
   get target(): TargetFacts {
     if (this.place === null) throw new Error("there is no target here");

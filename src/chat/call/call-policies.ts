@@ -374,7 +374,7 @@ export class CallPolicies {
   #requestFacts(request: ChatRequest): RequestFacts {
     const known = this.#requests.get(request);
     if (known !== undefined) return known;
-    const fresh = new RequestFacts(request);
+    const fresh = new RequestFacts(request, this.#call.operation);
     this.#requests.set(request, fresh);
     return fresh;
   }

@@ -127,6 +127,7 @@ export class Call {
     this.recorder.policedBy(outcomes);
     return new CallPolicies(policies, {
       sent,
+      operation: this.record.operation,
       principal,
       clientIp: () => clientIp() ?? "",
       now: () => this.record.startedAtMs,
