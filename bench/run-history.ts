@@ -1,11 +1,14 @@
 // The CPU time and the memory of earlier runs of the benchmark, in runs.json beside this file, so that a run is shown
-// beside those of other days. A run is compared by its ratio to nginx's CPU time, which depends less on the machine.
+// beside those of other days and machines. A run is compared by its ratio to nginx's CPU time; of runs of different
+// machines not even that is comparable, because what slows a kernel down is not what slows JavaScript down.
 import { figuresTable } from "../docs/markdown.ts";
 import { type MemoryResult, type RowResult, type Scenario, SCENARIOS } from "./scenarios.ts";
 
 export interface BenchRun {
   /** YYYY-MM-DD */
   readonly date: string;
+  /** The model of the CPU. */
+  readonly machine: string;
   /** CPU µs of a request or a stream, by the id of the row. */
   readonly cpuMicros: Readonly<Record<string, number>>;
   /** Resident MB of the gateway, by the words of the table. */
@@ -16,9 +19,14 @@ export interface BenchRun {
 const COLUMNS = 4;
 const RULER = { plain: "nginx-plain", stream: "nginx-stream" } as const;
 
-export function runOf(date: string, rows: readonly RowResult[], memory: MemoryResult | null): BenchRun {
+export function runOf(
+  { date, machine }: Pick<BenchRun, "date" | "machine">,
+  rows: readonly RowResult[],
+  memory: MemoryResult | null,
+): BenchRun {
   return {
     date,
+    machine,
     cpuMicros: Object.fromEntries(
       rows.flatMap(({ scenario, cpuMicros }) => (cpuMicros === null ? [] : [[scenario.id, rounded(cpuMicros)]])),
     ),
@@ -33,14 +41,14 @@ export function runOf(date: string, rows: readonly RowResult[], memory: MemoryRe
   };
 }
 
-/** Replaces what a run of the same day has measured of the same rows. */
+/** Replaces what a run of the same day on such a machine has measured of the same rows. */
 export function withRun(runs: readonly BenchRun[], run: BenchRun): readonly BenchRun[] {
-  const same = runs.find(({ date }) => date === run.date);
+  const same = runs.find(({ date, machine }) => date === run.date && machine === run.machine);
   const joined: BenchRun =
     same === undefined
       ? run
       : {
-          date: run.date,
+          ...run,
           cpuMicros: { ...same.cpuMicros, ...run.cpuMicros },
           memoryMb: { ...same.memoryMb, ...run.memoryMb },
         };
@@ -52,9 +60,9 @@ export function historyTable(all: readonly BenchRun[]): string {
   const rows = SCENARIOS.filter(({ id }) => runs.some(({ cpuMicros }) => id in cpuMicros));
   const memory = new Set(runs.flatMap(({ memoryMb }) => Object.keys(memoryMb)));
   return [
-    "Before and now, CPU µs of all threads for a request or a stream, and in brackets how many times nginx's of the same run:",
+    "Before and now, CPU µs of all threads for a request or a stream, and in brackets how many times nginx's of the same run. Compare only runs of the same machine:",
     figuresTable(
-      ["", ...runs.map(({ date }) => date)],
+      ["", ...runs.map(({ date, machine }) => `${date}, ${machine}`)],
       [
         ...rows.map((scenario) => [
           `${scenario.kind === "stream" ? "stream: " : ""}${scenario.label}`,

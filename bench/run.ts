@@ -60,7 +60,7 @@ async function main(): Promise<void> {
   try {
     const results = await measureAll(folder, running);
     const earlier = JSON.parse(readFileSync(RUNS, "utf8")) as readonly BenchRun[];
-    const runs = flags.quick ? earlier : withRun(earlier, runOf(results.machine.date, results.rows, results.memory));
+    const runs = flags.quick ? earlier : withRun(earlier, runOf(dayOf(results), results.rows, results.memory));
     const text = `${markdown(results)}\n\n${historyTable(runs)}`;
     process.stdout.write(`${text}\n`);
     if (flags.write) {
@@ -115,6 +115,10 @@ async function measureAll(folder: string, running: Set<Pick<Subject, "stop">>): 
     date: new Date().toISOString().slice(0, 10),
   };
   return { machine, quick: flags.quick, rows, memory };
+}
+
+function dayOf({ machine: { date, cpu } }: Results): Pick<BenchRun, "date" | "machine"> {
+  return { date, machine: cpu.replace(/ \d+-Core Processor$/, "") };
 }
 
 function chooseRows(

@@ -155,25 +155,31 @@ describe("the table", () => {
 });
 
 describe("earlier runs", () => {
-  const run = (date: string, micros: number): BenchRun => ({
+  const run = (date: string, micros: number, machine = "a CPU"): BenchRun => ({
     date,
+    machine,
     cpuMicros: { "gateway-plain": micros, "nginx-plain": 10 },
     memoryMb: { "at rest": 100 },
   });
   test("are shown beside the last one, each with its ratio to nginx of the same run", () => {
     const table = historyTable([run("2026-01-01", 80), { ...run("2026-01-02", 40), memoryMb: {} }]);
-    expect(table).toContain("|  | 2026-01-01 | 2026-01-02 |");
+    expect(table).toContain("|  | 2026-01-01, a CPU | 2026-01-02, a CPU |");
     expect(table).toContain("| Dragoman, same shape | 80.0 (8.0) | 40.0 (4.0) |");
     expect(table).toContain("| memory at rest, MB | 100 |  |");
     expect(table).not.toContain("| stream: ");
   });
   test("a second run of a day replaces the rows that it has measured", () => {
-    const again = runOf("2026-01-02", [row("gateway-plain", { cpuMicros: 33.33 })], null);
+    const again = runOf({ date: "2026-01-02", machine: "a CPU" }, [row("gateway-plain", { cpuMicros: 33.33 })], null);
     const runs = withRun([run("2026-01-01", 80), run("2026-01-02", 40)], again);
     expect(runs.map(({ date, cpuMicros, memoryMb }) => [date, cpuMicros, memoryMb])).toEqual([
       ["2026-01-01", { "gateway-plain": 80, "nginx-plain": 10 }, { "at rest": 100 }],
       ["2026-01-02", { "gateway-plain": 33.3, "nginx-plain": 10 }, { "at rest": 100 }],
     ]);
+  });
+  test("of one day on two machines stay beside each other", () => {
+    const other = runOf({ date: "2026-01-02", machine: "another" }, [row("gateway-plain", { cpuMicros: 33 })], null);
+    const table = historyTable(withRun([run("2026-01-02", 40)], other));
+    expect(table).toContain("|  | 2026-01-02, a CPU | 2026-01-02, another |");
   });
   test("of the page are those of the file", () => {
     const runs = JSON.parse(readFileSync(join(packageFolder, "bench/runs.json"), "utf8")) as readonly BenchRun[];
