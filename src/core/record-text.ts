@@ -13,16 +13,16 @@ type Sparse<T> = { readonly [Name in keyof T]: T[Name] | undefined };
  */
 export const recordText = memoizePerObject((record: CallRecord): string => JSON.stringify(sparseRecord(record)));
 
-/** The trace id and the start come first, because journals are searched for them there. */
-function sparseRecord(record: CallRecord): Omit<Sparse<CallRecord>, "attempts"> & {
-  readonly attempts: readonly Sparse<Attempt>[];
-} {
+/**
+ * The members of a record that are known when the first attempt is admitted: who called, and for what. The trace id and
+ * the start come first, because journals are searched for them there.
+ */
+export function admittedMembers(record: CallRecord): Sparse<Pick<CallRecord, AdmittedMember>> {
   return {
     traceId: record.traceId,
     startedAtMs: record.startedAtMs,
     clientRequestId: record.clientRequestId ?? undefined,
     otelTraceId: record.otelTraceId ?? undefined,
-    trace: record.trace ?? undefined,
     snapshotVersion: record.snapshotVersion,
     operation: record.operation === EARLIEST_OPERATION ? undefined : record.operation,
     tokenId: record.tokenId ?? undefined,
@@ -35,6 +35,37 @@ function sparseRecord(record: CallRecord): Omit<Sparse<CallRecord>, "attempts"> 
     provider: record.provider ?? undefined,
     model: record.model ?? undefined,
     stream: record.stream || undefined,
+    limits: unlessEmpty(record.limits),
+    metadata: record.metadata ?? undefined,
+  };
+}
+
+type AdmittedMember =
+  | "traceId"
+  | "startedAtMs"
+  | "clientRequestId"
+  | "otelTraceId"
+  | "snapshotVersion"
+  | "operation"
+  | "tokenId"
+  | "tenantId"
+  | "projectId"
+  | "userId"
+  | "endUser"
+  | "modelAsked"
+  | "route"
+  | "provider"
+  | "model"
+  | "stream"
+  | "limits"
+  | "metadata";
+
+function sparseRecord(record: CallRecord): Omit<Sparse<CallRecord>, "attempts"> & {
+  readonly attempts: readonly Sparse<Attempt>[];
+} {
+  return {
+    ...admittedMembers(record),
+    trace: record.trace ?? undefined,
     explained: record.explained || undefined,
     status: record.status,
     code: record.code ?? undefined,
@@ -55,11 +86,9 @@ function sparseRecord(record: CallRecord): Omit<Sparse<CallRecord>, "attempts"> 
     cost: record.cost ?? undefined,
     callerCost: record.callerCost ?? undefined,
     cache: record.cache ?? undefined,
-    limits: unlessEmpty(record.limits),
     policies: unlessEmpty(record.policies),
     warnings: unlessEmpty(record.warnings),
     cancelled: record.cancelled || undefined,
-    metadata: record.metadata ?? undefined,
     firstContentMs: record.firstContentMs ?? undefined,
     totalMs: record.totalMs,
     ownMs: record.ownMs,

@@ -1,7 +1,6 @@
 // The contents of journal entries: a call as it was admitted, and as it ended.
-import { EARLIEST_OPERATION } from "../core/operation.ts";
 import type { CallRecord } from "../core/record.ts";
-import { recordText } from "../core/record-text.ts";
+import { admittedMembers, recordText } from "../core/record-text.ts";
 import { parseCallRecord } from "../wire/record-json.ts";
 import { MAX_TEXT_BYTES } from "./journal-entry.ts";
 import type { LedgerRow } from "./ledger.ts";
@@ -11,34 +10,11 @@ const MAX_TEXT = Math.floor(MAX_TEXT_BYTES / 3);
 const MAX_DETAIL = 16_384;
 
 /**
- * The members of a record that an opening entry has, which are known when the first attempt is admitted: what a recovery
- * charges, and to whom. Members that say nothing are left out, as `emptyRecord` has them.
+ * The text of an opening entry: what a recovery charges, and to whom. Members that say nothing are left out, as
+ * `emptyRecord` has them.
  */
-function openingOf(record: CallRecord) {
-  return {
-    traceId: record.traceId,
-    startedAtMs: record.startedAtMs,
-    clientRequestId: record.clientRequestId ?? undefined,
-    otelTraceId: record.otelTraceId ?? undefined,
-    snapshotVersion: record.snapshotVersion,
-    operation: record.operation === EARLIEST_OPERATION ? undefined : record.operation,
-    tokenId: record.tokenId ?? undefined,
-    tenantId: record.tenantId ?? undefined,
-    projectId: record.projectId ?? undefined,
-    userId: record.userId ?? undefined,
-    endUser: record.endUser ?? undefined,
-    modelAsked: record.modelAsked ?? undefined,
-    route: record.route ?? undefined,
-    provider: record.provider ?? undefined,
-    model: record.model ?? undefined,
-    stream: record.stream || undefined,
-    metadata: record.metadata ?? undefined,
-    limits: record.limits.length === 0 ? undefined : record.limits,
-  };
-}
-
 export function openingText(record: CallRecord): string {
-  const opening = openingOf(record);
+  const opening = admittedMembers(record);
   const text = JSON.stringify(opening);
   return text.length <= MAX_TEXT
     ? text

@@ -1,5 +1,5 @@
-// Timers of the kernel that end this process (SIGKILL), whatever its main thread does: a worker whose main thread computes
-// without end is ended by its supervisor, and by these when there is none any more.
+// Timers of the kernel that end this process with SIGKILL, whatever its main thread does. The supervisor ends a worker
+// whose main thread computes without end; where the supervisor itself has ended, these timers do.
 // https://man7.org/linux/man-pages/man2/timer_create.2.html
 import { FFIType, ptr } from "bun:ffi";
 import { openCLibrary } from "./c-library.ts";
@@ -35,7 +35,8 @@ export function openProcessTimer(clock: TimerClock): ProcessTimer {
     if (timer_create(CLOCKS[clock], ptr(event), ptr(id)) !== 0) return NO_TIMER;
     return {
       set(seconds) {
-        // struct itimerspec: the interval of a repetition, of which there is none, and the time; each in seconds and ns
+        // struct itimerspec: an interval, which is zero because the timer does not repeat, and the time until it ends;
+        // both consist of seconds and nanoseconds
         const value = new BigInt64Array([0n, 0n, BigInt(seconds), 0n]);
         timer_settime(id[0]!, 0, ptr(value), null);
       },

@@ -85,7 +85,7 @@ export class AttemptRun<T> {
   #cached: CachedAttempt | null = null;
   #leavePlace: (() => void) | null = null;
   #lifetime: AttemptLifetime | null = null;
-  /** The probe of the breaker, or 0 when the attempt is none. */
+  /** The number of the breaker's probe; 0 when the attempt is not a probe. */
   #probe: number | null = null;
   #isSettled = false;
   #open: OpenAttempt | null = null;
