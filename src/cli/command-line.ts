@@ -313,6 +313,7 @@ function addLogs(program: Command): void {
       "--filter <field=value...>",
       "only calls with these values, such as code=rate_limit_exceeded, status_class=5xx, model_asked=fast, min_ms=5000, metadata=team=search, from=2026-01-31",
     )
+    .option("--operation <name>", "only calls of this operation, such as chat.completions or embeddings")
     .option("--most <n>", "maximum number of rows (default: 100)", positiveNumber)
     .option("--oldest", "the oldest first")
     .option("--follow", "print calls as they end, until interrupted; with --json a line of JSON for each")

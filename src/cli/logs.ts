@@ -12,6 +12,7 @@ import { printError, printJson, printLine, printTable } from "./output.ts";
 export interface LogFlags extends GatewayFlags, PlaceFlags {
   readonly all?: true;
   readonly filter?: readonly string[];
+  readonly operation?: string;
   readonly most?: number;
   readonly oldest?: true;
   readonly follow?: true;
@@ -37,7 +38,8 @@ export async function logs(traceId: string | undefined, flags: LogFlags, environ
       `${place}/logs/${encodeURIComponent(traceId)}${flags.content === true ? "/content" : ""}`,
       flags,
     );
-  const filters = filtersOf(flags.filter ?? []);
+  const { operation } = flags;
+  const filters = { ...filtersOf(flags.filter ?? []), ...(operation !== undefined && { operation }) };
   if (flags.follow === true) return await follow(client, `${place}/logs`, filters, flags);
   const calls = await client.list(
     `${place}/logs`,

@@ -2,6 +2,7 @@
 import { type CallColumn, type CallRow, type FoundRow, NAME_COLUMNS, type NameColumn } from "./call-schema.ts";
 import { heldTime, timeOfKey } from "./call-keys.ts";
 import { plain, tagsOf } from "./call-tags.ts";
+import { EARLIEST_OPERATION } from "../core/operation.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { CallSummary } from "./calls.ts";
 import { fromInteger } from "./schema.ts";
@@ -43,9 +44,14 @@ export function figuresOf(record: Partial<CallRecord>, settled: boolean): CallFi
     settled: flag(settled),
     model_asked: word(record.modelAsked),
     finish_reason: word(record.finishReasons?.[0]),
+    operation: storedOperation(record.operation ?? EARLIEST_OPERATION),
     tags: tagsText(record),
   };
 }
+
+/** Chat completions have the absent name, which the calls of earlier versions have. */
+export const storedOperation = (operation: string): string => (operation === EARLIEST_OPERATION ? "" : operation);
+export const shownOperation = (stored: string): string => (stored === "" ? EARLIEST_OPERATION : stored);
 
 const MAX_STATUS = 999;
 
@@ -100,6 +106,7 @@ export function rowOf(
     settled: figures.settled,
     model_asked: figures.model_asked,
     finish_reason: numberOf(figures.finish_reason),
+    operation: numberOf(figures.operation),
     tags: figures.tags,
     block_id: blockId,
   };
@@ -137,6 +144,7 @@ export function figuresIn(row: FoundRow, nameOf: (number: bigint | number) => st
     model: nameOf(row.model),
     code: nameOf(row.code),
     finish_reason: nameOf(row.finish_reason),
+    operation: nameOf(row.operation),
     end_user: row.end_user,
     status: exact(row.status),
     stream: exact(row.stream),
@@ -186,6 +194,7 @@ export function summaryOf(figures: CallFigures): CallSummary {
     settled: figures.settled === 1,
     modelAsked: orNull(figures.model_asked),
     finishReason: orNull(figures.finish_reason),
+    operation: shownOperation(figures.operation),
   };
 }
 

@@ -13,7 +13,7 @@ import {
   type Tx,
 } from "./call-insert.ts";
 import { type CallColumn, type CallRow, type CallSchema, type FoundRow, SUM_COLUMNS } from "./call-schema.ts";
-import { hourSums, KEYS, type SumRow, type SumTable, userDaySums } from "./call-sums.ts";
+import { KEYS, type SumRow, sumsOf, type SumTable } from "./call-sums.ts";
 import { placeOf, timeOfKey } from "./call-keys.ts";
 import { tagRowsOf } from "./call-tags.ts";
 import { moveEarlier } from "./earlier-calls.ts";
@@ -62,10 +62,8 @@ export async function ingestCalls(
     const counted = [...added, ...replaced].map(({ row }) => row);
     await removeTags(tx, before);
     await inserts.tags(tx, counted.flatMap(tagRowsOf));
-    await takeOff(tx, "call_hour", hourSums(before));
-    await takeOff(tx, "call_user_day", userDaySums(before));
-    await inserts.addUp(tx, "call_hour", hourSums(counted));
-    await inserts.addUp(tx, "call_user_day", userDaySums(counted));
+    for (const [table, sums] of sumsOf(before)) await takeOff(tx, table, sums);
+    for (const [table, sums] of sumsOf(counted)) await inserts.addUp(tx, table, sums);
     if (place !== undefined) await keepPlace(tx, place);
     return [...added, ...replaced];
   });

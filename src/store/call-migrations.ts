@@ -181,13 +181,18 @@ export async function reorderCalls(db: Kysely<unknown>): Promise<void> {
   await convertSums(db, "call_user_day", "day_ms", ["end_user"], isPostgres);
 }
 
+/** Columns that `addOperations` adds. */
+const LATER_COLUMNS: ReadonlySet<string> = new Set(["operation"]);
+
 async function createCallTables(run: (text: string) => Promise<void>, isPostgres: boolean): Promise<void> {
   const types = isPostgres ? POSTGRES_TYPES : SQLITE_TYPES;
-  const columns = (Object.entries(CALL_COLUMN_TYPES) as [string, ColumnType][]).map(([name, type]) =>
-    name === "id"
-      ? `id ${types.key} primary key`
-      : `${name} ${types[type]}${type.endsWith("or null") ? "" : " not null"}`,
-  );
+  const columns = (Object.entries(CALL_COLUMN_TYPES) as [string, ColumnType][])
+    .filter(([name]) => !LATER_COLUMNS.has(name))
+    .map(([name, type]) =>
+      name === "id"
+        ? `id ${types.key} primary key`
+        : `${name} ${types[type]}${type.endsWith("or null") ? "" : " not null"}`,
+    );
   const byDay = isPostgres ? " partition by range (id)" : "";
   await run(`create table call (${columns.join(", ")})${byDay}`);
   await run(
@@ -263,4 +268,31 @@ async function partsOf(db: Kysely<unknown>, table: string, time: string): Promis
     const from = Number(first) + index * PART_MS;
     return `${time} >= ${from} and ${time} < ${from + PART_MS}`;
   });
+}
+
+/**
+ * The operation of each call, and sums of those of other operations than chat completions. The other tables stay as they
+ * were, so that gateways of the former version go on beside this one: all that they serve is chat completions.
+ */
+export async function addOperations(db: Kysely<unknown>): Promise<void> {
+  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
+  const run = async (text: string): Promise<void> => void (await sql.raw(text).execute(db));
+  const types = isPostgres ? POSTGRES_TYPES : SQLITE_TYPES;
+  await run(`alter table call add column operation ${types.name} not null default 0`);
+  for (const [table, time, further] of [
+    ["call_operation_hour", "hour_ms", []],
+    ["call_operation_user_day", "day_ms", ["end_user"]],
+  ] as const) {
+    const names = [...DIMENSION_COLUMNS, "operation"];
+    const key = ["tenant_id", time, ...names.filter((column) => column !== "tenant_id"), ...further];
+    await run(
+      `create table ${table} (${[
+        `${time} ${types.integer} not null`,
+        ...names.map((column) => `${column} ${types.name} not null`),
+        ...further.map((column) => `${column} text not null`),
+        ...SUM_COLUMNS.map((column) => `${column} ${types.integer} not null`),
+      ].join(", ")}, primary key (${key.join(", ")}))${isPostgres ? "" : " without rowid"}`,
+    );
+    await run(`create index ${table}_in_time on ${table} (${time})`);
+  }
 }

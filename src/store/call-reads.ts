@@ -1,12 +1,13 @@
 // Reads calls: one with its record, and what a caller's scope means in the call tables.
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { recordIn, textOfBlock } from "./call-blocks.ts";
-import { type CallFigures, figuresIn, type FoundCall, numbersIn, summaryOf } from "./call-columns.ts";
+import { type CallFigures, figuresIn, type FoundCall, numbersIn, storedOperation, summaryOf } from "./call-columns.ts";
 import { findKey } from "./call-keys.ts";
 import { namesOf, numbersOf } from "./call-names.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
 import type { CallScope, StoredCall } from "./calls.ts";
 import { findEarlier } from "./earlier-calls.ts";
+import { EARLIEST_OPERATION } from "../core/operation.ts";
 import { parseCallRecord } from "../wire/record-json.ts";
 
 type Db = Kysely<CallSchema>;
@@ -19,6 +20,7 @@ const SCOPE_COLUMNS = [
   ["route", "route"],
   ["provider", "provider"],
   ["model", "model"],
+  ["operation", "operation"],
 ] as const satisfies readonly (readonly [keyof CallScope, keyof FoundRow])[];
 /**
  * The first of these that is given is looked up in its index because it is the most selective; the database has no
@@ -29,6 +31,12 @@ const INDEXED = {
   sums: ["tenantId"],
 } as const satisfies Readonly<Record<string, readonly (keyof CallScope)[]>>;
 
+/** The name as it is stored. */
+function nameIn(scope: CallScope, name: (typeof SCOPE_COLUMNS)[number][0]): string | undefined {
+  const given = scope[name];
+  return given === undefined || name !== "operation" ? given : storedOperation(given);
+}
+
 /** `null` when a name of the scope has never occurred. */
 export async function scopeConditions(
   db: Db,
@@ -37,7 +45,7 @@ export async function scopeConditions(
 ): Promise<readonly RawBuilder<boolean>[] | null> {
   const numbers = await numbersOf(
     db,
-    SCOPE_COLUMNS.flatMap(([name]) => scope[name] ?? []),
+    SCOPE_COLUMNS.flatMap(([name]) => nameIn(scope, name) ?? []),
   );
   return conditionsOf(scope, INDEXED[of], (name) => {
     const number = numbers.get(name);
@@ -45,9 +53,13 @@ export async function scopeConditions(
   });
 }
 
-/** The same for tables with names as text. */
-export const earlierScopeConditions = (scope: CallScope): readonly RawBuilder<boolean>[] =>
-  conditionsOf(scope, [], (name) => name)!;
+/** The same for tables with names as text, whose calls were chat completions. */
+export function earlierScopeConditions({
+  operation = EARLIEST_OPERATION,
+  ...scope
+}: CallScope): readonly RawBuilder<boolean>[] {
+  return operation === EARLIEST_OPERATION ? conditionsOf(scope, [], (name) => name)! : [sql<boolean>`1 = 0`];
+}
 
 function conditionsOf(
   scope: CallScope,
@@ -57,7 +69,7 @@ function conditionsOf(
   const selective = indexed.find((name) => scope[name] !== undefined);
   const conditions: RawBuilder<boolean>[] = [];
   for (const [name, column] of SCOPE_COLUMNS) {
-    const given = scope[name];
+    const given = nameIn(scope, name);
     if (given === undefined) continue;
     const value = valueOf(given);
     if (value === null) return null;

@@ -17,7 +17,7 @@ export const DIMENSION_COLUMNS = [
 export type DimensionColumn = (typeof DIMENSION_COLUMNS)[number];
 
 /** The columns that hold the number of a name. */
-export const NAME_COLUMNS = [...DIMENSION_COLUMNS, "code", "finish_reason"] as const;
+export const NAME_COLUMNS = [...DIMENSION_COLUMNS, "code", "finish_reason", "operation"] as const;
 export type NameColumn = (typeof NAME_COLUMNS)[number];
 
 /** `name` is the number of a name; the others are types of both databases. */
@@ -55,6 +55,8 @@ export const CALL_COLUMN_TYPES = {
   model_asked: "text",
   /** Of the first choice. */
   finish_reason: "name",
+  /** The absent name stands for chat completions, which was the only operation once (call-columns.ts). */
+  operation: "name",
   /** JSON list of the call's rows in `call_tag`; empty when it has none. */
   tags: "text",
   /** The row of `call_block` that holds its record. */
@@ -145,4 +147,8 @@ export interface CallSchema extends ReplicaSchema, EarlierSchema {
   readonly call_hour: DimensionNumbers & { readonly hour_ms: bigint };
   /** Sums of a day for each end user, of the calls that name one. */
   readonly call_user_day: DimensionNumbers & { readonly day_ms: bigint; readonly end_user: string };
+  /** The part of `call_hour` that calls of other operations than chat completions have, for each operation. */
+  readonly call_operation_hour: CallSchema["call_hour"] & { readonly operation: bigint | number };
+  /** The same part of `call_user_day`. */
+  readonly call_operation_user_day: CallSchema["call_user_day"] & { readonly operation: bigint | number };
 }

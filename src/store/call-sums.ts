@@ -1,12 +1,13 @@
 // What calls add to the sums of their hour, and of the day of the end user that they name.
 import { DIMENSION_COLUMNS, type DimensionColumn, type FoundRow, SUM_COLUMNS } from "./call-schema.ts";
 import { timeOfKey } from "./call-keys.ts";
+import { NO_NAME } from "./call-names.ts";
 import { LATENCY_BOUNDS_MS } from "./calls.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
-export type SumTable = "call_hour" | "call_user_day";
+export type SumTable = "call_hour" | "call_user_day" | "call_operation_hour" | "call_operation_user_day";
 
 /** One row of sums: its key, and the amount to add for each of SUM_COLUMNS. */
 export interface SumRow {
@@ -20,6 +21,7 @@ export type Summed = Pick<
   | DimensionColumn
   | "id"
   | "end_user"
+  | "operation"
   | "status"
   | "explained"
   | "prompt_tokens"
@@ -41,21 +43,45 @@ export function raisedSum(table: string, column: string): string {
 export const KEYS: Readonly<Record<SumTable, readonly string[]>> = {
   call_hour: ["hour_ms", ...DIMENSION_COLUMNS],
   call_user_day: ["day_ms", ...DIMENSION_COLUMNS, "end_user"],
+  call_operation_hour: ["hour_ms", ...DIMENSION_COLUMNS, "operation"],
+  call_operation_user_day: ["day_ms", ...DIMENSION_COLUMNS, "end_user", "operation"],
 };
 
-/** What calls add to the hourly sums, ordered by key, so that two writers never deadlock. */
-export function hourSums(calls: readonly Summed[]): readonly SumRow[] {
-  return gathered(calls, HOUR_MS, (hour_ms, call) => ({ hour_ms, ...dimensionsOf(call) }), false);
+/**
+ * What calls add to each table of sums, ordered by key, so that two writers never deadlock: by the hour, and by the day
+ * of the end users that they name. Chat completions are in no sum by operation (usage-reads.ts).
+ */
+export function sumsOf(calls: readonly Summed[]): readonly (readonly [SumTable, readonly SumRow[]])[] {
+  const named = calls.filter((call) => call.end_user !== "");
+  return [
+    ["call_hour", hourSums(calls)],
+    ["call_user_day", userDaySums(named)],
+    ["call_operation_hour", byOperation(calls, hourSums)],
+    ["call_operation_user_day", byOperation(named, userDaySums)],
+  ];
 }
 
-/** What calls add to the daily sums of the end users that they name. */
-export function userDaySums(calls: readonly Summed[]): readonly SumRow[] {
-  return gathered(
-    calls.filter((call) => call.end_user !== ""),
-    DAY_MS,
-    (day_ms, call) => ({ day_ms, ...dimensionsOf(call), end_user: call.end_user }),
-    true,
+const hourSums = (calls: readonly Summed[]): readonly SumRow[] =>
+  gathered(calls, HOUR_MS, (hour_ms, call) => ({ hour_ms, ...dimensionsOf(call) }), false);
+
+const userDaySums = (calls: readonly Summed[]): readonly SumRow[] =>
+  gathered(calls, DAY_MS, (day_ms, call) => ({ day_ms, ...dimensionsOf(call), end_user: call.end_user }), true);
+
+function byOperation(
+  calls: readonly Summed[],
+  sumsIn: (calls: readonly Summed[]) => readonly SumRow[],
+): readonly SumRow[] {
+  const operations = [...new Set(calls.map(({ operation }) => Number(operation)))].filter(
+    (number) => number !== NO_NAME,
   );
+  return operations
+    .flatMap((operation) =>
+      sumsIn(calls.filter((call) => Number(call.operation) === operation)).map(({ key, sums }) => ({
+        key: { ...key, operation },
+        sums,
+      })),
+    )
+    .toSorted(byKey);
 }
 
 const dimensionsOf = (call: Summed): Readonly<Record<DimensionColumn, number>> => ({

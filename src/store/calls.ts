@@ -9,6 +9,7 @@ import type { ReplicaTable } from "./replicas.ts";
 /** A call in short. Members that did not apply are `null`. */
 export interface CallSummary {
   readonly traceId: string;
+  readonly operation: string;
   /** When the call arrived. */
   readonly timeMs: number;
   readonly tenantId: string | null;
@@ -51,6 +52,8 @@ export interface CallScope {
   readonly provider?: string;
   /** The provider's own name of the model. */
   readonly model?: string;
+  /** `chat.completions` and so on. */
+  readonly operation?: string;
 }
 
 export interface CallFilter extends CallScope {
@@ -130,6 +133,7 @@ export const USAGE_DIMENSIONS = [
   "route",
   "provider",
   "model",
+  "operation",
   "day",
 ] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
@@ -181,7 +185,7 @@ export interface StoredCall {
 }
 
 /** Dimensions by which a budget may have one account for each value. */
-export type AccountDimension = Exclude<UsageDimension, "day" | "tenant" | "project">;
+export type AccountDimension = Exclude<UsageDimension, "day" | "tenant" | "project" | "operation">;
 
 export interface SpentQuery extends CallScope {
   /** Calls that began earlier are left out. May be any moment. */

@@ -105,9 +105,10 @@ export async function findEarlier(db: Db, traceId: string, tenantId: string | un
   return { summary: summaryOf(figuresOfEarlier(row)), detail: detail?.record ?? null };
 }
 
-/** Its columns have the same names, and integers in place of numbers. */
+/** Its columns have the same names, and integers in place of numbers. All were chat completions. */
 function figuresOfEarlier(row: EarlierCall): CallFigures {
+  const figures = Object.entries({ ...row, operation: "" });
   return Object.fromEntries(
-    Object.entries(row).map(([name, value]) => [name, typeof value === "bigint" ? Number(value) : value]),
+    figures.map(([name, value]) => [name, typeof value === "bigint" ? Number(value) : value]),
   ) as unknown as CallFigures;
 }

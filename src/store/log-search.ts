@@ -2,7 +2,7 @@
 // whatever is asked for: rare calls come in pages that are shorter than requested, or empty, with a cursor that leads
 // on. No search therefore occupies the reading thread for long.
 import { type Kysely, sql, type RawBuilder } from "kysely";
-import { summaryOf } from "./call-columns.ts";
+import { storedOperation, summaryOf } from "./call-columns.ts";
 import { findKey, firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "./call-keys.ts";
 import { numbersOf } from "./call-names.ts";
 import { named, withoutIndex } from "./call-reads.ts";
@@ -65,7 +65,7 @@ export async function searchCalls(db: Db, page: PageRequest, filter: LogFilter):
 
 /** `null` when a name in the filter, or the trace id, has never occurred. */
 async function numberedFilter(db: Db, filter: LogFilter): Promise<NumberedFilter | null> {
-  const names = NAMED.flatMap(([name]) => filter[name] ?? []);
+  const names = NAMED.flatMap(([name]) => filter[name] ?? []).concat(operationIn(filter));
   const numbers = await numbersOf(db, names);
   if (names.some((name) => !numbers.has(name))) return null;
   if (filter.traceId === undefined) return { filter, numbers };
@@ -322,6 +322,7 @@ function restOf(numbered: NumberedFilter, by: Way["by"]): readonly Condition[] {
 
 /** For names and texts. */
 function wordConditions({ filter, numbers }: NumberedFilter, by: Way["by"]): readonly Condition[] {
+  const operation = operationIn(filter).map((name) => sql<boolean>`call.operation = ${BigInt(numbers.get(name)!)}`);
   const names = NAMED.flatMap(([name, column]) => {
     const given = filter[name];
     if (given === undefined || by === column) return [];
@@ -337,8 +338,11 @@ function wordConditions({ filter, numbers }: NumberedFilter, by: Way["by"]): rea
       ? []
       : [sql<boolean>`${withoutIndex(`call.${column}`, given)} = ${given}`];
   });
-  return [...names, ...texts];
+  return [...names, ...operation, ...texts];
 }
+
+const operationIn = ({ operation }: LogFilter): readonly string[] =>
+  operation === undefined ? [] : [storedOperation(operation)];
 
 const TEXTS = [
   ["endUser", "end_user"],

@@ -3,7 +3,14 @@
 // tenant, whatever errors the code above makes.
 import { sql, type Kysely } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
-import { createCalls, createContents, createLookUps, createPlaces, reorderCalls } from "./call-migrations.ts";
+import {
+  addOperations,
+  createCalls,
+  createContents,
+  createLookUps,
+  createPlaces,
+  reorderCalls,
+} from "./call-migrations.ts";
 import { createConfiguration } from "./configuration-migration.ts";
 import { createEvents } from "./event-schema.ts";
 import { addOperators } from "./operator-migration.ts";
@@ -155,6 +162,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0016-journal-places": { up: createPlaces },
   "0017-replicas": { up: createReplicas },
   "0018-calls-in-order": { up: reorderCalls },
+  "0019-operations": { up: addOperations },
 };
 
 /** Whether the first migration has not been committed in this database. */

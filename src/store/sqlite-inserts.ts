@@ -95,6 +95,7 @@ const valuesOf = (row: CallRow): SQLQueryBindings[] => [
   row.settled,
   row.model_asked,
   row.finish_reason,
+  row.operation,
   row.tags,
   row.block_id,
 ];

@@ -2,8 +2,8 @@
 // have used since a moment. Every sum is exact, however large: it is computed in two halves, because databases round or
 // fail above 2^63.
 import { type Kysely, sql, type RawBuilder } from "kysely";
-import { orNull } from "./call-columns.ts";
-import { type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
+import { orNull, shownOperation } from "./call-columns.ts";
+import { type CallSchema, DIMENSION_COLUMNS, SUM_COLUMNS } from "./call-schema.ts";
 import { keyBoundAt } from "./call-keys.ts";
 import { namesOf } from "./call-names.ts";
 import { earlierScopeConditions, scopeConditions } from "./call-reads.ts";
@@ -20,6 +20,7 @@ import type {
 import { afterCursor, type ListKey, pageOf, rowLimit } from "./pages.ts";
 import type { Page, PageRequest } from "./reader.ts";
 import { toInteger } from "./schema.ts";
+import { EARLIEST_OPERATION } from "../core/operation.ts";
 import { StoreError } from "./store.ts";
 
 type Db = Kysely<CallSchema>;
@@ -41,6 +42,22 @@ function sourceOf(scope: CallScope, by: readonly UsageDimension[]): Source {
   return scope.endUser !== undefined || by.includes("end_user") ? USER_DAYS : HOURS;
 }
 
+/**
+ * The rows of sums that a query reads. Only calls of other operations than chat completions are summed by operation as
+ * well; what chat completions have used is what all calls have used, less those.
+ */
+function sumsFor({ table, time }: Source, scope: CallScope, by: readonly UsageDimension[]): RawBuilder<unknown> {
+  if (scope.operation === undefined && !by.includes("operation")) return sql.table(table);
+  const operations = table === "call_hour" ? "call_operation_hour" : "call_operation_user_day";
+  if (scope.operation !== undefined && scope.operation !== EARLIEST_OPERATION) return sql.table(operations);
+  const key = [time, ...DIMENSION_COLUMNS, ...(table === "call_user_day" ? ["end_user"] : [])].join(", ");
+  const sums = SUM_COLUMNS.map((column) => `"${column}"`).join(", ");
+  const less = SUM_COLUMNS.map((column) => `-"${column}" as "${column}"`).join(", ");
+  return sql.raw(
+    `(select ${key}, 0 as operation, ${sums} from ${table} union all select ${key}, 0 as operation, ${less} from ${operations} union all select ${key}, operation, ${sums} from ${operations}) as sums`,
+  );
+}
+
 const COLUMN_OF: Readonly<Record<Exclude<UsageDimension, "day">, string>> = {
   tenant: "tenant_id",
   project: "project_id",
@@ -50,6 +67,7 @@ const COLUMN_OF: Readonly<Record<Exclude<UsageDimension, "day">, string>> = {
   route: "route",
   provider: "provider",
   model: "model",
+  operation: "operation",
 };
 
 /** The expression of a dimension; a day is its first millisecond. */
@@ -138,7 +156,7 @@ export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promi
   if (scope === null) return { data: [], nextCursor: null };
   const groups = query.by.map((dimension) => expressionOf(dimension, source));
   const largest = query.order === "group" ? [] : [sql`${sql.raw(LARGEST[query.order])} as largest`];
-  const summed = sql`select ${sql.join([...groups.map((expression, index) => sql`${sql.raw(expression)} as ${sql.ref(`group_${index}`)}`), ...largest, ALL_SUMS])} from ${sql.table(source.table)} where ${sql.join([TRUE, ...scope, ...time], sql` and `)} ${groups.length === 0 ? sql`` : sql`group by ${sql.raw(groups.join(", "))}`}`;
+  const summed = sql`select ${sql.join([...groups.map((expression, index) => sql`${sql.raw(expression)} as ${sql.ref(`group_${index}`)}`), ...largest, ALL_SUMS])} from ${sumsFor(source, query, query.by)} where ${sql.join([TRUE, ...scope, ...time], sql` and `)} ${groups.length === 0 ? sql`` : sql`group by ${sql.raw(groups.join(", "))} having sum(cast(calls as double precision)) > 0`}`;
   // Groups are made of numbers, and only they get names.
   const joins = query.by.flatMap((dimension, index) =>
     isNumbered(dimension)
@@ -174,7 +192,8 @@ const shownSql = (dimension: UsageDimension, index: number): string =>
   isNumbered(dimension) ? `coalesce(name_${index}.name, '')` : `summed.group_${index}`;
 
 function shownValue(dimension: UsageDimension, value: bigint | number | string): string | null {
-  return dimension === "day" ? new Date(Number(value)).toISOString().slice(0, 10) : orNull(String(value));
+  if (dimension === "day") return new Date(Number(value)).toISOString().slice(0, 10);
+  return dimension === "operation" ? shownOperation(String(value)) : orNull(String(value));
 }
 
 export async function usageTotals(db: Db, query: Omit<UsageQuery, "by" | "order">): Promise<UsageSums> {
@@ -182,7 +201,9 @@ export async function usageTotals(db: Db, query: Omit<UsageQuery, "by" | "order"
   const time = timeConditions(query, source);
   const scope = (await scopeConditions(db, query, "sums")) ?? [NEVER];
   const condition = sql.join([TRUE, ...scope, ...time], sql` and `);
-  const { rows } = await sql<Sums>`select ${ALL_SUMS} from ${sql.table(source.table)} where ${condition}`.execute(db);
+  const { rows } = await sql<Sums>`select ${ALL_SUMS} from ${sumsFor(source, query, [])} where ${condition}`.execute(
+    db,
+  );
   return sumsOf(rows[0]!);
 }
 
@@ -192,7 +213,10 @@ export async function spent(db: Db, query: SpentQuery): Promise<readonly Spent[]
   const fullMs = Math.ceil(query.sinceMs / source.spanMs) * source.spanMs;
   const inSums = (await scopeConditions(db, query, "sums")) ?? [NEVER];
   const all: SpentRow[] = [
-    ...(await spentFrom(db, query, source.table, [...inSums, sql`${sql.ref(source.time)} >= ${toInteger(fullMs)}`])),
+    ...(await spentFrom(db, query, sumsFor(source, query, []), false, [
+      ...inSums,
+      sql`${sql.ref(source.time)} >= ${toInteger(fullMs)}`,
+    ])),
   ];
   if (query.sinceMs !== fullMs) {
     // The daily sums of end users cover only calls that name one.
@@ -200,12 +224,12 @@ export async function spent(db: Db, query: SpentQuery): Promise<readonly Spent[]
     const scope = (await scopeConditions(db, query, "calls")) ?? [NEVER];
     const single = [sql`explained = 0`, ...isNamed];
     all.push(
-      ...(await spentFrom(db, query, "call", [
+      ...(await spentFrom(db, query, sql.table("call"), true, [
         ...scope,
         ...single,
         sql`id >= ${keyBoundAt(query.sinceMs)} and id < ${keyBoundAt(fullMs)}`,
       ])),
-      ...(await spentFrom(db, query, "earlier_call", [
+      ...(await spentFrom(db, query, sql.table("earlier_call"), true, [
         ...earlierScopeConditions(query),
         ...single,
         sql`time_ms >= ${toInteger(query.sinceMs)} and time_ms < ${toInteger(fullMs)}`,
@@ -257,16 +281,16 @@ function together(rows: readonly Spent[]): readonly Spent[] {
 async function spentFrom(
   db: Db,
   query: SpentQuery,
-  table: "call" | "earlier_call" | Source["table"],
+  table: RawBuilder<unknown>,
+  isOfCalls: boolean,
   conditions: readonly RawBuilder<unknown>[],
 ): Promise<readonly SpentRow[]> {
   const by = query.by.map((dimension) => COLUMN_OF[dimension]);
   const values = by.map((column, index) => sql`${sql.ref(column)} as ${sql.ref(`value_${index}`)}`);
-  const isOfCalls = table === "call" || table === "earlier_call";
   const calls = isOfCalls ? sql`count(*) as calls_low, 0 as calls_high` : halves("calls");
   const grouping = by.length === 0 ? sql`` : sql`group by ${sql.raw(by.join(", "))}`;
   const { rows } =
-    await sql<Sums>`select ${sql.join([...values, calls, halves("prompt_tokens"), halves("completion_tokens"), halves("cost_nano_usd")])} from ${sql.table(table)} where ${sql.join(conditions, sql` and `)} ${grouping}`.execute(
+    await sql<Sums>`select ${sql.join([...values, calls, halves("prompt_tokens"), halves("completion_tokens"), halves("cost_nano_usd")])} from ${table} where ${sql.join(conditions, sql` and `)} ${grouping}`.execute(
       db,
     );
   return rows.map((row) => ({

@@ -10,6 +10,7 @@ import type {
   CallFilter,
   CallStore,
   CallSummary,
+  SpentQuery,
   UsageDimension,
   UsageQuery,
   UsageRow,
@@ -391,6 +392,7 @@ function listSuite(newStore: NewStore): void {
       const own = await newStore([{ record, settled: true }]);
       const summary: CallSummary = {
         traceId: record.traceId,
+        operation: "chat.completions",
         timeMs: DAY_ONE + 5,
         tenantId: "acme",
         projectId: "site",
@@ -448,7 +450,7 @@ function usageSuite(newStore: NewStore): void {
         ({ group, sums }) => [...group, sums.calls] as const,
       );
 
-    test("[d9.3] is summed by tenant, project, token, user, end user, route, provider, model, day, and by several at once", async () => {
+    test("[d9.3] is summed by tenant, project, token, user, end user, route, provider, model, operation, day, and by several at once", async () => {
       const calls = await newStore([
         rowOf({
           tenantId: "a",
@@ -471,6 +473,7 @@ function usageSuite(newStore: NewStore): void {
           provider: null,
           model: null,
           startedAtMs: DAY_ONE + DAY_MS + 5 * HOUR_MS,
+          operation: "embeddings",
           tokens: null,
           costNanoUsd: null,
           status: 401,
@@ -520,6 +523,10 @@ function usageSuite(newStore: NewStore): void {
           [null, 1n],
           ["m", 2n],
         ],
+        operation: [
+          ["chat.completions", 2n],
+          ["embeddings", 1n],
+        ],
         day: [
           ["2026-01-05", 2n],
           ["2026-01-06", 1n],
@@ -536,6 +543,17 @@ function usageSuite(newStore: NewStore): void {
         ["f", "2026-01-05", 1n],
       ]);
       expect(await report(calls, { by: [] })).toEqual([[3n]]);
+      expect(await report(calls, { by: ["operation", "model"] })).toEqual([
+        ["chat.completions", "m", 2n],
+        ["embeddings", null, 1n],
+      ]);
+      expect(await report(calls, { by: ["end_user", "operation"] })).toEqual([
+        ["e", "chat.completions", 1n],
+        ["f", "chat.completions", 1n],
+      ]);
+      expect(await report(calls, { by: ["tenant"], operation: "embeddings" })).toEqual([["b", 1n]]);
+      expect(await report(calls, { by: ["tenant"], operation: "chat.completions" })).toEqual([["a", 2n]]);
+      expect(await report(calls, { by: ["tenant"], operation: "rerank" })).toEqual([]);
       expect(await report(calls, { by: ["tenant"], projectId: "p", tenantId: "a" })).toEqual([["a", 2n]]);
       expect(await report(calls, { by: ["tenant"], projectId: "p", tenantId: "b" })).toEqual([]);
     });
@@ -649,6 +667,7 @@ function randomSuite(newStore: NewStore): void {
       projectId: word,
       endUser: word,
       model: word,
+      operation: fc.constantFrom("chat.completions", "embeddings", "messages"),
       status: fc.constantFrom(200, 429),
       prompt: fc.integer({ min: 0, max: 99 }),
       cost: fc.option(fc.integer({ min: 0, max: 99 })),
@@ -684,7 +703,14 @@ function randomSuite(newStore: NewStore): void {
         const records = [...kept.values()].map(({ record }) => record);
         const sum = (list: readonly CallRecord[], of: (record: CallRecord) => number): bigint =>
           list.reduce((total, record) => total + BigInt(of(record)), 0n);
-        for (const by of [[], ["project", "day"], ["model"], ["end_user"]] as const) {
+        for (const by of [
+          [],
+          ["project", "day"],
+          ["model"],
+          ["end_user"],
+          ["operation"],
+          ["operation", "end_user"],
+        ] as const) {
           const values = (record: CallRecord): readonly (string | null)[] =>
             by.map(
               (dimension) =>
@@ -693,6 +719,7 @@ function randomSuite(newStore: NewStore): void {
                   day: new Date(record.startedAtMs).toISOString().slice(0, 10),
                   model: record.model,
                   end_user: record.endUser,
+                  operation: record.operation,
                 })[dimension],
             );
           const counted = records.filter(
@@ -731,6 +758,7 @@ function spentSuite(newStore: NewStore): void {
           projectId: index % 2 === 0 ? "p" : "q",
           endUser: index % 3 === 0 ? "eve" : null,
           model: `m${index % 4}`,
+          operation: index % 5 === 0 ? "embeddings" : "chat.completions",
           tokens: [index, 1],
           costNanoUsd: index * 10,
         }),
@@ -768,6 +796,14 @@ function spentSuite(newStore: NewStore): void {
           BigInt(since.filter(({ endUser }) => endUser === "eve").length),
           [],
         ]);
+        for (const operation of ["embeddings", "chat.completions"]) {
+          const those = since.filter((record) => record.operation === operation);
+          const count = async (by: SpentQuery["by"]): Promise<unknown> =>
+            (await calls.spent({ tenantId: "acme", operation, sinceMs, by })).map((one) => [...one.values, one.calls]);
+          expect(await count([])).toEqual(those.length === 0 ? [] : [[BigInt(those.length)]]);
+          const ofEve = those.filter(({ endUser }) => endUser === "eve").length;
+          expect(await count(["end_user"])).toEqual(ofEve === 0 ? [] : [["eve", BigInt(ofEve)]]);
+        }
       }
       expect(await calls.spent({ tenantId: "acme", sinceMs: DAY_ONE + 30 * DAY_MS, by: [] })).toEqual([]);
     });

@@ -50,7 +50,10 @@ const OLD: readonly LedgerRow[] = Array.from({ length: 1100 }, (_, index) => ({
 async function writeOld(wider: Kysely<Schema>): Promise<void> {
   const db = wider as unknown as Kysely<Record<string, Record<string, unknown>>>;
   for (let at = 0; at < OLD.length; at += 50) {
-    const rows = OLD.slice(at, at + 50).map(({ record, settled }) => ({ record, row: figuresOf(record, settled) }));
+    const rows = OLD.slice(at, at + 50).map(({ record, settled }) => {
+      const { operation: _, ...row } = figuresOf(record, settled);
+      return { record, row };
+    });
     await db
       .insertInto("call")
       .values(

@@ -69,6 +69,7 @@ function parts(index: number): CallParts {
     modelAsked: index % 6 === 0 ? "fast" : "openai:m",
     status: failed ? (index % 20 === 0 ? 502 : 429) : 200,
     code: failed ? (index % 20 === 0 ? "upstream_error" : "rate_limit_exceeded") : null,
+    operation: index % 13 === 0 ? "embeddings" : index % 17 === 0 ? "messages" : "chat.completions",
     stream: index % 8 === 0,
     cancelled: index % 9 === 0,
     explained: index % 11 === 0,
@@ -144,6 +145,18 @@ const FILTERS: readonly (readonly [
     ({ code, tokenId }) => code === "upstream_error" && tokenId === "t2",
   ],
   ["streams that were left", { stream: true, cancelled: true }, ({ stream, cancelled }) => stream && cancelled],
+  ["an operation", { operation: "embeddings" }, ({ operation }) => operation === "embeddings"],
+  [
+    "the operation of the earliest calls",
+    { operation: "chat.completions" },
+    ({ operation }) => operation === "chat.completions",
+  ],
+  [
+    "an operation of a tenant",
+    { operation: "messages", tenantId: "acme" },
+    ({ operation, tenantId }) => operation === "messages" && tenantId === "acme",
+  ],
+  ["an operation that was never called", { operation: "rerank" }, () => false],
   ["explanations", { explained: true }, ({ explained }) => explained],
   ["a finish reason", { finishReason: "length" }, ({ finishReasons }) => finishReasons[0] === "length"],
   [

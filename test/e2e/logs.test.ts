@@ -95,6 +95,17 @@ describe("refused requests", () => {
       const line = await untilFound(async () => gateway.lines().find((one) => one["trace_id"] === answer.traceId));
       expect([path, line["status"], line["project"]]).toEqual([path, status, "default"]);
     }
+    const operations = async (...args: readonly string[]): Promise<readonly unknown[]> =>
+      (await json(owner, "logs", ...args)).map((call: any) => call.operation);
+    expect(await operations("--operation", "unserved")).toEqual(["unserved", "unserved", "unserved"]);
+    expect(await operations("--operation", "chat.completions", "--filter", "outcome=failed")).toEqual(
+      Array.from({ length: 3 }, () => "chat.completions"),
+    );
+    const byOperation = await json(owner, "usage", "--by", "operation");
+    expect(byOperation.map((row: any) => [row.group.operation, row.errors])).toEqual([
+      ["chat.completions", 3],
+      ["unserved", 3],
+    ]);
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
     expect(metrics).toMatch(/code="operation_not_served"[^\n]* 3\n/);
   });

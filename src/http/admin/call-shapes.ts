@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { usd } from "../../accounting/price.ts";
 import type { TenantOrProject } from "../../auth/grants.ts";
+import { OPERATION_NAMES } from "../../core/operation.ts";
 import type { CallScope, CallStore, CallSummary } from "../../store/calls.ts";
 import { instant, iso, time } from "./schemas.ts";
 
@@ -37,6 +38,7 @@ export const CALL_SHAPE = {
     description:
       "False if the gateway process ended before the call did; the call was then charged what was reserved for it.",
   }),
+  operation: z.string().meta({ description: "What was called, such as `chat.completions`." }),
 };
 
 /** A call as reports and lists show it. */
@@ -56,6 +58,7 @@ export const filters = {
   route: word,
   provider: word,
   model: word.meta({ description: "The model's name at the provider." }),
+  operation: z.enum([...OPERATION_NAMES, "unserved"]).optional(),
   from: instant.optional().meta({ description: "Only calls at this time or later." }),
   to: instant.optional().meta({ description: "Only calls before this time." }),
 };
@@ -77,6 +80,7 @@ export function scopeOf(
     route: sent.route,
     provider: sent.provider,
     model: sent.model,
+    operation: sent.operation,
     fromMs: sent.from,
     toMs: sent.to,
     // The place of the path takes precedence over the query.
@@ -113,6 +117,7 @@ export function shownCall(of: CallSummary): ShownCall {
     model_asked: of.modelAsked,
     finish_reason: of.finishReason,
     settled: of.settled,
+    operation: of.operation,
   };
 }
 

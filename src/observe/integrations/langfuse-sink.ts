@@ -68,7 +68,8 @@ function observationAttributes({ record, content }: RecordedCall, part: SpanPart
     const { attempt, isAnswer } = part;
     const cameMs = attempt.firstContentMs;
     return {
-      "langfuse.observation.type": "generation",
+      // https://langfuse.com/docs/observability/features/observation-types
+      "langfuse.observation.type": record.operation === "embeddings" ? "embedding" : "generation",
       "langfuse.observation.completion_start_time":
         record.stream && cameMs !== null
           ? JSON.stringify(new Date(record.startedAtMs + cameMs).toISOString())

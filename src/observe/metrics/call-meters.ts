@@ -40,6 +40,7 @@ interface Group {
   readonly provider: string;
   readonly model: string;
   readonly route: string;
+  readonly operation: string;
   readonly status: number;
   readonly stream: "true" | "false";
   readonly code: string | null;
@@ -87,8 +88,9 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
       provider: provider(record.provider ?? "none"),
       model: modelOf(record),
       route: route(record.route ?? "none"),
+      operation: record.operation,
     };
-    const key = `${labels.provider} ${labels.model} ${labels.route} ${record.status} ${record.stream} ${record.code}`;
+    const key = `${labels.provider} ${labels.model} ${labels.route} ${labels.operation} ${record.status} ${record.stream} ${record.code}`;
     let group = groups.get(key);
     if (group === undefined) {
       if (groups.size >= MAX_GROUPS) flush();
@@ -259,6 +261,18 @@ function metersOf(registry: Registry) {
       labelNames: ["route", "kind"],
       registers,
     }),
+    operationCalls: new Counter({
+      name: "dragoman_operation_calls_total",
+      help: "Calls by operation and outcome.",
+      labelNames: ["operation", "outcome"],
+      registers,
+    }),
+    operationTokens: new Counter({
+      name: "dragoman_operation_tokens_total",
+      help: "Tokens by operation and kind.",
+      labelNames: ["operation", "kind"],
+      registers,
+    }),
     routeFirstToken: new Histogram({
       name: "dragoman_route_first_token_seconds",
       help: "Time from the arrival of a request to the first content sent, for streams, by route.",
@@ -270,7 +284,8 @@ function metersOf(registry: Registry) {
 }
 
 function countGroup(group: Group, meters: Meters): void {
-  const { provider, model, route, status, stream, code, calls, cancelled, promptTokens, completionTokens } = group;
+  const { provider, model, route, operation, status, stream, code, calls, cancelled, promptTokens, completionTokens } =
+    group;
   if (calls === 0) return;
   const labels = { provider, model };
   meters.calls.inc({ ...labels, status, stream }, calls);
@@ -278,12 +293,13 @@ function countGroup(group: Group, meters: Meters): void {
   if (cancelled > 0) {
     meters.cancelled.inc(labels, cancelled);
     meters.routeCalls.inc({ route, outcome: "cancelled" }, cancelled);
+    meters.operationCalls.inc({ operation, outcome: "cancelled" }, cancelled);
   }
-  if (calls > cancelled)
-    meters.routeCalls.inc(
-      { route, outcome: status < 400 ? "ok" : status < 500 ? "refused" : "failed" },
-      calls - cancelled,
-    );
+  if (calls > cancelled) {
+    const outcome = status < 400 ? "ok" : status < 500 ? "refused" : "failed";
+    meters.routeCalls.inc({ route, outcome }, calls - cancelled);
+    meters.operationCalls.inc({ operation, outcome }, calls - cancelled);
+  }
   if (group.costNanoUsd > 0) meters.cost.inc(labels, group.costNanoUsd);
   if (group.unnamedFigures > 0) meters.unnamed.inc({ provider }, group.unnamedFigures);
   for (const [kind, tokens] of [
@@ -293,6 +309,7 @@ function countGroup(group: Group, meters: Meters): void {
     if (tokens === 0) continue;
     meters.tokens.inc({ ...labels, kind }, tokens);
     meters.routeTokens.inc({ route, kind }, tokens);
+    meters.operationTokens.inc({ operation, kind }, tokens);
   }
   for (const seconds of group.durations) meters.duration.observe(labels, seconds);
   for (const seconds of group.own) meters.own.observe(seconds);

@@ -1,6 +1,7 @@
 // The labels of all metrics: what their values mean, and how many there can be. A caller cannot create a value: each
 // one is a fixed word of the code, or a name that the operator or an administrator has configured. Names beyond the
 // bound count as `other`.
+import { OPERATION_NAMES } from "../../core/operation.ts";
 
 export interface Label {
   /** The meaning of its values, for docs/metrics.md. */
@@ -37,6 +38,10 @@ export const LABELS: Readonly<Record<string, Label>> = {
   route: {
     values: "Name of a route; `direct` if the call named a model, `none` if the call failed before it was known.",
     most: MOST.route,
+  },
+  operation: {
+    values: "Name of an operation, such as `chat.completions`; `unserved` for one that the gateway does not serve.",
+    most: OPERATION_NAMES.length + 1,
   },
   status: { values: "Status that the client got, or would have got if its stream had not begun.", most: 60 },
   stream: { values: "`true`, `false`.", most: null },

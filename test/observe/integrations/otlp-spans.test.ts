@@ -7,8 +7,10 @@ import { langfuse } from "../../../src/observe/integrations/langfuse-sink.ts";
 import { openInference } from "../../../src/observe/integrations/otlp/open-inference.ts";
 import { type Dialect, spansOf } from "../../../src/observe/integrations/otlp/call-spans.ts";
 import { spanContent } from "../../../src/observe/integrations/otlp/span-content.ts";
+import { conventionalOperation } from "../../../src/observe/integrations/otlp/operation-names.ts";
 import { encodeSpans } from "../../../src/observe/integrations/otlp/span.ts";
 import type { RecordedCall } from "../../../src/observe/integrations/sink.ts";
+import { OPERATIONS } from "../../../src/operations/operations.ts";
 import { ProtobufWriter } from "../../../src/wire/protobuf.ts";
 import { decodeTraces, type ReceivedSpan } from "../../harness/otlp-messages.ts";
 import { attemptOf } from "../../contract/call-records.ts";
@@ -152,6 +154,32 @@ describe("spans of a call", () => {
         "gen_ai.response.time_to_first_chunk"
       ],
     ).toBe(1);
+  });
+
+  test("[d11.4] an operation has the conventions' name for it, the gateway's own beside it, and its path", () => {
+    for (const [operation, name, route, langfuseType, kind] of [
+      ["responses", "chat", "/api/v1/responses", "generation", "LLM"],
+      ["messages", "chat", "/api/v1/messages", "generation", "LLM"],
+      ["embeddings", "embeddings", "/api/v1/embeddings", "embedding", "EMBEDDING"],
+      ["completions", "text_completion", "/api/v1/completions", "generation", "LLM"],
+      ["rerank", "rerank", "/api/v1/rerank", "generation", "RERANKER"],
+      ["unserved", "unserved", undefined, "generation", "LLM"],
+    ] as const) {
+      const call = tracedCall({ operation, attempts: [attemptOf({ spanId: "1".repeat(16) })] });
+      const [whole, attempt] = received(call, [openInference, langfuse({} as never)]);
+      expect([operation, whole!.name, attempt!.name]).toEqual([operation, `${name} gpt-4o`, `${name} gpt-4o`]);
+      expect(whole!.attributes["gen_ai.operation.name"]).toBe(name);
+      expect(attempt!.attributes["gen_ai.operation.name"]).toBe(name);
+      expect(whole!.attributes["dragoman.operation"]).toBe(operation);
+      expect(whole!.attributes["http.route"]).toEqual(route as never);
+      expect(attempt!.attributes["langfuse.observation.type"]).toBe(langfuseType);
+      expect(attempt!.attributes["openinference.span.kind"]).toBe(kind);
+    }
+  });
+
+  test("the path of an operation in spans is the one at which it is served", () => {
+    for (const [path, { name }] of OPERATIONS)
+      expect([name, conventionalOperation(name).route]).toEqual([name, `/api/v1${path}`]);
   });
 
   test("[d11.4] a non-streaming call has no time to the first chunk, and an attempt without an answer has no attributes of one", () => {

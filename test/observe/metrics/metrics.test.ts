@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { CallRecord } from "../../../src/core/record.ts";
 import { type Metrics, openMetrics } from "../../../src/observe/metrics/metrics.ts";
 import { openTraffic } from "../../../src/http/traffic.ts";
+import { recordOf } from "../../contract/call-records.ts";
 import { stubGateway } from "../../harness/in-process.ts";
 
 const MESSAGES = [{ role: "user", content: "one two three" }];
@@ -71,6 +72,30 @@ describe("/metrics", () => {
     expect(await samples(metrics, "dragoman_tokens_total")).toMatchObject({
       "kind=prompt model=echo provider=sandbox": 9,
       "kind=completion model=echo provider=sandbox": 9,
+    });
+  });
+
+  test("[d9.5] counts calls and tokens by operation", async () => {
+    const metrics = openMetrics();
+    for (const record of [
+      recordOf(),
+      recordOf({ operation: "embeddings", tokens: [7, 0] }),
+      recordOf({ operation: "embeddings", tokens: null, status: 429, code: "rate_limit_exceeded" }),
+      recordOf({ operation: "messages", cancelled: true }),
+      recordOf({ operation: "unserved", tokens: null, status: 404, code: "operation_not_served" }),
+    ])
+      metrics.publish(record);
+    expect(await samples(metrics, "dragoman_operation_calls_total")).toEqual({
+      "operation=chat.completions outcome=ok": 1,
+      "operation=embeddings outcome=ok": 1,
+      "operation=embeddings outcome=refused": 1,
+      "operation=messages outcome=cancelled": 1,
+      "operation=unserved outcome=refused": 1,
+    });
+    expect(await samples(metrics, "dragoman_operation_tokens_total")).toMatchObject({
+      "kind=prompt operation=embeddings": 7,
+      "kind=prompt operation=messages": 100,
+      "kind=completion operation=messages": 10,
     });
   });
 

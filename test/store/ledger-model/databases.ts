@@ -80,6 +80,8 @@ const TABLES = [
   "call_tag",
   "call_hour",
   "call_user_day",
+  "call_operation_hour",
+  "call_operation_user_day",
   "journal_place",
 ] as const;
 

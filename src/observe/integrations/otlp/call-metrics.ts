@@ -5,6 +5,7 @@ import type { Attempt, CallRecord } from "../../../core/record.ts";
 import type { ToolRun } from "../../../core/tool.ts";
 import { type Attributes, cut } from "./attributes.ts";
 import type { Instrument, MetricSums } from "./metric.ts";
+import { conventionalOperation } from "./operation-names.ts";
 import { sentStatus, vendorOf } from "./record-spans.ts";
 
 const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
@@ -77,12 +78,14 @@ export function countCall(record: CallRecord, sums: MetricSums): void {
     }));
 }
 
-function countAttempt({ stream, totalMs }: CallRecord, attempt: Attempt, sums: MetricSums): void {
+function countAttempt(record: CallRecord, attempt: Attempt, sums: MetricSums): void {
+  const { stream, totalMs } = record;
   const { provider, vendor, code, usage, usageSource, startMs, firstContentMs } = attempt;
   const model = code === null ? cut(attempt.model) : undefined;
-  const key = `${provider} ${code} ${model}`;
+  const operation = operationOf(record);
+  const key = `${record.operation} ${provider} ${code} ${model}`;
   const attributes = (more: Attributes = {}): Attributes => ({
-    ...CHAT,
+    ...operation,
     "gen_ai.provider.name": vendor ?? provider,
     "dragoman.provider": provider,
     "gen_ai.request.model": model,
@@ -97,15 +100,17 @@ function countAttempt({ stream, totalMs }: CallRecord, attempt: Attempt, sums: M
       attributes({ "error.type": code ?? undefined }),
     );
   if (usage === null || usageSource !== "provider") return;
-  sums.add(INSTRUMENTS.clientTokens, `${provider} ${model} input`, usage.prompt_tokens, () =>
+  sums.add(INSTRUMENTS.clientTokens, `${record.operation} ${provider} ${model} input`, usage.prompt_tokens, () =>
     attributes({ "gen_ai.token.type": "input" }),
   );
-  sums.add(INSTRUMENTS.clientTokens, `${provider} ${model} output`, usage.completion_tokens, () =>
+  sums.add(INSTRUMENTS.clientTokens, `${record.operation} ${provider} ${model} output`, usage.completion_tokens, () =>
     attributes({ "gen_ai.token.type": "output" }),
   );
 }
 
-const CHAT: Attributes = { "gen_ai.operation.name": "chat" };
+const operationOf = ({ operation }: Pick<CallRecord, "operation">): Attributes => ({
+  "gen_ai.operation.name": conventionalOperation(operation).name,
+});
 
 /** The tool server chooses the names of its tools. */
 function countTool({ totalMs }: CallRecord, run: ToolRun, sums: MetricSums): void {
@@ -128,9 +133,10 @@ function countAnswer(record: CallRecord, sums: MetricSums): void {
   const status = sentStatus(record);
   const model = code === null ? cut(record.model) : undefined;
   const vendor = vendorOf(record);
-  const place = `${provider} ${vendor} ${model}`;
+  const operation = operationOf(record);
+  const place = `${record.operation} ${provider} ${vendor} ${model}`;
   const attributes = (more: Attributes = {}): Attributes => ({
-    ...CHAT,
+    ...operation,
     "gen_ai.provider.name": vendor,
     "dragoman.provider": provider ?? undefined,
     "gen_ai.request.model": model,

@@ -5,6 +5,7 @@ import type { CallRecord } from "../../../core/record.ts";
 import { ProtobufWriter } from "../../../wire/protobuf.ts";
 import type { RecordedCall } from "../sink.ts";
 import type { Attributes } from "./attributes.ts";
+import { conventionalOperation } from "./operation-names.ts";
 import { recordSpans, type SpanPart } from "./record-spans.ts";
 import { type EncodedSpan, writeSpanFields } from "./span.ts";
 
@@ -23,7 +24,6 @@ interface SharedSpan {
 const SPAN_BYTES = 4096;
 /** The operation of the call's span, unless a dialect sets another one. */
 const OPERATION = "gen_ai.operation.name";
-const CALL_OPERATION: Attributes = { [OPERATION]: "chat" };
 
 /**
  * Empty when the call is not traced, its trace is not sampled, or the call was only explained and no provider was
@@ -35,7 +35,8 @@ export function spansOf(call: RecordedCall, dialects: readonly Dialect[]): reado
   if (trace === null || !trace.sampled || record.explained) return [];
   return sharedSpans(record).map(({ part, fields }) => {
     const more = dialects.map((dialect) => dialect(call, part));
-    if (part.of === "call" && !more.some((attributes) => OPERATION in attributes)) more.push(CALL_OPERATION);
+    if (part.of === "call" && !more.some((attributes) => OPERATION in attributes))
+      more.push({ [OPERATION]: conventionalOperation(record.operation).name });
     return { fields, more };
   });
 }

@@ -16,6 +16,10 @@ export const openInference: Dialect = ({ record, content }, part) => {
       ...(content !== null && contentAttributes(content)),
     };
   const { provider, vendor, model, usage } = part.attempt;
+  if (record.operation === "embeddings")
+    return { "openinference.span.kind": "EMBEDDING", "embedding.model_name": cut(model), ...tokenCounts(usage) };
+  if (record.operation === "rerank")
+    return { "openinference.span.kind": "RERANKER", "reranker.model_name": cut(model), ...tokenCounts(usage) };
   return {
     "openinference.span.kind": "LLM",
     "llm.provider": vendor ?? provider,

@@ -6,6 +6,7 @@ import type { Attempt, CallRecord, UsageSource } from "../../../core/record.ts";
 import type { ToolRun } from "../../../core/tool.ts";
 import type { TraceContext } from "../../../core/trace.ts";
 import { type Attributes, cut, type Double, prefixed } from "./attributes.ts";
+import { conventionalOperation } from "./operation-names.ts";
 import type { Span } from "./span.ts";
 
 export type SpanPart =
@@ -51,6 +52,7 @@ function answeringAttempt({ attempts, code }: CallRecord): Attempt | null {
 
 function callSpan(record: CallRecord, trace: TraceContext, attributes: Attributes): Span {
   const { startedAtMs, totalMs, status, code } = record;
+  const operation = conventionalOperation(record.operation);
   return {
     traceId: trace.traceId,
     spanId: trace.spanId,
@@ -58,7 +60,7 @@ function callSpan(record: CallRecord, trace: TraceContext, attributes: Attribute
     hasRemoteParent: trace.parentSpanId !== null,
     traceState: trace.state,
     // The name contains no model name that a caller made up.
-    name: record.model === null || code !== null ? "chat" : `chat ${cut(record.model)}`,
+    name: record.model === null || code !== null ? operation.name : `${operation.name} ${cut(record.model)}`,
     kind: "server",
     startMs: startedAtMs,
     endMs: startedAtMs + totalMs,
@@ -79,9 +81,10 @@ function callAttributes(record: CallRecord): Attributes {
     "gen_ai.response.time_to_first_chunk": record.stream ? seconds(record.firstContentMs) : undefined,
     "error.type": code ?? undefined,
     "http.request.method": "POST",
-    "http.route": "/api/v1/chat/completions",
+    "http.route": conventionalOperation(record.operation).route,
     "http.response.status_code": sentStatus(record),
     "dragoman.trace_id": record.traceId,
+    "dragoman.operation": record.operation,
     "dragoman.tenant": record.tenantId ?? undefined,
     "dragoman.project": record.projectId ?? undefined,
     "dragoman.user": record.userId ?? undefined,
@@ -142,7 +145,7 @@ function attemptSpan(
 ): Span {
   return {
     ...childSpan(record, trace, attempt),
-    name: `chat ${cut(attempt.model)}`,
+    name: `${conventionalOperation(record.operation).name} ${cut(attempt.model)}`,
     attributes,
     error: attempt.code === null || ENDED_HERE.has(attempt.code) ? null : attempt.code,
   };
@@ -169,7 +172,7 @@ function childSpan(
 function attemptAttributes(record: CallRecord, attempt: Attempt, index: number, isAnswer: boolean): Attributes {
   const { code, firstContentMs } = attempt;
   return {
-    "gen_ai.operation.name": "chat",
+    "gen_ai.operation.name": conventionalOperation(record.operation).name,
     "gen_ai.provider.name": attempt.vendor ?? attempt.provider,
     "gen_ai.request.model": cut(attempt.model),
     "gen_ai.request.stream": record.stream || undefined,
