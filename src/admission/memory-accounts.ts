@@ -1,0 +1,103 @@
+// The counts of all accounts in the memory of one process, by rule and value, and the order of what changed them.
+import type { LimitRule } from "../core/limit.ts";
+import type { KeptCount } from "../store/limit-counts.ts";
+import type { JournalledAccounts } from "./journalled-accounts.ts";
+import { keyOf, ruleOfKey } from "./kept-state.ts";
+import type { Account } from "./limit-store.ts";
+import {
+  dropIdle,
+  type Entry,
+  moveToEnd,
+  newEntry,
+  restoreAll,
+  type Restored,
+  type RuleEntries,
+} from "./memory-entries.ts";
+import { advance, type Times } from "./windows.ts";
+
+export class MemoryAccounts {
+  readonly #maxValues: number;
+  readonly #rules = new Map<string, RuleEntries>();
+  readonly #known = new WeakMap<LimitRule, RuleEntries>();
+  #stamp = 0;
+
+  /**
+   * `maxValues` is the most values of one rule with a count of their own. Further values share one count until one of
+   * these is idle.
+   */
+  constructor(maxValues: number) {
+    this.#maxValues = maxValues;
+  }
+
+  /** Returns the count of an account, which begins when it is first asked for, at this time. */
+  entryOf({ rule, value }: Account, times: Times): Entry {
+    const entries = this.#entriesOf(rule);
+    const entry =
+      value === "" ? (entries.only ??= newEntry(entries, rule, "")) : this.#valued(entries, rule, value, times);
+    if (advance(entry.count, times)) entry.marks = null;
+    return entry;
+  }
+
+  /** Returns a count by the key of its rule, if it has begun. */
+  counted(key: string, value: string): Entry | null {
+    const known = this.#rules.get(key);
+    return (value === "" ? known?.only : known?.byValue.get(value)) ?? null;
+  }
+
+  /** Begins a count by the key of its rule. */
+  begin(key: string, value: string): Entry {
+    const entries = this.#rules.get(key) ?? { key, only: null, byValue: new Map<string, Entry>() };
+    this.#rules.set(key, entries);
+    const entry = newEntry(entries, ruleOfKey(key), value);
+    if (value === "") entries.only = entry;
+    else entries.byValue.set(value, entry);
+    return entry;
+  }
+
+  all(): readonly Entry[] {
+    return [...this.#rules.values()].flatMap(({ only, byValue }) => [
+      ...(only === null ? [] : [only]),
+      ...byValue.values(),
+    ]);
+  }
+
+  /** Restores what was kept and journalled before any call uses a count. */
+  restore(rows: readonly KeptCount[], journalled: JournalledAccounts, times: Times): Restored {
+    return restoreAll(rows, journalled, this.#rules, times, (stamp) => this.seen(stamp));
+  }
+
+  /** Increases even when the wall clock is set back, and from one process to the next. */
+  nextStamp({ wallMs }: Times): number {
+    return (this.#stamp = Math.max(this.#stamp + 1, Math.floor(wallMs) * 1000));
+  }
+
+  /** Later stamps are greater than this one. */
+  seen(stamp: number): void {
+    this.#stamp = Math.max(this.#stamp, stamp);
+  }
+
+  #entriesOf(rule: LimitRule): RuleEntries {
+    const there = this.#known.get(rule);
+    if (there !== undefined) return there;
+    const key = keyOf(rule);
+    let entries = this.#rules.get(key);
+    if (entries === undefined) this.#rules.set(key, (entries = { key, only: null, byValue: new Map() }));
+    this.#known.set(rule, entries);
+    return entries;
+  }
+
+  #valued(entries: RuleEntries, rule: LimitRule, value: string, times: Times): Entry {
+    const { byValue } = entries;
+    const there = byValue.get(value);
+    if (there !== undefined) {
+      if (byValue.size > this.#maxValues / 2) moveToEnd(byValue, value, there);
+      return there;
+    }
+    // Each new value removes idle ones, so that they do not accumulate.
+    dropIdle(byValue, times);
+    if (byValue.size >= this.#maxValues) return (entries.only ??= newEntry(entries, rule, ""));
+    const fresh = newEntry(entries, rule, value);
+    byValue.set(value, fresh);
+    return fresh;
+  }
+}
