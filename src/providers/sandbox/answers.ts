@@ -1,6 +1,7 @@
 // The answers of the sandbox models: a pure function of the request, so that the same call always has the same answer.
 import type { ChatParams, Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { agentStep } from "./agent.ts";
 import { type Plan, planOf } from "./planned-calls.ts";
 import { sampleOf } from "./schema-sample.ts";
 import { countWords } from "./words.ts";
@@ -32,11 +33,32 @@ const WORDS = "the quick brown fox jumps over a lazy dog while seven wise owls k
 export function answerOf(request: SandboxRequest): SandboxAnswer {
   const counted = /^words-(\d{1,6})$/.exec(request.model);
   if (counted !== null) return bounded(manyWords(Number(counted[1])), request, MAX_CHARACTERS);
+  if (request.model === "agent") return agentAnswer(request);
   const plan = request.model === "tools" ? planOf(request.messages, offeredIn(request)) : null;
   if (plan !== null && !isObject(request.tool_choice)) return planned(plan, request);
   const call = request.model === "tools" || request.model === "assistant" ? firstCall(request) : null;
   if (call !== null) return { text: "", calls: [call], finish: "tool_calls" };
   return bounded(textOf(request), request);
+}
+
+function agentAnswer(request: SandboxRequest): SandboxAnswer {
+  const step = agentStep(request.messages, offeredIn(request));
+  if (step === null)
+    return bounded(
+      asksForJson(request) ? JSON.stringify(jsonOf(request)) : "There is no tool here that I know.",
+      request,
+    );
+  if (isObject(request.tool_choice)) {
+    const forced = firstCall(request);
+    if (forced !== null)
+      return { text: "", calls: [{ ...forced, id: `call_sandbox_${step.called}` }], finish: "tool_calls" };
+  }
+  if (step.call === null || request.tool_choice === "none") return bounded(step.text, request);
+  const { name, args } = step.call;
+  const said = bounded(`I call ${name}.`, request);
+  if (said.finish === "length") return said;
+  const call = { id: `call_sandbox_${step.called}`, name, arguments: withinRoom(args ?? "{}", roomIn(request)) };
+  return { text: said.text, calls: [call], finish: "tool_calls" };
 }
 
 function planned({ calls, called, results }: Plan, request: SandboxRequest): SandboxAnswer {

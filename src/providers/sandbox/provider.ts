@@ -31,6 +31,7 @@ export const SANDBOX_MODELS: readonly BuiltInModel[] = [
     id: "assistant",
     name: "Assistant: calls the first function, answers in JSON if requested, otherwise echoes",
   },
+  { id: "agent", name: "Agent: looks, writes a file, reads and changes it with a coding client's tools" },
   { id: "words-500", name: "Words: that many words" },
   { id: "tools", name: "Tools: calls the first function" },
   { id: "json", name: "JSON: an object, or one that matches the schema" },

@@ -21,7 +21,7 @@ export interface SandboxRefusal {
   readonly code: string | null;
 }
 
-const MODELS = /^(?:echo|assistant|tools|json|stall|cut|garbage|words-\d{1,6}|slow-\d{1,6}|fail-\d{1,6})$/;
+const MODELS = /^(?:echo|assistant|agent|tools|json|stall|cut|garbage|words-\d{1,6}|slow-\d{1,6}|fail-\d{1,6})$/;
 /** OpenAI's bound: https://platform.openai.com/docs/api-reference/chat/create#chat-create-stop */
 const MAX_STOPS = 4;
 
