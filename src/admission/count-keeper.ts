@@ -130,8 +130,8 @@ export class CountKeeper {
     const rows = isBeside ? this.#beginBeside() : countStore.read();
     const holds = isBeside ? [] : ofKept(allHolds, countStore);
     const states = rows.map(({ state }) => stateOf(state));
-    const holders = [...holds.map(({ holder }) => holder), ...states.flatMap(({ held = {} }) => Object.keys(held))];
-    if (!isBeside) this.#awaited = [...new Set(holders)].filter((holder) => countStore.isHolderRunning(holder));
+    // One of which nothing is known may still begin a call that was granted.
+    if (!isBeside) this.#awaited = countStore.runningHolders();
     this.#restoredStamp = Math.max(0, ...states.map(({ stamp = 0 }) => stamp));
     const { dropped, later } = this.#accounts.restore(
       rows,

@@ -6,7 +6,7 @@ import { dirname } from "node:path";
 import { pathFault } from "../config/path-fault.ts";
 import type { LimitRule } from "../core/limit.ts";
 import { type FolderLock, lockFile } from "./journal-folder.ts";
-import { isHolderRunning } from "./limit-holders.ts";
+import { isHolderRunning, runningHolders } from "./limit-holders.ts";
 import { newRandomName } from "./journal-identity.ts";
 import { OWNERS_FILE } from "./owner-only.ts";
 import { StoreError } from "./store.ts";
@@ -76,6 +76,8 @@ export interface CountStore {
   writeBeside(rows: readonly KeptCount[]): void;
   /** All processes that count beside the one that keeps the counts, and those that have ended and were not added. */
   besideRuns(): readonly string[];
+  /** All workers that run, whose supervisor may have ended. */
+  runningHolders(): readonly string[];
   /** Whether this worker runs, whose supervisor may have ended. */
   isHolderRunning(holder: string): boolean;
   /** What processes counted beside another one that have ended, and whose counts have not been added to the kept ones. */
@@ -177,6 +179,7 @@ function openCounts(file: string): LimitCounts {
     beginBeside: (nowMs) => beside.begin(nowMs, read),
     writeBeside: (rows) => beside.write(rows),
     besideRuns: () => beside.runs(),
+    runningHolders: () => runningHolders(dirname(file)),
     isHolderRunning: (holder) => isHolderRunning(dirname(file), holder),
     endedBeside: () => beside.ended(),
     close() {

@@ -39,13 +39,20 @@ export function isHolderRunning(dataFolder: string, holder: string): boolean {
   return lock === null;
 }
 
+/** Returns the workers that run on the data folder, of whichever supervisor. */
+export function runningHolders(dataFolder: string): readonly string[] {
+  return holdersWith(dataFolder, LOCK).filter((holder) => isHolderRunning(dataFolder, holder));
+}
+
 /** Removes the files of workers that have ended. */
 export function removeEndedHolders(dataFolder: string): void {
-  for (const name of readdirSync(dataFolder)) {
-    const holder = LOCK.exec(name)?.[1];
-    if (holder !== undefined && !isHolderRunning(dataFolder, holder))
-      rmSync(lockPath(dataFolder, holder), { force: true });
-  }
+  for (const holder of holdersWith(dataFolder, LOCK))
+    if (!isHolderRunning(dataFolder, holder)) rmSync(lockPath(dataFolder, holder), { force: true });
+}
+
+/** Returns the workers that have a file whose name matches; the first group of `name` is the worker. */
+function holdersWith(dataFolder: string, name: RegExp): readonly string[] {
+  return readdirSync(dataFolder).flatMap((each) => name.exec(each)?.[1] ?? []);
 }
 
 /** How many settlements of a worker its supervisor has applied: a number in a file that survives the supervisor. */
@@ -76,8 +83,12 @@ export function openSettledFile(dataFolder: string, holder: string): SettledFile
 
 /** What supervisors have applied that were killed, by worker. */
 export function settledOfEarlier(dataFolder: string): ReadonlyMap<string, number> {
-  const names = readdirSync(dataFolder).flatMap((name) => SETTLED.exec(name)?.[1] ?? []);
-  return new Map(names.map((holder) => [holder, readFileSync(settledPath(dataFolder, holder)).readDoubleLE(0)]));
+  return new Map(
+    holdersWith(dataFolder, SETTLED).map((holder) => [
+      holder,
+      readFileSync(settledPath(dataFolder, holder)).readDoubleLE(0),
+    ]),
+  );
 }
 
 export function removeSettled(dataFolder: string, holder: string): void {

@@ -275,6 +275,7 @@ function keeperOf(over: Partial<CountStore>): CountStore {
     writeBeside: () => {},
     endedBeside: () => [],
     besideRuns: () => [],
+    runningHolders: () => [],
     isHolderRunning: () => false,
     close: () => {},
   };

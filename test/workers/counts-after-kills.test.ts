@@ -149,6 +149,7 @@ class World {
       writeBeside: () => {},
       besideRuns: () => [],
       endedBeside: () => [],
+      runningHolders: () => this.#workers.flatMap(({ isDead, holder }) => (isDead ? [] : [holder])),
       isHolderRunning: (holder) => this.#workers.some((worker) => worker.holder === holder && !worker.isDead),
       close: () => {},
     };
@@ -181,10 +182,33 @@ class World {
     return worker;
   }
 
+  /**
+   * A worker has its first call granted and nothing in its journal when its supervisor is killed: the call begins when
+   * the next supervisor has started, and ends.
+   */
+  async beginsAfterRestart(): Promise<void> {
+    const worker = this.#newWorker();
+    const call = await this.#granted(worker);
+    this.#endSupervisor();
+    worker.channel.closed();
+    this.#supervisor = this.#started();
+    this.#journal(worker, call!);
+    this.#end(worker, call!);
+    await this.#keep();
+    await this.#killWorker(worker);
+    await this.#judge();
+    this.#endSupervisor();
+  }
+
   /** Of a worker of the supervisor that runs now. */
   async #begin(): Promise<void> {
     const own = this.#workers.filter(({ isDead, channel }) => !isDead && !channel.isClosed);
     const worker = own.length < 2 ? this.#newWorker() : this.#chance.pick(own);
+    const call = await this.#granted(worker);
+    if (call !== null && this.#chance.perMille(800)) this.#journal(worker, call);
+  }
+
+  async #granted(worker: ModelWorker): Promise<ModelCall | null> {
     const limits: LimitOutcome[] = [];
     const traceId = (++this.#lastNumber).toString(16).padStart(32, "0");
     const callLimits = new CallLimits({
@@ -197,7 +221,7 @@ class World {
       outcomes: limits,
     });
     const attempt = await this.#attempt(callLimits);
-    if (attempt === null || worker.isDead) return;
+    if (attempt === null || worker.isDead) return null;
     const call: ModelCall = {
       record: { traceId, tenantId: "t", limits },
       limits: callLimits,
@@ -205,7 +229,7 @@ class World {
       isJournalled: false,
     };
     worker.calls.push(call);
-    if (this.#chance.perMille(800)) this.#journal(worker, call);
+    return call;
   }
 
   async #attempt(limits: CallLimits): Promise<AttemptReservation | null> {
@@ -333,3 +357,7 @@ test("[d11.2 d13.2] over kills of workers, of the supervisor, and of all at once
   }
   if (process.env["DRAGOMAN_TEST_SEED"] === undefined) expect(orphaned).toBeGreaterThan(50);
 }, 60_000);
+
+test("[d11.2 d13.2] the first call of a worker counts that begins when the supervisor has been killed and started again", async () => {
+  await new World(1).beginsAfterRestart();
+});

@@ -165,6 +165,7 @@ export class Machine {
         for (const row of rows) changed.set(nameOf(row), row);
       },
       besideRuns: () => [...this.#counts.beside.keys()],
+      runningHolders: () => [],
       isHolderRunning: () => false,
       endedBeside: () =>
         [...this.#counts.beside]
