@@ -44,14 +44,16 @@ export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
       [...ofAll, ...(byTenant.get(tenantId) ?? [])].map((rule) => preparedRule({ ...rule, tenantId })),
     );
   return {
-    forCaller(tenantId, projectId, tokenId) {
+    forCaller(tenantId, projectId, tokenId, operation) {
       if (ofAll.length === 0 && !byTenant.has(tenantId)) return null;
-      return callers.getOrMake(`${tenantId}\n${projectId}\n${tokenId}`, () => {
+      return callers.getOrMake(`${tenantId}\n${projectId}\n${tokenId}\n${operation ?? ""}`, () => {
         const own = ofTenant(tenantId).filter(
-          ({ rule, matchesToken }) =>
-            (rule.projectId === null || rule.projectId === projectId) && matchesToken(tokenId),
+          ({ rule, matchesToken, matchesOperation }) =>
+            (rule.projectId === null || rule.projectId === projectId) &&
+            matchesToken(tokenId) &&
+            (operation === undefined || matchesOperation(operation)),
         );
-        return own.length === 0 ? null : callerLimits(own, tokenId);
+        return own.length === 0 ? null : callerLimits(own, { tokenId, operation: operation ?? "" });
       });
     },
     budgetCounts: budgetCounts(budgets),
@@ -59,8 +61,12 @@ export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
 }
 
 function budgetCounts(budgets: ConfiguredLimits["budgets"]): readonly BudgetCount[] {
-  const counts = budgets.map(({ document: { window, scope } }) => ({ window, isByUser: scope.user !== undefined }));
-  return [...Map.groupBy(counts, ({ window, isByUser }) => `${window} ${isByUser}`).values()].map(([first]) => first!);
+  const counts = budgets.map(({ document: { window, scope } }) => ({
+    window,
+    isByUser: scope.user !== undefined,
+    isByOperation: scope.operation !== undefined,
+  }));
+  return [...Map.groupBy(counts, (count) => JSON.stringify(count)).values()].map(([first]) => first!);
 }
 
 type ScopedRule = Omit<LimitRule, "tenantId"> & { readonly tenantId: string | null };
@@ -122,6 +128,7 @@ function thresholdOf(entry: BudgetDocument["thresholds"][number]): Threshold {
 interface PreparedRule {
   readonly rule: LimitRule;
   readonly matchesToken: Glob;
+  readonly matchesOperation: Glob;
   readonly matchesPlace: (place: LimitedTarget) => boolean;
   /** `null` when the scope of the rule does not name end users. */
   readonly matchesUser: Glob | null;
@@ -140,6 +147,7 @@ function preparedRule(rule: LimitRule): PreparedRule {
   return {
     rule,
     matchesToken: globOf(scope.token),
+    matchesOperation: globOf(scope.operation),
     matchesPlace: (place) => route(place.route) && provider(place.provider) && model(place.model),
     matchesUser: scope.user === undefined ? null : globOf(scope.user),
     only: Object.values(scope).includes(ANY) ? null : { rule, value: "" },
@@ -154,13 +162,19 @@ interface PlaceLimits {
   readonly byUser: readonly PreparedRule[];
 }
 
-function callerLimits(own: readonly PreparedRule[], tokenId: string): CallerLimits {
+/** What is the same for every place and end user. */
+interface Asker {
+  readonly tokenId: string;
+  readonly operation: string;
+}
+
+function callerLimits(own: readonly PreparedRule[], asker: Asker): CallerLimits {
   const places = new BoundedCache<string, PlaceLimits>(MAX_PLACES);
   const at = (place: LimitedTarget): PlaceLimits => {
     const there = own.filter(({ matchesPlace }) => matchesPlace(place));
     return {
       place,
-      fixed: there.filter(({ matchesUser }) => matchesUser === null).map((each) => accountOf(each, tokenId, place, "")),
+      fixed: there.filter(({ matchesUser }) => matchesUser === null).map((each) => accountOf(each, asker, place, "")),
       byUser: there.filter(({ matchesUser }) => matchesUser !== null),
     };
   };
@@ -184,26 +198,32 @@ function callerLimits(own: readonly PreparedRule[], tokenId: string): CallerLimi
       if (user === null || byUser.length === 0) return fixed;
       return [
         ...fixed,
-        ...byUser.filter(({ matchesUser }) => matchesUser!(user)).map((each) => accountOf(each, tokenId, place, user)),
+        ...byUser.filter(({ matchesUser }) => matchesUser!(user)).map((each) => accountOf(each, asker, place, user)),
       ];
     },
   };
 }
 
-function accountOf(prepared: PreparedRule, tokenId: string, place: LimitedTarget, user: string): Account {
+function accountOf(prepared: PreparedRule, asker: Asker, place: LimitedTarget, user: string): Account {
   const { rule, only, accounts } = prepared;
   if (only !== null) return only;
-  const value = valueOf(rule.scope, tokenId, place, user);
+  const value = valueOf(rule.scope, asker, place, user);
   return accounts.getOrMake(value, () => ({ rule, value }));
 }
 
 /** The end user stands last, because only a user name may contain the separator of the values. */
-function valueOf(scope: LimitScope, tokenId: string, { route, provider, model }: LimitedTarget, user: string): string {
+function valueOf(
+  scope: LimitScope,
+  { tokenId, operation }: Asker,
+  { route, provider, model }: LimitedTarget,
+  user: string,
+): string {
   const values: string[] = [];
   if (scope.token === ANY) values.push(tokenId);
   if (scope.route === ANY) values.push(route);
   if (scope.provider === ANY) values.push(provider);
   if (scope.model === ANY) values.push(model);
+  if (scope.operation === ANY) values.push(operation);
   if (scope.user === ANY) values.push(user);
   return values.length === 1 ? values[0]! : values.join("\n");
 }

@@ -139,7 +139,7 @@ function named({ rule, value }: Account): JsonObject {
 
 /** The scope with each `*` replaced by its actual value. */
 function valuesOf(scope: LimitScope, value: string): LimitScope {
-  const order = ["token", "route", "provider", "model", "user"] as const;
+  const order = ["token", "route", "provider", "model", "operation", "user"] as const;
   const open = order.filter((key) => scope[key] === "*");
   if (open.length === 0) return scope;
   const parts = value.split("\n");

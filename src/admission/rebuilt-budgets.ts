@@ -16,11 +16,17 @@ export async function rebuiltBudgets(
   nowMs: number,
 ): Promise<readonly JournalledCount[]> {
   const counts = new Map<string, JournalledCount>();
-  for (const { window, isByUser } of limits.budgetCounts) {
+  for (const { window, isByUser, isByOperation } of limits.budgetCounts) {
     const [sinceMs] = periodAt(window, nowMs);
-    const by = isByUser ? [...CALLER_AND_PLACE, "end_user" as const] : CALLER_AND_PLACE;
+    const by = [
+      ...CALLER_AND_PLACE,
+      ...(isByOperation ? (["operation"] as const) : []),
+      ...(isByUser ? (["end_user"] as const) : []),
+    ];
     for (const { values, tokens, costNanoUsd } of await calls.spent({ sinceMs, by })) {
-      const [tenantId, projectId, tokenId, route, provider, model, user = null] = values;
+      const [tenantId, projectId, tokenId, route, provider, model, ...further] = values;
+      const operation = isByOperation ? (further.shift() ?? undefined) : undefined;
+      const user = further[0] ?? null;
       // A call that reached no provider has used nothing.
       if (
         tenantId == null ||
@@ -33,10 +39,12 @@ export async function rebuiltBudgets(
         continue;
       const accounts =
         limits
-          .forCaller(tenantId, projectId, tokenId)
+          .forCaller(tenantId, projectId, tokenId, operation)
           ?.accountsAt({ route, provider, model: `${provider}:${model}` }, user) ?? [];
       for (const { rule, value } of accounts) {
-        if (rule.kind !== "budget" || rule.window !== window || (rule.scope.user !== undefined) !== isByUser) continue;
+        const { scope } = rule;
+        if (rule.kind !== "budget" || rule.window !== window) continue;
+        if ((scope.user !== undefined) !== isByUser || (scope.operation !== undefined) !== isByOperation) continue;
         const key = `${keyOf(rule)}\n${value}`;
         const total = (counts.get(key)?.total ?? 0) + Number(rule.unit === "tokens" ? tokens : costNanoUsd);
         counts.set(key, {

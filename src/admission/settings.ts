@@ -2,6 +2,8 @@
 // and the entry of the configuration file have one form. There money is exact decimal text; the gateway converts it to
 // whole nano-dollars.
 import { z } from "zod";
+import { compileGlob } from "../core/glob.ts";
+import { OPERATION_NAMES } from "../core/operation.ts";
 import { ROUTE_NAME } from "../core/route.ts";
 
 /** The most that a count can hold and still be exact to the unit. */
@@ -40,6 +42,10 @@ const scopeSchema = z
     route: scopeValue("Route", "Name of the route; `direct` for calls that name a model and no route."),
     provider: scopeValue("Provider", "Id of the provider."),
     model: scopeValue("Model", "`<provider>:<model_name>`."),
+    operation: scopeValue("Operation", "Name of the operation, such as `chat.completions`.").refine(
+      (given) => given === undefined || OPERATION_NAMES.some(compileGlob(given)),
+      `expected the name of an operation (${OPERATION_NAMES.join(", ")}) or a glob`,
+    ),
   })
   .prefault({})
   .meta({

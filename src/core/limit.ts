@@ -19,6 +19,8 @@ export interface LimitScope {
   readonly provider?: string;
   /** `<provider>:<model_name>`. */
   readonly model?: string;
+  /** The name of an operation, such as `embeddings`. */
+  readonly operation?: string;
 }
 
 /** What happens when a share of a budget is used up. Each threshold emits its event once in a window. */
@@ -85,16 +87,20 @@ export interface CallerLimits {
 
 /** All configured limits and budgets, indexed so that those of a call are found quickly. */
 export interface LimitSet {
-  /** Returns `null` when no limit applies to this caller, wherever its calls go. */
-  forCaller(tenantId: string, projectId: string, tokenId: string): CallerLimits | null;
-  /** The distinct windows of budgets, apart for those that count by end user. */
+  /**
+   * Returns `null` when no limit applies to this caller, wherever its calls go. With an operation, the limits of other
+   * operations are left out.
+   */
+  forCaller(tenantId: string, projectId: string, tokenId: string, operation?: string): CallerLimits | null;
+  /** The distinct windows of budgets, apart for those that count by end user or operation. */
   readonly budgetCounts: readonly BudgetCount[];
 }
 
-/** A window in which budgets count, and whether they count by end user. */
+/** A window in which budgets count, and what they count by. */
 export interface BudgetCount {
   readonly window: BudgetWindow;
   readonly isByUser: boolean;
+  readonly isByOperation: boolean;
 }
 
 export const NO_LIMITS: LimitSet = { forCaller: () => null, budgetCounts: [] };

@@ -185,7 +185,7 @@ export interface StoredCall {
 }
 
 /** Dimensions by which a budget may have one account for each value. */
-export type AccountDimension = Exclude<UsageDimension, "day" | "tenant" | "project" | "operation">;
+export type AccountDimension = Exclude<UsageDimension, "day" | "tenant" | "project">;
 
 export interface SpentQuery extends CallScope {
   /** Calls that began earlier are left out. May be any moment. */

@@ -213,7 +213,7 @@ export async function spent(db: Db, query: SpentQuery): Promise<readonly Spent[]
   const fullMs = Math.ceil(query.sinceMs / source.spanMs) * source.spanMs;
   const inSums = (await scopeConditions(db, query, "sums")) ?? [NEVER];
   const all: SpentRow[] = [
-    ...(await spentFrom(db, query, sumsFor(source, query, []), false, [
+    ...(await spentFrom(db, query, sumsFor(source, query, query.by), false, [
       ...inSums,
       sql`${sql.ref(source.time)} >= ${toInteger(fullMs)}`,
     ])),
@@ -229,17 +229,19 @@ export async function spent(db: Db, query: SpentQuery): Promise<readonly Spent[]
         ...single,
         sql`id >= ${keyBoundAt(query.sinceMs)} and id < ${keyBoundAt(fullMs)}`,
       ])),
-      ...(await spentFrom(db, query, sql.table("earlier_call"), true, [
+      ...(await spentFrom(db, query, EARLIER_CALLS, true, [
         ...earlierScopeConditions(query),
         ...single,
         sql`time_ms >= ${toInteger(query.sinceMs)} and time_ms < ${toInteger(fullMs)}`,
       ])),
     );
   }
-  return together(await withNames(db, all));
+  return together(await withNames(db, all, query));
 }
 
 const NEVER = sql<boolean>`1 = 0`;
+/** They were chat completions. */
+const EARLIER_CALLS = sql`(select earlier_call.*, '' as operation from earlier_call) as earlier_call`;
 
 interface SpentRow extends Omit<Spent, "values"> {
   /** Numbers of names, or texts. */
@@ -247,14 +249,17 @@ interface SpentRow extends Omit<Spent, "values"> {
 }
 
 /** The names of numbers; texts stay. */
-async function withNames(db: Db, rows: readonly SpentRow[]): Promise<readonly Spent[]> {
+async function withNames(db: Db, rows: readonly SpentRow[], { by }: SpentQuery): Promise<readonly Spent[]> {
   const nameOf = await namesOf(
     db,
     rows.flatMap(({ values }) => values.filter((value) => typeof value !== "string")),
   );
   return rows.map((row) => ({
     ...row,
-    values: row.values.map((value) => orNull(typeof value === "string" ? value : nameOf(value))),
+    values: row.values.map((value, index) => {
+      const name = typeof value === "string" ? value : nameOf(value);
+      return by[index] === "operation" ? shownOperation(name) : orNull(name);
+    }),
   }));
 }
 

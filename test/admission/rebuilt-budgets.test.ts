@@ -16,7 +16,11 @@ async function rebuilt(rules: Rules): Promise<{ readonly queries: readonly Spent
   const queries: SpentQuery[] = [];
   const spent = async (query: SpentQuery): Promise<readonly Spent[]> => {
     queries.push(query);
-    return [{ ...SPENT, values: SPENT.values.slice(0, query.by.length) }];
+    const [user, place] = [SPENT.values.at(-1)!, SPENT.values.slice(0, -1)];
+    const further = { operation: "embeddings", end_user: user };
+    return [
+      { ...SPENT, values: [...place, ...query.by.slice(6).map((name) => further[name as "operation" | "end_user"])] },
+    ];
   };
   const counts = await rebuiltBudgets({ spent }, limitSet(rules), NOW);
   return { queries, counts: counts.map(({ id, value, total }) => ({ id, value, total })) };
@@ -45,5 +49,22 @@ test("[d4.2] each window is queried once, separately for budgets of end users", 
     { id: "id_all", value: "", total: 30 },
     { id: "id_money", value: "a:m", total: 40 },
     { id: "id_each", value: "user-1", total: 30 },
+  ]);
+});
+
+test("[d4.2] budgets of operations count the calls of theirs", async () => {
+  const { queries, counts } = await rebuilt({
+    budgets: {
+      all: { tokens: 100, window: "day" },
+      vectors: { tokens: 100, window: "day", scope: { operation: "embeddings" } },
+      chat: { tokens: 100, window: "day", scope: { operation: "chat.completions" } },
+      each: { tokens: 100, window: "day", scope: { operation: "*", user: "*" } },
+    },
+  });
+  expect(queries.map(({ by }) => by.slice(6))).toEqual([[], ["operation"], ["operation", "end_user"]]);
+  expect(counts).toEqual([
+    { id: "id_all", value: "", total: 30 },
+    { id: "id_vectors", value: "", total: 30 },
+    { id: "id_each", value: "embeddings\nuser-1", total: 30 },
   ]);
 });

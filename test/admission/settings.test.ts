@@ -102,11 +102,18 @@ const PLACE: LimitedTarget = { route: "chat", provider: "up", model: "up:big" };
 
 function accountsFound(
   limits: readonly Configured<ReturnType<typeof limitSchema.parse>>[],
-  { tenant = "t", project = "p", token = "k", user = null as string | null, place = PLACE } = {},
+  {
+    tenant = "t",
+    project = "p",
+    token = "k",
+    user = null as string | null,
+    place = PLACE,
+    operation = "chat.completions",
+  } = {},
 ): readonly string[] {
-  return (compileLimits({ limits, budgets: [] }).forCaller(tenant, project, token)?.accountsAt(place, user) ?? []).map(
-    ({ rule, value }) => `${rule.tenantId}/${rule.id}=${value}`,
-  );
+  return (
+    compileLimits({ limits, budgets: [] }).forCaller(tenant, project, token, operation)?.accountsAt(place, user) ?? []
+  ).map(({ rule, value }) => `${rule.tenantId}/${rule.id}=${value}`);
 }
 
 describe("what applies to a call", () => {
@@ -138,6 +145,10 @@ describe("what applies to a call", () => {
     [{ user: "v" }, false],
     [{ user: "u1", model: "up:big" }, true],
     [{ user: "u1", model: "up:small" }, false],
+    [{ operation: "chat.completions" }, true],
+    [{ operation: "chat*" }, true],
+    [{ operation: "embeddings" }, false],
+    [{ operation: "chat.completions", model: "up:small" }, false],
   ] as const)("[d4.1] the scope %p applies: %p", (scope, holds) => {
     expect(accountsFound([at("t", "p", "one", { scope })], { user: "u1" }).length).toBe(holds ? 1 : 0);
   });
@@ -148,10 +159,19 @@ describe("what applies to a call", () => {
           at("t", "p", "a", { scope: { user: "*" } }),
           at("t", "p", "b", { scope: { token: "*", user: "*" } }),
           at("t", "p", "c", { scope: { user: "u*" } }),
+          at("t", "p", "d", { scope: { operation: "*", user: "*" } }),
         ],
-        { user: "u1" },
+        { user: "u1", operation: "embeddings" },
       ),
-    ).toEqual(["t/a=u1", "t/b=k\nu1", "t/c="]);
+    ).toEqual(["t/a=u1", "t/b=k\nu1", "t/c=", "t/d=embeddings\nu1"]);
+  });
+  test("[d4.1] an operation that does not exist is refused, because the limit would bound nothing", () => {
+    const limit = (operation: string) =>
+      limitSchema.safeParse({ metric: "requests", window: "minute", limit: 1, scope: { operation } }).error?.issues[0]
+        ?.message;
+    for (const known of ["embeddings", "messages*", "*"]) expect(limit(known)).toBeUndefined();
+    for (const unknown of ["embedding", "chats*", "unserved"])
+      expect(limit(unknown)).toContain("expected the name of an operation (chat.completions, ");
   });
   test("a call without an end user is not bounded by limits of end users", () => {
     expect(accountsFound([at("t", "p", "a", { scope: { user: "*" } })])).toEqual([]);

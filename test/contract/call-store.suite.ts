@@ -801,6 +801,8 @@ function spentSuite(newStore: NewStore): void {
           const count = async (by: SpentQuery["by"]): Promise<unknown> =>
             (await calls.spent({ tenantId: "acme", operation, sinceMs, by })).map((one) => [...one.values, one.calls]);
           expect(await count([])).toEqual(those.length === 0 ? [] : [[BigInt(those.length)]]);
+          const both = await calls.spent({ tenantId: "acme", sinceMs, by: ["operation"] });
+          expect(both.find(({ values }) => values[0] === operation)?.calls ?? 0n).toBe(BigInt(those.length));
           const ofEve = those.filter(({ endUser }) => endUser === "eve").length;
           expect(await count(["end_user"])).toEqual(ofEve === 0 ? [] : [["eve", BigInt(ofEve)]]);
         }

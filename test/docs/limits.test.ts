@@ -33,6 +33,7 @@ test("every scope of the table is accepted, and no key of a scope is missing", (
   );
   expect([...new Set(read.flatMap((scope) => Object.keys(scope)))].toSorted()).toEqual([
     "model",
+    "operation",
     "provider",
     "route",
     "token",

@@ -102,7 +102,7 @@ export class Call {
   }
 
   #limitsOf({ params }: ChatRequest, { tenantId, projectId, tokenId }: Principal): CallLimits | null {
-    const caller = this.snapshot.limitRules.forCaller(tenantId, projectId, tokenId);
+    const caller = this.snapshot.limitRules.forCaller(tenantId, projectId, tokenId, this.record.operation);
     if (caller === null) return null;
     const outcomes: LimitOutcome[] = [];
     this.recorder.limitedBy(outcomes);
