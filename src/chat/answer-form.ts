@@ -3,6 +3,7 @@
 import type { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { AnswerFrame } from "./answer/non-streaming-answer.ts";
+import type { SseEvent } from "../wire/sse.ts";
 import type { StreamWriter } from "./stream/stream-writer.ts";
 
 export interface AnswerForm {
@@ -11,6 +12,31 @@ export interface AnswerForm {
   /** Returns the body of a non-streaming answer. */
   body(answer: JsonObject): JsonObject;
   readonly stream: StreamForm;
+  /** Absent in a form that no provider is asked in. */
+  readonly native?: NativeAnswers;
+}
+
+/** How what a provider answered in the form itself is passed on (promise 12.5). */
+export interface NativeAnswers {
+  /**
+   * Returns the text of a body with the model that the client named, and with what the form requires and the provider
+   * left out.
+   */
+  body(text: string): string;
+  /** Begins a stream, which is that of one attempt. */
+  stream(): NativeEvents;
+}
+
+/** Passes on the events of one stream, which the provider's decoder has accepted. */
+export interface NativeEvents {
+  /** The events with which the stream begins, as far as they have come. They are not returned by `pass`. */
+  readonly opening: string;
+  /** Whether an event has come that brings something of the answer. */
+  readonly hasContent: boolean;
+  /** Returns the text for the client: that of the event, with what had to come before it. */
+  pass(event: SseEvent): string;
+  /** Returns the events that are missing at the end of a stream that is complete. */
+  end(): string;
 }
 
 export interface StreamForm {

@@ -19,7 +19,7 @@ export async function replyConversation(ready: ReadyCall, form: AnswerForm): Pro
     const rounds = opening.then((session) => new ToolRounds(session, prepare, call));
     return isStreamed ? replyStreamedRounds(rounds, call, form.stream) : replyNonStreamingRounds(rounds, call, form);
   }
-  if (isStreamed) return replyStream(complete(prepare(request), call, streaming(call, form.stream)), call, form.stream);
+  if (isStreamed) return replyStream(complete(prepare(request), call, streaming(call, form)), call, form.stream);
   const answered = form.isEngines
     ? await complete(prepare(request), call, nonStreaming(call))
     : await complete(prepare(request), call, nonStreamingValue(call));

@@ -354,7 +354,7 @@ function addTokenCommands(program: Command): void {
     )
     .option(
       "--permission <name...>",
-      "special permissions: byo_endpoint, custom_price, debug, read_content; or ops alone",
+      "special permissions: byo_endpoint, custom_price, debug, read_content, vendor_objects; or ops alone",
     )
     .option("--model <glob...>", "models that the token may call, such as <provider>:* (default: all)")
     .option("--route <glob...>", "routes that the token may call, with all their targets (default: all)")

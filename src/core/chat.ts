@@ -5,6 +5,7 @@ import type { BodyBounds } from "./body-bounds.ts";
 import type { CacheRequest } from "./cache.ts";
 import type { CredentialForm, StoredCredential } from "./credential.ts";
 import type { Json, JsonObject } from "./json.ts";
+import type { JsonEdit } from "./json-edit.ts";
 import type { Permission } from "./identity.ts";
 import type { RequestSource, Sourced } from "./request-source.ts";
 import type { ToolApproval } from "./tool.ts";
@@ -340,6 +341,13 @@ export interface WrittenRequest {
   readonly added: JsonObject;
   /** What the form has to remember of the request to write its answer; only the form itself reads it. */
   readonly memo: unknown;
+  /**
+   * What a target that speaks the operation is sent in place of members of the body, by their names; undefined removes
+   * one. Absent where such a target takes all of them as they are.
+   */
+  readonly replaced?: JsonObject;
+  /** Set where the request is fitted to a target that speaks the operation: how the text changes for it. */
+  readonly edits?: readonly JsonEdit[];
 }
 
 /** Where the messages and tools of the translated request stand in the client's body, by their indexes, for errors. */

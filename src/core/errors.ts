@@ -50,6 +50,10 @@ export const CATALOGUE = {
     "A pass-through field would overwrite a field that the gateway sets.",
     "Use the common parameter instead.",
   ),
+  unknown_reference: badRequest(
+    "The request names something that lives at a vendor, such as a file, and the caller may not reach it with the gateway's credential.",
+    "Send the content itself or a credential of your own, or use a token with the permission `vendor_objects`.",
+  ),
   model_not_in_route: badRequest(
     "The request names a route and a model that is not one of its targets.",
     "Leave `model` out, or name one of the route's targets.",
@@ -486,6 +490,13 @@ export const CATALOGUE = {
 
 export type ErrorCode = keyof typeof CATALOGUE;
 
+/** A response of a provider that is passed on to a client of the same form. */
+export interface PassedResponse {
+  readonly status: number;
+  /** The body, without secrets of the gateway. */
+  readonly body: string;
+}
+
 export interface ErrorDetails {
   /** The path of the field, such as `messages[2].content[1].image_url.url`. */
   readonly param?: string | null;
@@ -495,6 +506,9 @@ export interface ErrorDetails {
   /** Text for the log only: it never leaves the gateway. */
   readonly detail?: string;
   readonly cause?: unknown;
+  readonly passed?: PassedResponse;
+  /** `param` is a path in what the client wrote, even where that was translated. */
+  readonly isWritten?: boolean;
 }
 
 /** In characters. Names in a request may have any length, and an error must not repeat megabytes of them. */
@@ -511,6 +525,9 @@ export class GatewayError extends Error {
   readonly metadata: JsonObject | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly detail: string | null;
+  /** The response of a provider that the client receives in place of the gateway's own; `null` when there is none. */
+  readonly passed: PassedResponse | null;
+  readonly isWritten: boolean;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(shortened(message, MAX_MESSAGE), details.cause === undefined ? undefined : { cause: details.cause });
@@ -520,35 +537,47 @@ export class GatewayError extends Error {
     this.metadata = details.metadata;
     this.headers = details.headers ?? {};
     this.detail = details.detail ?? null;
+    this.passed = details.passed ?? null;
+    this.isWritten = details.isWritten ?? false;
   }
 
   /** Returns the same error with additional metadata. */
   withMetadata(more: JsonObject): GatewayError {
-    const { param, headers, detail, cause } = this;
-    return new GatewayError(this.code, this.message, {
-      param,
-      headers,
-      ...(detail !== null && { detail }),
-      ...(cause !== undefined && { cause }),
-      metadata: { ...this.metadata, ...more },
-    });
+    return this.#with({ metadata: { ...this.metadata, ...more } });
+  }
+
+  /** Returns the same error, in whose place the client receives the provider's own response. */
+  withPassed(passed: PassedResponse): GatewayError {
+    return this.#with({ passed });
   }
 
   /** Returns the same error for a caller who knows the field by another name, which the message then quotes as well. */
   atField(param: string): GatewayError {
-    const { metadata, headers, detail, cause } = this;
     const message = this.param === null ? this.message : this.message.replaceAll(`\`${this.param}\``, `\`${param}\``);
+    return this.#with({ param }, message);
+  }
+
+  #with(changed: ErrorDetails, message = this.message): GatewayError {
+    const { param, headers, metadata, detail, cause, passed, isWritten } = this;
     return new GatewayError(this.code, message, {
       param,
       headers,
+      isWritten,
       ...(metadata !== undefined && { metadata }),
       ...(detail !== null && { detail }),
       ...(cause !== undefined && { cause }),
+      ...(passed !== null && { passed }),
+      ...changed,
     });
   }
 
   get entry(): CatalogueEntry {
     return CATALOGUE[this.code];
+  }
+
+  /** The status of the response. */
+  get status(): number {
+    return this.passed?.status ?? this.entry.status;
   }
 }
 

@@ -3,7 +3,7 @@
 export const ROLES = ["viewer", "developer", "maintainer", "admin", "owner"] as const;
 export type Role = (typeof ROLES)[number];
 
-export const PERMISSIONS = ["byo_endpoint", "custom_price", "debug", "read_content", "ops"] as const;
+export const PERMISSIONS = ["byo_endpoint", "custom_price", "debug", "read_content", "vendor_objects", "ops"] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
 /**

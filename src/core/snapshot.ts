@@ -1,5 +1,6 @@
 // The immutable configuration that every call reads, compiled from the file and the store. A change replaces it as a
 // whole.
+import type { OperationName } from "./operation.ts";
 import type { BodyBounds } from "./body-bounds.ts";
 import type { CacheSetting } from "./cache.ts";
 import type { ContentLogs } from "./content.ts";
@@ -78,6 +79,14 @@ export interface ProviderSettings {
   readonly guarded?: boolean;
   /** Calls of several tenants may share connections to the provider. Only the operator's file can allow it. */
   readonly sharesConnections?: boolean;
+  /** The operations that its models speak themselves; absent when its row decides. */
+  readonly native?: readonly OperationName[];
+  /** The address is not the row's own, so that another server may answer there. */
+  readonly isElsewhere?: boolean;
+  /** Types of tools that may run at the vendor; one that ends in `*` allows every type that begins so. */
+  readonly hostedTools?: readonly string[];
+  /** Answers may be stored at the vendor where the client asks for it. */
+  readonly vendorStore?: boolean;
 }
 
 export interface IpRanges {

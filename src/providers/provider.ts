@@ -7,6 +7,8 @@ import type { Credential, ModelFacts, Target } from "../core/target.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { OperationName } from "../core/operation.ts";
 import type { ConversationMembers } from "./conversation-members.ts";
 
 /** Why a provider refused or failed. The class decides the status and whether the call is retried (promise 7.8). */
@@ -178,6 +180,48 @@ export class MalformedAnswer extends Error {
   }
 }
 
+/** What all who speak an operation have in common. */
+export interface NativeForm {
+  /** Where parameters of chat completions stand in the form, by their names there. Only those with the same value. */
+  readonly parameters: Readonly<Record<string, readonly string[]>>;
+  /**
+   * Members that choose a model, an address, a credential or a template that is stored at the vendor. They need the
+   * permission `byo_endpoint`.
+   */
+  readonly privileged: readonly string[];
+  /** Members of a tool that lead to an address or choose a credential, which need the same. */
+  readonly privilegedInTools: readonly string[];
+  /** Whether a tool of this type is run by the client. Every other tool runs at the vendor, also one of an unknown type. */
+  isClientTool(tool: JsonObject, type: string): boolean;
+  /** Names of members with ids of things that live at the vendor. */
+  readonly vendorIds: readonly string[];
+  /** The member that makes the vendor store the answer unless it is false; absent where the form has none. */
+  readonly storeMember?: string;
+}
+
+/**
+ * How a provider is called for a model that speaks the operation of a call itself (promise 12.3): the client's own body
+ * goes out, and the provider's own answer comes back. The answer is read only for its figures.
+ */
+export interface NativeOperation {
+  readonly form: NativeForm;
+  readonly framing: Framing;
+  /** The client's own HTTP headers that are sent along, in lower case. */
+  readonly clientHeaders: readonly string[];
+  /** Headers of the provider's response that the client receives, in lower case. */
+  readonly answerHeaders: readonly string[];
+  /** `request` has the client's own body with its edits. Throws GatewayError. */
+  encodeRequest(request: ChatRequest, target: Target): EncodedRequest;
+  /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
+  decodeResponse(body: string, context: DecodeContext): ChatAnswer;
+  openStream(context: DecodeContext): StreamDecoder;
+  /** Returns an event of the operation for one of the stream; null for one that holds none. Absent where both are equal. */
+  eventIn?(event: SseEvent): SseEvent | null;
+}
+
+/** Why a provider is asked: its row says so, or the operator; `elsewhere` is an address that is not the row's own. */
+export type NativeCircumstance = "row" | "elsewhere" | "set";
+
 /** What most providers have in common, to be spread into a provider. */
 export const PLAIN_PROVIDER = {
   baseUrlVariables: [],
@@ -271,6 +315,11 @@ export interface Provider {
    * `unsupported_value` or `invalid_request` with the path.
    */
   encodeRequest(request: ChatRequest, target: Target): EncodedRequest;
+  /**
+   * How a model is called that speaks this operation itself; null where it does not, or where that is unknown. Returns
+   * the same object each time. Absent where no model does.
+   */
+  native?(operation: OperationName, model: string, circumstance: NativeCircumstance): NativeOperation | null;
   /** Adds the credential. With `null`, the provider is called without one. */
   sign(request: UpstreamRequest, credential: Credential | null, context: SignContext): MaybePromise<UpstreamRequest>;
   /**

@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { ModelListing } from "../core/snapshot.ts";
 import { didYouMean } from "../config/suggestion.ts";
 import type { StoredCredential } from "../core/credential.ts";
+import type { OperationName } from "../core/operation.ts";
 import { ADDRESS_WORD } from "../core/target.ts";
 import {
   CREDENTIAL_KEYS,
@@ -17,7 +18,7 @@ import type { Provider } from "./provider.ts";
 /** What the configuration needs to know about a provider's implementation or row. */
 export type ProviderFamily = Pick<
   Provider,
-  "id" | "label" | "baseUrl" | "baseUrlVariables" | "keyVariables" | "credentials" | "settings"
+  "id" | "label" | "baseUrl" | "baseUrlVariables" | "keyVariables" | "credentials" | "settings" | "native"
 >;
 
 /**
@@ -43,6 +44,10 @@ export interface ProviderEntry {
   readonly settings: Readonly<Record<string, string>>;
   readonly models: readonly ModelListing[];
   readonly sharesConnections: boolean;
+  /** `null` when the row decides. */
+  readonly native: readonly OperationName[] | null;
+  readonly hostedTools: readonly string[];
+  readonly vendorStore: boolean;
 }
 
 export interface ProvidersConfiguration {
@@ -104,6 +109,9 @@ function toModelListing(model: z.output<typeof modelSchema>): ModelListing {
   };
 }
 
+/** Operations that are translated where a model does not speak them. */
+const NATIVE_OPERATIONS = ["messages"] as const satisfies readonly OperationName[];
+
 const ENTRY_SHAPE = {
   type: z.string().optional().meta({
     title: "Type",
@@ -129,6 +137,27 @@ const ENTRY_SHAPE = {
     title: "Shared connections",
     description:
       "`true` lets calls of several tenants use the same connection one after another, which saves handshakes if many tenants use the provider occasionally. Over HTTP/1.1 an answer that the provider or a proxy frames wrongly could reach the next call on the connection, so set it only for providers whose framing you trust. Connections are never shared between credentials. It has an effect only in the configuration file, because a provider stored for a tenant serves only that tenant.",
+  }),
+  native: z.array(z.enum(NATIVE_OPERATIONS)).optional().meta({
+    title: "Native operations",
+    description:
+      "The operations that this provider's models speak themselves: calls of such an operation are sent as the client wrote them. Without it, the row of the provider decides, at the provider's own address; an empty list turns it off ([Native operations](native-operations.md)).",
+  }),
+  hosted_tools: z
+    .array(
+      z.string().regex(/^[\w.-]{1,64}\*?$/, "expected a type of tools, such as web_search_20250305 or web_search*"),
+    )
+    .max(100)
+    .default([])
+    .meta({
+      title: "Hosted tools",
+      description:
+        "Types of tools that may run at the vendor, on the bill of its account, where a call is sent as the client wrote it. A type that ends in `*` stands for every type that begins so.",
+    }),
+  vendor_store: z.boolean().default(false).meta({
+    title: "Storing at the vendor",
+    description:
+      "`true` lets calls that are sent as the client wrote them store their answers at the vendor. Without it, `store` goes out as false.",
   }),
   models: z.array(modelSchema).max(10_000).default([]).meta({
     title: "Models",
@@ -225,6 +254,9 @@ export function toProviderEntry(
     settings: Object.fromEntries(settingsOf(entry)),
     models: entry.models.map(toModelListing),
     sharesConnections: entry.shared_connections,
+    native: entry.native ?? null,
+    hostedTools: entry.hosted_tools,
+    vendorStore: entry.vendor_store,
   };
 }
 
@@ -246,6 +278,19 @@ function settingProblem(
     path: [foreign[0]],
     message: `${label} has no such setting; ${settings.length === 0 ? "it has none" : `it has ${settings.map(({ name }) => name).join(", ")}`}`,
   };
+}
+
+function nativeProblem(
+  { native }: FileEntry,
+  { label, native: speaks }: ProviderFamily,
+): { readonly path: readonly (string | number)[]; readonly message: string } | null {
+  const place = (native ?? []).findIndex((operation) => (speaks?.(operation, "", "set") ?? null) === null);
+  return place < 0
+    ? null
+    : {
+        path: ["native", place],
+        message: `${label} cannot be called with the client's own body for ${native![place]}`,
+      };
 }
 
 export function providerProblem(
@@ -274,7 +319,7 @@ export function providerProblem(
     return { path: ["base_url"], message: `is missing: ${family.label} has no default address` };
   if (runsInside(family) && entry.base_url !== undefined)
     return { path: ["base_url"], message: `${family.label} runs inside the gateway and has no address` };
-  const problem = credentialProblem(entry, family) ?? settingProblem(entry, family);
+  const problem = credentialProblem(entry, family) ?? settingProblem(entry, family) ?? nativeProblem(entry, family);
   if (problem !== null) return problem;
   const seen = new Set<string>();
   for (const [index, model] of entry.models.entries()) {

@@ -65,8 +65,13 @@ function familySettings(family: ProviderFamily, environment: Variables, notices:
     settings: settings.values,
     enabled,
     models: [],
+    ...elsewhereWhere(baseUrl, family),
     ...guardedWhere(!enabled && address.value === null, family),
   };
+}
+
+function elsewhereWhere(baseUrl: string | null, family: ProviderFamily): Pick<ProviderSettings, "isElsewhere"> {
+  return baseUrl === family.baseUrl || isOwnAddress(baseUrl, family) ? {} : { isElsewhere: true };
 }
 
 /**
@@ -113,6 +118,10 @@ export function entrySettings(
     enabled: entry.enabled,
     models: entry.models,
     ...(entry.sharesConnections && { sharesConnections: true }),
+    ...(entry.native !== null && { native: entry.native }),
+    ...elsewhereWhere(baseUrl, family),
+    ...(entry.hostedTools.length > 0 && { hostedTools: entry.hostedTools }),
+    ...(entry.vendorStore && { vendorStore: true }),
     ...guardedWhere(!entry.enabled && entry.baseUrl === null && address.value === null, family),
   };
 }

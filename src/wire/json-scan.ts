@@ -75,6 +75,21 @@ export function scanObject(
   return { members: findMembers(scan, keyOf), changedNumbers: scan.changedNumbers };
 }
 
+/** Returns where the items of an array stand. `text` is JSON that begins with the array. */
+export function scanItems(text: string): readonly { readonly start: number; readonly end: number }[] {
+  const scan = beginScan(text, { maxDepth: MAX_LEVELS - 1 });
+  const items: { readonly start: number; readonly end: number }[] = [];
+  let start = skipSpace(text, 1);
+  if (text.charCodeAt(start) === CLOSE_BRACKET) return items;
+  for (;;) {
+    const end = endOfValue(scan, start, 1);
+    items.push({ start, end });
+    const comma = skipSpace(text, end);
+    if (text.charCodeAt(comma) !== COMMA) return items;
+    start = skipSpace(text, comma + 1);
+  }
+}
+
 function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string, MemberSpan> | null {
   const {
     text,

@@ -67,7 +67,7 @@ describe("creating a token", () => {
       'Unknown role "boss". A project token\'s roles are: viewer, developer, maintainer.',
     );
     expect(await refusal({ name: "x", projectId: "site", permissions: ["debug", "fly"] })).toBe(
-      'Unknown permission "fly". The permissions are: byo_endpoint, custom_price, debug, read_content, ops.',
+      'Unknown permission "fly". The permissions are: byo_endpoint, custom_price, debug, read_content, vendor_objects, ops.',
     );
     expect((await store.readIdentities()).tokens).toEqual([]);
   });

@@ -164,6 +164,9 @@ describe("providers", () => {
       settings: {},
       models: [],
       sharesConnections: false,
+      native: null,
+      hostedTools: [],
+      vendorStore: false,
     });
   });
 
@@ -177,6 +180,9 @@ describe("providers", () => {
       settings: {},
       models: [],
       sharesConnections: false,
+      native: null,
+      hostedTools: [],
+      vendorStore: false,
     });
   });
 

@@ -42,6 +42,8 @@ export interface AnswerFigures {
 
 export interface NonStreamingAnswer extends AnswerFigures {
   readonly body: JsonObject;
+  /** The text of the provider's own body, where that is passed on. */
+  readonly passed?: string;
 }
 
 /** Throws MalformedAnswer when there is no choice. `estimate` is called only when the provider reported no usage. */

@@ -3,10 +3,12 @@ import type { ChatAnswer, Usage } from "../../core/chat.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { Provider } from "../../providers/provider.ts";
+import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { OpenAnswer } from "../attempt/upstream-requests.ts";
 import type { Call } from "../call/call.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
+import { answerWithoutKeys } from "./answer-keys.ts";
 import { strictUsage } from "./strict-fields.ts";
 import { type AnswerBytes, decodedAnswer, type DecodeQuestion } from "../long-bodies/written-answer.ts";
 
@@ -53,6 +55,18 @@ export function readAnswer(
   return longAnswers === null || bytes.length < LONG_BODY_BYTES
     ? readHere(question, resolved)
     : longAnswers.decode(question, call.record.tenantId ?? "");
+}
+
+/**
+ * Reads an answer in the form of the operation, whose text is passed on. Throws StreamError or MalformedAnswer.
+ */
+export function passedAnswer(
+  bytes: Uint8Array,
+  { decode }: Pick<OpenAnswer, "decode">,
+  { provider, target }: Resolved,
+): { readonly answer: ChatAnswer; readonly text: string } {
+  const text = answerWithoutKeys(decodeUtf8(bytes), target.credential);
+  return { answer: provider.decodeResponse(text, decode), text };
 }
 
 function questionOf(answer: AnswerBytes, { target }: Resolved): DecodeQuestion {

@@ -20,7 +20,7 @@ import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.
 import { joinedAnswer, type JoinedFigures } from "./joined-answer.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import { jsonInTurns, unpackJson } from "../long-bodies/long-texts.ts";
-import { checkAnswer, type CheckedBytes, readAnswer, TURNS_BYTES } from "./read-answer.ts";
+import { checkAnswer, type CheckedBytes, passedAnswer, readAnswer, TURNS_BYTES } from "./read-answer.ts";
 import type { AnswerFigures, AnswerFrame, NonStreamingAnswer } from "./non-streaming-answer.ts";
 import type {
   AnswerBytes,
@@ -90,6 +90,7 @@ async function tryAnswer(attempt: OpenAttempt, call: Call, asValue: boolean): Pr
     const arriving = answerBytes(open, attempt, call);
     const bytes = isPending(arriving) ? await arriving : arriving;
     const { length } = bytes;
+    if (attempt.fitted.native !== undefined) return await madeNative(bytes, open, attempt, call);
     if (isReadThere(length, call)) return await madeThere([{ bytes, decode: open.decode }], attempt, call, asValue);
     const reading = readAnswer(bytes, open, attempt.resolved, call);
     const answer = isPending(reading) ? await reading : reading;
@@ -98,6 +99,16 @@ async function tryAnswer(attempt: OpenAttempt, call: Call, asValue: boolean): Pr
   } catch (thrown) {
     throw closed(open, thrown, attempt, call);
   }
+}
+
+/** Makes the answer of a target that speaks the operation: it is read for its figures, and its text is passed on. */
+async function madeNative(bytes: Uint8Array, open: OpenAnswer, attempt: OpenAttempt, call: Call): Promise<Made> {
+  const isLong = bytes.length >= TURNS_BYTES;
+  if (isLong) await yieldToLoop();
+  const { answer, text } = passedAnswer(bytes, open, attempt.resolved);
+  if (isLong) await yieldToLoop();
+  const made = await madeHere([answer], bytes.length, attempt, call, true);
+  return made.isThere ? made : { ...made, answer: { ...made.answer, passed: text } };
 }
 
 /** Makes one answer of several upstream requests, each of which is read as it arrives. */
@@ -271,6 +282,10 @@ export function replyNonStreaming(
   const { answer, attempt } = answered;
   if (!answer.isEmpty) attempt.cached?.keep();
   const settled = (): void => attempt.settle("success");
+  if ("passed" in answer && answer.passed !== undefined) {
+    call.content?.answered(answer.body);
+    return sendBody(form.native!.body(answer.passed), attempt, call, settled);
+  }
   if ("isLong" in answer && answer.isLong) return sendLong(answer.body, attempt, call, form, settled);
   if (!("bytes" in answer)) return sendNonStreaming(answer.body, attempt, call, form, settled);
   if (answer.kept !== null) call.content?.answered(parseBoundedJson(answer.kept) as JsonObject);
@@ -327,7 +342,10 @@ function sendBody(
   // the head reports what remains of the limits after this call is settled
   settle();
   call.meter.settle();
-  const headers = answerHeaders(call, attempt.fitted, attempt.resolved.target, "application/json");
+  const headers = {
+    ...attempt.passedHeaders,
+    ...answerHeaders(call, attempt.fitted, attempt.resolved.target, "application/json"),
+  };
   if (call.showsCost && record.cost !== null) headers["x-gateway-cost-usd"] = usd(record.cost.nanoUsd);
   call.lifetime.publish();
   return new Response(body, { headers });

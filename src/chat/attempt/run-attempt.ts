@@ -42,6 +42,8 @@ export interface OpenAttempt {
   readonly cached: CachedAttempt | null;
   /** What was reserved for the attempt, and what it uses. */
   readonly meter: AttemptMeter;
+  /** Headers of the provider's response that the client receives. */
+  passedHeaders: Readonly<Record<string, string>>;
   /** Releases everything that the attempt holds; only the first call has an effect. */
   settle(outcome: Outcome): void;
 }
@@ -199,6 +201,7 @@ export class AttemptRun<T> {
       failing: null,
       lifetime,
       meter,
+      passedHeaders: {},
       settle,
     };
     return { kind: "open", attempt: this.#open };

@@ -20,6 +20,7 @@ import type { Call } from "../call/call.ts";
 import { encodedFor } from "./encode-attempt.ts";
 import { followedAnswer } from "./follow-up.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
+import { passedHeaders, passedRefusal } from "../native/passed-response.ts";
 import { endBesides, endingRequest, type OpenAttempt } from "./run-attempt.ts";
 import { reportRefused } from "./resolve-credential.ts";
 import { callsFor } from "../fit/fit.ts";
@@ -149,6 +150,7 @@ async function sendChecked(
   const isFirst = recorder.responded(response.status, reportedRequestId(response, attempt.resolved));
   // a request that follows up an accepted one does not change that
   if (isFirst) recorder.accepted(isSuccess);
+  if (isSuccess && attempt.fitted.native !== undefined) attempt.passedHeaders = passedHeaders(response, attempt);
   if (!isSuccess) throw await refusal(response, attempt, call, recorder, signal);
   return response;
 }
@@ -237,7 +239,7 @@ function traced(request: UpstreamRequest, trace: TraceHeaders | null): UpstreamR
 
 async function refusal(
   response: UpstreamResponse,
-  { resolved: { provider, target } }: OpenAttempt,
+  { resolved: { provider, target }, fitted }: OpenAttempt,
   call: Call,
   recorder: AttemptRecorder,
   signal: CancelSignal,
@@ -263,7 +265,8 @@ async function refusal(
     failure.nativeCode === null ? null : redacted(failure.nativeCode, target).slice(0, MAX_NATIVE_CODE),
     context.retryAfterMs ?? failure.retryAfterMs ?? null,
   );
-  return failureError(failure, context);
+  const error = failureError(failure, context);
+  return fitted.native === undefined ? error : passedRefusal(error, response.status, body, target);
 }
 
 function reportRefusedCredential(

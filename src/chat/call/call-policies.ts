@@ -262,6 +262,11 @@ export class CallPolicies {
     return this.#search(guards, charactersOfMessages([message]), (guard) => guardedMessages([message], guard), search);
   }
 
+  /** Whether a guard searches what is sent to a target. */
+  guardsInput(target: PolicyTarget): boolean {
+    return this.#guards(this.#policies.inputGuards, target).length > 0;
+  }
+
   /** Returns the guards that search the answer of a target. */
   output(target: PolicyTarget): readonly GuardPolicy[] {
     return this.#guards(this.#policies.outputGuards, target);

@@ -228,7 +228,7 @@ export class CallRecorder {
   }
 
   failed(error: GatewayError): void {
-    this.#record.status = error.entry.status;
+    this.#record.status = error.status;
     this.#record.code = error.code;
     this.#record.errorDetail = error.detail;
     const attempts = this.#attemptRows;

@@ -9,8 +9,8 @@ export function locatedError(error: GatewayError, request: ChatRequest): Gateway
 
 /** Returns the error with the path that `pathOf` returns for its own, which the message then names as well. */
 export function relocated(error: GatewayError, pathOf: (path: string) => string): GatewayError {
-  const { param, message } = error;
-  if (param === null) return error;
+  const { param, message, passed, isWritten } = error;
+  if (param === null || passed !== null || isWritten) return error;
   const path = pathOf(param);
   if (path === param) return error;
   const { code, metadata, headers, detail } = error;

@@ -46,8 +46,9 @@ export function errorResponse(
     ...error.headers,
     "content-type": "application/json",
   };
-  const { status, retry } = error.entry;
+  const { status, passed } = error;
+  const { retry } = error.entry;
   if (!retry) headers["x-should-retry"] = "false";
   if (status === 401) headers["www-authenticate"] = 'Bearer realm="dragoman"';
-  return new Response(JSON.stringify(form.body(error, traceId)), { status, headers });
+  return new Response(passed?.body ?? JSON.stringify(form.body(error, traceId)), { status, headers });
 }

@@ -11,7 +11,7 @@ import { describe, isObject, type Json } from "../../core/json.ts";
 import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
 import type { ParameterDisposition } from "../../core/record.ts";
 import { type Target, targetName } from "../../core/target.ts";
-import { type Dialect, dialectOf, type Provider } from "../../providers/provider.ts";
+import { type Dialect, dialectOf, type NativeOperation, type Provider } from "../../providers/provider.ts";
 import { fitConversation } from "./fit-conversation.ts";
 import { withToolImages } from "./tool-images.ts";
 
@@ -27,6 +27,8 @@ export interface FittedRequest {
   /** Parameters by the names that the caller used, and members of the conversation, such as `messages[].name`. */
   readonly dropped: readonly string[];
   readonly dispositions: Readonly<Record<string, ParameterDisposition>>;
+  /** Set where the target speaks the operation and is sent what the client wrote. */
+  readonly native?: NativeOperation;
 }
 
 const MAX_STOP_SEQUENCES = 4;
@@ -79,7 +81,7 @@ function leftUntranslated({ written }: ChatRequest, { dropParams }: FitSettings)
   if (written === undefined || written.untranslated.length === 0) return NOTHING_LEFT;
   for (const { path, message, dropped } of written.untranslated)
     if (dropped === "never" || (dropped === "asked" && !dropParams))
-      throw new GatewayError("unsupported_parameter", message, { param: path });
+      throw new GatewayError("unsupported_parameter", message, { param: path, isWritten: true });
   return written.untranslated.map(({ path }) => path);
 }
 const NOTHING_LEFT: readonly string[] = [];

@@ -6,7 +6,7 @@ import { requireTarget } from "../../auth/token-restrictions.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { PolicyTarget, GuardPolicy } from "../../core/policy.ts";
-import type { PolicyOutcome } from "../../core/record.ts";
+import type { CallRecord, PolicyOutcome } from "../../core/record.ts";
 import type { Principal } from "../../core/identity.ts";
 import { type Route, type RouteTarget } from "../../core/route.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
@@ -23,12 +23,15 @@ import type { CallPolicies } from "../call/call-policies.ts";
 import { fitRequest, type FitSettings, type FittedRequest } from "../fit/fit.ts";
 import { settingsFor } from "../fit/fit-settings.ts";
 import { withheldLogprobs } from "../guards/guard-answer.ts";
+import { fitNative } from "../native/fit-native.ts";
+import { nativeAt } from "../native/native-target.ts";
 import { type Resolved, targetFor } from "./resolve-target.ts";
 
 /** The parts of a call that matter for its stages. */
 export type PlannedCall = Pick<Call, "snapshot" | "policies"> & {
   readonly context: Pick<ChatContext, "providers">;
   readonly meter: Pick<CallMeter, "prices">;
+  readonly record: Pick<CallRecord, "operation">;
   readonly deadline: Pick<CallDeadline, "boundByRoute">;
   readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
 };
@@ -184,13 +187,20 @@ export class PlannedCandidate implements RouteCandidate {
     const own = policies === null ? unguarded : policies.input(unguarded, this.#place);
     const outputGuards = policies === null ? NO_GUARDS : policies.output(this.#place);
     const resolved = targetFor(target.providerId, target.model, own.options, snapshot, call.context.providers);
-    const fitted = fitRequest(
-      own,
-      resolved.provider,
-      resolved.target,
-      settingsAt(target, settingsFor(own.options, principal, snapshot, route)),
-      principal,
-    );
+    const settings = settingsAt(target, settingsFor(own.options, principal, snapshot, route));
+    if (own.written !== undefined) {
+      const entry = snapshot.providers.get(target.providerId)!;
+      const isGuarded = outputGuards.length > 0 || policies?.guardsInput(this.#place) === true;
+      const native = nativeAt(own, resolved, {
+        operation: call.record.operation,
+        settings: entry,
+        isGuarded,
+        fit: settings,
+      });
+      if (native !== null)
+        return { resolved: native.resolved, fitted: fitNative(own, native, entry, settings, principal), outputGuards };
+    }
+    const fitted = fitRequest(own, resolved.provider, resolved.target, settings, principal);
     return { resolved, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
   }
 }

@@ -12,6 +12,7 @@ import type { UpstreamBody } from "../../wire/upstream.ts";
 import type { CallClock } from "../call/call-clock.ts";
 import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
 import { EventPatterns } from "./event-patterns.ts";
+import type { NativePassing } from "../native/native-passing.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 
@@ -53,6 +54,8 @@ export interface AnswerStreamParts {
   readonly usage: () => Usage;
   /** The writer, where events may be rewritten as text: it receives all chunks of the answer. */
   readonly normalizer: StreamNormalizer | null;
+  /** Passes on the events of a provider that speaks the operation; `null` where the writer makes the events. */
+  readonly passing: NativePassing | null;
   readonly maxEventBytes: number;
 }
 
@@ -172,13 +175,14 @@ export class ResponseStream implements AnswerStream, EventReceiver {
 
   /** Makes the text of the events up to `[DONE]` or a failure, which is stored. */
   async #translate(events: readonly SseEvent[]): Promise<void> {
-    const { decoder, writer, guarded } = this.#parts;
+    const { decoder, writer, guarded, passing } = this.#parts;
     try {
       const repaired: ChatChunk[] = [];
       try {
         for (const event of events) {
           if (this.#isDone(event)) break;
           for (const chunk of decoder.push(event)) repaired.push(writer.repair(chunk));
+          if (passing !== null) this.#add(passing.pass(event));
           if (isLongEvent(event)) await yieldToLoop();
         }
       } finally {
@@ -192,7 +196,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   }
 
   async #end(): Promise<void> {
-    const { decoder, writer, guarded, usage } = this.#parts;
+    const { decoder, writer, guarded, usage, passing } = this.#parts;
     const last = decoder.end().map((chunk) => writer.repair(chunk));
     this.#serialize(guarded === null || last.length === 0 ? last : await guarded.take(last));
     const isCut = !writer.isComplete && decoder.isTerminated !== true;
@@ -201,6 +205,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
     if (!writer.isComplete)
       throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");
     this.#text += writer.finish(usage());
+    if (passing !== null) this.#add(passing.end());
   }
 
   #serialize(chunks: readonly ChatChunk[]): void {
@@ -222,9 +227,10 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   }
 }
 
-function patternsOf({ parser, decoder, guarded, normalizer, maxEventBytes }: AnswerStreamParts): EventPatterns | null {
-  if (parser.pushTo === undefined || decoder.passes === undefined || guarded !== null || normalizer === null)
-    return null;
+function patternsOf(parts: AnswerStreamParts): EventPatterns | null {
+  const { parser, decoder, guarded, normalizer, passing, maxEventBytes } = parts;
+  if (parser.pushTo === undefined || decoder.passes === undefined || guarded !== null) return null;
+  if (normalizer === null || passing !== null) return null;
   return new EventPatterns({
     maxEventBytes,
     passes: decoder.passes,

@@ -1,7 +1,7 @@
 // Turns a provider's stream into the event stream of the client. The response head is held until the first content or
 // an error (promise 7.4); a failure after that is one error event (promise 8.3). The upstream is read only as fast as
 // the client reads (promise 8.5).
-import type { StreamForm } from "../answer-form.ts";
+import type { AnswerForm, NativeAnswers, StreamForm } from "../answer-form.ts";
 import { isPending } from "../../core/maybe-promise.ts";
 import { estimatedUsage } from "../../accounting/estimate.ts";
 import { promptTokens } from "../metering/attempt-estimate.ts";
@@ -33,6 +33,7 @@ import { splitChunk } from "../guards/guarded-chunks.ts";
 import { LONG_EVENT } from "../long-bodies/long-events.ts";
 import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
 import { readAnswer, TURNS_BYTES } from "../answer/read-answer.ts";
+import { NativePassing } from "../native/native-passing.ts";
 import { StreamNormalizer } from "./stream-normalizer.ts";
 import { type Sending, StreamSession } from "./stream-session.ts";
 
@@ -52,17 +53,19 @@ export interface BegunStream {
   readonly accumulator: RoundAccumulator | null;
   /** The text that came before and with the first content. */
   readonly held: string;
+  /** The events with which the stream begins, where the provider has sent them; `null` where the form makes them. */
+  readonly opening: string | null;
   readonly usage: () => Usage;
 }
 
 /** `begin` returns what one attempt at the next round adds to a multi-round answer. */
 export function streaming(
   call: Call,
-  form: StreamForm,
+  { stream: form, native }: Pick<AnswerForm, "stream" | "native">,
   begin: () => RoundAccumulator | null = () => null,
 ): AttemptWork<BegunStream> {
   return {
-    run: (attempt) => tryStream(attempt, call, form, begin()),
+    run: (attempt) => tryStream(attempt, call, form, native, begin()),
     isEmpty: ({ normalizer }) => normalizer.isEmpty,
     discard: ({ stream }) => stream.cancel(),
   };
@@ -73,27 +76,29 @@ async function tryStream(
   attempt: OpenAttempt,
   call: Call,
   form: StreamForm,
+  native: NativeAnswers | undefined,
   accumulator: RoundAccumulator | null,
 ): Promise<BegunStream> {
   const { fitted, resolved, route, outputGuards, requests, lifetime } = attempt;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
   const frame = answerFrame(call, fitted, resolved, route, attempt.cached?.outcome === "hit");
   const before = accumulator?.writerBefore ?? null;
-  const normalizer = new StreamNormalizer(
-    frame,
-    before === null ? form.writer(frame, includeUsage) : before.continued(frame, includeUsage),
-    accumulator,
-  );
+  const translating = before === null ? form.writer(frame, includeUsage) : before.continued(frame, includeUsage);
+  const passing =
+    fitted.native === undefined ? null : new NativePassing(native!.stream(), fitted.native, resolved.target);
+  const normalizer = new StreamNormalizer(frame, passing?.writer(translating) ?? translating, accumulator);
   const usage = () => normalizer.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
   attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer));
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
-    if (/^application\/json/i.test(open.response.header("content-type") ?? ""))
+    if (/^application\/json/i.test(open.response.header("content-type") ?? "")) {
+      passing?.translate();
       return jsonAnswerStream(open, resolved, call, writer, guarded, usage);
+    }
     const { maxEventBytes } = call.snapshot.limits;
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes });
     const decoder = decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential);
-    const parts = { body: open.response.body, parser, decoder, writer, guarded, usage, maxEventBytes };
+    const parts = { body: open.response.body, parser, decoder, writer, guarded, usage, passing, maxEventBytes };
     return new ResponseStream({ ...parts, normalizer: writer === normalizer ? normalizer : null }, call.clock);
   };
   const answers = sendRequests(attempt, call);
@@ -118,7 +123,7 @@ async function tryStream(
       request.firstContent();
       request.answeredBy(reportedModel(normalizer.reportedModel, resolved));
     }
-    return { stream, normalizer, accumulator, held, usage };
+    return { stream, normalizer, accumulator, held, opening: passing?.opening ?? null, usage };
   } catch (thrown) {
     stream.cancel();
     throw closeAttempt(thrown, attempt, call);
@@ -162,12 +167,15 @@ export async function replyStream(
 export async function replySending(begun: Promise<Sending>, call: Call, form: StreamForm): Promise<Response> {
   const session = new StreamSession(begun, call, form);
   const sending = await session.holdHead();
-  const headers = answerHeaders(
-    call,
-    sending?.attempt.fitted ?? null,
-    sending?.attempt.resolved.target ?? null,
-    "text/event-stream; charset=utf-8",
-  );
+  const headers = {
+    ...sending?.attempt.passedHeaders,
+    ...answerHeaders(
+      call,
+      sending?.attempt.fitted ?? null,
+      sending?.attempt.resolved.target ?? null,
+      "text/event-stream; charset=utf-8",
+    ),
+  };
   headers["cache-control"] = "no-cache, no-transform";
   headers["x-accel-buffering"] = "no";
   return new Response(session.readable(), { headers });
@@ -277,9 +285,13 @@ async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promi
   return isLong ? [...splitChunk(chunk, LONG_EVENT)] : [chunk];
 }
 
-function sendingOf({ answer: { stream, normalizer, held }, attempt }: Answered<BegunStream>, call: Call): Sending {
+function sendingOf(
+  { answer: { stream, normalizer, held, opening }, attempt }: Answered<BegunStream>,
+  call: Call,
+): Sending {
   return {
     held,
+    opening,
     attempt,
     settle: (outcome) => attempt.settle(outcome),
     next: () => stream.next(),

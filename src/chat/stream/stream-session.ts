@@ -15,6 +15,8 @@ import { yieldToLoop } from "../../core/event-loop.ts";
 export interface Sending {
   /** Text that has arrived already. The session empties it when it takes it, because a stream may stay open for long. */
   held: string;
+  /** The events with which the stream begins; `null` where those of the form are sent. */
+  readonly opening: string | null;
   /** The attempt in flight, or the last one. */
   readonly attempt: OpenAttempt;
   readonly hasContent: boolean;
@@ -182,7 +184,7 @@ export class StreamSession {
   #opening(): string {
     if (this.#hasOpened) return "";
     this.#hasOpened = true;
-    return this.#form.opening();
+    return this.#sending?.opening ?? this.#form.opening();
   }
 
   #failed(thrown: unknown): string {

@@ -59,7 +59,7 @@ class StreamedRounds implements RoundSink {
     const round = await complete(
       prepared,
       this.#call,
-      streaming(this.#call, this.#form, () => answer.begin()),
+      streaming(this.#call, { stream: this.#form }, () => answer.begin()),
     );
     if (this.#round !== null) {
       const { aborted, reason } = this.#call.signal;
@@ -106,6 +106,7 @@ class StreamedRounds implements RoundSink {
     const current = (): Answered<BegunStream> => this.#round!;
     return {
       held,
+      opening: null,
       get attempt(): OpenAttempt {
         return current().attempt;
       },

@@ -10,6 +10,7 @@ import type { Environment } from "../../config/environment.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { systemClock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { EARLIEST_OPERATION } from "../../core/operation.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
 import { PROVIDER_FAMILIES } from "../../gateway-parts/provider-families.ts";
@@ -116,6 +117,7 @@ function callOf(request: ChatRequest, entry: CallEntry, snapshot: Snapshot): Sim
         mayPrice: false,
       }),
     },
+    record: { operation: EARLIEST_OPERATION },
     policies: null,
     deadline: {
       boundByRoute: (totalMs) => {

@@ -96,7 +96,7 @@ function memoOf(json: JsonOutput, { tools }: EncodedTools): JsonOutputMemo {
 }
 
 /** Some configured addresses end with the version, as the addresses of other vendors do. */
-function messagesUrl(baseUrl: string): string {
+export function messagesUrl(baseUrl: string): string {
   return baseUrl.endsWith("/v1") ? `${baseUrl}/messages` : `${baseUrl}/v1/messages`;
 }
 

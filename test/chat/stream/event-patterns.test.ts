@@ -51,6 +51,7 @@ async function translated(source: string, options: Options = {}) {
     guarded: null,
     usage: () => normalizer.reportedUsage ?? NO_USAGE,
     normalizer,
+    passing: null,
     maxEventBytes,
   };
   const stream = new ResponseStream(parts, new CallClock(systemClock));

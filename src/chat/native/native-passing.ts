@@ -1,0 +1,101 @@
+// Passes on the stream of a provider that speaks the operation of the call, event by event (promise 12.5). Decoder and
+// stream normalizer read the same events for what the call needs to know of them; the normalizer writes nothing.
+import type { ChatChunk, Usage } from "../../core/chat.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Target } from "../../core/target.ts";
+import type { NativeOperation } from "../../providers/provider.ts";
+import type { SseEvent } from "../../wire/sse.ts";
+import { answerWithoutKeys } from "../answer/answer-keys.ts";
+import type { NativeEvents } from "../answer-form.ts";
+import type { StreamWriter } from "../stream/stream-writer.ts";
+
+export class NativePassing {
+  readonly #events: NativeEvents;
+  readonly #native: NativeOperation;
+  readonly #target: Target;
+  /** The provider has answered with one body, of which the form makes the events. */
+  #isTranslated = false;
+
+  constructor(events: NativeEvents, native: NativeOperation, target: Target) {
+    this.#events = events;
+    this.#native = native;
+    this.#target = target;
+  }
+
+  /** The events with which the stream begins; `null` where those of the form are sent. */
+  get opening(): string | null {
+    return this.#isTranslated ? null : this.#events.opening;
+  }
+
+  /** Called where the provider has answered with one body instead of a stream. */
+  translate(): void {
+    this.#isTranslated = true;
+  }
+
+  /** Returns the text for an event that the decoder has accepted. */
+  pass(event: SseEvent): string {
+    const inside = this.#native.eventIn === undefined ? event : this.#native.eventIn(event);
+    if (inside === null) return "";
+    const data = answerWithoutKeys(inside.data, this.#target.credential);
+    return this.#events.pass(data === inside.data ? inside : { ...inside, data });
+  }
+
+  /** Returns the events that are missing at the end of a complete stream. */
+  end(): string {
+    return this.#events.end();
+  }
+
+  /** Returns the last stage of the stream normalizer, which writes nothing while events are passed on. */
+  writer(translating: StreamWriter): StreamWriter {
+    return new PassingWriter(
+      translating,
+      () => this.#isTranslated,
+      () => this.#events.hasContent,
+    );
+  }
+}
+
+class PassingWriter implements StreamWriter {
+  readonly #translating: StreamWriter;
+  readonly #isTranslated: () => boolean;
+  readonly #hasPassedContent: () => boolean;
+  #hasContent = false;
+
+  constructor(translating: StreamWriter, isTranslated: () => boolean, hasPassedContent: () => boolean) {
+    this.#translating = translating;
+    this.#isTranslated = isTranslated;
+    this.#hasPassedContent = hasPassedContent;
+  }
+
+  get hasContent(): boolean {
+    return this.#isTranslated() ? this.#translating.hasContent : this.#hasContent || this.#hasPassedContent();
+  }
+  get repeatsEvents(): boolean {
+    return this.#isTranslated() ? this.#translating.repeatsEvents : true;
+  }
+
+  write(chunk: ChatChunk): string {
+    if (this.#isTranslated()) return this.#translating.write(chunk);
+    if (!this.#hasContent) this.#hasContent = holdsContent(chunk);
+    return "";
+  }
+
+  activity(activity: Parameters<StreamWriter["activity"]>[0]): string {
+    return this.#translating.activity(activity);
+  }
+
+  end(chunk: ChatChunk, total: Usage, report: JsonObject | null): string {
+    return this.#isTranslated() ? this.#translating.end(chunk, total, report) : "";
+  }
+
+  continued(...round: Parameters<StreamWriter["continued"]>): StreamWriter {
+    return this.#translating.continued(...round);
+  }
+}
+
+function holdsContent({ choices }: ChatChunk): boolean {
+  return choices.some(({ delta }) => {
+    const { content, reasoning_content: reasoning, refusal, tool_calls: calls } = delta ?? {};
+    return [content, reasoning, refusal].some((text) => typeof text === "string" && text !== "") || calls != null;
+  });
+}

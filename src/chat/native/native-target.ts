@@ -1,0 +1,107 @@
+// Whether a target is sent what the client wrote (promise 12.3): its model has to speak the operation, and nothing may
+// be asked of the call that needs the translation.
+import type { ChatRequest } from "../../core/chat.ts";
+import type { JsonEdit } from "../../core/json-edit.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
+import type { OperationName, RecordedOperation } from "../../core/operation.ts";
+import type { ProviderSettings } from "../../core/snapshot.ts";
+import { FIELDS, GATEWAY } from "../../core/params.ts";
+import type { NativeCircumstance, NativeForm, NativeOperation, Provider } from "../../providers/provider.ts";
+import type { FitSettings } from "../fit/fit.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+
+export interface NativeCall {
+  readonly operation: RecordedOperation;
+  /** The entry of the provider. */
+  readonly settings: ProviderSettings;
+  /** Whether a guard searches the request or the answer. */
+  readonly isGuarded: boolean;
+  readonly fit: FitSettings;
+}
+
+/** A target that speaks the operation of the call. */
+export interface NativeTarget {
+  readonly native: NativeOperation;
+  readonly resolved: Resolved;
+  /** The changes for parameters that the configuration adds or drops. */
+  readonly edits: readonly JsonEdit[];
+  /** Parameters that the target drops, by the paths of the client's own body. */
+  readonly dropped: readonly string[];
+}
+
+/** Returns null for a target that is sent the translation. */
+export function nativeAt(
+  request: ChatRequest,
+  resolved: Resolved,
+  { operation, settings, isGuarded, fit }: NativeCall,
+): NativeTarget | null {
+  const { written, held, offered } = request;
+  // guards and tool servers work on the translation, and another thread holds the text of a long body
+  if (written === undefined || held !== undefined || offered !== null || isGuarded) return null;
+  if (operation === "unserved") return null;
+  const { provider, target } = resolved;
+  const circumstance = circumstanceOf(settings, operation, target.isCallersAddress);
+  const native = circumstance === null ? null : (provider.native?.(operation, target.model, circumstance) ?? null);
+  if (native === null) return null;
+  const settingEdits = editsOfSettings(request, native.form, provider, fit);
+  return settingEdits === null
+    ? null
+    : { native, resolved: { ...resolved, provider: nativeProvider(provider)(native) }, ...settingEdits };
+}
+
+/** Returns null where the operator says that the provider does not speak the operation. */
+function circumstanceOf(
+  { native, isElsewhere }: ProviderSettings,
+  operation: OperationName,
+  isCallersAddress: boolean,
+): NativeCircumstance | null {
+  if (isCallersAddress) return "elsewhere";
+  if (native !== undefined) return native.includes(operation) ? "set" : null;
+  return isElsewhere === true ? "elsewhere" : "row";
+}
+
+/**
+ * Returns the changes for the parameters that the configuration adds or drops; null where the form has no place for
+ * one, so that only the translation can have it.
+ */
+function editsOfSettings(
+  request: ChatRequest,
+  { parameters }: NativeForm,
+  { reserved }: Provider,
+  { drop }: FitSettings,
+): Pick<NativeTarget, "edits" | "dropped"> | null {
+  const edits: JsonEdit[] = [];
+  const dropped: string[] = [];
+  for (const [name, value] of Object.entries(request.written!.added)) {
+    const path = parameters[name] ?? (FIELDS.has(name) || reserved.has(name) ? undefined : [name]);
+    if (path !== undefined) edits.push({ path, value: value === null ? undefined : value });
+    else if (!Object.hasOwn(GATEWAY, name)) return null;
+  }
+  for (const name of drop ?? [])
+    if (Object.hasOwn(request.params, name)) {
+      const path = parameters[name];
+      if (path === undefined) return null;
+      edits.push({ path, value: undefined });
+      dropped.push(path.join("."));
+    }
+  return { edits, dropped };
+}
+
+/** The provider with the operation in place of chat completions. */
+const nativeProvider = memoizePerObject((provider: Provider) =>
+  memoizePerObject((native: NativeOperation): Provider => {
+    const members = Object.entries(provider).filter(([name]) => !OF_CHAT.has(name));
+    return {
+      ...(Object.fromEntries(members) as unknown as Provider),
+      framing: native.framing,
+      clientHeaders: native.clientHeaders,
+      inlines: () => NOTHING,
+      encodeRequest: (request, target) => native.encodeRequest(request, target),
+      decodeResponse: (body, context) => native.decodeResponse(body, context),
+      openStream: (context) => native.openStream(context),
+    };
+  }),
+);
+/** What a provider does only for chat completions. */
+const OF_CHAT: ReadonlySet<string> = new Set(["followUp", "leavesOutEmpty"]);
+const NOTHING: ReadonlySet<never> = new Set();

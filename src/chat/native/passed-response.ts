@@ -1,0 +1,39 @@
+// What passes of a provider's response beside the answer, where the provider speaks the operation of the call: the
+// headers that its row lists, and its own refusal of the request (promises 12.3 and 12.6).
+import type { GatewayError, ErrorCode } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/json-object.ts";
+import type { Target } from "../../core/target.ts";
+import type { UpstreamResponse } from "../../wire/upstream.ts";
+import type { OpenAttempt } from "../attempt/run-attempt.ts";
+import { MAX_SEARCHED_CHARACTERS, redacted } from "../attempt/upstream-errors.ts";
+
+/** Agents read the wording of these, and change their next request by it. */
+const PASSED_STATUSES: ReadonlySet<number> = new Set([400, 413]);
+/** Refusals of the request itself. Those of the gateway's account are not for its callers. */
+const PASSED_CODES: ReadonlySet<ErrorCode> = new Set([
+  "upstream_invalid_request",
+  "context_length_exceeded",
+  "content_policy_violation",
+]);
+const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/;
+
+/** Returns the error with the provider's own body, if that is passed on. */
+export function passedRefusal(error: GatewayError, status: number, body: string, target: Target): GatewayError {
+  if (!PASSED_STATUSES.has(status) || !PASSED_CODES.has(error.code) || body.length > MAX_SEARCHED_CHARACTERS)
+    return error;
+  const clean = redacted(body, target);
+  return isJsonObject(clean) ? error.withPassed({ status, body: clean }) : error;
+}
+
+/** Returns the headers of the response that the row lists, without keys and addresses of the gateway. */
+export function passedHeaders(
+  response: UpstreamResponse,
+  { fitted: { native }, resolved: { target } }: Pick<OpenAttempt, "fitted" | "resolved">,
+): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {};
+  for (const name of native?.answerHeaders ?? []) {
+    const value = response.header(name);
+    if (value != null && HEADER_VALUE.test(value) && redacted(value, target) === value) headers[name] = value;
+  }
+  return headers;
+}

@@ -1,0 +1,46 @@
+// The Messages API for clients that speak it themselves: their own body goes out with another model, their versions and
+// beta features go along, and answers and streams are read for their figures only.
+// https://platform.claude.com/docs/en/api/messages
+import { nativeBody } from "../native-body.ts";
+import type { NativeForm, NativeOperation } from "../provider.ts";
+import { decodeResponse } from "./decode-response.ts";
+import { openStream } from "./decode-stream.ts";
+import { API_VERSION, messagesUrl } from "./encode-request.ts";
+
+const CLIENT_TOOLS = /^(custom|bash_\d+|text_editor_\d+|memory_\d+|computer_\d+)$/;
+
+export const MESSAGES_FORM: NativeForm = {
+  parameters: {
+    temperature: ["temperature"],
+    top_p: ["top_p"],
+    max_tokens: ["max_tokens"],
+    max_completion_tokens: ["max_tokens"],
+  },
+  // https://platform.claude.com/docs/en/agents-and-tools/mcp-connector
+  privileged: ["mcp_servers", "fallbacks", "fallback_credit_token", "workspace_id", "user_profile_id"],
+  privilegedInTools: [],
+  // https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview: tools that the client runs
+  isClientTool: (_tool, type) => CLIENT_TOOLS.test(type),
+  vendorIds: ["file_id", "container"],
+};
+
+export const NATIVE_MESSAGES: NativeOperation = {
+  form: MESSAGES_FORM,
+  framing: "sse",
+  clientHeaders: ["anthropic-version", "anthropic-beta"],
+  answerHeaders: ["anthropic-version", "anthropic-beta"],
+  encodeRequest: (request, target) => ({
+    request: {
+      url: messagesUrl(target.baseUrl),
+      headers: {
+        "anthropic-version": target.settings["api_version"] ?? API_VERSION,
+        ...target.headers,
+        "content-type": "application/json",
+      },
+      body: nativeBody(request, [{ path: ["model"], value: target.model }]),
+    },
+    memo: null,
+  }),
+  decodeResponse,
+  openStream,
+};
