@@ -175,6 +175,7 @@ export function importRounds(files: readonly SourceFile[]): readonly (readonly s
 export const PROVIDER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   anthropic: ["claude", "content-blocks"],
   bedrock: ["claude", "content-blocks"],
+  responses: ["content-blocks"],
   // It delegates by the name of the model.
   vertex: ["anthropic", "claude", "content-blocks", "gemini", "openai-compatible"],
   // Containers that speak OpenAI's form, behind AWS's errors.

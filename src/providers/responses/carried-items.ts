@@ -1,0 +1,69 @@
+// Carries the items of an answer whole when a message of chat completions cannot express all of them: tools that the
+// vendor ran, reasoning between two calls, several messages with their phases (record 0006). They are sent back in place
+// of the message's other members. https://platform.openai.com/docs/guides/reasoning
+import type { Message, ToolCall } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { carriedExtras, isBeyondChat } from "../content-blocks/carried-turn.ts";
+import { objectsIn, textOrEmpty } from "../sent-json.ts";
+import { callIdOf, inputOf, kindOf } from "./output-items.ts";
+
+/** The order of items that a message can express. Other items have no place in it. */
+const ORDER = { reasoning: 0, message: 1, function: 2, custom: 2, other: null } as const;
+
+/** The member of an answer's message or of a delta. */
+export function carriedItems(items: readonly JsonObject[], carriedAs: string): { readonly extra_content?: JsonObject } {
+  const isBeyond =
+    items.filter((item) => kindOf(item) === "message").length > 1 || isBeyondChat(items, placeOf, () => false);
+  return isBeyond ? { extra_content: { [carriedAs]: { content: items } } } : {};
+}
+
+function placeOf(item: JsonObject): number | null {
+  const isPlain =
+    (item["namespace"] ?? null) === null &&
+    item["phase"] !== "commentary" &&
+    partsOf(item).every(({ annotations }) => objectsIn(annotations).every(({ type }) => type === "url_citation"));
+  return isPlain ? ORDER[kindOf(item)] : null;
+}
+
+function partsOf(item: JsonObject): readonly JsonObject[] {
+  return kindOf(item) === "message" ? objectsIn(item["content"]) : [];
+}
+
+/**
+ * The items that came with a message. `null` when there are none, or when they no longer match the message: a client or
+ * a guard has then changed the message, and its present content counts.
+ */
+export function itemsCarriedBy(message: Message, carriedAs: string): readonly JsonObject[] | null {
+  const content = carriedExtras(message, carriedAs)?.["content"];
+  if (!Array.isArray(content) || content.length === 0 || !(content as readonly Json[]).every(isObject)) return null;
+  const items = content as readonly JsonObject[];
+  const calls = items.filter((item) => kindOf(item) === "function" || kindOf(item) === "custom");
+  const made = message.tool_calls ?? [];
+  const isSame =
+    saidBy(items) === textOf(message) &&
+    calls.length === made.length &&
+    calls.every((item, index) => isSameCall(item, made[index]!));
+  return isSame ? items : null;
+}
+
+function saidBy(items: readonly JsonObject[]): string {
+  return items
+    .flatMap(partsOf)
+    .map(({ type, text }) => (type === "output_text" ? textOrEmpty(text) : ""))
+    .join("");
+}
+
+function textOf({ content }: Message): string {
+  if (!Array.isArray(content)) return typeof content === "string" ? content : "";
+  return (content as readonly JsonObject[])
+    .map(({ type, text }) => (type === "text" ? textOrEmpty(text) : ""))
+    .join("");
+}
+
+function isSameCall(item: JsonObject, call: ToolCall): boolean {
+  const kind = kindOf(item);
+  const made: Json | undefined = kind === "custom" ? call["custom"] : call.function;
+  if (!isObject(made) || call.id !== callIdOf(item) || made["name"] !== item["name"]) return false;
+  const input = inputOf(item, kind);
+  return kind === "custom" ? made["input"] === input : made["arguments"] === (input === "" ? "{}" : input);
+}

@@ -1,0 +1,120 @@
+// How an answer ended and what it used, in the terms of chat completions:
+// https://platform.openai.com/docs/api-reference/responses/object (status, incomplete_details, usage).
+import type { ChunkChoice, Usage } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
+import { MalformedAnswer, StreamError } from "../provider.ts";
+import { isCount, mainTokenCount } from "../token-count.ts";
+import type { ResponsesRules } from "./rules.ts";
+
+/** Why a vendor stopped before the end; any other reason means a bound, too. */
+const REASONS: Readonly<Record<string, "length" | "content_filter">> = { content_filter: "content_filter" };
+
+/**
+ * The finish reason of an answer that has ended. Throws StreamError for one that failed or was cancelled, and
+ * MalformedAnswer for one that goes on elsewhere. `text` is that of the body or event.
+ */
+export function finishOf(
+  response: JsonObject,
+  hasCalls: boolean,
+  rules: ResponsesRules,
+  text: string,
+): Pick<ChunkChoice, "finish_reason" | "native_finish_reason"> {
+  requireEnded(response, rules, text);
+  const { status, incomplete_details: details } = response;
+  const reason = isObject(details) && typeof details["reason"] === "string" ? details["reason"] : null;
+  if (status === "incomplete" || (status === undefined && reason !== null))
+    return {
+      finish_reason: (reason === null ? undefined : REASONS[reason]) ?? "length",
+      ...(reason !== null && { native_finish_reason: reason }),
+    };
+  return { finish_reason: hasCalls ? "tool_calls" : "stop" };
+}
+
+/** Throws StreamError or MalformedAnswer. */
+export function requireEnded(response: JsonObject, { failureOf }: ResponsesRules, text: string): void {
+  const { status, error } = response;
+  if (isObject(error) || typeof error === "string" || status === "failed") {
+    const failure = failureOf({ error: error ?? { message: "The provider's response failed.", code: null } }, text);
+    throw new StreamError(failure);
+  }
+  if (status === "cancelled")
+    throw new StreamError({
+      class: "server",
+      message: "The provider cancelled the response.",
+      param: null,
+      nativeCode: "cancelled",
+    });
+  if (status === "queued" || status === "in_progress")
+    throw new MalformedAnswer(`The provider's answer has the status ${JSON.stringify(status)} and has not ended.`);
+}
+
+/** A price that the vendor computes is not a token count. Uses of its tools stay unnamed, because they are billed. */
+const KNOWN: KnownFigures = {
+  input_tokens: "figure",
+  output_tokens: "figure",
+  total_tokens: "figure",
+  input_tokens_details: {
+    cached_tokens: "figure",
+    cache_write_tokens: "figure",
+    text_tokens: "figure",
+    image_tokens: "figure",
+    audio_tokens: "figure",
+  },
+  output_tokens_details: { reasoning_tokens: "figure", text_tokens: "figure", image_tokens: "figure" },
+  context_details: "all",
+  cost: "all",
+  cost_details: "all",
+  is_byok: "figure",
+  cost_in_usd_ticks: "figure",
+};
+
+/** `input_tokens` includes what was read from and written to the cache, and `output_tokens` the reasoning. */
+export function usageOf(native: JsonObject): Usage {
+  const input = mainTokenCount(native["input_tokens"]);
+  const output = mainTokenCount(native["output_tokens"]);
+  const total = native["total_tokens"];
+  const read = detail(native["input_tokens_details"], "cached_tokens");
+  const written = detail(native["input_tokens_details"], "cache_write_tokens");
+  const reasoned = detail(native["output_tokens_details"], "reasoning_tokens");
+  return withUnnamed(
+    {
+      prompt_tokens: input,
+      completion_tokens: output,
+      total_tokens: isCount(total) ? total : input + output,
+      ...((read !== null || written !== null) && {
+        prompt_tokens_details: {
+          ...(read !== null && { cached_tokens: read }),
+          ...(written !== null && { cache_write_tokens: written }),
+        },
+      }),
+      ...(reasoned !== null && { completion_tokens_details: { reasoning_tokens: reasoned } }),
+    },
+    native,
+    KNOWN,
+  );
+}
+
+function detail(details: Json | undefined, name: string): number | null {
+  const count = isObject(details) ? details[name] : undefined;
+  return isCount(count) ? count : null;
+}
+
+/** What stands beside the choices of an answer or of its last chunk. */
+export function besideChoices(response: JsonObject): JsonObject & { readonly usage?: Usage } {
+  const { usage, service_tier: tier } = response;
+  return {
+    ...(isObject(usage) && { usage: usageOf(usage) }),
+    ...(typeof tier === "string" && { service_tier: tier }),
+  };
+}
+
+/** What an answer says of itself, in its first chunk or in the whole. */
+export function frameOf(response: JsonObject): JsonObject {
+  const { id, model, created_at: created } = response;
+  return {
+    ...(typeof id === "string" && id !== "" && { id }),
+    ...(typeof model === "string" && model !== "" && { model }),
+    ...(typeof created === "number" && { created }),
+  };
+}

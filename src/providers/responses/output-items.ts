@@ -1,0 +1,51 @@
+// Reads the items of an answer: https://platform.openai.com/docs/api-reference/responses/object (output).
+import type { ToolCall } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { objectsIn, textOrEmpty } from "../sent-json.ts";
+
+export type ItemKind = "message" | "reasoning" | "function" | "custom" | "other";
+
+const KINDS: ReadonlyMap<Json | undefined, ItemKind> = new Map<Json | undefined, ItemKind>([
+  ["message", "message"],
+  ["reasoning", "reasoning"],
+  ["function_call", "function"],
+  ["custom_tool_call", "custom"],
+]);
+
+export function kindOf({ type }: JsonObject): ItemKind {
+  return KINDS.get(type) ?? "other";
+}
+
+/** The text that a call is made with: arguments of a function, or the input of a custom tool. */
+export function inputOf(item: JsonObject, kind: ItemKind): string {
+  return textOrEmpty(kind === "custom" ? item["input"] : item["arguments"]);
+}
+
+/** `call_id` pairs a call with its result; servers that omit it mean the item's own id. */
+export function callIdOf({ call_id: callId, id }: JsonObject): string {
+  return textOrEmpty(callId) || textOrEmpty(id);
+}
+
+export function toolCallOf(item: JsonObject, kind: ItemKind): ToolCall {
+  const [id, name, input] = [callIdOf(item), textOrEmpty(item["name"]), inputOf(item, kind)];
+  return kind === "custom"
+    ? ({ id, type: "custom", custom: { name, input } } as JsonObject as ToolCall)
+    : { id, type: "function", function: { name, arguments: input === "" ? "{}" : input } };
+}
+
+/** Citations have their members flat here, and their positions count from the beginning of their own part. */
+export function annotationsOf(annotations: Json | undefined, partStart: number): JsonObject[] {
+  return objectsIn(annotations).map((annotation) => {
+    const { type, start_index: start, end_index: end, ...cited } = annotation;
+    if (type !== "url_citation" || isObject(annotation["url_citation"])) return annotation;
+    return {
+      type,
+      url_citation: {
+        ...cited,
+        title: typeof cited["title"] === "string" ? cited["title"] : textOrEmpty(cited["url"]),
+        start_index: partStart + (typeof start === "number" ? start : 0),
+        end_index: partStart + (typeof end === "number" ? end : 0),
+      },
+    };
+  });
+}
