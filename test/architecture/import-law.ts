@@ -176,6 +176,8 @@ export const PROVIDER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   anthropic: ["claude", "content-blocks"],
   bedrock: ["claude", "content-blocks"],
   responses: ["content-blocks"],
+  // Some models of a row speak the Responses API alone.
+  "openai-compatible": ["responses"],
   // It delegates by the name of the model.
   vertex: ["anthropic", "claude", "content-blocks", "gemini", "openai-compatible"],
   // Containers that speak OpenAI's form, behind AWS's errors.

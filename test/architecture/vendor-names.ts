@@ -33,7 +33,7 @@ const FIELDS = /\bvertex_(?:project|location|credentials|access_token)\b/g;
 const CLIENTS = /\bClaude Code\b/g;
 
 /** Folders that several providers share and that no vendor is called. */
-const SHARED_FOLDERS: ReadonlySet<string> = new Set(["content-blocks"]);
+const SHARED_FOLDERS: ReadonlySet<string> = new Set(["content-blocks", "responses"]);
 
 export interface Allowance {
   readonly path: string;

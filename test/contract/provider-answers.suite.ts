@@ -1,6 +1,6 @@
 // What every provider does with answers: streamed and non-streaming ones agree, no bytes give an unexpected result, and
 // every error has a message.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isObject } from "../../src/core/json.ts";
 import { MalformedAnswer, type Provider, StreamError } from "../../src/providers/provider.ts";
@@ -15,14 +15,30 @@ const RUNS = drawCount(100, 400);
 const SLOWEST_CPU_MS = 1_000;
 
 export function providerAnswersSuite(provider: Provider): void {
-  answerSuite(provider);
-  strangeBytesSuite(provider);
+  for (const [path, model] of modelsByForm(provider))
+    describe(`as ${model}`, () => {
+      answerSuite(provider, path, model);
+      strangeBytesSuite(provider, path, model);
+    });
   errorSuite(provider);
 }
 
-function answerSuite(provider: Provider): void {
-  const { answers, errors } = examplesOf(provider);
-  const model = modelNames(provider)[0]!;
+/** The first model, and the first of those that are asked in another form. */
+function modelsByForm(provider: Provider): ReadonlyMap<string, string> {
+  const byPath = new Map<string, string>();
+  for (const model of modelNames(provider)) {
+    const path = pathOf(provider, model);
+    if (byPath.size === 0 || path.endsWith("/responses")) byPath.set(path, byPath.get(path) ?? model);
+  }
+  return byPath;
+}
+
+function pathOf(provider: Provider, model: string): string {
+  return new URL(encoded(provider, {}, { model }).request.url).pathname;
+}
+
+function answerSuite(provider: Provider, path: string, model: string): void {
+  const { answers, errors } = examplesOf(provider, path);
   test.each(answers.map((example) => [example.name, example] as const))(
     "streamed and non-streaming answers agree: %s",
     (_, { asked = {}, whole, events, choices }) => {
@@ -100,9 +116,8 @@ function thrownBy(run: () => unknown): unknown {
 const isOwnFault = (thrown: unknown): boolean =>
   thrown === undefined || thrown instanceof StreamError || thrown instanceof MalformedAnswer;
 
-function strangeBytesSuite(provider: Provider): void {
-  const examples = examplesOf(provider);
-  const model = modelNames(provider)[0]!;
+function strangeBytesSuite(provider: Provider, path: string, model: string): void {
+  const examples = examplesOf(provider, path);
   test("non-streaming answers of any bytes give an answer, a failure of the provider or a malformed answer, and nothing else", () => {
     fc.assert(
       fc.property(bodies(examples), (body) => {
@@ -245,7 +260,7 @@ function errorSuite(provider: Provider): void {
   });
   test("any bytes get a class and a message", () => {
     fc.assert(
-      fc.property(bodies(examplesOf(provider)), fc.constantFrom(...STATUSES, 200), (body, status) => {
+      fc.property(bodies(examplesOf(provider, "")), fc.constantFrom(...STATUSES, 200), (body, status) => {
         const { class: failureClass, message, param, nativeCode } = provider.classifyError({ status, body });
         expect(FAILURE_CLASSES).toContain(failureClass);
         expect(typeof message).toBe("string");

@@ -9,11 +9,25 @@ import { COHERE } from "./examples-cohere.ts";
 import { OLLAMA } from "./examples-ollama.ts";
 import { BEDROCK } from "./examples-bedrock.ts";
 import { COMPLETION_EXAMPLES } from "./examples-completions.ts";
+import { responsesExamples } from "./examples-responses.ts";
 import { REPLICATE_EXAMPLES } from "./examples-replicate.ts";
 import type { WireExamples } from "./wire-examples.ts";
 
-/** Throws for a provider whose wire form has no examples: they come with the provider. */
-export function examplesOf(provider: Provider): WireExamples {
+/** The encrypted reasoning of each row that has models which speak the Responses form alone. */
+const RESPONSES_FORMATS: ReadonlyMap<string, string> = new Map([
+  ["openai", "openai-responses-v1"],
+  ["azure", "azure-openai-responses-v1"],
+  ["azure_ai", "azure-openai-responses-v1"],
+  ["xai", "xai-responses-v1"],
+  ["copilot", "copilot-responses-v1"],
+]);
+
+/**
+ * `path` is that of the requests to a model. Throws for a provider whose wire form has no examples: they come with the
+ * provider.
+ */
+export function examplesOf(provider: Provider, path: string): WireExamples {
+  if (path.endsWith("/responses")) return responsesExamples(RESPONSES_FORMATS.get(provider.id)!);
   const found = provider.sameShape ? OPENAI : OWN_FORMS.get(provider.id);
   if (found === undefined) throw new Error(`the wire form of ${provider.id} has no examples in ${import.meta.path}`);
   return found;

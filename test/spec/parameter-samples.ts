@@ -84,9 +84,9 @@ export const SAMPLES: Readonly<Record<CommonParameter, Sample>> = {
 /** Names that only some exception of the provider's table matches. The test that uses them checks that each exception is reached. */
 const MODEL_NAMES: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["echo"],
-  openai: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1"],
-  azure: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1"],
-  azure_ai: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1"],
+  openai: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1", "gpt-5-codex", "gpt-5.2-pro"],
+  azure: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1", "gpt-5-codex", "gpt-5.2-pro"],
+  azure_ai: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1", "gpt-5-codex", "gpt-5.2-pro"],
   databricks: ["databricks-meta-llama-3-3-70b-instruct", "databricks-claude-sonnet-4-5", "databricks-claude-opus-5"],
   snowflake: ["openai-gpt-5.2", "claude-sonnet-4-6", "llama3.1-8b"],
   anthropic: [
@@ -162,7 +162,8 @@ const MODEL_NAMES: Readonly<Record<string, readonly string[]>> = {
   bedrock: BEDROCK_MODELS,
   replicate: ["meta/meta-llama-3-8b-instruct", "openai/gpt-5", "anthropic/claude-4-sonnet", "meta/llama-2-70b-chat"],
   deepseek: ["deepseek-chat", "deepseek-flash"],
-  xai: ["grok-2", "grok-4", "grok-code-fast-1"],
+  xai: ["grok-2", "grok-4", "grok-code-fast-1", "grok-4.20-multi-agent-0309"],
+  copilot: ["gpt-5", "gpt-5.3-codex"],
   mistral: ["mistral-small-latest", "magistral-medium-latest"],
   moonshot: ["kimi-k3", "kimi-k2.6", "kimi-k2-0905-preview", "moonshot-v1-8k"],
   zai: ["glm-5.2", "glm-4.7", "glm-5.3"],

@@ -12,6 +12,7 @@ import {
   unsupported,
 } from "../../core/capability.ts";
 import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
+import { RESPONSES_CELLS, RESPONSES_MODEL_CELLS } from "../responses/capabilities.ts";
 import type { OpenAICompatibleRow, RowDifferences } from "./row.ts";
 
 const BASE: CapabilityCells = {
@@ -57,9 +58,13 @@ const BASE: CapabilityCells = {
 export function capabilityTable(row: OpenAICompatibleRow): CapabilityTable {
   return {
     cells: { ...BASE, ...differingCells(row) },
-    exceptions: (row.models ?? [])
-      .map((some) => ({ models: some.models, cells: differingCells(some) }))
-      .filter(({ cells }) => Object.keys(cells).length > 0),
+    exceptions: [
+      ...(row.responses === undefined ? [] : [{ models: row.responses.only, cells: RESPONSES_CELLS }]),
+      ...(row.models ?? [])
+        .map((some) => ({ models: some.models, cells: differingCells(some) }))
+        .filter(({ cells }) => Object.keys(cells).length > 0),
+      ...(row.responses === undefined ? [] : [{ models: row.responses.only, cells: RESPONSES_MODEL_CELLS }]),
+    ],
     verified: row.verified ?? "unverified",
   };
 }

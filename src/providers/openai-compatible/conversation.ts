@@ -2,6 +2,7 @@
 // one target.
 import type { Target } from "../../core/target.ts";
 import { conversationMembers, type ConversationMembers, type MemberTable } from "../conversation-members.ts";
+import { responsesMembers } from "./responses-members.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 
 type Further = Pick<MemberTable, "everyPart" | "calls" | "tools"> & {
@@ -50,7 +51,9 @@ export function conversationTables(row: OpenAICompatibleRow): (target: Target) =
   const elsewhere = row.elsewhere === undefined ? null : conversationMembers(row.elsewhere);
   const exceptions = (row.models ?? []).filter(({ reads, takes }) => reads !== undefined || takes !== undefined);
   const tables = new Map<string, ConversationMembers>();
+  const responses = row.responses === undefined ? null : responsesMembers(row, row.responses);
   return (target) => {
+    if (responses !== null && row.responses!.only.test(target.model)) return responses;
     if (elsewhere !== null && target.isCallersAddress) return elsewhere;
     const matching = exceptions.filter(({ models }) => models.test(target.model));
     const key = matching.map((exception) => exceptions.indexOf(exception)).join();

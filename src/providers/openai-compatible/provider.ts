@@ -9,6 +9,7 @@ import { decodeResponse } from "./decode-response.ts";
 import { encodeRequest } from "./encode-request.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 import { openStream } from "./decode-stream.ts";
+import { type ModelForm, RESPONSES_DIALECT, responsesModels } from "./responses-models.ts";
 import { wirePlans } from "./wire-plan.ts";
 
 /** Model, conversation, output bound, number of answers, tools, streaming (promise 6.5). */
@@ -30,6 +31,15 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
   const capabilities = capabilityTable(row);
   const planFor = wirePlans(row, capabilities);
   const rules = answerRules(row);
+  const chat: ModelForm = {
+    encodeRequest: (request, target) => encodeRequest(row, planFor, request, target),
+    decodeResponse: (body) => decodeResponse(body, rules),
+    openStream: () => openStream(rules),
+  };
+  const { responses } = row;
+  const other = responses === undefined ? null : responsesModels(row, responses, planFor, rules.errors);
+  const formOf = (model: string): ModelForm => (other !== null && responses!.only.test(model) ? other : chat);
+  const dialect = { ...PLAIN_DIALECT, ...row.dialect };
   return {
     ...PLAIN_PROVIDER,
     id: row.id,
@@ -46,16 +56,19 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     ...(row.catalogue !== undefined && { catalogue: row.catalogue }),
     ...(row.listed !== undefined && { listed: row.listed }),
     capabilities,
-    dialect: { ...PLAIN_DIALECT, ...row.dialect },
+    dialect,
+    ...(other !== null && {
+      dialectOf: (model: string) => (responses!.only.test(model) ? RESPONSES_DIALECT : dialect),
+    }),
     conversation: conversationTables(row),
     sameShape: true,
     reserved: new Set([...RESERVED, ...(row.reserved ?? [])]),
     privileged: new Set(row.privileged),
     clientHeaders: row.clientHeaders ?? [],
-    encodeRequest: (request, target) => encodeRequest(row, planFor, request, target),
+    encodeRequest: (request, target) => formOf(target.model).encodeRequest(request, target),
     sign: keySigner(row.auth ?? BEARER),
-    decodeResponse: (body) => decodeResponse(body, rules),
-    openStream: () => openStream(rules),
+    decodeResponse: (body, context) => formOf(context.model).decodeResponse(body, context),
+    openStream: (context) => formOf(context.model).openStream(context),
     classifyError: rules.errors.classify,
   };
 }

@@ -114,8 +114,24 @@ export interface OpenAICompatibleRow extends RowDifferences {
    * such as `base_resp`, `status_code`, `status_msg`.
    */
   readonly statusAt?: readonly [string, string, string];
+  /** Models that are reached by the Responses API; none when absent. */
+  readonly responses?: ResponsesModels;
   /** Quirks that no field can express: named functions, each with a link to the vendor's page. */
   readonly hooks?: RowHooks;
+}
+
+/** Models that do not speak chat completions. Requests to them are sent in the form of `../responses/`. */
+export interface ResponsesModels {
+  /** Matched against the provider's own model name. */
+  readonly only: RegExp;
+  /** The vendor's page that says so. */
+  readonly source: string;
+  /** Appended to the base address. `/responses` when absent. */
+  readonly path?: string;
+  /** Returns the complete address, when it is more than base and path. */
+  readonly address?: (target: Target) => string;
+  /** The name of the vendor's encrypted reasoning in `reasoning_details`: `openai-responses-v1`. */
+  readonly reasoningFormat: string;
 }
 
 /** What a row can state for all its models or for some of them. */

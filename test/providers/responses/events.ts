@@ -38,10 +38,10 @@ export function responseOf(output: readonly JsonObject[], more: JsonObject = {})
   };
 }
 
-export const reasoning = (id: string, texts: readonly string[], encrypted?: string): JsonObject => ({
+export const reasoning = (id: string, summary: readonly string[], encrypted?: string): JsonObject => ({
   id,
   type: "reasoning",
-  summary: texts.map((text) => ({ type: "summary_text", text })),
+  summary: summary.map((text) => ({ type: "summary_text", text })),
   ...(encrypted !== undefined && { encrypted_content: encrypted }),
 });
 export const message = (id: string, text: string, more: JsonObject = {}): JsonObject => ({
@@ -220,7 +220,7 @@ export function readChunks(chunks: readonly ChatChunk[]): Read {
       read.details.push(...(delta.reasoning_details ?? []));
       read.annotations.push(...((delta["annotations"] as readonly Json[] | undefined) ?? []));
       read.logprobs.push(...((logprobs?.["content"] as readonly Json[] | undefined) ?? []));
-      read.extra = (delta["extra_content"] as Json | undefined) ?? read.extra;
+      read.extra = delta["extra_content"] ?? read.extra;
       read.finish = finish ?? read.finish;
       read.nativeFinish = native ?? read.nativeFinish;
       for (const piece of delta.tool_calls ?? []) addCall(calls, piece);

@@ -6,8 +6,8 @@ import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { likeOpenAI } from "../conversation.ts";
 import { documentAsFile, stopAsList } from "../quirks.ts";
-import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
-import { openai } from "./model-makers.ts";
+import type { OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
+import { openai, OPENAI_RESPONSES } from "./model-makers.ts";
 import { MISTRAL_CALL_IDS } from "./mistral.ts";
 
 const DEPLOYMENTS = "/openai/deployments/";
@@ -45,6 +45,25 @@ function azureAddress(target: Target, request: ChatRequest): string {
 function azureModel(target: Target, request: ChatRequest): JsonObject {
   return { model: isByDeployment(target, request) ? target.model : (request.params.deployment_id ?? target.model) };
 }
+
+/**
+ * The form with a date exists only in previews of 2025, and `/openai/v1` at every resource:
+ * https://learn.microsoft.com/en-us/azure/foundry/openai/how-to/responses
+ */
+function azureResponsesAddress({ baseUrl, settings }: Target): string {
+  const { root } = azureBase(baseUrl);
+  const version = settings["api_version"];
+  const query = version === undefined || DATED.test(version) ? "" : `?api-version=${version}`;
+  return `${root.replace(/\/models$/, "")}/openai/v1/responses${query}`;
+}
+
+/** What one resource has encrypted means nothing to OpenAI. */
+const AZURE_RESPONSES: ResponsesModels = {
+  ...OPENAI_RESPONSES,
+  source: "https://learn.microsoft.com/en-us/azure/foundry/openai/how-to/responses",
+  reasoningFormat: "azure-openai-responses-v1",
+  address: azureResponsesAddress,
+};
 
 const deployment: ParameterRewrite = {
   support: "mapped",
@@ -96,6 +115,7 @@ export const azure: OpenAICompatibleRow = {
     max_completion_tokens: native("requires an api_version from 2024-09 on"),
   },
   rewrites: { deployment_id: deployment },
+  responses: AZURE_RESPONSES,
   // It names an address and may hold a key:
   // https://learn.microsoft.com/en-us/azure/ai-foundry/openai/references/on-your-data
   privileged: ["data_sources"],
@@ -178,6 +198,7 @@ export const azureAi: OpenAICompatibleRow = {
     { models: /^(?!(?:ft:)?(?:gpt|o\d|chatgpt|codex))/i, takes: ["reasoning_content", "reasoning"] },
     { models: /m(?:in)?istral|mixtral|codestral|pixtral|magistral|devstral/i, callIds: MISTRAL_CALL_IDS },
   ],
+  responses: AZURE_RESPONSES,
   callIds: openai.callIds!,
   hooks: { address: azureAiAddress, headers: () => ({ "extra-parameters": "pass-through" }) },
 };

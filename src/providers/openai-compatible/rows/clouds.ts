@@ -446,6 +446,12 @@ const copilot: OpenAICompatibleRow = {
   },
   reasoningField: "reasoning_text",
   reasoningBack: "reasoning_text",
+  // Its list of models names the endpoints of each, and `/responses` alone for these.
+  responses: {
+    only: /^gpt-[\d.]+-codex/,
+    source: "https://github.com/microsoft/vscode-copilot-chat",
+    reasoningFormat: "copilot-responses-v1",
+  },
   hooks: { headers: copilotHeaders },
 };
 

@@ -18,7 +18,7 @@ import {
   textPart,
   toolChoiceByOffer,
 } from "../quirks.ts";
-import type { BlockRewrite, ModelDifferences, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
+import type { BlockRewrite, ModelDifferences, OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
 import { mistral } from "./mistral.ts";
 
 const SAMPLING = ["top_p", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs"] as const;
@@ -28,6 +28,8 @@ const SAMPLING = ["top_p", "presence_penalty", "frequency_penalty", "logit_bias"
  * https://platform.openai.com/docs/guides/reasoning
  */
 const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
+  // https://cookbook.openai.com/examples/gpt-5-codex_prompting_guide
+  { models: /^(ft:)?gpt-5-codex/, lacks: ["verbosity"] },
   { models: /^(ft:)?(o3|o4-mini)(-\d|:|$)|^(ft:)?gpt-5(-mini|-nano)?(-\d|:|$)/, lacks: ["stop"] },
   { models: /^(ft:)?o1-mini/, lacks: ["stop"], cells: { n: defaultOnly(1) } },
   // Reasoning models of the o series lack it:
@@ -45,6 +47,16 @@ const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
     cells: { temperature: native("values other than 1 require reasoning_effort none") },
   },
 ];
+
+/**
+ * The vendor's pages of these models name no other operation with generated text:
+ * https://platform.openai.com/docs/models
+ */
+export const OPENAI_RESPONSES: ResponsesModels = {
+  only: /^(ft:)?(gpt-\d+(\.\d+)?-(pro|codex)|codex-|o\d-pro|o\d(-mini)?-deep-research|computer-use-preview)/,
+  source: "https://platform.openai.com/docs/models",
+  reasoningFormat: "openai-responses-v1",
+};
 
 export const openai: OpenAICompatibleRow = {
   id: "openai",
@@ -73,6 +85,7 @@ export const openai: OpenAICompatibleRow = {
   inlines: ["file", "document"],
   blocks: { document: documentAsFile },
   models: OPENAI_GENERATIONS,
+  responses: OPENAI_RESPONSES,
   dialect: { tools: ["custom"], toolChoices: ["custom", "allowed_tools"], blocks: ["refusal"] },
   errors: [{ class: "content_policy", codes: ["invalid_prompt"] }],
   clientHeaders: ["openai-beta"],
@@ -155,12 +168,18 @@ const xai: OpenAICompatibleRow = {
   rewrites: { stop: stopAsList },
   blocks: { file: xaiFile },
   models: [
-    { models: /^grok-4(-\d|-fast|\.20|-latest|$)/, lacks: ["reasoning_effort"] },
+    { models: /^grok-4(-\d|-fast|\.20(?!-multi-agent)|-latest|$)/, lacks: ["reasoning_effort"] },
     {
       models: /^grok-(3-mini|code|4|latest)(?!.*non-reasoning)/,
       lacks: ["stop", "presence_penalty", "frequency_penalty"],
     },
   ],
+  // "Multi Agent requests are not allowed on chat completions", says the vendor's error.
+  responses: {
+    only: /multi-agent/,
+    source: "https://docs.x.ai/developers/model-capabilities/text/multi-agent",
+    reasoningFormat: "xai-responses-v1",
+  },
   dialect: { blocks: ["text_file"] },
   reserved: ["deferred"],
   reasoningBack: "reasoning_content",

@@ -1,0 +1,24 @@
+// What a row's models that speak only the Responses API take back of a conversation: reasoning that this provider has
+// encrypted, and turns that chat completions cannot express.
+import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
+import { hasReasoningBack, type ReasoningBack } from "../responses/encode-items.ts";
+import type { OpenAICompatibleRow, ResponsesModels } from "./row.ts";
+
+export function reasoningBack(
+  { id }: Pick<OpenAICompatibleRow, "id">,
+  { reasoningFormat }: ResponsesModels,
+): ReasoningBack {
+  return { accepts: (format) => format === reasoningFormat, carriedAs: id };
+}
+
+/** What messages may hold: https://platform.openai.com/docs/api-reference/responses/create (input). */
+export function responsesMembers(row: Pick<OpenAICompatibleRow, "id">, models: ResponsesModels): ConversationMembers {
+  const back = reasoningBack(row, models);
+  return conversationMembers({
+    source: models.source,
+    assistant: ["refusal", "function_call", "annotations", "reasoning_content", "reasoning_details"],
+    tool: ["name"],
+    extraContent: [back.carriedAs],
+    hasSignedReasoning: (message) => hasReasoningBack(message, back),
+  });
+}

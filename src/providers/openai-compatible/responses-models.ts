@@ -1,0 +1,65 @@
+// A row's models that do not speak chat completions: their requests and answers have the form of the Responses API, and
+// are sent with the row's blocks, ids of tool calls and headers.
+import type { ChatParams } from "../../core/chat.ts";
+import { type Dialect, PLAIN_DIALECT, type Provider } from "../provider.ts";
+import { decodeResponse } from "../responses/decode-response.ts";
+import { openStream } from "../responses/decode-stream.ts";
+import { encodeBody } from "../responses/encode-request.ts";
+import type { ResponsesRules } from "../responses/rules.ts";
+import { wireMessages } from "./encode-messages.ts";
+import type { ErrorClassifier } from "./errors.ts";
+import { reasoningBack } from "./responses-members.ts";
+import type { OpenAICompatibleRow, ResponsesModels } from "./row.ts";
+import type { WirePlan } from "./wire-plan.ts";
+
+/** What depends on the form in which a model is asked. */
+export type ModelForm = Pick<Provider, "encodeRequest" | "decodeResponse" | "openStream">;
+
+/** https://platform.openai.com/docs/guides/tools: of the vendor's own tools, those that need nothing stored there. */
+export const RESPONSES_DIALECT: Dialect = {
+  ...PLAIN_DIALECT,
+  tools: ["custom", "web_search*"],
+  toolChoices: ["custom", "allowed_tools", "web_search*"],
+  blocks: ["refusal"],
+};
+
+export function responsesModels(
+  row: OpenAICompatibleRow,
+  models: ResponsesModels,
+  planFor: (model: string) => WirePlan,
+  errors: ErrorClassifier,
+): ModelForm {
+  const back = reasoningBack(row, models);
+  const rules: ResponsesRules = {
+    reasoningFormat: models.reasoningFormat,
+    carriedAs: back.carriedAs,
+    failureOf: (parsed, text) => errors.classifyParsed(200, parsed, text),
+  };
+  return {
+    encodeRequest(request, target) {
+      const plan = planFor(target.model);
+      const { body, mapped } = encodeBody(
+        { params: present(request.params, plan), extra: request.extra },
+        wireMessages(row, plan, request, target),
+        request.params.deployment_id ?? target.model,
+        back,
+      );
+      return {
+        request: {
+          url: models.address?.(target) ?? target.baseUrl + (models.path ?? "/responses"),
+          headers: { ...row.hooks?.headers?.(request), ...target.headers, "content-type": "application/json" },
+          body: JSON.stringify(body),
+        },
+        memo: null,
+        ...(mapped.length > 0 && { mapped }),
+      };
+    },
+    decodeResponse: (body) => decodeResponse(body, rules),
+    openStream: () => openStream(rules),
+  };
+}
+
+/** Parameters that the gateway serves at every provider are sent where the row has a place for them. */
+function present(params: ChatParams, { members }: WirePlan): ChatParams {
+  return Object.fromEntries(Object.entries(params).filter(([name]) => members.get(name)?.kind !== "absent"));
+}

@@ -1,0 +1,107 @@
+// Encodes a chat request as a request of the Responses form: https://platform.openai.com/docs/api-reference/responses/create.
+// Nothing is stored at the vendor: its reasoning comes encrypted, and is sent back by the client.
+import type { ChatParams, Message } from "../../core/chat.ts";
+import { type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
+import { conflict, keepEncoded } from "../pass-through.ts";
+import { encodeItems, type ReasoningBack } from "./encode-items.ts";
+import { encodeChoice, encodeText, encodeTools } from "./encode-tools.ts";
+
+/** Names that a pass-through may not set: what is encoded, and what lives at the vendor (promise 6.5). */
+const RESERVED: ReadonlySet<string> = new Set([
+  "model",
+  "input",
+  "instructions",
+  "max_output_tokens",
+  "tools",
+  "tool_choice",
+  "stream",
+  "store",
+  "background",
+  "previous_response_id",
+  "conversation",
+  "prompt",
+]);
+
+export interface EncodedBody {
+  readonly body: JsonObject;
+  readonly mapped: readonly string[];
+}
+
+/**
+ * `messages` are those of the request as they go to this provider. Throws GatewayError `unsupported_content_block`,
+ * `invalid_request` or `reserved_parameter` with the path.
+ */
+export function encodeBody(
+  { params, extra }: { readonly params: ChatParams; readonly extra: JsonObject },
+  messages: readonly Message[],
+  model: string,
+  back: ReasoningBack,
+): EncodedBody {
+  const { include, ...passed } = extra;
+  const reserved = Object.keys(passed).find((name) => RESERVED.has(name));
+  if (reserved !== undefined) throw conflict(reserved);
+  const encoded: JsonObject = {
+    model,
+    input: encodeItems(messages, back),
+    store: false,
+    include: included(params, include),
+    ...encodeParams(params),
+  };
+  return { body: mergeObjects(encoded, passed, keepEncoded), mapped: mappedNames(params) };
+}
+
+function included(params: ChatParams, more: Json | undefined): readonly Json[] {
+  return [
+    ...new Set<Json>([
+      "reasoning.encrypted_content",
+      ...(params.logprobs === true ? ["message.output_text.logprobs"] : []),
+      ...(Array.isArray(more) ? (more as readonly Json[]) : []),
+    ]),
+  ];
+}
+
+/** Parameters that have the same name and form here. */
+const SAME = [
+  "temperature",
+  "top_p",
+  "top_logprobs",
+  "parallel_tool_calls",
+  "service_tier",
+  "prompt_cache_key",
+  "user",
+  "safety_identifier",
+] as const satisfies readonly (keyof ChatParams)[];
+
+function encodeParams(params: ChatParams): JsonObject {
+  const bound = params.max_completion_tokens ?? params.max_tokens;
+  const tools = encodeTools(params);
+  const obfuscation = params.stream_options?.["include_obfuscation"];
+  return {
+    ...Object.fromEntries(SAME.flatMap((name) => (params[name] === undefined ? [] : [[name, params[name]]]))),
+    ...(bound !== undefined && { max_output_tokens: bound }),
+    ...(tools.length > 0 && { tools }),
+    ...(params.tool_choice !== undefined && { tool_choice: encodeChoice(params.tool_choice) }),
+    ...encodeText(params),
+    ...(params.reasoning_effort !== undefined && { reasoning: { effort: params.reasoning_effort } }),
+    ...(params.stream === true && { stream: true }),
+    ...(params.stream === true &&
+      obfuscation !== undefined && { stream_options: { include_obfuscation: obfuscation } }),
+  };
+}
+
+/** Parameters that are always sent in another form, each with its place on the wire. */
+const PLACES = [
+  ["max_completion_tokens", "max_completion_tokens -> max_output_tokens"],
+  ["response_format", "response_format -> text.format"],
+  ["verbosity", "verbosity -> text.verbosity"],
+  ["reasoning_effort", "reasoning_effort -> reasoning.effort"],
+  ["logprobs", "logprobs -> include"],
+  ["tools", "tools -> tools[], with flat functions"],
+  ["tool_choice", "tool_choice -> tool_choice, with a flat name"],
+  ["web_search_options", "web_search_options -> tools"],
+  ["stream_options", "stream_options -> the last chunk, made by the gateway"],
+] as const;
+
+function mappedNames(params: ChatParams): readonly string[] {
+  return PLACES.filter(([name]) => params[name] !== undefined).map(([, place]) => place);
+}
