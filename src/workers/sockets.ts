@@ -16,6 +16,8 @@ const NAME_CHARACTERS = 12;
 const ONLY_OWNER = 0o700;
 /** A worker that leaves more than this unread does not run: the supervisor has little to say. */
 const MAX_UNREAD_BY_WORKER_BYTES = 64 * 1024 * 1024;
+/** Lines of the log may wait for a supervisor that gets no CPU for a while; beyond this it counts as gone. */
+const MAX_UNREAD_BY_SUPERVISOR_BYTES = 256 * 1024 * 1024;
 
 export interface OpenChannelSocket {
   readonly path: string;
@@ -65,8 +67,7 @@ export async function connectChannel<Sent extends Messages, Taken extends Messag
     socket: {
       ...CONNECTION,
       open(opened) {
-        // Lines of the log may wait for a supervisor that gets no CPU.
-        opened.data = channelOf<Sent, Taken>(opened, onFault, Number.POSITIVE_INFINITY);
+        opened.data = channelOf<Sent, Taken>(opened, onFault, MAX_UNREAD_BY_SUPERVISOR_BYTES);
       },
     },
   });
