@@ -66,6 +66,7 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
     text: "custom",
     reason: "zod's word for a problem that one finds oneself",
   },
+  { path: "src/operations/responses/request-memo.ts", text: "custom", reason: "a type of tools in that API" },
   {
     path: "src/diagnostics/simulation/traffic.ts",
     text: "custom",

@@ -53,6 +53,11 @@ export interface StreamForm {
   failed(error: GatewayError, traceId: string): string;
   /** Returns the writer of one attempt at the first round. */
   writer(frame: AnswerFrame, includeUsage: boolean): StreamWriter;
+  /**
+   * Returns a text as it is sent. It is called once for each text, in the order of sending, before `chunksIn`; where it is
+   * absent, texts are sent as they were written.
+   */
+  leaving?(text: string): string;
   /** Returns the chunks of chat completions that say the same as whole events. Called where content is kept. */
   chunksIn(events: string): readonly JsonObject[];
 }

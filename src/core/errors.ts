@@ -194,6 +194,14 @@ export const CATALOGUE = {
     "The gateway does not serve this operation.",
     "Configure the client to call chat completions; the message says how.",
   ),
+  not_implemented: entry(
+    501,
+    "invalid_request_error",
+    "gateway",
+    false,
+    "The gateway serves the API that the path belongs to, but not this part of it.",
+    "The message says what is served instead.",
+  ),
   method_not_allowed: entry(
     405,
     "invalid_request_error",

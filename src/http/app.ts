@@ -8,7 +8,7 @@ import type { Logins } from "../auth/logins.ts";
 import type { LimitStore } from "../admission/limit-store.ts";
 import type { ResponseCache } from "../cache/response-cache.ts";
 import { restrictionsOf, permitsRoute } from "../auth/token-restrictions.ts";
-import { GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
+import { type CalledOperation, GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/call/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
@@ -77,7 +77,10 @@ interface Bindings {
   /** Address of the socket's peer; null when unknown. */
   readonly peer: string | null;
 }
-type AppEnv = { Bindings: Bindings; Variables: { traceId: string; startedMs: number } };
+type AppEnv = {
+  Bindings: Bindings;
+  Variables: { traceId: string; startedMs: number; errors: CalledOperation["errors"] };
+};
 
 const CORS_MAX_AGE_S = "600";
 const PREFLIGHT_CURE = " Web pages may call only from the origins listed in cors.origins of the configuration.";
@@ -94,11 +97,12 @@ export function createApp(context: AppContext): Hono<AppEnv> {
 
   app.use(async (c, next) => {
     c.set("traceId", newTraceId(context.clock.now()));
+    c.set("errors", GATEWAY_ERRORS);
     c.set("startedMs", context.clock.monotonic());
     await next();
   });
   app.onError((thrown, c) =>
-    errorResponse(GATEWAY_ERRORS, asGatewayError(thrown), c.get("traceId"), elapsedMs(c), cors(c)),
+    errorResponse(c.get("errors"), asGatewayError(thrown), c.get("traceId"), elapsedMs(c), cors(c)),
   );
   app.notFound((c) => {
     const operation = unservedOperation(c.req.method, c.req.path);
@@ -127,7 +131,18 @@ export function createApp(context: AppContext): Hono<AppEnv> {
 
   serveListings(app, context, reply);
   serveAdmin(app, context, (c) => ({ ...baseHeaders(c.get("traceId"), elapsedMs(c)), ...cors(c) }));
-  for (const path of CALL_PATHS.keys()) refuseOthers(app, path, "POST");
+  for (const [path, { errors }] of CALL_PATHS) {
+    app.use(path, async (c, next) => {
+      c.set("errors", errors);
+      await next();
+    });
+    app.get(path, (c, next) =>
+      c.req.header("upgrade") === undefined
+        ? next()
+        : context.refuseUnserved(path.slice(path.lastIndexOf("/") + 1), c.req.raw, c.env.peer),
+    );
+    refuseOthers(app, path, "POST");
+  }
 
   app.get("/healthz", (c) => reply(c, { status: "ok" }));
   app.get("/readyz", async (c) => {

@@ -1,10 +1,11 @@
 // Operations of model APIs that this gateway does not serve. Each is refused with a hint for the clients that use it,
-// and leaves a record like any refused call (promises 9.6, 11.1).
+// in the form of the operation that it belongs to, and leaves a record like any refused call (promises 9.6, 11.1, 12.1).
 import { identify } from "../auth/identify.ts";
-import { GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
+import { type CalledOperation, GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
 import { ReceivedCall } from "../chat/call/received-call.ts";
 import type { ChatContext } from "../chat/call/context.ts";
 import { GatewayError } from "../core/errors.ts";
+import { OPERATIONS } from "../operations/operations.ts";
 import { BASES } from "./paths.ts";
 
 const CHAT = "POST /api/v1/chat/completions";
@@ -13,7 +14,7 @@ const MAX_PATH = 200;
 /** Keys are the first segment of the path below the base address. */
 const HINTS: Readonly<Record<string, string>> = {
   responses:
-    'The Responses API is not supported. Configure the client to use chat completions: in the AI SDK use `provider.chat(model)`, in the Agents SDK set the default API to `chat_completions`, in LangChain `useResponsesApi: false`; in n8n turn "Use Responses API" off. Codex CLI supports only the Responses API.',
+    "Of the Responses API, this gateway serves only POST /responses, over HTTP. Responses are not kept, so that they cannot be retrieved, deleted or compacted.",
   messages:
     "The Messages API is not supported, so programs that need it, such as Claude Code, cannot use this gateway. A client of chat completions can use the same models.",
   embeddings:
@@ -30,6 +31,24 @@ const HINTS: Readonly<Record<string, string>> = {
   batches: "Batches are not supported. Send the calls one by one.",
   realtime: `Realtime sessions are not supported. Use ${CHAT} with \`stream: true\`.`,
 };
+
+/** Operations that have a place in APIs of which others are served: the answer says that they are not implemented. */
+const NOT_IMPLEMENTED: ReadonlySet<string> = new Set([
+  "responses",
+  "conversations",
+  "batches",
+  "files",
+  "images",
+  "audio",
+]);
+
+/** Operations whose errors have the form of another one; an operation that is served has its own. */
+const IN_FORM_OF: Readonly<Record<string, string>> = { conversations: "responses" };
+
+/** The form of errors at a path below a base address, by its first segment. */
+export function errorsAt(name: string): CalledOperation["errors"] {
+  return OPERATIONS.get(`/${IN_FORM_OF[name] ?? name}`)?.errors ?? GATEWAY_ERRORS;
+}
 
 /**
  * The operation that the request asks for, if it is one that is not served; null for every other path. A POST to an
@@ -52,7 +71,7 @@ export type RefuseUnserved = (operation: string, http: Request, peer: string | n
 /** The refusal is recorded for the project of the request's token if the token is valid, else for the operator. */
 export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
   return async (operation, http, peer) => {
-    const call = new ReceivedCall({ name: "unserved", errors: GATEWAY_ERRORS }, context, http, {
+    const call = new ReceivedCall({ name: "unserved", errors: errorsAt(operation) }, context, http, {
       requestIP: () => (peer === null ? null : { address: peer }),
     });
     try {
@@ -69,6 +88,7 @@ export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
     }
     const requested = `${http.method} ${new URL(http.url).pathname.slice(0, MAX_PATH)}`;
     const message = HINTS[operation] ?? `Unknown operation: ${requested}. This gateway serves ${CHAT}.`;
-    return call.fail(new GatewayError("operation_not_served", message, { detail: requested }));
+    const code = NOT_IMPLEMENTED.has(operation) ? "not_implemented" : "operation_not_served";
+    return call.fail(new GatewayError(code, message, { detail: requested }));
   };
 }

@@ -2,5 +2,9 @@
 import { CHAT_FORM } from "../chat/request/parse.ts";
 import type { RequestForm } from "../core/chat.ts";
 import type { OperationName } from "../core/operation.ts";
+import { RESPONSES_FORM } from "./responses/responses-form.ts";
 
-export const FORMS: ReadonlyMap<OperationName, RequestForm> = new Map([["chat.completions", CHAT_FORM]]);
+export const FORMS: ReadonlyMap<OperationName, RequestForm> = new Map([
+  ["chat.completions", CHAT_FORM],
+  ["responses", RESPONSES_FORM],
+]);

@@ -1,6 +1,10 @@
 // The operations that this gateway serves.
 import type { Operation } from "../chat/operation.ts";
 import { CHAT_COMPLETIONS } from "./chat/chat-completions.ts";
+import { RESPONSES } from "./responses/responses.ts";
 
 /** Operations by their path below a base address. Each takes POST. */
-export const OPERATIONS: ReadonlyMap<string, Operation> = new Map([["/chat/completions", CHAT_COMPLETIONS]]);
+export const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
+  ["/chat/completions", CHAT_COMPLETIONS],
+  ["/responses", RESPONSES],
+]);

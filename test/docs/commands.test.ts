@@ -83,6 +83,7 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
       "docs/admin-api.md",
       "docs/api.md",
       "docs/operations.md",
+      "docs/responses.md",
       "docs/routes.md",
       "docs/sandbox.md",
     ]);

@@ -78,7 +78,7 @@ describe("refused requests", () => {
         "insufficient_role",
       ],
       ["/v1/embeddings", '{"input": "Hello"}', developer, 404, "operation_not_served"],
-      ["/api/v1/images/generations", "{}", developer, 404, "operation_not_served"],
+      ["/api/v1/images/generations", "{}", developer, 501, "not_implemented"],
       ["/v1/unheard-of", "{}", developer, 404, "operation_not_served"],
     ] as const;
     for (const [path, body, token, status, code] of cases) {
@@ -107,19 +107,19 @@ describe("refused requests", () => {
       ["unserved", 3],
     ]);
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
-    expect(metrics).toMatch(/code="operation_not_served"[^\n]* 3\n/);
+    expect(metrics).toMatch(/code="operation_not_served"[^\n]* 2\n/);
   });
 
   test("[d11.1] [d9.6] an operation that is not served is recorded for the operator where no valid token came with it", async () => {
     for (const token of [null, "dgm_pt_wrong"]) {
-      const answer = await refused("/v1/responses", "{}", token);
+      const answer = await refused("/v1/unheard-of", "{}", token);
       expect([answer.status, answer.code]).toEqual([404, "operation_not_served"]);
       const shown = await recordAt("", answer.traceId);
       expect([shown.tenant_id, shown.project_id, shown.code, shown.record.error_detail]).toEqual([
         null,
         null,
         "operation_not_served",
-        "POST /v1/responses",
+        "POST /v1/unheard-of",
       ]);
     }
   });

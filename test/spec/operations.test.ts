@@ -673,29 +673,48 @@ describe("operations", () => {
     expect(own(slow)).toBeLessThan(performance.now() - startedMs - 190);
   });
 
-  test("[d9.7, d9.6] R11: the responses operation is answered with 404 and how to turn it off in the client", async () => {
+  test("[d9.7, d9.6] R11: an operation that is not served is answered with 404 and what the client can do", async () => {
     for (const base of ["/api/v1", "/v1", "/api"]) {
-      const response = await fetch(`${plain.url}${base}/responses`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${plain.token}`, "content-type": "application/json" },
-        body: "{}",
-      });
-      const { code, message } = await errorOf(response);
-      expect([response.status, code, response.headers.get("x-should-retry")]).toEqual([
-        404,
-        "operation_not_served",
-        "false",
-      ]);
-      expect(message).toMatch(/Use Responses API/);
+      const response = await plain.chat("{}", {}, `${base}/assistants`);
+      expect([response.status, (await errorOf(response))["code"]]).toEqual([404, "operation_not_served"]);
+      expect(response.headers.get("x-should-retry")).toBe("false");
     }
+  });
+
+  test("[d12.1, d12.6] what is not served of an API that is served is 501 in the form of that API", async () => {
+    const upgrade = { connection: "Upgrade", upgrade: "websocket", authorization: `Bearer ${plain.token}` };
+    for (const base of ["/api/v1", "/v1", "/api"]) {
+      const responses = await Promise.all([
+        plain.chat("{}", {}, `${base}/responses/compact`),
+        plain.get(`${base}/conversations/conv_1`),
+        fetch(`${plain.url}${base}/responses`, { headers: upgrade }),
+      ]);
+      for (const response of responses) {
+        expect([response.status, response.headers.get("x-should-retry")]).toEqual([501, "false"]);
+        expect(response.headers.get("x-gateway-trace-id")).toMatch(/^[0-9a-f]{32}$/);
+        expect(Object.keys((await response.json()) as object)).toEqual(["error"]);
+      }
+      expect((await plain.chat("{}", {}, `${base}/images/generations`)).status).toBe(501);
+    }
+    const other = await plain.get("/api/v1/responses");
+    expect([other.status, other.headers.get("allow"), Object.keys((await other.json()) as object)]).toEqual([
+      405,
+      "POST",
+      ["error"],
+    ]);
   });
 
   test("[d11.1] a record says which operation the request is for", async () => {
     const { records } = plain.stub;
     const before = records.length;
     expect((await plain.chat(ECHO)).status).toBe(200);
-    expect((await plain.chat("{}", {}, "/api/v1/responses")).status).toBe(404);
-    expect(records.slice(before).map(({ operation }) => operation)).toEqual(["chat.completions", "unserved"]);
+    expect((await plain.chat("{}", {}, "/api/v1/assistants")).status).toBe(404);
+    expect((await plain.chat({ model: "sandbox:echo", input: "hi" }, {}, "/api/v1/responses")).status).toBe(200);
+    expect(records.slice(before).map(({ operation }) => operation)).toEqual([
+      "chat.completions",
+      "unserved",
+      "responses",
+    ]);
   });
 
   test("[d9.6] an unknown path is answered with 404, and another method with 405 that names the right one, with the usual body", async () => {

@@ -34,6 +34,9 @@ const OWN_FIELDS = "x_gateway";
 /** Fields of the gateway that each form has as members of its own. */
 const IN_FORM: ReadonlySet<string> = new Set(["messages", "model", "metadata"]);
 
+/** Parameters that choose the target's address as fields of the gateway do. */
+const ADDRESSING: ReadonlySet<string> = new Set(["deployment_id"]);
+
 export function translatedForm(translator: Translator): RequestForm {
   const form: RequestForm = {
     parse: (text, bounds) =>
@@ -65,7 +68,7 @@ function checkedOwnFields(own: Json | undefined): JsonObject {
   if (own === undefined || own === null) return {};
   if (!isObject(own)) throw invalid(OWN_FIELDS, "an object", own);
   for (const name of Object.keys(own))
-    if (!Object.hasOwn(GATEWAY, name) || IN_FORM.has(name)) {
+    if (!ADDRESSING.has(name) && (!Object.hasOwn(GATEWAY, name) || IN_FORM.has(name))) {
       const param = `${OWN_FIELDS}.${name.slice(0, 64)}`;
       throw new GatewayError(
         "invalid_request",

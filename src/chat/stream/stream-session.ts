@@ -127,10 +127,11 @@ export class StreamSession {
           this.#lastSentMs = this.#call.context.clock.monotonic();
           if (this.#left) return;
           if (text === null) return controller.close();
-          if (text.length < LONG_EVENT) controller.enqueue(text);
-          else await this.#enqueueInTurns(controller, text);
-          this.#call.content?.sent(this.#form.chunksIn(text));
-          if (this.#onPiece !== null && !this.#over) this.#onPiece(text.length, this.#call.clock.elapsedMs());
+          const sent = this.#leaving(text);
+          if (sent.length < LONG_EVENT) controller.enqueue(sent);
+          else await this.#enqueueInTurns(controller, sent);
+          this.#call.content?.sent(this.#form.chunksIn(sent));
+          if (this.#onPiece !== null && !this.#over) this.#onPiece(sent.length, this.#call.clock.elapsedMs());
           // until the client reads again, the gateway waits for it
           this.#awaitsClient = true;
           this.#call.clock.waitBegins();
@@ -178,6 +179,10 @@ export class StreamSession {
       if (this.#over) return null;
       return this.#opening() + this.#failed(thrown);
     }
+  }
+
+  #leaving(text: string): string {
+    return this.#form.leaving === undefined ? text : this.#form.leaving(text);
   }
 
   /** Returns the events with which the stream begins, unless they were sent. */
@@ -241,12 +246,13 @@ export class StreamSession {
     const { keepAliveMs } = this.#call.snapshot.limits;
     this.#lastSentMs = this.#call.context.clock.monotonic();
     // the head was sent before there was any content: the runtime sends it with the first text
-    if (this.#sending === null) controller.enqueue(this.#opening() || this.#form.keepAlive());
+    if (this.#sending === null) controller.enqueue(this.#leaving(this.#opening() || this.#form.keepAlive()));
     const look = (): void => {
       const quietMs = this.#call.context.clock.monotonic() - this.#lastSentMs;
       if (quietMs >= keepAliveMs) {
         // a client that does not read gets none: they would pile up, and a slow reader would receive nothing else
-        if (this.#isAsked && (controller.desiredSize ?? -1) >= 0) controller.enqueue(this.#form.keepAlive());
+        if (this.#isAsked && (controller.desiredSize ?? -1) >= 0)
+          controller.enqueue(this.#leaving(this.#form.keepAlive()));
         this.#lastSentMs = this.#call.context.clock.monotonic();
       }
       this.#keepAlive = setTimeout(look, Math.max(1, keepAliveMs - (quietMs >= keepAliveMs ? 0 : quietMs)));

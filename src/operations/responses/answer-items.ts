@@ -1,0 +1,198 @@
+// Makes the items of a response from the pieces of a chat completion, streamed or not. Items follow one another: while a
+// call is not complete, what comes beside it waits, so that no event belongs to an item that is not open.
+import { newRandomId } from "../../core/ids.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { MalformedAnswer } from "../../providers/provider.ts";
+import {
+  type CalledTool,
+  type CallItem,
+  ID_PREFIXES,
+  isWhole,
+  itemJson,
+  type MessageItem,
+  type OpenItem,
+  type TextPart,
+} from "./item-parts.ts";
+import type { ItemEvents } from "./item-events.ts";
+import type { RequestMemo } from "./request-memo.ts";
+
+export class AnswerItems {
+  readonly #memo: RequestMemo;
+  /** `null` when the answer is not streamed. */
+  readonly #events: ItemEvents | null;
+  /** Items that are complete. */
+  readonly #done: JsonObject[];
+  /** The first is the one whose events are being written; the others wait. */
+  readonly #open: OpenItem[];
+  /** Calls that are complete, and calls that may not be made, by their index in the chat completion. */
+  readonly #closedCalls: Set<number>;
+  readonly #refusedCalls: Set<number>;
+  /** Citations that came before their text. */
+  #citations: Json[] = [];
+
+  constructor(memo: RequestMemo, events: ItemEvents | null, before: AnswerItems | null = null) {
+    this.#memo = memo;
+    this.#events = events;
+    this.#done = before === null ? [] : before.#done.slice();
+    this.#open = before === null ? [] : before.#open.map(copied);
+    // each round numbers its calls from the first
+    this.#closedCalls = new Set();
+    this.#refusedCalls = new Set();
+    if (before === null) return;
+    this.#citations = before.#citations.slice();
+    const [current] = this.#open;
+    if (current !== undefined) events?.continueAt(current, this.#done.length);
+  }
+
+  /** The items so far. */
+  get shown(): readonly JsonObject[] {
+    return [...this.#done, ...this.#open.map((item) => itemJson(item, "incomplete"))];
+  }
+
+  addReasoning(piece: string): void {
+    const last = this.#open.at(-1);
+    if (last?.kind !== "reasoning") return this.#begin({ kind: "reasoning", id: `rs_${newRandomId()}`, text: piece });
+    last.text += piece;
+    if (this.#isCurrent(last)) this.#events?.delta(piece);
+  }
+
+  addText(type: TextPart["type"], piece: string, logprobs: readonly Json[]): void {
+    const part: TextPart = { type, text: piece, annotations: [], logprobs: logprobs.slice() };
+    if (type === "output_text") part.annotations.push(...this.#citations.splice(0));
+    const last = this.#open.at(-1);
+    if (last?.kind !== "message") return this.#begin({ kind: "message", id: `msg_${newRandomId()}`, parts: [part] });
+    const current = last.parts.at(-1)!;
+    if (current.type === type) {
+      current.text += piece;
+      current.logprobs.push(...logprobs);
+    } else {
+      last.parts.push(part);
+      if (this.#isCurrent(last)) this.#events?.openPart(last, this.#done.length);
+    }
+    if (this.#isCurrent(last) && piece !== "") this.#events?.delta(piece, logprobs);
+  }
+
+  addCitations(citations: readonly Json[]): void {
+    const last = this.#open.at(-1);
+    const part = last?.kind === "message" ? last.parts.at(-1)! : null;
+    if (part?.type !== "output_text") return void this.#citations.push(...citations);
+    for (const citation of citations) {
+      part.annotations.push(citation);
+      if (this.#isCurrent(last!))
+        this.#events?.annotated(last as MessageItem, this.#done.length, part.annotations.length - 1);
+    }
+  }
+
+  beginCall(index: number, callId: string, name: string): void {
+    if (this.#memo.allowed !== null && !this.#memo.allowed.has(name)) return void this.#refusedCalls.add(index);
+    const tool = this.#toolOf(name);
+    const id = tool.kind === "approval" ? callId : `${ID_PREFIXES[tool.kind]}${newRandomId()}`;
+    this.#begin({ kind: "call", id, index, callId, tool, text: "" });
+  }
+
+  /** Throws MalformedAnswer for a piece of a call that was complete. */
+  addArguments(index: number, piece: string): void {
+    if (piece === "" || this.#refusedCalls.has(index)) return;
+    const call = this.#open.find((item) => item.kind === "call" && item.index === index) as CallItem | undefined;
+    if (call === undefined) {
+      if (this.#closedCalls.has(index) && piece.trim() === "") return;
+      throw new MalformedAnswer("The provider's stream has arguments of a tool call that was complete.");
+    }
+    call.text += piece;
+    if (!this.#isCurrent(call)) return;
+    if (call.tool.kind === "function") this.#events?.delta(piece);
+    if (this.#open.length > 1) this.#advance();
+  }
+
+  /** Closes what is open, and returns all items. The last one is incomplete where the answer is. */
+  end(isIncomplete: boolean): readonly JsonObject[] {
+    while (this.#open.length > 0) this.#closeFirst(isIncomplete && this.#open.length === 1);
+    if (isIncomplete && this.#done.length > 0 && this.#done.at(-1)!["status"] === "completed")
+      this.#done[this.#done.length - 1] = { ...this.#done.at(-1)!, status: "incomplete" };
+    return this.#done;
+  }
+
+  #begin(item: OpenItem): void {
+    this.#open.push(item);
+    if (this.#open.length === 1) this.#events?.open(item, this.#done.length);
+    else this.#advance();
+  }
+
+  #isCurrent(item: OpenItem): boolean {
+    return this.#open[0] === item;
+  }
+
+  /** Closes items from the first on, as long as they are complete and another one waits. */
+  #advance(): void {
+    while (this.#open.length > 1) {
+      const current = this.#open[0]!;
+      if (current.kind === "call" && !isWhole(current.text)) return;
+      this.#closeFirst(false);
+    }
+  }
+
+  #closeFirst(isIncomplete: boolean): void {
+    const item = this.#open.shift()!;
+    const at = this.#done.length;
+    const status = isIncomplete ? "incomplete" : "completed";
+    if (item.kind === "call") {
+      this.#closedCalls.add(item.index);
+      if (item.text === "" && !isIncomplete) {
+        item.text = "{}";
+        if (item.tool.kind === "function") this.#events?.delta(item.text);
+      }
+    }
+    this.#events?.close(item, at, status);
+    this.#done.push(itemJson(item, status));
+    const [next] = this.#open;
+    if (next !== undefined) this.#events?.open(next, this.#done.length);
+  }
+
+  #toolOf(name: string): CalledTool {
+    const known = this.#memo.tools.get(name);
+    if (known !== undefined) return known;
+    const server = this.#memo.servers.find((label) => name.startsWith(`${label}__`));
+    return server === undefined
+      ? { kind: "function", name, namespace: null }
+      : { kind: "approval", name: name.slice(server.length + 2), server };
+  }
+}
+
+function copied(item: OpenItem): OpenItem {
+  if (item.kind !== "message") return { ...item };
+  return {
+    ...item,
+    parts: item.parts.map((part) => ({
+      ...part,
+      annotations: part.annotations.slice(),
+      logprobs: part.logprobs.slice(),
+    })),
+  };
+}
+
+/** Returns citations as Responses has them: without the object around their members. */
+export function flatCitations(annotations: Json | undefined): readonly JsonObject[] {
+  if (!Array.isArray(annotations)) return [];
+  return (annotations as readonly Json[]).flatMap((annotation) => {
+    if (!isObject(annotation)) return [];
+    const { type, url_citation: citation, ...others } = annotation;
+    return type === "url_citation" && isObject(citation)
+      ? [{ type, ...citation }]
+      : [{ type: type ?? null, ...others }];
+  });
+}
+
+/** Returns log probabilities as Responses has them. */
+export function flatLogprobs(logprobs: Json | undefined, name: "content" | "refusal"): readonly JsonObject[] {
+  const entries = isObject(logprobs) ? logprobs[name] : null;
+  if (!Array.isArray(entries)) return [];
+  const token = ({ token: text, logprob, bytes }: JsonObject): JsonObject => ({
+    token: text ?? "",
+    bytes: bytes ?? [],
+    logprob: logprob ?? 0,
+  });
+  return (entries as readonly JsonObject[]).map((entry) => ({
+    ...token(entry),
+    top_logprobs: ((entry["top_logprobs"] as readonly JsonObject[] | undefined) ?? []).map(token),
+  }));
+}

@@ -1,0 +1,173 @@
+// Builds the messages of a chat completion from items one by one. Items of one turn of the model become one assistant
+// message, and the outputs of its calls follow it directly, with their images and files in one user message behind them.
+import { GatewayError } from "../../core/errors.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
+import type { UntranslatedParts } from "./untranslated-parts.ts";
+
+/** A turn of the model. */
+interface Turn {
+  readonly origin: string;
+  readonly parts: JsonObject[];
+  refusal: string;
+  readonly reasoning: string[];
+  readonly calls: JsonObject[];
+  readonly outputs: JsonObject[];
+  /** The images and files of the outputs. */
+  readonly media: JsonObject[];
+  readonly mediaOrigins: string[];
+  readonly outputOrigins: string[];
+  hasMessage: boolean;
+}
+
+interface Call {
+  readonly turn: Turn;
+  readonly path: string;
+  /** Whether the gateway runs the call, so that it needs no output. */
+  readonly isServers: boolean;
+  hasOutput: boolean;
+}
+
+export class Conversation {
+  readonly #left: UntranslatedParts;
+  readonly #entries: (Turn | { readonly message: JsonObject; readonly origin: string })[] = [];
+  readonly #calls = new Map<string, Call>();
+  #turn: Turn | null = null;
+  /** Reasoning that belongs to the next item of the model. */
+  #reasoning: { readonly text: string; readonly path: string }[] = [];
+
+  constructor(left: UntranslatedParts) {
+    this.#left = left;
+  }
+
+  addMessage(role: string, content: Json, path: string): void {
+    this.#leaveReasoning();
+    this.#turn = null;
+    this.#entries.push({ message: { role, content }, origin: path });
+  }
+
+  addReasoning(text: string, path: string): void {
+    this.#reasoning.push({ text, path });
+  }
+
+  /** Adds what the model said. A second message of one turn begins a new one, unless calls stand between them. */
+  addAnswer(parts: readonly JsonObject[], path: string): void {
+    const isNew = this.#turn?.hasMessage === true && this.#turn.calls.length === 0;
+    const turn = this.#currentTurn(path, isNew);
+    turn.hasMessage = true;
+    for (const part of parts)
+      if (part["type"] === "refusal") turn.refusal += part["refusal"] as string;
+      else turn.parts.push(part);
+  }
+
+  /** Throws `invalid_request` when an earlier call has the id. */
+  addCall(id: string, name: string, text: string, path: string, isServers = false): void {
+    if (this.#calls.has(id))
+      throw new GatewayError(
+        "invalid_request",
+        `${path}.call_id is the same as that of ${this.#calls.get(id)!.path}.`,
+        {
+          param: `${path}.call_id`,
+        },
+      );
+    const turn = this.#currentTurn(path, false);
+    turn.calls.push({ id, type: "function", function: { name, arguments: text } });
+    this.#calls.set(id, { turn, path, isServers, hasOutput: false });
+  }
+
+  /** `text` and `media` are what the output says. Throws `invalid_request` where there is no such call. */
+  addOutput(id: string, text: Json, media: readonly JsonObject[], path: string, isOpen: boolean): void {
+    this.#leaveReasoning();
+    const call = this.#calls.get(id);
+    if (call === undefined) {
+      // what came before this input may have the call
+      if (isOpen) return this.addMessage("tool", text, path);
+      throw new GatewayError(
+        "invalid_request",
+        `${path}.call_id names no call: no tool call with the id ${JSON.stringify(id.slice(0, 128))} stands before it. Send the call itself with its output.`,
+        { param: `${path}.call_id` },
+      );
+    }
+    if (call.hasOutput)
+      throw new GatewayError(
+        "invalid_request",
+        `${path}.call_id names a call that has an output already: ${id.slice(0, 128)}.`,
+        {
+          param: `${path}.call_id`,
+        },
+      );
+    call.hasOutput = true;
+    call.turn.outputs.push({ role: "tool", tool_call_id: id, content: text });
+    call.turn.outputOrigins.push(path);
+    if (media.length > 0) call.turn.mediaOrigins.push(path);
+    call.turn.media.push(...media);
+  }
+
+  /** Returns the messages and where each stands in the request. Throws `invalid_request` for a call without output. */
+  end(): { readonly messages: readonly JsonObject[]; readonly origins: readonly string[] } {
+    this.#leaveReasoning();
+    for (const [id, { path, hasOutput, isServers }] of this.#calls)
+      if (!hasOutput && !isServers)
+        throw new GatewayError(
+          "invalid_request",
+          `${path} has no output: no output for the tool call with the call_id ${JSON.stringify(id.slice(0, 128))} was found. Send an output for each call, or leave the call out.`,
+          { param: `${path}.call_id` },
+        );
+    const messages: JsonObject[] = [];
+    const origins: string[] = [];
+    for (const entry of this.#entries) {
+      messages.push("message" in entry ? entry.message : assistantMessage(entry));
+      origins.push(entry.origin);
+      if ("message" in entry) continue;
+      messages.push(...entry.outputs);
+      origins.push(...entry.outputOrigins);
+      if (entry.media.length === 0) continue;
+      messages.push({ role: "user", content: entry.media });
+      origins.push(entry.mediaOrigins[0]!);
+    }
+    return { messages, origins };
+  }
+
+  /** Items that follow an output begin a new turn. */
+  #currentTurn(path: string, isNew: boolean): Turn {
+    if (this.#turn === null || isNew || this.#turn.outputs.length > 0) {
+      this.#turn = {
+        origin: this.#reasoning[0]?.path ?? path,
+        parts: [],
+        refusal: "",
+        reasoning: [],
+        calls: [],
+        outputs: [],
+        media: [],
+        mediaOrigins: [],
+        outputOrigins: [],
+        hasMessage: false,
+      };
+      this.#entries.push(this.#turn);
+    }
+    this.#turn.reasoning.push(...this.#reasoning.map(({ text }) => text));
+    this.#reasoning = [];
+    return this.#turn;
+  }
+
+  /** Reasoning that no item of the model follows says nothing to a provider by itself. */
+  #leaveReasoning(): void {
+    for (const { path } of this.#reasoning) this.#left.always(path);
+    this.#reasoning = [];
+  }
+}
+
+function assistantMessage({ parts, refusal, reasoning, calls }: Turn): JsonObject {
+  return {
+    role: "assistant",
+    content: contentOf(parts, refusal !== "" || calls.length > 0),
+    ...(refusal !== "" && { refusal }),
+    ...(reasoning.length > 0 && { reasoning_content: reasoning.join("\n\n") }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+}
+
+function contentOf(parts: readonly JsonObject[], mayBeNull: boolean): Json {
+  const [first] = parts;
+  if (first === undefined) return mayBeNull ? null : "";
+  return parts.length === 1 && first["type"] === "text" ? (first["text"] as string) : parts;
+}

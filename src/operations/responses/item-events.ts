@@ -1,0 +1,162 @@
+// The events of one item after another: each is announced, written piece by piece, and closed with all that it has.
+import type { Json, JsonObject } from "../../core/json.ts";
+import {
+  type CallItem,
+  customInput,
+  itemJson,
+  type ItemStatus,
+  type MessageItem,
+  type OpenItem,
+  partJson,
+  type ReasoningItem,
+  type TextPart,
+} from "./item-parts.ts";
+import { deltaHead, eventText } from "./response-events.ts";
+
+export class ItemEvents {
+  readonly #place: string;
+  /** What was written and not taken. */
+  #text = "";
+  /** The beginning of the deltas of the part that is open. */
+  #head = "";
+
+  constructor(place: string) {
+    this.#place = place;
+  }
+
+  take(): string {
+    const text = this.#text;
+    this.#text = "";
+    return text;
+  }
+
+  /** A writer that continues an open item begins with this. */
+  continueAt(item: OpenItem, at: number): void {
+    if (item.kind === "message") this.#head = this.#partHead(item, at);
+    else if (item.kind === "reasoning") this.#head = this.#reasoningHead(item, at);
+    else this.#head = this.#callHead(item, at);
+  }
+
+  /** Announces an item, with the pieces that it has already. */
+  open(item: OpenItem, at: number): void {
+    const shown =
+      item.kind === "call"
+        ? { ...item, text: "" }
+        : item.kind === "message"
+          ? { ...item, parts: [] }
+          : { ...item, text: "" };
+    this.#event("response.output_item.added", { output_index: at, item: itemJson(shown, "in_progress") });
+    if (item.kind === "message")
+      for (const [index, part] of item.parts.entries()) {
+        if (index > 0) this.#closePart(item, index - 1, at);
+        this.#openPart(item, at, index);
+        if (part.text !== "") this.delta(part.text, part.logprobs);
+        for (const [number] of part.annotations.entries()) this.annotated(item, at, number);
+      }
+    else if (item.kind === "reasoning") {
+      this.#event("response.reasoning_summary_part.added", {
+        item_id: item.id,
+        output_index: at,
+        summary_index: 0,
+        part: { type: "summary_text", text: "" },
+      });
+      this.continueAt(item, at);
+      if (item.text !== "") this.delta(item.text);
+    } else if (item.tool.kind === "function") {
+      this.continueAt(item, at);
+      if (item.text !== "") this.delta(item.text);
+    }
+  }
+
+  /** Announces the last part of a message, and closes the one before it. */
+  openPart(item: MessageItem, at: number): void {
+    const index = item.parts.length - 1;
+    if (index > 0) this.#closePart(item, index - 1, at);
+    this.#openPart(item, at, index);
+  }
+
+  delta(piece: string, logprobs: readonly Json[] | null = null): void {
+    const more =
+      logprobs === null || logprobs.length === 0 ? this.#noLogprobs() : `,"logprobs":${JSON.stringify(logprobs)}`;
+    this.#text += `${this.#head}${JSON.stringify(piece)}${more}}\n\n`;
+  }
+
+  annotated(item: MessageItem, at: number, number: number): void {
+    const index = item.parts.length - 1;
+    this.#event("response.output_text.annotation.added", {
+      item_id: item.id,
+      output_index: at,
+      content_index: index,
+      annotation_index: number,
+      annotation: item.parts[index]!.annotations[number]!,
+    });
+  }
+
+  close(item: OpenItem, at: number, status: ItemStatus): void {
+    if (item.kind === "message") {
+      if (item.parts.length > 0) this.#closePart(item, item.parts.length - 1, at);
+    } else if (item.kind === "reasoning") this.#closeReasoning(item, at);
+    else this.#closeCall(item, at);
+    this.#event("response.output_item.done", { output_index: at, item: itemJson(item, status) });
+  }
+
+  #openPart(item: MessageItem, at: number, index: number): void {
+    const { type } = item.parts[index]!;
+    const empty: TextPart = { type, text: "", annotations: [], logprobs: [] };
+    this.#event("response.content_part.added", {
+      item_id: item.id,
+      output_index: at,
+      content_index: index,
+      part: partJson(empty),
+    });
+    this.#head = this.#partHead(item, at, index);
+  }
+
+  #closePart(item: MessageItem, index: number, at: number): void {
+    const part = item.parts[index]!;
+    const place = { item_id: item.id, output_index: at, content_index: index };
+    if (part.type === "refusal") this.#event("response.refusal.done", { ...place, refusal: part.text });
+    else this.#event("response.output_text.done", { ...place, text: part.text, logprobs: part.logprobs });
+    this.#event("response.content_part.done", { ...place, part: partJson(part) });
+  }
+
+  #closeReasoning(item: ReasoningItem, at: number): void {
+    const place = { item_id: item.id, output_index: at, summary_index: 0 };
+    this.#event("response.reasoning_summary_text.done", { ...place, text: item.text });
+    this.#event("response.reasoning_summary_part.done", { ...place, part: { type: "summary_text", text: item.text } });
+  }
+
+  #closeCall(item: CallItem, at: number): void {
+    const place = { item_id: item.id, output_index: at };
+    if (item.tool.kind === "function")
+      this.#event("response.function_call_arguments.done", { ...place, name: item.tool.name, arguments: item.text });
+    if (item.tool.kind !== "freeform") return;
+    const input = customInput(item.text);
+    if (input !== "") this.#event("response.custom_tool_call_input.delta", { ...place, delta: input });
+    this.#event("response.custom_tool_call_input.done", { ...place, input });
+  }
+
+  #partHead(item: MessageItem, at: number, index = item.parts.length - 1): string {
+    const type = item.parts[index]?.type === "refusal" ? "response.refusal.delta" : "response.output_text.delta";
+    return deltaHead(this.#place, type, { item_id: item.id, output_index: at, content_index: index });
+  }
+  #reasoningHead(item: ReasoningItem, at: number): string {
+    return deltaHead(this.#place, "response.reasoning_summary_text.delta", {
+      item_id: item.id,
+      output_index: at,
+      summary_index: 0,
+    });
+  }
+  #callHead(item: CallItem, at: number): string {
+    return deltaHead(this.#place, "response.function_call_arguments.delta", { item_id: item.id, output_index: at });
+  }
+
+  /** Deltas of texts have the member even when it is empty. */
+  #noLogprobs(): string {
+    return this.#head.startsWith("event: response.output_text") ? ',"logprobs":[]' : "";
+  }
+
+  #event(type: string, members: JsonObject): void {
+    this.#text += eventText(this.#place, type, members);
+  }
+}

@@ -1,0 +1,111 @@
+// The items of an answer while they are written, and as they are in the response object.
+import type { Json, JsonObject } from "../../core/json.ts";
+import type { ClientTool } from "./request-memo.ts";
+
+export type ItemStatus = "in_progress" | "completed" | "incomplete";
+
+export interface TextPart {
+  readonly type: "output_text" | "refusal";
+  text: string;
+  readonly annotations: Json[];
+  readonly logprobs: Json[];
+}
+
+export interface MessageItem {
+  readonly kind: "message";
+  readonly id: string;
+  readonly parts: TextPart[];
+}
+
+export interface ReasoningItem {
+  readonly kind: "reasoning";
+  readonly id: string;
+  text: string;
+}
+
+export interface CallItem {
+  readonly kind: "call";
+  readonly id: string;
+  /** The index of the call in the chat completion. */
+  readonly index: number;
+  readonly callId: string;
+  readonly tool: CalledTool;
+  text: string;
+}
+
+export type OpenItem = MessageItem | ReasoningItem | CallItem;
+
+/** What is called: a tool of the client, or one of a tool server that waits for the client's approval. */
+export type CalledTool = ClientTool | { readonly kind: "approval"; readonly name: string; readonly server: string };
+
+export const ID_PREFIXES: Readonly<Record<CalledTool["kind"], string>> = {
+  function: "fc_",
+  freeform: "ctc_",
+  tool_search: "tsc_",
+  approval: "mcpr_",
+};
+
+export function partJson(part: TextPart): JsonObject {
+  return part.type === "refusal"
+    ? { type: part.type, refusal: part.text }
+    : { type: part.type, text: part.text, annotations: part.annotations.slice(), logprobs: part.logprobs.slice() };
+}
+
+/** Returns the item with what it has so far. */
+export function itemJson(item: OpenItem, status: ItemStatus): JsonObject {
+  if (item.kind === "call") return callJson(item, status);
+  if (item.kind === "message")
+    return { id: item.id, type: "message", status, role: "assistant", content: item.parts.map(partJson) };
+  const summary = item.text === "" ? [] : [{ type: "summary_text", text: item.text }];
+  return { id: item.id, type: "reasoning", summary, status };
+}
+
+function callJson({ id, callId, tool, text }: CallItem, status: ItemStatus): JsonObject {
+  const called = tool.kind === "approval" || tool.namespace === null ? {} : { namespace: tool.namespace };
+  switch (tool.kind) {
+    case "freeform":
+      return {
+        id,
+        type: "custom_tool_call",
+        status,
+        call_id: callId,
+        ...called,
+        name: tool.name,
+        input: customInput(text),
+      };
+    case "tool_search":
+      return { id, type: "tool_search_call", status, call_id: callId, execution: "client", arguments: objectOf(text) };
+    case "approval":
+      return { id, type: "mcp_approval_request", server_label: tool.server, name: tool.name, arguments: text };
+    default:
+      return { id, type: "function_call", status, call_id: callId, ...called, name: tool.name, arguments: text };
+  }
+}
+
+/**
+ * Returns the input of a custom tool from the arguments of its function: the member `input`, or the only member, because
+ * models use other names as well. A text that is no such object is the input itself.
+ */
+export function customInput(text: string): string {
+  const values = Object.entries(objectOf(text));
+  const input = values.find(([name]) => name === "input") ?? (values.length === 1 ? values[0] : undefined);
+  return typeof input?.[1] === "string" ? input[1] : text;
+}
+
+function objectOf(text: string): JsonObject {
+  const value = parsed(text);
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+}
+
+/** Whether the arguments of a call are complete. */
+export function isWhole(text: string): boolean {
+  return parsed(text) !== undefined;
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}

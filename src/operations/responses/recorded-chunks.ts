@@ -1,0 +1,48 @@
+// Turns events of a response back into chunks of a chat completion, where the content of calls is kept.
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+
+/** Returns what whole events say, as chunks. A call is taken when it is complete. */
+export function chunksOfEvents(events: string): readonly JsonObject[] {
+  return events.split("\n\n").flatMap((event) => {
+    const at = event.indexOf("\ndata: {");
+    if (at < 0) return [];
+    const data = JSON.parse(event.slice(at + "\ndata: ".length)) as Json;
+    return isObject(data) ? chunksOf(data) : [];
+  });
+}
+
+function chunksOf(event: JsonObject): readonly JsonObject[] {
+  const { type, delta, item, response, output_index: index } = event;
+  switch (type) {
+    case "response.output_text.delta":
+      return [chunk({ content: delta })];
+    case "response.refusal.delta":
+      return [chunk({ refusal: delta })];
+    case "response.reasoning_summary_text.delta":
+      return [chunk({ reasoning_content: delta })];
+    case "response.output_item.done":
+      return isObject(item) ? callOf(item, index as number) : [];
+    case "response.completed":
+    case "response.incomplete":
+      return isObject(response) ? [chunk({}, finishOf(response))] : [];
+    default:
+      return [];
+  }
+}
+
+function callOf(item: JsonObject, index: number): readonly JsonObject[] {
+  const { type, call_id: id, name, arguments: text, input } = item;
+  if (type !== "function_call" && type !== "custom_tool_call") return [];
+  const called = { name, arguments: type === "function_call" ? text : input };
+  return [chunk({ tool_calls: [{ index, id, type: "function", function: called }] })];
+}
+
+function finishOf({ incomplete_details: details, output }: JsonObject): string {
+  if (isObject(details)) return details["reason"] === "content_filter" ? "content_filter" : "length";
+  const items = Array.isArray(output) ? (output as readonly JsonObject[]) : [];
+  return items.some((item) => typeof item["call_id"] === "string") ? "tool_calls" : "stop";
+}
+
+function chunk(delta: JsonObject, finish: string | null = null): JsonObject {
+  return { choices: [{ index: 0, delta, finish_reason: finish }] };
+}

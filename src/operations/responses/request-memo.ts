@@ -1,0 +1,34 @@
+// What the answer needs to know of its request: the members that it repeats, and what the model's functions are called
+// in the client's own tools. It can be sent to another thread.
+import type { ChatRequest } from "../../core/chat.ts";
+import type { JsonObject } from "../../core/json.ts";
+
+/** The type of tools that take any text, which models of chat completions are offered as functions. */
+export const FREEFORM_TYPE = "custom";
+
+/** What a function of the translated request is in the client's own tools. */
+export interface ClientTool {
+  readonly kind: "function" | "freeform" | "tool_search";
+  readonly name: string;
+  /** `null` for a tool that is in no namespace. */
+  readonly namespace: string | null;
+}
+
+export interface RequestMemo {
+  /** The model in the client's own words. */
+  readonly model: string;
+  /** The members of the answer object that repeat the request, with the defaults of those that were not sent. */
+  readonly repeated: JsonObject;
+  /** Functions that are not plain functions of the same name, by their name in the translated request. */
+  readonly tools: ReadonlyMap<string, ClientTool>;
+  /** The functions that may be called; `null` when the request does not restrict them. */
+  readonly allowed: ReadonlySet<string> | null;
+  /** The labels of the tool servers whose tools the gateway runs. */
+  readonly servers: readonly string[];
+  /** Whether log probabilities are part of the answer. */
+  readonly showsLogprobs: boolean;
+}
+
+export function memoOf({ written }: ChatRequest): RequestMemo {
+  return written!.memo as RequestMemo;
+}

@@ -1,0 +1,102 @@
+// Answers of the Responses API, streamed or not, from the engine's strict answers and chunks.
+import type { AnswerForm, StreamForm } from "../../chat/answer-form.ts";
+import type { FinishReason } from "../../core/chat.ts";
+import type { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { AnswerItems, flatCitations, flatLogprobs } from "./answer-items.ts";
+import { chunksOfEvents } from "./recorded-chunks.ts";
+import { ResponseWriter } from "./response-writer.ts";
+import { eventText, sequencePlace, SequenceNumbers } from "./response-events.ts";
+import { endedState, incompleteReason, responseError, type ResponseFrame, responseObject } from "./response-object.ts";
+
+/** Makes the form of one call. */
+export function responseAnswers(frame: ResponseFrame): AnswerForm {
+  return { isEngines: false, body: (answer) => responseBody(answer, frame), stream: new ResponseStream(frame) };
+}
+
+function responseBody(answer: JsonObject, frame: ResponseFrame): JsonObject {
+  const choices = answer["choices"];
+  const choice = Array.isArray(choices) && isObject(choices[0] as Json) ? (choices[0] as JsonObject) : {};
+  const message = isObject(choice["message"]) ? choice["message"] : {};
+  const finish = (choice["finish_reason"] ?? null) as FinishReason | null;
+  const items = new AnswerItems(frame.memo, null);
+  const text = (name: string): string => (typeof message[name] === "string" ? message[name] : "");
+  const logprobs = frame.memo.showsLogprobs ? choice["logprobs"] : undefined;
+  if (text("reasoning_content") !== "") items.addReasoning(text("reasoning_content"));
+  if (text("content") !== "") {
+    items.addText("output_text", text("content"), flatLogprobs(logprobs, "content"));
+    items.addCitations(flatCitations(message["annotations"]));
+  }
+  if (text("refusal") !== "") items.addText("refusal", text("refusal"), []);
+  const calls = message["tool_calls"];
+  for (const [index, call] of (Array.isArray(calls) ? (calls as readonly JsonObject[]) : []).entries()) {
+    const called = isObject(call["function"]) ? call["function"] : {};
+    items.beginCall(index, call["id"] as string, typeof called["name"] === "string" ? called["name"] : "");
+    items.addArguments(index, typeof called["arguments"] === "string" ? called["arguments"] : "");
+  }
+  const output = items.end(incompleteReason(finish) !== null);
+  return responseObject(frame, { ...endedState(finish, output, answer["usage"]), tier: answer["service_tier"] });
+}
+
+/** The stream of one call. Several attempts may write events of it, of which those of one are sent. */
+class ResponseStream implements StreamForm {
+  readonly end = "data: [DONE]\n\n";
+  readonly #frame: ResponseFrame;
+  readonly #numbers = new SequenceNumbers();
+  readonly #writers: ResponseWriter[] = [];
+
+  constructor(frame: ResponseFrame) {
+    this.#frame = frame;
+  }
+
+  opening(): string {
+    const response = responseObject(this.#frame, { status: "in_progress", output: [], usage: null });
+    const place = sequencePlace(null);
+    return eventText(place, "response.created", { response }) + eventText(place, "response.in_progress", { response });
+  }
+
+  keepAlive(): string {
+    const response = responseObject(this.#frame, { status: "in_progress", output: [], usage: null });
+    return eventText(sequencePlace(null), "response.in_progress", { response });
+  }
+
+  failed(error: GatewayError): string {
+    const { lastWriter } = this.#numbers;
+    const writer =
+      lastWriter === null ? this.#writers.findLast(({ hasContent }) => hasContent) : this.#writers[lastWriter];
+    const { code, message, param, entry } = error;
+    const response = responseObject(this.#frame, {
+      status: "failed",
+      output: writer?.shown ?? [],
+      usage: null,
+      error: responseError(error),
+    });
+    const place = sequencePlace(null);
+    return (
+      eventText(place, "error", { code, message, param, error: { type: entry.type, code, message, param } }) +
+      eventText(place, "response.failed", { response })
+    );
+  }
+
+  writer(): ResponseWriter {
+    return this.#added((place) => new ResponseWriter(this.#frame, place, null, (before) => this.#continued(before)));
+  }
+
+  leaving(text: string): string {
+    return this.#numbers.numbered(text);
+  }
+
+  chunksIn(events: string): readonly JsonObject[] {
+    return chunksOfEvents(events);
+  }
+
+  #continued(before: ResponseWriter): ResponseWriter {
+    return this.#added((place) => new ResponseWriter(this.#frame, place, before, (next) => this.#continued(next)));
+  }
+
+  #added(make: (place: string) => ResponseWriter): ResponseWriter {
+    const writer = make(sequencePlace(this.#writers.length));
+    this.#writers.push(writer);
+    return writer;
+  }
+}

@@ -1,0 +1,95 @@
+// The response object: the answer of the Responses API, and the object within its events.
+import type { FinishReason } from "../../core/chat.ts";
+import type { GatewayError } from "../../core/errors.ts";
+import { newRandomId } from "../../core/ids.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { RequestMemo } from "./request-memo.ts";
+
+/** What stays the same from the first event of an answer to its last. */
+export interface ResponseFrame {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly memo: RequestMemo;
+  /** Unix seconds. */
+  readonly now: () => number;
+}
+
+export function responseFrame(memo: RequestMemo, now: () => number): ResponseFrame {
+  return { id: `resp_${newRandomId()}`, createdAt: now(), memo, now };
+}
+
+export interface ResponseState {
+  readonly status: "in_progress" | "completed" | "incomplete" | "failed";
+  readonly output: readonly JsonObject[];
+  readonly usage: JsonObject | null;
+  readonly reason?: "max_output_tokens" | "content_filter";
+  readonly error?: JsonObject;
+  /** The tier that the provider reports. */
+  readonly tier?: Json | undefined;
+}
+
+/** The tiers that the API knows. */
+const TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority"]);
+
+export function responseObject({ id, createdAt, memo, now }: ResponseFrame, state: ResponseState): JsonObject {
+  const { status, output, usage, reason, error, tier } = state;
+  return {
+    id,
+    object: "response",
+    created_at: createdAt,
+    completed_at: status === "completed" ? now() : null,
+    status,
+    error: error ?? null,
+    incomplete_details: reason === undefined ? null : { reason },
+    model: memo.model,
+    output,
+    usage,
+    ...memo.repeated,
+    ...(typeof tier === "string" && TIERS.has(tier) && { service_tier: tier }),
+  };
+}
+
+/** Returns how an answer ended. */
+export function endedState(
+  finish: FinishReason | null,
+  output: readonly JsonObject[],
+  usage: Json | undefined,
+): ResponseState {
+  const reason = incompleteReason(finish);
+  const figures = isObject(usage) ? usageOf(usage) : null;
+  return reason === null
+    ? { status: "completed", output, usage: figures }
+    : { status: "incomplete", output, usage: figures, reason };
+}
+
+/** Returns `null` for the end of a complete answer. */
+export function incompleteReason(finish: Json | undefined): "max_output_tokens" | "content_filter" | null {
+  return finish === "length" ? "max_output_tokens" : finish === "content_filter" ? "content_filter" : null;
+}
+
+/** Cached tokens and those that were written to a cache are parts of the input, as in chat completions. */
+function usageOf(usage: JsonObject): JsonObject {
+  const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
+  const { cached_tokens: cached, cache_write_tokens: written } = objectIn(usage, "prompt_tokens_details");
+  const { reasoning_tokens: reasoning } = objectIn(usage, "completion_tokens_details");
+  return {
+    input_tokens: input ?? 0,
+    input_tokens_details: { cached_tokens: cached ?? 0, cache_write_tokens: written ?? 0 },
+    output_tokens: output ?? 0,
+    output_tokens_details: { reasoning_tokens: reasoning ?? 0 },
+    total_tokens: total ?? 0,
+  };
+}
+
+function objectIn(usage: JsonObject, name: string): JsonObject {
+  const value = usage[name];
+  return isObject(value) ? value : {};
+}
+
+/** Returns the error of a failed response. The API has few codes of its own. */
+export function responseError({ code, entry, message }: GatewayError): JsonObject {
+  return {
+    code: code === "rate_limit_exceeded" ? code : entry.source === "client" ? "invalid_prompt" : "server_error",
+    message,
+  };
+}

@@ -1,0 +1,93 @@
+// Writes the events of one attempt at a round, from the strict chunks of the stream normalizer.
+import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
+import type { ChatChunk, ChunkChoice, FinishReason, Usage } from "../../core/chat.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { AnswerItems, flatCitations, flatLogprobs } from "./answer-items.ts";
+import { ItemEvents } from "./item-events.ts";
+import { eventText } from "./response-events.ts";
+import { endedState, incompleteReason, type ResponseFrame, responseObject } from "./response-object.ts";
+
+export class ResponseWriter implements StreamWriter {
+  /** Items are kept whole for their last event and for that of the response. */
+  readonly repeatsEvents = false;
+  readonly #frame: ResponseFrame;
+  readonly #place: string;
+  readonly #events: ItemEvents;
+  readonly #items: AnswerItems;
+  readonly #continue: (before: ResponseWriter) => ResponseWriter;
+  #finish: FinishReason | null = null;
+  #tier: string | null = null;
+  #hasContent = false;
+
+  /** `continue_` returns a writer whose events continue those of this one. */
+  constructor(
+    frame: ResponseFrame,
+    place: string,
+    before: ResponseWriter | null,
+    continue_: (before: ResponseWriter) => ResponseWriter,
+  ) {
+    this.#frame = frame;
+    this.#place = place;
+    this.#events = new ItemEvents(place);
+    this.#items = new AnswerItems(frame.memo, this.#events, before === null ? null : before.#items);
+    this.#continue = continue_;
+  }
+
+  get hasContent(): boolean {
+    return this.#hasContent;
+  }
+  /** The items so far, of which the last may be incomplete. */
+  get shown(): readonly JsonObject[] {
+    return this.#items.shown;
+  }
+
+  write(chunk: ChatChunk): string {
+    if (typeof chunk["service_tier"] === "string") this.#tier = chunk["service_tier"];
+    for (const choice of chunk.choices) if ((choice.index ?? 0) === 0) this.#add(choice);
+    return this.#events.take();
+  }
+
+  /** What the gateway does between rounds has no event in this form. */
+  activity(): string {
+    return "";
+  }
+
+  end(chunk: ChatChunk, total: Usage): string {
+    let text = this.write(chunk);
+    const output = this.#items.end(incompleteReason(this.#finish) !== null);
+    text += this.#events.take();
+    const state = endedState(this.#finish, output, total);
+    const response = responseObject(this.#frame, { ...state, tier: this.#tier });
+    return text + eventText(this.#place, `response.${state.status}`, { response });
+  }
+
+  continued(): ResponseWriter {
+    return this.#continue(this);
+  }
+
+  #add(choice: ChunkChoice): void {
+    const { delta, finish_reason: finish, logprobs } = choice;
+    if (finish !== null && finish !== undefined) this.#finish = finish;
+    if (delta === undefined) return;
+    const { content, refusal, reasoning_content: reasoning, tool_calls: calls } = delta;
+    if (typeof reasoning === "string" && reasoning !== "") {
+      this.#hasContent = true;
+      this.#items.addReasoning(reasoning);
+    }
+    const probabilities = this.#frame.memo.showsLogprobs ? flatLogprobs(logprobs, "content") : [];
+    if (typeof content === "string" && (content !== "" || probabilities.length > 0)) {
+      this.#hasContent = true;
+      this.#items.addText("output_text", content, probabilities);
+    }
+    if (typeof refusal === "string" && refusal !== "") {
+      this.#hasContent = true;
+      this.#items.addText("refusal", refusal, []);
+    }
+    if (delta["annotations"] !== undefined) this.#items.addCitations(flatCitations(delta["annotations"]));
+    for (const { index, id, function: called } of calls ?? []) {
+      this.#hasContent = true;
+      if (typeof called?.name === "string") this.#items.beginCall(index!, id!, called.name);
+      this.#items.addArguments(index!, called?.arguments ?? "");
+    }
+  }
+}

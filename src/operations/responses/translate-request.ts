@@ -1,0 +1,261 @@
+// Translates a request of the Responses API to a chat completion. https://platform.openai.com/docs/api-reference/responses
+// docs/responses.md has the table of members for users.
+import type { Translation, Translator } from "../../chat/request/translated-form.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { invalid } from "../../core/params.ts";
+import { repeatedMembers } from "./repeated-members.ts";
+import type { RequestMemo } from "./request-memo.ts";
+import { translatedChoice } from "./translate-choice.ts";
+import { addToolsOfInput, translatedInput } from "./translated-input.ts";
+import { TranslatedTools } from "./translated-tools.ts";
+import { UntranslatedParts } from "./untranslated-parts.ts";
+
+export const RESPONSES_TRANSLATOR: Translator = {
+  translate: translatedRequest,
+  names: {
+    messages: "input",
+    max_tokens: "max_output_tokens",
+    max_completion_tokens: "max_output_tokens",
+    response_format: "text.format",
+    verbosity: "text.verbosity",
+    reasoning_effort: "reasoning.effort",
+    logprobs: "include",
+  },
+};
+
+/** Members with the same name and meaning in a chat completion. */
+const SAME = [
+  "model",
+  "stream",
+  "temperature",
+  "top_p",
+  "parallel_tool_calls",
+  "service_tier",
+  "prompt_cache_key",
+  "safety_identifier",
+  "user",
+  "metadata",
+] as const;
+
+/** Members that are translated by functions of their own. */
+const TRANSLATED: ReadonlySet<string> = new Set([
+  ...SAME,
+  "input",
+  "instructions",
+  "tools",
+  "tool_choice",
+  "text",
+  "reasoning",
+  "include",
+  "top_logprobs",
+  "max_output_tokens",
+]);
+
+/** Hints, and values that ask for nothing: the answer means the same without them. */
+const ADVISORY: ReadonlySet<string> = new Set([
+  "stream_options",
+  "prompt_cache_retention",
+  "prompt_cache_options",
+  "client_metadata",
+]);
+
+const LOGPROBS = "message.output_text.logprobs";
+/** The most log probabilities of one position in a chat completion. */
+const MAX_TOP_LOGPROBS = 5;
+
+/** Members that name what stands before the input. */
+const EARLIER = ["previous_response_id", "conversation", "prompt"] as const;
+
+function translatedRequest(body: JsonObject): Translation {
+  const left = new UntranslatedParts();
+  const tools = new TranslatedTools(left);
+  const { input } = body;
+  tools.add(body["tools"], "tools");
+  addToolsOfInput(input, tools);
+  const { choice, allowed } = translatedChoice(body["tool_choice"], tools, left);
+  const isOpen = EARLIER.some((name) => !isNothing(body[name]));
+  const { messages, origins } = translatedInput(input, body["instructions"], { left, tools, isOpen });
+  noteMembers(body, tools, left);
+  const includes = translatedIncludes(body["include"], left);
+  const chat: Record<string, Json> = { messages };
+  for (const name of SAME) if (!isNothing(body[name])) chat[name] = body[name]!;
+  checkMetadata(body["metadata"]);
+  const offered = tools.tools;
+  if (offered.length > 0) chat["tools"] = offered;
+  // providers refuse these without tools
+  else delete chat["parallel_tool_calls"];
+  if (choice !== undefined && (offered.length > 0 || (choice !== "auto" && choice !== "none")))
+    chat["tool_choice"] = choice;
+  Object.assign(
+    chat,
+    translatedBound(body),
+    translatedText(body["text"], left),
+    translatedReasoning(body["reasoning"], left),
+  );
+  const showsLogprobs = includes.has(LOGPROBS);
+  Object.assign(chat, translatedLogprobs(body["top_logprobs"], showsLogprobs, left));
+  const memo: RequestMemo = {
+    model: typeof body["model"] === "string" ? body["model"] : "",
+    repeated: repeatedMembers(body),
+    tools: tools.clientTools,
+    allowed,
+    servers: tools.servers,
+    showsLogprobs,
+  };
+  return { chat, origins: { messages: origins, tools: tools.paths }, untranslated: left.list, memo };
+}
+
+function isNothing(value: Json | undefined): value is null | undefined {
+  return value === null || value === undefined;
+}
+
+/** Notes the members of the body that have no counterpart in a chat completion. */
+function noteMembers(body: JsonObject, tools: TranslatedTools, left: UntranslatedParts): void {
+  for (const name in body) {
+    const value = body[name];
+    if (TRANSLATED.has(name) || isNothing(value)) continue;
+    if (ADVISORY.has(name)) left.always(name);
+    else noteMember(name, value, tools, left);
+  }
+}
+
+function noteMember(name: string, value: Json, tools: TranslatedTools, left: UntranslatedParts): void {
+  switch (name) {
+    case "store":
+      if (typeof value !== "boolean") throw invalid(name, "true or false", value);
+      if (value) left.always(name);
+      return;
+    case "background":
+      if (typeof value !== "boolean") throw invalid(name, "true or false", value);
+      if (value)
+        left.never(
+          name,
+          "needs responses that are kept, and this gateway keeps none",
+          "Leave it out, and wait for the answer or set stream.",
+        );
+      return;
+    case "truncation":
+      if (value !== "auto" && value !== "disabled") throw invalid(name, '"auto" or "disabled"', value);
+      if (value === "auto") left.always(name);
+      return;
+    case "max_tool_calls":
+      if (typeof value !== "number" || !Number.isInteger(value) || value < 1)
+        throw invalid(name, "an integer of at least 1", value);
+      // it bounds only the calls of tools that run at the server
+      if (tools.servers.length > 0)
+        left.asked(name, "cannot bound the calls of tool servers; x_gateway.max_tool_rounds bounds their rounds");
+      return;
+    case "previous_response_id":
+      return left.never(
+        name,
+        "needs a response that was kept, and this gateway keeps none",
+        "Send the whole conversation in input, with store: false.",
+      );
+    case "conversation":
+      return left.never(
+        name,
+        "needs a conversation that was kept, and this gateway keeps none",
+        "Send the whole conversation in input.",
+      );
+    case "prompt":
+      return left.never(
+        name,
+        "names a template that only its own provider has",
+        "Send its text in instructions and input.",
+      );
+    default:
+      return left.asked(name.slice(0, 64));
+  }
+}
+
+function checkMetadata(metadata: Json | undefined): void {
+  if (!isObject(metadata)) return;
+  for (const name in metadata)
+    if (typeof metadata[name] !== "string") throw invalid(`metadata.${name.slice(0, 64)}`, "a string", metadata[name]);
+}
+
+function translatedBound({ max_output_tokens: bound }: JsonObject): JsonObject {
+  if (isNothing(bound)) return {};
+  if (typeof bound !== "number" || !Number.isInteger(bound) || bound < 1)
+    throw invalid("max_output_tokens", "an integer of at least 1", bound);
+  return { max_completion_tokens: bound };
+}
+
+function translatedText(text: Json | undefined, left: UntranslatedParts): JsonObject {
+  if (isNothing(text)) return {};
+  if (!isObject(text)) throw invalid("text", "an object", text);
+  const { format, verbosity, ...others } = text;
+  for (const name in others) if (!isNothing(others[name])) left.asked(`text.${name.slice(0, 64)}`);
+  if (!isNothing(verbosity) && typeof verbosity !== "string") throw invalid("text.verbosity", "a string", verbosity);
+  return { ...translatedFormat(format, left), ...(typeof verbosity === "string" && { verbosity }) };
+}
+
+function translatedFormat(format: Json | undefined, left: UntranslatedParts): JsonObject {
+  if (isNothing(format)) return {};
+  if (!isObject(format)) throw invalid("text.format", "an object with a type", format);
+  const { type, name, schema, strict, description } = format;
+  switch (type) {
+    case "text":
+      return {};
+    case "json_object":
+      return { response_format: { type } };
+    case "json_schema": {
+      if (typeof name !== "string" || name === "") throw invalid("text.format.name", "a name", name);
+      if (!isObject(schema)) throw invalid("text.format.schema", "an object", schema);
+      if (!isNothing(strict) && typeof strict !== "boolean")
+        throw invalid("text.format.strict", "true or false", strict);
+      if (!isNothing(description) && typeof description !== "string")
+        throw invalid("text.format.description", "a string", description);
+      const described = {
+        ...(typeof description === "string" && { description }),
+        ...(typeof strict === "boolean" && { strict }),
+      };
+      return { response_format: { type, json_schema: { name, schema, ...described } } };
+    }
+    default:
+      if (typeof type !== "string") throw invalid("text.format.type", '"text", "json_object" or "json_schema"', type);
+      left.asked(
+        "text.format",
+        `has the type ${JSON.stringify(type.slice(0, 64))}, which has no counterpart at this provider`,
+      );
+      return {};
+  }
+}
+
+/** Reasoning is shown as a summary wherever the provider shows it. */
+function translatedReasoning(reasoning: Json | undefined, left: UntranslatedParts): JsonObject {
+  if (isNothing(reasoning)) return {};
+  if (!isObject(reasoning)) throw invalid("reasoning", "an object", reasoning);
+  const { effort, summary: _summary, generate_summary: _older, context, mode, ...others } = reasoning;
+  for (const name in others) if (!isNothing(others[name])) left.asked(`reasoning.${name.slice(0, 64)}`);
+  if (!isNothing(context) && context !== "auto") left.asked("reasoning.context");
+  if (!isNothing(mode) && mode !== "standard") left.asked("reasoning.mode");
+  if (!isNothing(effort) && typeof effort !== "string") throw invalid("reasoning.effort", "a string", effort);
+  return typeof effort === "string" ? { reasoning_effort: effort } : {};
+}
+
+function translatedIncludes(include: Json | undefined, left: UntranslatedParts): ReadonlySet<string> {
+  if (isNothing(include)) return new Set();
+  if (!Array.isArray(include)) throw invalid("include", "an array of strings", include);
+  const found = new Set<string>();
+  (include as readonly Json[]).forEach((value, index) => {
+    if (typeof value !== "string") throw invalid(`include[${index}]`, "a string", value);
+    found.add(value);
+    // what belongs to tools that are absent changes nothing
+    if (value !== LOGPROBS) left.always(`include[${index}]`);
+  });
+  return found;
+}
+
+function translatedLogprobs(top: Json | undefined, isShown: boolean, left: UntranslatedParts): JsonObject {
+  if (!isNothing(top) && (typeof top !== "number" || !Number.isInteger(top) || top < 0 || top > 20))
+    throw invalid("top_logprobs", "an integer from 0 to 20", top);
+  const count = typeof top === "number" ? top : 0;
+  if (!isShown) {
+    if (count > 0) left.always("top_logprobs");
+    return {};
+  }
+  if (count > MAX_TOP_LOGPROBS)
+    left.asked("top_logprobs", `is above ${MAX_TOP_LOGPROBS}, the most that this provider can be asked for`);
+  return { logprobs: true, ...(count > 0 && { top_logprobs: Math.min(count, MAX_TOP_LOGPROBS) }) };
+}

@@ -1,0 +1,34 @@
+// Collects what a request says that a chat completion cannot say. A target that speaks the operation itself takes it.
+import type { Untranslated } from "../../core/chat.ts";
+
+export class UntranslatedParts {
+  readonly #found = new Map<string, Untranslated>();
+
+  get list(): readonly Untranslated[] {
+    return [...this.#found.values()];
+  }
+
+  /** Whether a target that is sent the translation cannot take the request. */
+  get isRefused(): boolean {
+    return this.list.some(({ dropped }) => dropped === "never");
+  }
+
+  /** Notes a part that is left out, because the answer means the same without it. */
+  always(path: string): void {
+    this.#note(path, "always", `${path} has no counterpart at this provider.`);
+  }
+
+  /** Notes a part that is left out where the caller allows it. */
+  asked(path: string, why = "has no counterpart at this provider"): void {
+    this.#note(path, "asked", `${path} ${why}. Leave it out, or set x_gateway.drop_params to true to drop it.`);
+  }
+
+  /** Notes a part without which the answer would mean something else. `cure` is a sentence. */
+  never(path: string, why: string, cure: string): void {
+    this.#note(path, "never", `${path} ${why}. ${cure}`);
+  }
+
+  #note(path: string, dropped: Untranslated["dropped"], message: string): void {
+    if (!this.#found.has(path)) this.#found.set(path, { path, message, dropped });
+  }
+}

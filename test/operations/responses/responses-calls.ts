@@ -1,0 +1,74 @@
+// Calls of the Responses API in this process, and what a test reads of its answers and streams.
+import { handleCall } from "../../../src/chat/handle.ts";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
+import { eventStream, openaiAnswer } from "../../harness/upstream.ts";
+import {
+  cannedUpstream,
+  type CannedAnswer,
+  type Stub,
+  stubGateway,
+  type StubOptions,
+} from "../../harness/in-process.ts";
+
+export interface ResponsesStub extends Stub {
+  respond(body: object, headers?: Readonly<Record<string, string>>): Promise<Response>;
+  /** The bodies that went upstream. */
+  bodies(): readonly Record<string, any>[];
+}
+
+export function responsesGateway(options: StubOptions = {}): ResponsesStub {
+  const stub = stubGateway(options);
+  return {
+    ...stub,
+    bodies: () => stub.sent.map(({ body }) => JSON.parse(body) as Record<string, any>),
+    respond: (body, headers = {}) =>
+      handleCall(
+        RESPONSES,
+        new Request("http://gateway.test/api/v1/responses", {
+          method: "POST",
+          headers: { authorization: stub.authorization, "content-type": "application/json", ...headers },
+          body: JSON.stringify(body),
+        }),
+        stub.context,
+      ),
+  };
+}
+
+/** A gateway whose providers all give this answer. */
+export const answering = (answer: CannedAnswer, options: StubOptions = {}): ResponsesStub =>
+  responsesGateway({ ...options, upstream: cannedUpstream(answer) });
+
+const JSON_HEAD = { "content-type": "application/json" } as const;
+const STREAM_HEAD = { "content-type": "text/event-stream" } as const;
+
+/** A gateway whose providers answer with this message. */
+export const saying = (...answer: Parameters<typeof openaiAnswer>): ResponsesStub =>
+  answering({ headers: JSON_HEAD, body: JSON.stringify(openaiAnswer(...answer)) });
+
+/** A gateway whose providers stream these chunks. */
+export const streaming = (...chunks: readonly (object | string)[]): ResponsesStub =>
+  answering({ headers: STREAM_HEAD, body: eventStream(...chunks), chunk: "event" });
+
+export interface SentEvent extends Record<string, any> {
+  readonly type: string;
+  readonly sequence_number: number;
+}
+
+/** The events of a stream; throws where the name of an event is not its type, or numbers have a gap. */
+export function eventsOf(text: string): readonly SentEvent[] {
+  const events = text
+    .split("\n\n")
+    .filter((block) => block !== "" && block !== "data: [DONE]")
+    .map((block) => {
+      const [, name, data] = /^event: (.*)\ndata: (.*)$/s.exec(block) ?? [];
+      const event = JSON.parse(data!) as SentEvent;
+      if (event.type !== name) throw new Error(`an event of type ${event.type} is named ${name}`);
+      return event;
+    });
+  events.forEach(({ type, sequence_number: number }, index) => {
+    if (number !== index) throw new Error(`${type} has the number ${number}, not ${index}`);
+  });
+  return events;
+}
+
+export const OPENAI = { model: "openai:gpt-4o-mini", input: "hi" } as const;
