@@ -4,10 +4,7 @@ import { GatewayError } from "../../core/errors.ts";
 
 /** Returns the error with the path in the client's own body. */
 export function locatedError(error: GatewayError, request: ChatRequest): GatewayError {
-  const { written } = request;
-  // what has no translation is named as the client wrote it
-  if (written === undefined || written.untranslated.some(({ path }) => path === error.param)) return error;
-  return relocated(error, (path) => request.form.pathOf(path, request));
+  return request.written === undefined ? error : relocated(error, (path) => request.form.pathOf(path, request));
 }
 
 /** Returns the error with the path that `pathOf` returns for its own, which the message then names as well. */
