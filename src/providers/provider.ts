@@ -204,6 +204,8 @@ export interface NativeForm {
  * goes out, and the provider's own answer comes back. The answer is read only for its figures.
  */
 export interface NativeOperation {
+  /** The vendor's page. */
+  readonly source: string;
   readonly form: NativeForm;
   readonly framing: Framing;
   /** The client's own HTTP headers that are sent along, in lower case. */
@@ -217,6 +219,11 @@ export interface NativeOperation {
   openStream(context: DecodeContext): StreamDecoder;
   /** Returns an event of the operation for one of the stream; null for one that holds none. Absent where both are equal. */
   eventIn?(event: SseEvent): SseEvent | null;
+  /**
+   * Returns the body of a refusal in the form of the operation; null for a body that cannot be shown in it. Absent where
+   * the provider refuses in that form.
+   */
+  refusalIn?(body: string): string | null;
 }
 
 /** Why a provider is asked: its row says so, or the operator; `elsewhere` is an address that is not the row's own. */

@@ -174,12 +174,14 @@ export function importRounds(files: readonly SourceFile[]): readonly (readonly s
  */
 export const PROVIDER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   anthropic: ["claude", "content-blocks"],
-  bedrock: ["claude", "content-blocks"],
+  bedrock: ["anthropic", "claude", "content-blocks"],
   responses: ["content-blocks"],
-  // Some models of a row speak the Responses API alone.
-  "openai-compatible": ["responses"],
+  // Models of a row may speak the Responses API, alone or beside chat completions, and the Messages API.
+  "openai-compatible": ["anthropic", "responses"],
   // It delegates by the name of the model.
   vertex: ["anthropic", "claude", "content-blocks", "gemini", "openai-compatible"],
+  // The server has several forms at one address.
+  ollama: ["openai-compatible"],
   // Containers that speak OpenAI's form, behind AWS's errors.
   sagemaker: ["bedrock", "openai-compatible"],
   // Raw prompts have answers in OpenAI's form.

@@ -266,7 +266,7 @@ async function refusal(
     context.retryAfterMs ?? failure.retryAfterMs ?? null,
   );
   const error = failureError(failure, context);
-  return fitted.native === undefined ? error : passedRefusal(error, response.status, body, target);
+  return fitted.native === undefined ? error : passedRefusal(error, response.status, body, fitted.native, target);
 }
 
 function reportRefusedCredential(

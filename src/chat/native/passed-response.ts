@@ -2,6 +2,7 @@
 // headers that its row lists, and its own refusal of the request (promises 12.3 and 12.6).
 import type { GatewayError, ErrorCode } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json-object.ts";
+import type { NativeOperation } from "../../providers/provider.ts";
 import type { Target } from "../../core/target.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
@@ -18,7 +19,14 @@ const PASSED_CODES: ReadonlySet<ErrorCode> = new Set([
 const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/;
 
 /** Returns the error with the provider's own body, if that is passed on. */
-export function passedRefusal(error: GatewayError, status: number, body: string, target: Target): GatewayError {
+export function passedRefusal(
+  error: GatewayError,
+  status: number,
+  text: string,
+  native: NativeOperation,
+  target: Target,
+): GatewayError {
+  const body = native.refusalIn === undefined ? text : (native.refusalIn(text) ?? "");
   if (!PASSED_STATUSES.has(status) || !PASSED_CODES.has(error.code) || body.length > MAX_SEARCHED_CHARACTERS)
     return error;
   const clean = redacted(body, target);

@@ -25,6 +25,7 @@ export const MESSAGES_FORM: NativeForm = {
 };
 
 export const NATIVE_MESSAGES: NativeOperation = {
+  source: "https://platform.claude.com/docs/en/api/messages",
   form: MESSAGES_FORM,
   framing: "sse",
   clientHeaders: ["anthropic-version", "anthropic-beta"],

@@ -77,7 +77,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   const memo: JsonOutputMemo = { answerTool };
   return {
     request: {
-      url: converseUrl(target, params.stream === true),
+      url: modelUrl(target, params.stream === true ? "converse-stream" : "converse"),
       headers: { ...target.headers, "content-type": "application/json" },
       body: JSON.stringify(mergeObjects(encoded, passed, keepEncoded)),
     },
@@ -90,12 +90,12 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
 }
 
 /** AWS's own clients encode every character of the id except the unreserved ones, also in ARNs. */
-function converseUrl({ baseUrl, model }: Target, stream: boolean): string {
+export function modelUrl({ baseUrl, model }: Target, operation: string): string {
   const id = encodeURIComponent(model).replaceAll(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
-  return `${baseUrl}/model/${id}/${stream ? "converse-stream" : "converse"}`;
+  return `${baseUrl}/model/${id}/${operation}`;
 }
 
 function encodeInference({

@@ -15,6 +15,7 @@ import { openStream } from "./decode-stream.ts";
 import { dialect } from "./dialect.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
+import { nativeMessagesOf } from "./native-messages.ts";
 
 const SCOPE: SigningScope = {
   service: "bedrock",
@@ -52,6 +53,7 @@ export const bedrock: Provider = {
   sameShape: false,
   reserved: RESERVED,
   encodeRequest,
+  native: (operation, model) => (operation === "messages" ? nativeMessagesOf(model) : null),
   sign,
   decodeResponse,
   openStream,

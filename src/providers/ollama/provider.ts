@@ -2,6 +2,7 @@
 // https://docs.ollama.com/api/chat
 import type { BlockType } from "../../core/chat.ts";
 import { BEARER, keySigner } from "../key-header.ts";
+import { nativeOperations } from "../openai-compatible/native.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse, openStream } from "./decode.ts";
@@ -29,6 +30,9 @@ export const ollama: Provider = {
   conversation: () => conversation,
   sameShape: false,
   reserved: RESERVED,
+  native: nativeOperations({
+    messages: { path: "v1/messages", source: "https://docs.ollama.com/api/anthropic-compatibility" },
+  }),
   encodeRequest,
   sign: keySigner(BEARER),
   decodeResponse,

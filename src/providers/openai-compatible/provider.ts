@@ -7,6 +7,7 @@ import { capabilityTable } from "./capabilities.ts";
 import { conversationTables } from "./conversation.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { encodeRequest } from "./encode-request.ts";
+import { nativeOperations } from "./native.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 import { openStream } from "./decode-stream.ts";
 import { type ModelForm, RESPONSES_DIALECT, responsesModels } from "./responses-models.ts";
@@ -65,6 +66,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     reserved: new Set([...RESERVED, ...(row.reserved ?? [])]),
     privileged: new Set(row.privileged),
     clientHeaders: row.clientHeaders ?? [],
+    native: nativeOperations(row.native ?? {}),
     encodeRequest: (request, target) => formOf(target.model).encodeRequest(request, target),
     sign: keySigner(row.auth ?? BEARER),
     decodeResponse: (body, context) => formOf(context.model).decodeResponse(body, context),

@@ -9,6 +9,7 @@ import type { CommonParameter } from "../../core/params.ts";
 import type { Target } from "../../core/target.ts";
 import type { CallIdForm } from "../tool-calls.ts";
 import type { MemberTable } from "../conversation-members.ts";
+import type { NativeFacts } from "./native.ts";
 import type { Dialect, FailureClass, ProviderSetting } from "../provider.ts";
 
 export interface OpenAICompatibleRow extends RowDifferences {
@@ -116,6 +117,8 @@ export interface OpenAICompatibleRow extends RowDifferences {
   readonly statusAt?: readonly [string, string, string];
   /** Models that are reached by the Responses API; none when absent. */
   readonly responses?: ResponsesModels;
+  /** Operations beside chat completions that the models speak themselves. */
+  readonly native?: NativeFacts;
   /** Quirks that no field can express: named functions, each with a link to the vendor's page. */
   readonly hooks?: RowHooks;
 }

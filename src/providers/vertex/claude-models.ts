@@ -18,7 +18,7 @@ import { pathStep, vertexAddress } from "./address.ts";
 import { type ModelsOfOneForm, ownName } from "./models.ts";
 
 const DEFAULT_VERSION = "v1";
-const MESSAGES_VERSION = "vertex-2023-10-16";
+export const MESSAGES_VERSION = "vertex-2023-10-16";
 
 /**
  * Vertex AI fetches no addresses for Claude and has no Files API:
@@ -47,20 +47,24 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
     mapped: places,
   } = encodeMessagesBody(request, { ...target, model }, factsHere(factsOf(model)));
   const { model: _inTheAddress, ...members } = body;
-  const method = request.params.stream === true ? "streamRawPredict" : "rawPredict";
   return {
     request: {
-      url: vertexAddress(target, {
-        path: `publishers/anthropic/models/${model.split("/").map(pathStep).join("/")}:${method}`,
-        version: DEFAULT_VERSION,
-        express: false,
-      }),
+      url: claudeUrl(target, request.params.stream === true),
       headers: headersWithBetas(target, betas),
       body: JSON.stringify({ anthropic_version: MESSAGES_VERSION, ...members }),
     },
     memo,
     mapped: places,
   };
+}
+
+export function claudeUrl(target: Target, isStreamed: boolean): string {
+  const path = ownName(target.model).split("/").map(pathStep).join("/");
+  return vertexAddress(target, {
+    path: `publishers/anthropic/models/${path}:${isStreamed ? "streamRawPredict" : "rawPredict"}`,
+    version: DEFAULT_VERSION,
+    express: false,
+  });
 }
 
 /** Ids of files that were uploaded to Anthropic are not valid on Vertex AI. */

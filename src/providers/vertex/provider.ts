@@ -11,6 +11,7 @@ import { CLAUDE_INLINES, claudeModels } from "./claude-models.ts";
 import { classifyError } from "./errors.ts";
 import { type ModelsOfOneForm, CLAUDE, MISTRAL, OPEN, type WireForm, wireFormOf } from "./models.ts";
 import { geminiModels } from "./gemini-models.ts";
+import { NATIVE_CLAUDE } from "./native-messages.ts";
 import { mistralModels, openModels } from "./open-models.ts";
 
 const FORMS: Readonly<Record<WireForm, ModelsOfOneForm>> = {
@@ -72,6 +73,7 @@ export const vertex: Provider = {
   sameShape: false,
   reserved: new Set([...gemini.reserved, ...CLAUDE_RESERVED, ...mistralModels.reserved, "anthropic_version"]),
   encodeRequest: (request, target) => modelsLike(target.model).encodeRequest(request, target),
+  native: (operation, model) => (operation === "messages" && wireFormOf(model) === "claude" ? NATIVE_CLAUDE : null),
   sign: keySigner({ header: "x-goog-api-key", prefix: "" }),
   decodeResponse: (body, context) => modelsLike(context.model).decodeResponse(body, context),
   openStream: (context) => modelsLike(context.model).openStream(context),

@@ -165,6 +165,13 @@ export const azureAi: OpenAICompatibleRow = {
   label: "Azure AI Foundry",
   docs: "https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference",
   baseUrl: "https://{resource}.services.ai.azure.com/openai/v1",
+  native: {
+    messages: {
+      path: "/anthropic/v1/messages",
+      source: "https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry",
+      models: /claude/i,
+    },
+  },
   baseUrlVariables: ["AZURE_AI_ENDPOINT", "AZURE_AI_API_BASE", "AZURE_INFERENCE_ENDPOINT"],
   keyVariables: ["AZURE_AI_API_KEY", "AZURE_INFERENCE_CREDENTIAL"],
   credentials: ["key", "entra"],

@@ -357,6 +357,13 @@ const bedrockMantle: OpenAICompatibleRow = {
   label: "Amazon Bedrock (OpenAI-compatible)",
   docs: "https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html",
   baseUrl: "https://bedrock-mantle.{region}.api.aws/v1",
+  native: {
+    messages: {
+      path: "/anthropic/v1/messages",
+      source: "https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html",
+      models: /^anthropic\./,
+    },
+  },
   keyVariables: ["AWS_BEARER_TOKEN_BEDROCK", "BEDROCK_MANTLE_API_KEY"],
   conversation: likeVllm("https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html"),
   settings: [

@@ -27,6 +27,12 @@ const openrouter: OpenAICompatibleRow = {
   label: "OpenRouter",
   docs: "https://openrouter.ai/docs/api-reference/overview",
   baseUrl: "https://openrouter.ai/api/v1",
+  native: {
+    messages: {
+      path: "messages",
+      source: "https://openrouter.ai/docs/api/api-reference/anthropic-messages/create-messages",
+    },
+  },
   keyVariables: ["OPENROUTER_API_KEY"],
   verified: { source: "https://openrouter.ai/docs/api-reference/overview", date: "2026-11-20" },
   conversation: openTable("https://openrouter.ai/docs/api-reference/overview"),
@@ -117,6 +123,9 @@ const vercel: OpenAICompatibleRow = {
   label: "Vercel AI Gateway",
   docs: "https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions",
   baseUrl: "https://ai-gateway.vercel.sh/v1",
+  native: {
+    messages: { path: "messages", source: "https://vercel.com/docs/ai-gateway/sdks-and-apis/anthropic-messages-api" },
+  },
   keyVariables: ["AI_GATEWAY_API_KEY", "VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"],
   verified: { source: "https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions", date: "2026-11-20" },
   conversation: likeOpenAI("https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions", {

@@ -29,6 +29,9 @@ const llamacpp: OpenAICompatibleRow = {
   label: "llama.cpp",
   docs: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
   baseUrl: "http://localhost:8080/v1",
+  native: {
+    messages: { path: "messages", source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md" },
+  },
   keyVariables: [],
   verified: { source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md", date: "2026-11-20" },
   conversation: openTable("https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md"),
@@ -60,6 +63,9 @@ const vllm: OpenAICompatibleRow = {
   label: "vLLM",
   docs: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html",
   baseUrl: "http://localhost:8000/v1",
+  native: {
+    messages: { path: "messages", source: "https://docs.vllm.ai/en/stable/serving/online_serving.html" },
+  },
   keyVariables: [],
   verified: { source: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html", date: "2026-11-20" },
   conversation: openTable("https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"),
@@ -77,6 +83,9 @@ const lmstudio: OpenAICompatibleRow = {
   label: "LM Studio",
   docs: "https://lmstudio.ai/docs/developer/openai-compat/chat-completions",
   baseUrl: "http://localhost:1234/v1",
+  native: {
+    messages: { path: "messages", source: "https://lmstudio.ai/docs/api/rest-api" },
+  },
   keyVariables: [],
   verified: { source: "https://lmstudio.ai/docs/developer/openai-compat/chat-completions", date: "2026-11-20" },
   conversation: openTable("https://lmstudio.ai/docs/developer/openai-compat/chat-completions"),

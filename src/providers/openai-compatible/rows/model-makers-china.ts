@@ -62,6 +62,9 @@ const moonshot: OpenAICompatibleRow = {
   label: "Moonshot AI",
   docs: "https://platform.kimi.ai/docs/api/chat",
   baseUrl: "https://api.moonshot.ai/v1",
+  native: {
+    messages: { path: "/anthropic/v1/messages", source: "https://platform.kimi.ai/docs/guide/agent-support" },
+  },
   keyVariables: ["MOONSHOT_API_KEY", "MOONSHOTAI_API_KEY", "KIMI_API_KEY"],
   verified: { source: "https://platform.kimi.ai/docs/api/chat", date: "2026-11-20" },
   conversation: {
@@ -164,6 +167,9 @@ const zai: OpenAICompatibleRow = {
   label: "Z.ai",
   docs: "https://docs.z.ai/api-reference/llm/chat-completion",
   baseUrl: "https://api.z.ai/api/paas/v4",
+  native: {
+    messages: { path: "/api/anthropic/v1/messages", source: "https://docs.z.ai/devpack/tool/claude" },
+  },
   keyVariables: ["ZAI_API_KEY", "ZHIPU_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"],
   verified: { source: "https://github.com/zai-org/z-ai-sdk-python", date: "2026-11-20" },
   conversation: { source: "https://docs.z.ai/api-reference/llm/chat-completion" },
@@ -230,6 +236,12 @@ const dashscope: OpenAICompatibleRow = {
   label: "Alibaba Cloud Model Studio (Qwen)",
   docs: "https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions",
   baseUrl: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+  native: {
+    messages: {
+      path: "/apps/anthropic/v1/messages",
+      source: "https://www.alibabacloud.com/help/en/model-studio/anthropic-api-messages",
+    },
+  },
   keyVariables: ["DASHSCOPE_API_KEY", "ALIBABA_API_KEY", "QWEN_API_KEY"],
   verified: { source: "https://help.aliyun.com/zh/dashscope/qwen-api-details", date: "2026-11-20" },
   conversation: {
@@ -304,6 +316,12 @@ const minimax: OpenAICompatibleRow = {
   label: "MiniMax",
   docs: "https://platform.minimax.io/docs/api-reference/text-chat-openai",
   baseUrl: "https://api.minimax.io/v1",
+  native: {
+    messages: {
+      path: "/anthropic/v1/messages",
+      source: "https://platform.minimax.io/docs/api-reference/text-anthropic-api",
+    },
+  },
   keyVariables: ["MINIMAX_API_KEY"],
   verified: { source: "https://platform.minimax.io/docs/api-reference/text-chat-openai", date: "2026-11-20" },
   conversation: {

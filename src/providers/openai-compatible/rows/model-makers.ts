@@ -106,6 +106,9 @@ const deepseek: OpenAICompatibleRow = {
   label: "DeepSeek",
   docs: "https://api-docs.deepseek.com/api/create-chat-completion",
   baseUrl: "https://api.deepseek.com",
+  native: {
+    messages: { path: "/anthropic/v1/messages", source: "https://api-docs.deepseek.com/guides/anthropic_api" },
+  },
   requestIds: ["x-ds-trace-id"],
   keyVariables: ["DEEPSEEK_API_KEY"],
   verified: { source: "https://api-docs.deepseek.com/api/create-chat-completion", date: "2026-11-20" },

@@ -1,0 +1,35 @@
+// Claude on Vertex AI for clients that speak the Messages API: their body without the model, which is in the address.
+// https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
+import type { ChatRequest } from "../../core/chat.ts";
+import type { Target } from "../../core/target.ts";
+import { betasElsewhere } from "../anthropic/beta-names.ts";
+import { NATIVE_MESSAGES } from "../anthropic/native-messages.ts";
+import { nativeBody } from "../native-body.ts";
+import type { EncodedRequest, NativeOperation } from "../provider.ts";
+import { claudeUrl, MESSAGES_VERSION } from "./claude-models.ts";
+
+function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
+  const { "anthropic-beta": header, "anthropic-version": _ofAnthropic, ...headers } = target.headers;
+  const betas = betasElsewhere(header);
+  return {
+    request: {
+      url: claudeUrl(target, request.params.stream === true),
+      headers: {
+        ...headers,
+        ...(betas.length > 0 && { "anthropic-beta": betas.join(",") }),
+        "content-type": "application/json",
+      },
+      body: nativeBody(request, [
+        { path: ["model"], value: undefined },
+        { path: ["anthropic_version"], value: MESSAGES_VERSION },
+      ]),
+    },
+    memo: null,
+  };
+}
+
+export const NATIVE_CLAUDE: NativeOperation = {
+  ...NATIVE_MESSAGES,
+  source: "https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai",
+  encodeRequest,
+};

@@ -1,0 +1,146 @@
+// The providers whose models speak an operation themselves: where they are asked, with which body and headers, and that
+// the page lists them.
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
+import type { ChatRequest } from "../../src/core/chat.ts";
+import type { NativeOperation, Provider } from "../../src/providers/provider.ts";
+import { providers } from "../../src/providers/registry.ts";
+import { translatedForm } from "../../src/chat/request/translated-form.ts";
+import { targetFor } from "../harness/targets.ts";
+
+const FORM = translatedForm({
+  names: {},
+  translate: ({ model, stream }) => ({
+    chat: {
+      ...(model !== undefined && { model }),
+      ...(stream !== undefined && { stream }),
+      messages: [{ role: "user", content: "?" }],
+    },
+    origins: { messages: [], tools: [] },
+    untranslated: [],
+    memo: null,
+  }),
+});
+
+const request = (body: string): ChatRequest => FORM.parse(body, LEAST_BODY_BOUNDS);
+const BODY = '{"model":"x:m","max_tokens":1.0,"new":[ ]}';
+
+/** A model of the provider that speaks the operation, with how it is called. */
+function spoken(
+  provider: Provider,
+  operation: "messages",
+): { readonly model: string; readonly native: NativeOperation } | null {
+  for (const model of ["m", "claude-m", "anthropic.claude-m-v1:0", "anthropic.claude-m"]) {
+    const native = provider.native?.(operation, model, "row") ?? null;
+    if (native !== null) return { model, native };
+  }
+  return null;
+}
+
+/** Addresses of messages by provider, with the settings that stand in them. */
+const MESSAGES: Readonly<Record<string, string>> = {
+  anthropic: "https://api.anthropic.com/v1/messages",
+  bedrock: "https://bedrock-runtime.region.amazonaws.com/model/anthropic.claude-m-v1%3A0/invoke",
+  vertex:
+    "https://aiplatform.googleapis.com/v1/projects/project/locations/global/publishers/anthropic/models/claude-m:rawPredict",
+  ollama: "http://localhost:11434/v1/messages",
+  deepseek: "https://api.deepseek.com/anthropic/v1/messages",
+  moonshot: "https://api.moonshot.ai/anthropic/v1/messages",
+  zai: "https://api.z.ai/api/anthropic/v1/messages",
+  minimax: "https://api.minimax.io/anthropic/v1/messages",
+  dashscope: "https://dashscope-intl.aliyuncs.com/apps/anthropic/v1/messages",
+  openrouter: "https://openrouter.ai/api/v1/messages",
+  vercel: "https://ai-gateway.vercel.sh/v1/messages",
+  vllm: "http://localhost:8000/v1/messages",
+  lmstudio: "http://localhost:1234/v1/messages",
+  llamacpp: "http://localhost:8080/v1/messages",
+  azure_ai: "https://resource.services.ai.azure.com/anthropic/v1/messages",
+  "bedrock-mantle": "https://bedrock-mantle.region.api.aws/anthropic/v1/messages",
+};
+
+test("[d12.3] the providers whose rows say that they speak messages are asked at these addresses, and no other", () => {
+  const found = Object.fromEntries(
+    [...providers.values()].flatMap((provider) => {
+      const one = spoken(provider, "messages");
+      if (one === null) return [];
+      const encoded = one.native.encodeRequest(request(BODY), targetFor(provider, { model: one.model }));
+      return [[provider.id, encoded.request.url]];
+    }),
+  );
+  expect(found).toEqual({ ...MESSAGES });
+});
+
+test("[d12.3] a row says nothing of another address, and the operator may say it of every provider of its form", () => {
+  const openai = providers.get("openai")!;
+  const deepseek = providers.get("deepseek")!;
+  expect(openai.native!("messages", "m", "row")).toBeNull();
+  expect(deepseek.native!("messages", "m", "elsewhere")).toBeNull();
+  const set = openai.native!("messages", "m", "set")!;
+  expect(set.encodeRequest(request(BODY), targetFor(openai, { baseUrl: "https://own.test/v1" })).request.url).toBe(
+    "https://own.test/v1/messages",
+  );
+});
+
+test("the page lists each of them with its source", () => {
+  const page = readFileSync(new URL("../../docs/native-operations.md", import.meta.url), "utf8");
+  for (const id of Object.keys(MESSAGES)) {
+    const { native } = spoken(providers.get(id)!, "messages")!;
+    expect(page).toMatch(new RegExp(String.raw`^\| \`${id}\` \| messages \|.*${RegExp.escape(native.source)}`, "m"));
+  }
+});
+
+describe("platforms of Claude", () => {
+  test("[d12.3] Bedrock has the model in the address, and version and beta features in the body, in their order", () => {
+    const bedrock = providers.get("bedrock")!;
+    const { native, model } = spoken(bedrock, "messages")!;
+    const target = targetFor(bedrock, {
+      model,
+      headers: { "anthropic-beta": "b-2,advanced-tool-use-2025-11-20", "anthropic-version": "2026-10-21" },
+    });
+    const plain = native.encodeRequest(request(BODY), target).request;
+    expect(plain.body).toBe(
+      '{"max_tokens":1.0,"new":[ ],"anthropic_version":"bedrock-2023-05-31","anthropic_beta":["b-2","tool-search-tool-2025-10-19"]}',
+    );
+    expect(plain.headers).toEqual({ "content-type": "application/json" });
+    const streamed = native.encodeRequest(request('{"model":"x:m","stream":true,"max_tokens":1}'), target).request;
+    expect(streamed.url).toEndWith("/invoke-with-response-stream");
+    expect(streamed.body).not.toContain("stream");
+  });
+
+  test("[d12.5] Bedrock's messages hold the events of the Messages API, and its exceptions fail", () => {
+    const { native } = spoken(providers.get("bedrock")!, "messages")!;
+    const data = '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hé"}}';
+    const held = { event: "chunk", data: JSON.stringify({ bytes: Buffer.from(data).toString("base64"), p: "ab" }) };
+    expect(native.eventIn!(held)).toEqual({ event: "content_block_delta", data });
+    const stream = native.openStream({ model: "m", memo: null });
+    expect(stream.push(held)[0]!.choices[0]!.delta).toEqual({ content: "Hé" });
+    expect(() => stream.push({ event: "throttlingException", data: '{"message":"slow"}' })).toThrow("slow");
+    expect(stream.push({ event: "other", data: "{}" })).toEqual([]);
+  });
+
+  test("[d12.6] a refusal of Bedrock keeps its wording in the form of the operation", () => {
+    const { native } = spoken(providers.get("bedrock")!, "messages")!;
+    expect(JSON.parse(native.refusalIn!('{"message":"Input is too long."}')!)).toEqual({
+      type: "error",
+      error: { type: "invalid_request_error", message: "Input is too long." },
+    });
+    expect(native.refusalIn!("no JSON")).toBeNull();
+  });
+
+  test("[d12.3] Vertex AI has the model in the address, the version in the body and beta features in the header", () => {
+    const vertex = providers.get("vertex")!;
+    const { native, model } = spoken(vertex, "messages")!;
+    const target = targetFor(vertex, {
+      model,
+      headers: { "anthropic-beta": "b-2, a-1", "anthropic-version": "2026-10-21" },
+    });
+    const { url, body, headers } = native.encodeRequest(
+      request('{"model":"x:m","stream":true,"a":1.0}'),
+      target,
+    ).request;
+    expect(url).toEndWith("claude-m:streamRawPredict");
+    expect(body).toBe('{"stream":true,"a":1.0,"anthropic_version":"vertex-2023-10-16"}');
+    expect(headers).toEqual({ "anthropic-beta": "b-2,a-1", "content-type": "application/json" });
+  });
+});
