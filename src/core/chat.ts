@@ -335,6 +335,11 @@ export interface WrittenRequest {
   readonly origins: Origins;
   /** What a chat completion cannot say of the body. */
   readonly untranslated: readonly Untranslated[];
+  /**
+   * Parameters of chat completions that stand for less than the client would miss: where a target lacks one, or takes
+   * other values of it, the parameter is left out without `drop_params`, and named among the dropped ones.
+   */
+  readonly advisory: readonly string[];
   /** The members of `x_gateway`. */
   readonly ownFields: readonly string[];
   /** What entries and targets of routes have added, with the names of chat completions; null removes a parameter. */
@@ -353,6 +358,8 @@ export interface WrittenRequest {
 /** Where the messages and tools of the translated request stand in the client's body, by their indexes, for errors. */
 export interface Origins {
   readonly messages: readonly string[];
+  /** Of the parts of each message, where they stand elsewhere than their message; null for a message of plain text. */
+  readonly parts?: readonly (readonly string[] | null)[];
   readonly tools: readonly string[];
 }
 

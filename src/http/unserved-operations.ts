@@ -16,7 +16,7 @@ const HINTS: Readonly<Record<string, string>> = {
   responses:
     "Of the Responses API, this gateway serves only POST /responses, over HTTP. Responses are not kept, so that they cannot be retrieved, deleted or compacted.",
   messages:
-    "The Messages API is not supported, so programs that need it, such as Claude Code, cannot use this gateway. A client of chat completions can use the same models.",
+    "Of the Messages API, this gateway serves only POST /messages. Batches are not supported: send the calls one by one.",
   embeddings:
     "Embeddings are not supported. Configure the client to call the provider of the embedding model directly.",
   completions: `Legacy completions are not supported. Send the prompt as a message to ${CHAT}; for models that take a raw prompt, the gateway builds one.`,

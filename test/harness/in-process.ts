@@ -11,6 +11,7 @@ import { openRouting } from "../../src/chat/plan/open-routing.ts";
 import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
 import type { LongRequests } from "../../src/chat/long-bodies/long-requests.ts";
 import { handleCall } from "../../src/chat/handle.ts";
+import type { Operation } from "../../src/chat/operation.ts";
 import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts";
 import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
 import type { Clock } from "../../src/core/clock.ts";
@@ -55,12 +56,17 @@ export const LIMITS: ServerLimits = {
   drainMs: 30_000,
 };
 
+interface CallInit {
+  readonly headers?: Record<string, string>;
+  readonly signal?: AbortSignal;
+  readonly peer?: string;
+}
+
 export interface Stub {
   /** The token has byo_endpoint, unless this says otherwise. */
-  chat(
-    body: unknown,
-    init?: { readonly headers?: Record<string, string>; readonly signal?: AbortSignal; readonly peer?: string },
-  ): Promise<Response>;
+  chat(body: unknown, init?: CallInit): Promise<Response>;
+  /** The same of any operation. */
+  call(operation: Operation, body: unknown, init?: CallInit): Promise<Response>;
   /** The `Authorization` that goes along. */
   readonly authorization: string;
   /** Requests that went upstream, in order. */
@@ -206,24 +212,27 @@ export function stubGateway(options: StubOptions = {}): Stub {
     refused,
     context,
     authorization: `Bearer ${text}`,
-    chat: (body, init = {}) =>
-      handleCall(
-        CHAT_COMPLETIONS,
-        new Request("http://gateway.test/api/v1/chat/completions", {
-          method: "POST",
-          headers: {
-            authorization: `Bearer ${text}`,
-            "content-type": "application/json",
-            ...(typeof body === "string" && { "content-length": String(Buffer.byteLength(body)) }),
-            ...init.headers,
-          },
-          body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
-          ...(init.signal && { signal: init.signal }),
-        }),
-        context,
-        init.peer === undefined ? null : { requestIP: () => ({ address: init.peer! }) },
-      ),
+    chat: (body, init = {}) => callOf(CHAT_COMPLETIONS, body, init),
+    call: callOf,
   };
+  function callOf(operation: Operation, body: unknown, init: CallInit = {}): Promise<Response> {
+    return handleCall(
+      operation,
+      new Request("http://gateway.test/api/v1/of-the-operation", {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${text}`,
+          "content-type": "application/json",
+          ...(typeof body === "string" && { "content-length": String(Buffer.byteLength(body)) }),
+          ...init.headers,
+        },
+        body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+        ...(init.signal && { signal: init.signal }),
+      }),
+      context,
+      init.peer === undefined ? null : { requestIP: () => ({ address: init.peer! }) },
+    );
+  }
 }
 
 /** A cloud without keys is called with a key pair or a token, and a provider that needs a credential is never called without one. */

@@ -12,6 +12,8 @@ export interface CalledOperation {
 export interface ErrorForm {
   /** The body of an error response, and the last event of a stream that fails. */
   body(error: GatewayError, traceId: string): JsonObject;
+  /** Returns further headers of an error response. */
+  headers?(error: GatewayError, traceId: string): Readonly<Record<string, string>>;
 }
 
 /** The errors of chat completions, of the listings, of the admin API, and of paths that belong to no operation. */

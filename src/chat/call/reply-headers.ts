@@ -44,6 +44,7 @@ export function errorResponse(
     ...baseHeaders(traceId, ownMs),
     ...cors,
     ...error.headers,
+    ...form.headers?.(error, traceId),
     "content-type": "application/json",
   };
   const { status, passed } = error;

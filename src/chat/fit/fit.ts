@@ -237,6 +237,9 @@ function fitParams(
     if (settings.drop?.has(name) === true) {
       removed.push(name);
       if (sent !== null) unwanted.push(sent);
+    } else if (request.written?.advisory.includes(name) === true && !takes(name, value, cell)) {
+      removed.push(name);
+      if (sent !== null) unwanted.push(sent);
     } else if (cell.support !== "unsupported") {
       if (!isNeutral(name, value)) checkValue(name, value, cell, target);
       if (sent !== null) dispositions[sent] = cell.support;
@@ -283,6 +286,12 @@ function sentName(name: CommonParameter, { members, rewritten }: RequestSource):
 
 function isNeutral(name: CommonParameter, value: Json): boolean {
   return (COMMON[name] as { readonly neutral?: (value: Json) => boolean }).neutral?.(value) ?? false;
+}
+
+/** Whether a target with this capability takes the parameter with this value. */
+function takes(name: CommonParameter, value: Json, { support, values }: Capability): boolean {
+  if (support === "unsupported") return false;
+  return isNeutral(name, value) || values === undefined || typeof value !== "string" || values.includes(value);
 }
 
 function checkValue(name: CommonParameter, value: Json, cell: Capability, target: Target): void {

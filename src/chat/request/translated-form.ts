@@ -4,7 +4,7 @@ import type { BodyBounds } from "../../core/body-bounds.ts";
 import type { ChatRequest, Origins, RequestForm, Untranslated } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
-import { GATEWAY, invalid } from "../../core/params.ts";
+import { type CommonParameter, GATEWAY, invalid } from "../../core/params.ts";
 import { requestWithEntry } from "./entry-text.ts";
 import { relocated } from "../call/located-error.ts";
 import { CHAT_FORM, parsedBody } from "./parse.ts";
@@ -24,6 +24,8 @@ export interface Translation {
   readonly chat: JsonObject;
   readonly origins: Origins;
   readonly untranslated: readonly Untranslated[];
+  /** Parameters of `chat` that are left out where a target lacks them. */
+  readonly advisory?: readonly CommonParameter[];
   /** What the form has to remember of the request to write its answer. It can be sent to another thread. */
   readonly memo: unknown;
 }
@@ -51,10 +53,10 @@ export function translatedForm(translator: Translator): RequestForm {
 function parsedRequest(text: string, bounds: BodyBounds, translator: Translator, form: RequestForm): ChatRequest {
   const { [OWN_FIELDS]: own, ...body } = parsedBody(text, bounds).value;
   const fields = checkedOwnFields(own);
-  const { chat, origins, untranslated, memo } = translator.translate(body);
+  const { chat, origins, untranslated, advisory = [], memo } = translator.translate(body);
   const ownFields = Object.keys(fields);
   const whole = mergeObjects(chat, fields, (_path, _there, added) => added);
-  const written = { text, body, origins, untranslated, ownFields, added: {}, memo };
+  const written = { text, body, origins, untranslated, advisory, ownFields, added: {}, memo };
   try {
     return { ...CHAT_FORM.parse(JSON.stringify(whole), null), form, written };
   } catch (thrown) {
@@ -80,13 +82,17 @@ function checkedOwnFields(own: Json | undefined): JsonObject {
 }
 
 const INDEXED = /^(messages|tools)\[(\d+)\](.*)$/s;
+const PART = /^\.content\[(\d+)\]/;
 const FIRST_NAME = /^[^.[]+/;
 
 function pathIn(path: string, origins: Origins, ownFields: ReadonlySet<string>, { names }: Translator): string {
   const indexed = INDEXED.exec(path);
   if (indexed !== null) {
     const [, list, index, rest] = indexed;
-    const origin = origins[list as keyof Origins][Number(index)];
+    const part = list === "messages" ? PART.exec(rest!)?.[1] : undefined;
+    const origin =
+      (part === undefined ? undefined : origins.parts?.[Number(index)]?.[Number(part)]) ??
+      origins[list as "messages" | "tools"][Number(index)];
     // members of a part do not have the same names in both forms
     return origin ?? `${names[list!] ?? list}${rest}`;
   }

@@ -166,9 +166,11 @@ export class ResponseStream implements AnswerStream, EventReceiver {
     const chunks = decoder.push(event);
     for (const chunk of chunks) {
       const repaired = writer.repair(chunk);
+      const { place } = normalizer!.writer;
       const shown = writer.serialize(repaired);
       this.#add(shown);
-      if (repaired === chunk && chunks.length === 1 && shown !== "" && normalizer!.repeatsEvents)
+      if (normalizer!.writer.place !== place) this.#patterns!.forget();
+      else if (repaired === chunk && chunks.length === 1 && shown !== "" && normalizer!.repeatsEvents)
         this.#patterns!.learn(event, chunk, shown);
     }
   }

@@ -67,6 +67,12 @@ export class EventPatterns {
     return at;
   }
 
+  /** Forgets all patterns, because the events that they yield are no longer right. */
+  forget(): void {
+    this.#patterns.length = 0;
+    this.#last = null;
+  }
+
   takeShown(): string {
     const shown = this.#shown;
     this.#shown = "";

@@ -13,6 +13,11 @@ export interface StreamWriter {
    * another text. Such events may be written without this writer.
    */
   readonly repeatsEvents: boolean;
+  /**
+   * Changes where the same piece of text yields another event than before, such as one with another number. Events of
+   * an earlier place are then not repeated. Absent where they stay the same.
+   */
+  readonly place?: number;
   /** Returns the events for a chunk; empty when it has nothing for a client. */
   write(chunk: ChatChunk): string;
   /** Returns an event about what the gateway does between two rounds. */

@@ -7,7 +7,7 @@ import { emptyParts, turnMessage, type TurnParts } from "../content-blocks/turn-
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
-import { redactedDetail, thinkingDetail } from "../claude/thinking-blocks.ts";
+import { redactedDetail, thinkingDetail } from "../signed-thinking.ts";
 import { annotationsOf, carriedTurn } from "./turn-content.ts";
 import { parseSentObject, textOrEmpty } from "../sent-json.ts";
 

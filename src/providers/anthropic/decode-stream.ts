@@ -5,7 +5,7 @@ import type { ChatChunk } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerToolOf } from "../claude/json-output.ts";
-import { redactedDetail, thinkingDetail } from "../claude/thinking-blocks.ts";
+import { redactedDetail, thinkingDetail } from "../signed-thinking.ts";
 import { GrowingTurn } from "../content-blocks/carried-turn.ts";
 import {
   chunkOf,

@@ -3,7 +3,8 @@
 // .../nova/latest/nova2-userguide/extended-thinking.html
 import type { Message, ReasoningDetail } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { redactedDetail, thinkingBlocks, thinkingDetail } from "../claude/thinking-blocks.ts";
+import { thinkingBlocks } from "../claude/thinking-blocks.ts";
+import { redactedDetail, thinkingDetail } from "../signed-thinking.ts";
 import { encodeThinking } from "../claude/reasoning-effort.ts";
 import type { FamilyFacts } from "./models.ts";
 

@@ -1,22 +1,8 @@
-// Converts thinking blocks to reasoning details and back. The signatures are kept across turns, because the vendor
-// accepts no thinking without them.
+// The thinking blocks of an earlier answer, made of its reasoning details.
 // https://platform.claude.com/docs/en/build-with-claude/extended-thinking#preserving-thinking-blocks
-import type { Message, ReasoningDetail } from "../../core/chat.ts";
+import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-
-const FORMAT = "anthropic-claude-v1";
-
-/**
- * `null` when the block is empty. The text alone may be empty: newer models withhold it but still send a signature.
- */
-export function thinkingDetail(text: string, signature: string, index: number): ReasoningDetail | null {
-  if (text === "" && signature === "") return null;
-  return { type: "reasoning.text", text, ...(signature !== "" && { signature }), format: FORMAT, index };
-}
-
-export function redactedDetail(data: string, index: number): ReasoningDetail {
-  return { type: "reasoning.encrypted", data, format: FORMAT, index };
-}
+import { isThinkingDetail } from "../signed-thinking.ts";
 
 /**
  * The thinking blocks of an earlier answer. Reasoning without a signature (only `reasoning_content`, or details of
@@ -32,8 +18,8 @@ export function thinkingBlocks(message: Message): JsonObject[] {
 }
 
 function thinkingBlock(detail: JsonObject): JsonObject | null {
-  const { type, text, signature, data, format } = detail;
-  if (typeof format === "string" && format !== "unknown" && !format.startsWith("anthropic-")) return null;
+  const { type, text, signature, data } = detail;
+  if (!isThinkingDetail(detail)) return null;
   if (type === "reasoning.text" && typeof signature === "string" && signature !== "")
     return { type: "thinking", thinking: typeof text === "string" ? text : "", signature };
   if (type === "reasoning.encrypted" && typeof data === "string" && data !== "")

@@ -1,0 +1,73 @@
+// Errors of this form: https://platform.claude.com/docs/en/api/errors. Code and path of ours stand in headers.
+import type { ErrorForm } from "../../chat/call/called-operation.ts";
+import { type ErrorCode, type GatewayError } from "../../core/errors.ts";
+
+const TYPES: Readonly<Record<number, string>> = {
+  400: "invalid_request_error",
+  401: "authentication_error",
+  402: "billing_error",
+  403: "permission_error",
+  404: "not_found_error",
+  409: "conflict_error",
+  413: "request_too_large",
+  429: "rate_limit_error",
+  501: "not_supported",
+  504: "timeout_error",
+};
+
+const OWN_TYPES: Partial<Readonly<Record<ErrorCode, string>>> = {
+  insufficient_quota: "billing_error",
+  upstream_overloaded: "overloaded_error",
+  gateway_overloaded: "overloaded_error",
+};
+
+/**
+ * What a client can do without, by the path of its part of the request: programs that know this word leave the part out
+ * and ask again. The word has to be the whole message.
+ */
+const CAN_DO_WITHOUT: readonly (readonly [path: RegExp, word: string])[] = [
+  [/^output_config\.effort$/, "effort_unsupported"],
+  [/^(?:output_config\.format|output_format)/, "structured_outputs_unsupported"],
+];
+
+const REFUSALS: ReadonlySet<ErrorCode> = new Set(["unsupported_parameter", "unsupported_value"]);
+
+/** The words by which programs recognize that the conversation has to be shortened. */
+const TOO_LONG = "prompt is too long";
+
+export const MESSAGE_ERRORS: ErrorForm = {
+  body: (error, traceId) => ({
+    type: "error",
+    error: { type: typeOf(error), message: wordFor(error) ?? messageOf(error) },
+    request_id: traceId,
+  }),
+  headers: (error, traceId) => ({
+    "request-id": traceId,
+    "x-gateway-error-code": error.code,
+    ...(error.param !== null && { "x-gateway-error-param": visible(error.param) }),
+    ...(wordFor(error) !== null && { "x-gateway-error-message": visible(error.message) }),
+  }),
+};
+
+function typeOf({ code, entry: { status } }: GatewayError): string {
+  return OWN_TYPES[code] ?? TYPES[status] ?? (status < 500 ? "invalid_request_error" : "api_error");
+}
+
+function wordFor({ code, param }: GatewayError): string | null {
+  if (param === null || !REFUSALS.has(code)) return null;
+  const known = CAN_DO_WITHOUT.find(([path]) => path.test(param));
+  return known === undefined ? null : `capability_rejected: ${known[1]}`;
+}
+
+function messageOf({ code, message }: GatewayError): string {
+  return code !== "context_length_exceeded" || message.toLowerCase().includes(TOO_LONG)
+    ? message
+    : `${TOO_LONG}: ${message}`;
+}
+
+const MAX_HEADER = 1024;
+
+/** A header holds visible ASCII only. */
+function visible(text: string): string {
+  return text.slice(0, MAX_HEADER).replaceAll(/[^\x20-\x7e]/g, "?");
+}

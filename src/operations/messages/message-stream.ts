@@ -1,0 +1,245 @@
+// The stream of a message, written from strict chunks. Blocks never overlap: where a provider interleaves several calls,
+// those behind the first wait until its input is complete.
+// https://platform.claude.com/docs/en/build-with-claude/streaming
+import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
+import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta, Usage } from "../../core/chat.ts";
+import type { Json } from "../../core/json.ts";
+import { MalformedAnswer } from "../../providers/provider.ts";
+import { parseObject } from "../../providers/tool-calls.ts";
+import { type AnswerFacts, messageEnd, messageUsage, redactedBlock, signatureOf, toolUse } from "./answer-facts.ts";
+import { blockDelta, blockStart, blockStop, eventText, PING } from "./message-events.ts";
+
+/** The most characters that wait for the end of an earlier call. */
+const MAX_WAITING = 16 * 1024 * 1024;
+
+interface Call {
+  /** The index of the call among the calls of the answer. */
+  readonly index: number;
+  readonly id: string;
+  readonly name: string;
+  input: string;
+}
+
+/** A block that is written now, or that waits. */
+type Block =
+  | { readonly kind: "text" | "thinking"; text: string }
+  | { readonly kind: "tool_use"; readonly call: Call }
+  | { readonly kind: "redacted"; readonly detail: ReasoningDetail }
+  | { readonly kind: "signature"; readonly signature: string };
+
+/** What a writer leaves to that of the next round. */
+interface Progress {
+  /** The number of blocks that have begun. */
+  readonly begun: number;
+  readonly open: Block | null;
+  readonly hasCalls: boolean;
+}
+
+const NOTHING_YET: Progress = { begun: 0, open: null, hasCalls: false };
+
+export class MessageWriter implements StreamWriter {
+  readonly #facts: AnswerFacts;
+  #begun: number;
+  /** The block whose deltas are written as they come. */
+  #open: Block | null;
+  #waiting: Block[] = [];
+  #waitingCharacters = 0;
+  #hasCalls: boolean;
+  #hasContent = false;
+  #refusal = "";
+  #stopSequence: Json | undefined;
+
+  constructor(facts: AnswerFacts, { begun, open, hasCalls }: Progress = NOTHING_YET) {
+    this.#facts = facts;
+    this.#begun = begun;
+    this.#open = open;
+    this.#hasCalls = hasCalls;
+  }
+
+  get hasContent(): boolean {
+    return this.#hasContent;
+  }
+
+  get repeatsEvents(): boolean {
+    return this.#waiting.length === 0;
+  }
+
+  get place(): number {
+    return this.#begun * 2 + (this.#open === null ? 0 : 1);
+  }
+
+  write(chunk: ChatChunk): string {
+    let out = "";
+    for (const choice of chunk.choices) {
+      if (choice["stop_sequence"] !== undefined) this.#stopSequence = choice["stop_sequence"];
+      if (choice.delta !== undefined) out += this.#delta(choice.delta);
+    }
+    if (out !== "") this.#hasContent = true;
+    return out;
+  }
+
+  activity(): string {
+    this.#hasContent = true;
+    return PING;
+  }
+
+  end(chunk: ChatChunk, total: Usage): string {
+    let out = this.write(chunk);
+    out += this.#flush(true) + this.#close();
+    const last = chunk.choices.at(-1);
+    const ending = messageEnd({
+      finishReason: last?.finish_reason,
+      native: last?.native_finish_reason,
+      stopSequence: this.#stopSequence,
+      refusal: this.#refusal,
+      hasCalls: this.#hasCalls,
+    });
+    out += eventText({ type: "message_delta", delta: ending, usage: messageUsage(total) });
+    return out + eventText({ type: "message_stop" });
+  }
+
+  continued(): MessageWriter {
+    return new MessageWriter(this.#facts, { begun: this.#begun, open: this.#open, hasCalls: this.#hasCalls });
+  }
+
+  #delta(delta: ChunkDelta): string {
+    const { content, reasoning_content: reasoning, reasoning_details: details, refusal, tool_calls: calls } = delta;
+    if (isText(content)) return this.#piece("text", content);
+    if (isText(reasoning)) return this.#piece("thinking", reasoning);
+    if (isText(refusal)) {
+      this.#refusal += refusal;
+      this.#hasContent = true;
+      return "";
+    }
+    let out = "";
+    if (Array.isArray(calls)) for (const call of calls as readonly ToolCallDelta[]) out += this.#call(call);
+    if (Array.isArray(details)) for (const one of details as readonly ReasoningDetail[]) out += this.#detail(one);
+    return out;
+  }
+
+  #piece(kind: "text" | "thinking", piece: string): string {
+    if (this.#mustWait()) return this.#wait(kind, piece);
+    let out = "";
+    if (this.#open?.kind !== kind) out = this.#begin({ kind, text: "" });
+    return out + blockDelta(this.#begun - 1, kind, piece);
+  }
+
+  /** The text of a detail has come before it in pieces, unless the provider sends it nowhere else. */
+  #detail(detail: ReasoningDetail): string {
+    const signature = signatureOf(detail);
+    if (signature === "" && redactedBlock(detail) === null) return "";
+    if (signature === "") return this.#now({ kind: "redacted", detail });
+    const isThinking = (this.#mustWait() ? this.#waiting.at(-1) : this.#open)?.kind === "thinking";
+    const text = isThinking ? "" : this.#now({ kind: "thinking", text: detail.text ?? "" });
+    return text + this.#now({ kind: "signature", signature });
+  }
+
+  #call(delta: ToolCallDelta): string {
+    const { index = 0, id, function: called } = delta;
+    const text = called?.arguments ?? "";
+    if (typeof called?.name === "string") {
+      this.#hasCalls = true;
+      return this.#now({ kind: "tool_use", call: { index, id: id ?? "", name: called.name, input: text } });
+    }
+    if (text === "") return "";
+    if (this.#open?.kind === "tool_use" && this.#open.call.index === index) {
+      this.#open.call.input += text;
+      const out = blockDelta(this.#begun - 1, "tool_use", text);
+      return this.#waiting.length > 0 && text.trimEnd().endsWith("}") ? out + this.#flush(false) : out;
+    }
+    const waiting = this.#waiting.find((block) => block.kind === "tool_use" && block.call.index === index);
+    // the input of a call that has ended was complete: what follows it can only be white space
+    if (waiting?.kind !== "tool_use") return "";
+    waiting.call.input += text;
+    this.#count(text.length);
+    return "";
+  }
+
+  /** Whether the call that is written now needs more input before another block may begin. */
+  #mustWait(): boolean {
+    return this.#waiting.length > 0 || (this.#open?.kind === "tool_use" && parseObject(this.#open.call.input) === null);
+  }
+
+  #wait(kind: "text" | "thinking", piece: string): string {
+    this.#count(piece.length);
+    const last = this.#waiting.at(-1);
+    if (last?.kind === kind) last.text += piece;
+    else this.#waiting.push({ kind, text: piece });
+    return "";
+  }
+
+  #count(characters: number): void {
+    this.#waitingCharacters += characters;
+    if (this.#waitingCharacters > MAX_WAITING)
+      throw new MalformedAnswer("The provider's stream has too much content between the pieces of a tool call.");
+  }
+
+  /** Writes a block that has come whole, or the beginning of a call, unless it has to wait. */
+  #now(block: Block): string {
+    if (!this.#mustWait()) return this.#whole(block);
+    this.#waiting.push(block);
+    return "";
+  }
+
+  #whole(block: Block): string {
+    switch (block.kind) {
+      case "signature": {
+        const out = blockDelta(this.#begun - 1, "signature", block.signature);
+        return out + this.#close(true);
+      }
+      case "redacted":
+        return this.#begin(block) + this.#close();
+      case "tool_use": {
+        const { input } = block.call;
+        return this.#begin(block) + (input === "" ? "" : blockDelta(this.#begun - 1, "tool_use", input));
+      }
+      default: {
+        const { text } = block;
+        return this.#begin(block) + (text === "" ? "" : blockDelta(this.#begun - 1, block.kind, text));
+      }
+    }
+  }
+
+  #begin(block: Exclude<Block, { readonly kind: "signature" }>): string {
+    const out = this.#close();
+    this.#open = block;
+    return out + blockStart(this.#begun++, this.#startOf(block));
+  }
+
+  #startOf(block: Exclude<Block, { readonly kind: "signature" }>) {
+    switch (block.kind) {
+      case "text":
+        return { type: "text", text: "" };
+      case "thinking":
+        return { type: "thinking", thinking: "", signature: "" };
+      case "redacted":
+        return redactedBlock(block.detail)!;
+      default:
+        return toolUse(block.call.id, block.call.name, {}, this.#facts);
+    }
+  }
+
+  /** Every block of reasoning has one signature: an empty one where its provider does not sign. */
+  #close(isSigned = false): string {
+    const block = this.#open;
+    if (block === null) return "";
+    this.#open = null;
+    const unsigned = block.kind === "thinking" && !isSigned ? blockDelta(this.#begun - 1, "signature", "") : "";
+    return unsigned + blockStop(this.#begun - 1);
+  }
+
+  /** Writes what waits, up to a call whose input is not complete; all of it at the end. */
+  #flush(isEnd: boolean): string {
+    let out = "";
+    while (this.#waiting.length > 0) {
+      if (!isEnd && this.#open?.kind === "tool_use" && parseObject(this.#open.call.input) === null) break;
+      out += this.#whole(this.#waiting.shift()!);
+    }
+    if (this.#waiting.length === 0) this.#waitingCharacters = 0;
+    return out;
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}

@@ -1,0 +1,13 @@
+// The operation messages: `POST /api/v1/messages`, in the form of https://platform.claude.com/docs/en/api/messages.
+import { replyConversation } from "../../chat/reply-conversation.ts";
+import type { Operation } from "../../chat/operation.ts";
+import { answersOf } from "./message-answers.ts";
+import { MESSAGE_ERRORS } from "./message-errors.ts";
+import { MESSAGES_FORM } from "./messages-form.ts";
+
+export const MESSAGES: Operation = {
+  name: "messages",
+  errors: MESSAGE_ERRORS,
+  form: MESSAGES_FORM,
+  reply: (ready) => replyConversation(ready, answersOf(ready)),
+};

@@ -1,0 +1,88 @@
+// What a request says of the form and the effort of its answer: `thinking`, `output_config`, and the older
+// `output_format`. https://platform.claude.com/docs/en/build-with-claude/effort, .../adaptive-thinking
+import type { Untranslated } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { CommonParameter } from "../../core/params.ts";
+import { invalid } from "../../core/params.ts";
+import { given, objectAt } from "./fields.ts";
+import { asked } from "./untranslated.ts";
+
+const EFFORTS: readonly string[] = ["low", "medium", "high", "xhigh", "max"];
+const MIN_BUDGET = 1_024;
+/** The largest budgets of the efforts low and medium. */
+const LOW_BUDGET = 4_096;
+const MEDIUM_BUDGET = 16_384;
+
+export interface TranslatedOutput {
+  readonly params: JsonObject;
+  /** Parameters that may be left out where the target lacks them. */
+  readonly advisory: readonly CommonParameter[];
+}
+
+export function translateOutput(body: JsonObject, left: Untranslated[]): TranslatedOutput {
+  const config = given(body, "output_config") ?? {};
+  if (!isObject(config)) throw invalid("output_config", "an object", config);
+  for (const name of Object.keys(config))
+    if (name !== "effort" && name !== "format" && given(config, name) !== undefined)
+      left.push(asked(`output_config.${name}`, `the member ${name}`));
+  const { effort, isAdvisory } = effortOf(body, given(config, "effort"), left);
+  const newer = given(config, "format");
+  const format = newer ?? given(body, "output_format");
+  const formatPath = newer === undefined ? "output_format" : "output_config.format";
+  return {
+    params: {
+      ...(effort !== null && { reasoning_effort: effort }),
+      ...(format !== undefined && { response_format: responseFormat(format, formatPath) }),
+    },
+    advisory: effort !== null && isAdvisory ? ["reasoning_effort"] : [],
+  };
+}
+
+interface Effort {
+  /** null leaves it to the model. */
+  readonly effort: string | null;
+  readonly isAdvisory: boolean;
+}
+
+/** An effort that was asked for by name is not left out, but one that stands for a budget or for no thinking is. */
+function effortOf(body: JsonObject, named: Json | undefined, left: Untranslated[]): Effort {
+  if (named !== undefined && !(typeof named === "string" && EFFORTS.includes(named)))
+    throw invalid("output_config.effort", `one of ${EFFORTS.join(", ")}`, named);
+  const asNamed = { effort: named ?? null, isAdvisory: false };
+  const thinking = given(body, "thinking");
+  if (thinking === undefined) return asNamed;
+  if (!isObject(thinking)) throw invalid("thinking", "an object with a type", thinking);
+  const { type } = thinking;
+  if (typeof type !== "string") throw invalid("thinking.type", "a string", type);
+  for (const name of Object.keys(thinking))
+    if (!["type", "budget_tokens", "display"].includes(name) && given(thinking, name) !== undefined)
+      left.push(asked(`thinking.${name}`, `the member ${name}`));
+  if (type === "disabled") return { effort: "none", isAdvisory: true };
+  if (type === "adaptive") return asNamed;
+  if (type === "enabled") {
+    const budget = checkedBudget(thinking["budget_tokens"], body["max_tokens"]);
+    return named !== undefined ? asNamed : { effort: effortFor(budget), isAdvisory: true };
+  }
+  left.push(asked("thinking.type", `thinking of type ${type.slice(0, 64)}`));
+  return asNamed;
+}
+
+function checkedBudget(budget: Json | undefined, maxTokens: Json | undefined): number {
+  const path = "thinking.budget_tokens";
+  if (typeof budget !== "number" || !Number.isInteger(budget) || budget < MIN_BUDGET)
+    throw invalid(path, `an integer of at least ${MIN_BUDGET}`, budget);
+  if (typeof maxTokens === "number" && budget >= maxTokens) throw invalid(path, "less than max_tokens", budget);
+  return budget;
+}
+
+function effortFor(budget: number): string {
+  return budget <= LOW_BUDGET ? "low" : budget <= MEDIUM_BUDGET ? "medium" : "high";
+}
+
+/** The vendor keeps to every schema, which chat completions call strict. */
+function responseFormat(format: Json, path: string): JsonObject {
+  if (!isObject(format)) throw invalid(path, "an object with a type", format);
+  if (format["type"] !== "json_schema") throw invalid(`${path}.type`, '"json_schema"', format["type"]);
+  const schema = objectAt(format, "schema", path);
+  return { type: "json_schema", json_schema: { name: "output", schema, strict: true } };
+}

@@ -1,0 +1,173 @@
+// The translation of a request to a chat completion (promise 12.4): https://platform.claude.com/docs/en/api/messages
+import { createHash } from "node:crypto";
+import type { Untranslated } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { type CommonParameter, invalid } from "../../core/params.ts";
+import type { Translation, Translator } from "../../chat/request/translated-form.ts";
+import { given } from "./fields.ts";
+import { placedBlocks } from "./translate-content.ts";
+import { translateOutput } from "./translate-output.ts";
+import { translateTools } from "./translate-tools.ts";
+import { systemMessage, translateTurns } from "./translate-turns.ts";
+import { advice, asked } from "./untranslated.ts";
+
+/** What the answer needs of the request. */
+export interface MessagesMemo {
+  /** As the client wrote it; null where a route chooses the model. */
+  readonly model: string | null;
+  /** The client's names of tools by those that the model gets, where they differ. */
+  readonly toolNames: Readonly<Record<string, string>>;
+}
+
+/** Members of a body that this file translates or that stand for nothing. */
+const TRANSLATED: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "system",
+  "max_tokens",
+  "stop_sequences",
+  "stream",
+  "metadata",
+  "temperature",
+  "top_p",
+  "top_k",
+  "tools",
+  "tool_choice",
+  "thinking",
+  "output_config",
+  "output_format",
+  "service_tier",
+  "cache_control",
+  "context_management",
+]);
+
+const NAMES: Translator["names"] = {
+  max_completion_tokens: "max_tokens",
+  stop: "stop_sequences",
+  user: "metadata.user_id",
+  reasoning_effort: "output_config.effort",
+  response_format: "output_config.format",
+  parallel_tool_calls: "tool_choice.disable_parallel_tool_use",
+};
+
+/** A count of tokens has no bound of its answer. */
+export function messagesTranslator(needsBound: boolean): Translator {
+  return { translate: (body) => translate(body, needsBound), names: NAMES };
+}
+
+function translate(body: JsonObject, needsBound: boolean): Translation {
+  const left: Untranslated[] = [];
+  const model = given(body, "model");
+  if (model !== undefined && typeof model !== "string") throw invalid("model", "a string", model);
+  const turns = translateTurns(body["messages"], left);
+  const system = systemOf(body);
+  const tools = translateTools(body, left);
+  const output = translateOutput(body, left);
+  leaveOthers(body, left);
+  const advisory: CommonParameter[] = [...output.advisory];
+  const chat: JsonObject = {
+    ...(model !== undefined && { model }),
+    messages: [...system, ...turns.messages],
+    ...boundOf(body, needsBound),
+    ...samplingOf(body),
+    ...tierOf(body, advisory),
+    ...userOf(body),
+    ...tools.params,
+    ...output.params,
+  };
+  const memo: MessagesMemo = { model: model ?? null, toolNames: tools.names };
+  return {
+    chat,
+    origins: {
+      messages: [...system.map(() => "system"), ...turns.origins],
+      parts: [...system.map(() => null), ...turns.parts],
+      tools: tools.origins,
+    },
+    untranslated: left,
+    advisory,
+    memo,
+  };
+}
+
+function systemOf(body: JsonObject): readonly JsonObject[] {
+  const system = given(body, "system");
+  if (system === undefined) return [];
+  const message = systemMessage(placedBlocks(system, "system"));
+  return message === null ? [] : [message];
+}
+
+function boundOf(body: JsonObject, isNeeded: boolean): JsonObject {
+  const bound = given(body, "max_tokens");
+  if (bound === undefined && !isNeeded) return {};
+  if (typeof bound !== "number" || !Number.isInteger(bound) || bound < 1)
+    throw invalid("max_tokens", "an integer of at least 1", bound);
+  return { max_tokens: bound };
+}
+
+function samplingOf(body: JsonObject): JsonObject {
+  const params: Record<string, Json> = {};
+  const temperature = given(body, "temperature");
+  if (temperature !== undefined) {
+    if (typeof temperature !== "number" || temperature < 0 || temperature > 1)
+      throw invalid("temperature", "a number from 0 to 1", temperature);
+    params["temperature"] = temperature;
+  }
+  for (const name of ["top_p", "top_k", "stream"] as const) {
+    const value = given(body, name);
+    if (value !== undefined) params[name] = value;
+  }
+  const stop = given(body, "stop_sequences");
+  if (stop !== undefined) {
+    if (!Array.isArray(stop) || !(stop as readonly Json[]).every((one) => typeof one === "string"))
+      throw invalid("stop_sequences", "an array of strings", stop);
+    params["stop"] = stop;
+  }
+  return params;
+}
+
+/** The vendor's default is that of every provider; to stay at the standard tier is what a provider without tiers does. */
+function tierOf(body: JsonObject, advisory: CommonParameter[]): JsonObject {
+  const tier = given(body, "service_tier");
+  if (tier === undefined || tier === "auto") return {};
+  if (tier !== "standard_only") throw invalid("service_tier", '"auto" or "standard_only"', tier);
+  advisory.push("service_tier");
+  return { service_tier: "default" };
+}
+
+/** Some providers bound the identifier of a user at this length. */
+const MAX_USER = 64;
+
+/** A longer identifier, such as the JSON that some clients send, becomes its SHA-256. */
+function userOf(body: JsonObject): JsonObject {
+  const metadata = given(body, "metadata");
+  if (metadata === undefined) return {};
+  if (!isObject(metadata)) throw invalid("metadata", "an object", metadata);
+  const user = given(metadata, "user_id");
+  if (user === undefined) return { metadata };
+  if (typeof user !== "string") throw invalid("metadata.user_id", "a string", user);
+  return {
+    metadata,
+    user: user.length <= MAX_USER ? user : createHash("sha256").update(user).digest("hex"),
+  };
+}
+
+/** Edits of the context only make later turns cheaper, except for one that writes a summary. */
+const CHEAPER = /^clear_/;
+
+function leaveOthers(body: JsonObject, left: Untranslated[]): void {
+  if (given(body, "cache_control") !== undefined) left.push(advice("cache_control"));
+  const management = given(body, "context_management");
+  if (management !== undefined) {
+    const edits = isObject(management) ? given(management, "edits") : undefined;
+    const isAdvice =
+      edits === undefined ||
+      (Array.isArray(edits) &&
+        (edits as readonly Json[]).every(
+          (edit) => isObject(edit) && typeof edit["type"] === "string" && CHEAPER.test(edit["type"]),
+        ));
+    left.push(isAdvice ? advice("context_management") : asked("context_management", "an edit that writes a summary"));
+  }
+  for (const name of Object.keys(body))
+    if (!TRANSLATED.has(name) && given(body, name) !== undefined)
+      left.push(asked(name.slice(0, 64), `the member ${name.slice(0, 64)}`));
+}

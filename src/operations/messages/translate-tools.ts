@@ -1,0 +1,105 @@
+// `tools` and `tool_choice` as those of a chat completion: https://platform.claude.com/docs/en/agents-and-tools/tool-use
+import type { Untranslated } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { invalid } from "../../core/params.ts";
+import { chatToolName } from "./call-names.ts";
+import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
+import { asked } from "./untranslated.ts";
+
+export interface TranslatedTools {
+  /** `tools`, `tool_choice` and `parallel_tool_calls`, as far as they are set. */
+  readonly params: JsonObject;
+  readonly origins: readonly string[];
+  /** The client's names of tools by the names that the model gets, where these differ. */
+  readonly names: Readonly<Record<string, string>>;
+}
+
+const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
+
+/** Members of a tool that chat completions have at the same place, beside `function`. */
+const BESIDE = ["defer_loading", "allowed_callers", "input_examples", "eager_input_streaming"] as const;
+
+export function translateTools(body: JsonObject, left: Untranslated[]): TranslatedTools {
+  const list = given(body, "tools") ?? [];
+  if (!Array.isArray(list)) throw invalid("tools", "an array", list);
+  const tools: JsonObject[] = [];
+  const origins: string[] = [];
+  const names: Record<string, string> = {};
+  const known = new Set<string>();
+  (list as readonly Json[]).forEach((tool, index) => {
+    const path = `tools[${index}]`;
+    if (!isObject(tool)) throw invalid(path, "an object", tool);
+    const type = given(tool, "type") ?? "custom";
+    if (typeof type !== "string") throw invalid(`${path}.type`, "a string", type);
+    if (type === "custom") {
+      const name = toolName(tool, path, known);
+      if (chatToolName(name) !== name) names[chatToolName(name)] = name;
+      tools.push(functionTool(tool, name, path));
+      origins.push(path);
+    } else if (type === "mcp") {
+      tools.push(tool);
+      origins.push(path);
+    } else left.push(asked(path, `a tool of type ${type.slice(0, 64)}`));
+  });
+  const choice = translateChoice(body, known, tools.length > 0, left);
+  return { params: { ...(tools.length > 0 && { tools }), ...choice }, origins, names };
+}
+
+function toolName(tool: JsonObject, path: string, known: Set<string>): string {
+  const name = textAt(tool, "name", path);
+  if (!NAME.test(name)) throw invalid(`${path}.name`, "1 to 128 letters, digits, underscores or dashes", name);
+  if (known.has(name)) throw bad(`${path}.name`, `must be unique; two tools are called ${JSON.stringify(name)}.`);
+  known.add(name);
+  return name;
+}
+
+function functionTool(tool: JsonObject, name: string, path: string): JsonObject {
+  const { strict } = tool;
+  const beside: Record<string, Json> = {};
+  for (const member of BESIDE) {
+    const value = given(tool, member);
+    if (value !== undefined && value !== false) beside[member] = value;
+  }
+  return {
+    type: "function",
+    function: {
+      name: chatToolName(name),
+      ...(given(tool, "description") !== undefined && { description: textAt(tool, "description", path) }),
+      parameters: objectAt(tool, "input_schema", path),
+      ...(typeof strict === "boolean" && { strict }),
+    },
+    ...beside,
+    ...cacheMark(tool, path),
+  };
+}
+
+const CHOICES: Readonly<Record<string, string>> = { auto: "auto", any: "required", none: "none" };
+
+function translateChoice(
+  body: JsonObject,
+  known: ReadonlySet<string>,
+  hasTools: boolean,
+  left: Untranslated[],
+): JsonObject {
+  const choice = given(body, "tool_choice");
+  if (choice === undefined) return {};
+  if (!isObject(choice)) throw invalid("tool_choice", "an object with a type", choice);
+  const { type, disable_parallel_tool_use: single } = choice;
+  if (single !== undefined && single !== null && typeof single !== "boolean")
+    throw invalid("tool_choice.disable_parallel_tool_use", "true or false", single);
+  const parallel = single === true && hasTools ? { parallel_tool_calls: false } : {};
+  if (type === "tool") {
+    const name = filledTextAt(choice, "name", "tool_choice");
+    if (known.has(name))
+      return { tool_choice: { type: "function", function: { name: chatToolName(name) } }, ...parallel };
+    if (!left.some(({ path }) => path.startsWith("tools[")))
+      throw bad("tool_choice.name", `names no tool of the request; got ${JSON.stringify(name.slice(0, 64))}.`);
+    left.push(asked("tool_choice", "the choice of such a tool"));
+    return parallel;
+  }
+  const word = typeof type === "string" && Object.hasOwn(CHOICES, type) ? CHOICES[type]! : null;
+  if (word === null) throw invalid("tool_choice.type", '"auto", "any", "tool" or "none"', type);
+  // without tools these two say what happens anyway
+  if (!hasTools && word !== "required") return {};
+  return { ...(word !== "auto" && { tool_choice: word }), ...parallel };
+}

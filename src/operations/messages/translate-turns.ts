@@ -1,0 +1,306 @@
+// Turns as messages of chat completions. Adjacent messages of one role are one turn, as at the vendor: every call of a
+// turn of the assistant is answered in the turn after it, where results stand first.
+// https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
+import type { ContentPart, Message, ReasoningDetail, ToolCall, Untranslated } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { invalid } from "../../core/params.ts";
+import { redactedDetail, thinkingDetail } from "../../providers/signed-thinking.ts";
+import { chatToolName, providerCallId } from "./call-names.ts";
+import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
+import { partsOf, type PlacedBlock, placedBlocks, plainText, sourceOf, textPart } from "./translate-content.ts";
+import { asked, never } from "./untranslated.ts";
+
+export interface TranslatedTurns {
+  readonly messages: readonly Message[];
+  /** Where each of the messages stands in the client's body. */
+  readonly origins: readonly string[];
+  /** Where the parts of each message stand there; null for a message of text. */
+  readonly parts: readonly (readonly string[] | null)[];
+}
+
+/** Throws `invalid_request` with the path in the client's body. What has no counterpart is added to `left`. */
+export function translateTurns(messages: Json | undefined, left: Untranslated[]): TranslatedTurns {
+  const turns = new Turns(left);
+  const runs = runsOf(messages);
+  runs.forEach((run, index) => turns.add(run, index === runs.length - 1));
+  turns.requireAnswered();
+  return turns;
+}
+
+interface SentMessage {
+  readonly path: string;
+  readonly blocks: readonly PlacedBlock[];
+}
+
+/** Adjacent messages of one role. */
+interface SentRun {
+  readonly role: "user" | "assistant" | "system";
+  readonly messages: SentMessage[];
+}
+
+const ROLES = ["user", "assistant", "system"] as const;
+
+function runsOf(value: Json | undefined): readonly SentRun[] {
+  if (!Array.isArray(value) || value.length === 0)
+    throw invalid("messages", "an array of at least one message", Array.isArray(value) ? undefined : value);
+  const runs: SentRun[] = [];
+  (value as readonly Json[]).forEach((message, index) => {
+    const path = `messages[${index}]`;
+    if (!isObject(message)) throw invalid(path, "an object", message);
+    const role = ROLES.find((known) => known === message["role"]);
+    if (role === undefined) throw invalid(`${path}.role`, `one of ${ROLES.join(", ")}`, message["role"]);
+    if (role !== "assistant" && message["content"] === "") throw bad(`${path}.content`, "must not be an empty string.");
+    const sent = { path, blocks: placedBlocks(message["content"], `${path}.content`) };
+    const last = runs.at(-1);
+    if (last?.role === role) last.messages.push(sent);
+    else runs.push({ role, messages: [sent] });
+  });
+  return runs;
+}
+
+/** A call of the last turn of the assistant. */
+interface OpenCall {
+  readonly path: string;
+  isAnswered: boolean;
+}
+
+/** A part, and what the client made it of. */
+interface PlacedPart {
+  readonly part: ContentPart;
+  readonly path: string;
+}
+
+function placed(parts: readonly ContentPart[], from: PlacedBlock): readonly PlacedPart[] {
+  return parts.map((part) => ({ part, path: sourceOf(from) }));
+}
+
+class Turns implements TranslatedTurns {
+  readonly messages: Message[] = [];
+  readonly origins: string[] = [];
+  readonly parts: (readonly string[] | null)[] = [];
+  readonly #left: Untranslated[];
+  /** The calls of the last turn of the assistant by the ids that the client knows, in their order. */
+  #calls: ReadonlyMap<string, OpenCall> = new Map();
+
+  constructor(left: Untranslated[]) {
+    this.#left = left;
+  }
+
+  add(run: SentRun, isLast: boolean): void {
+    if (run.role === "system") {
+      this.requireAnswered();
+      for (const { path, blocks } of run.messages) this.#addSystem(path, blocks);
+    } else if (run.role === "user") {
+      this.#addUser(run.messages);
+      this.requireAnswered();
+      this.#calls = new Map();
+    } else {
+      this.requireAnswered();
+      this.#addAssistant(run.messages);
+      if (isLast && this.#calls.size === 0)
+        this.#left.push(
+          never(
+            run.messages.at(-1)!.path,
+            "the beginning of an answer that the model should continue",
+            "end with a message of the user",
+          ),
+        );
+    }
+  }
+
+  /** Throws `invalid_request` for a call of the last turn that has no result. */
+  requireAnswered(): void {
+    for (const [id, { path, isAnswered }] of this.#calls)
+      if (!isAnswered)
+        throw bad(
+          path,
+          `has no result: a tool_result for ${JSON.stringify(id.slice(0, 64))} must stand in the next message, which has to be the user's.`,
+        );
+  }
+
+  #push(message: Message, path: string, parts: readonly string[] | null = null): void {
+    this.messages.push(message);
+    this.origins.push(path);
+    this.parts.push(parts);
+  }
+
+  #addSystem(path: string, blocks: readonly PlacedBlock[]): void {
+    const message = systemMessage(blocks);
+    if (message !== null) this.#push(message, path);
+  }
+
+  #addUser(messages: readonly SentMessage[]): void {
+    const results = messages.flatMap(({ blocks }) => resultsOf(blocks));
+    const media: PlacedPart[] = [];
+    const answered = new Map<string, readonly [message: Message, path: string]>();
+    for (const { block, path } of results) {
+      const id = this.#answeredCall(block, path);
+      answered.set(id, [this.#result(block, path, id, media), path]);
+    }
+    // results stand in the order of their calls
+    for (const id of this.#calls.keys()) {
+      const result = answered.get(id);
+      if (result !== undefined) this.#push(...result);
+    }
+    messages.forEach(({ path, blocks }, index) => {
+      const own = blocks
+        .filter(({ block }) => block["type"] !== "tool_result")
+        .flatMap((one) => placed(partsOf(one, this.#left), one));
+      const all = index === 0 ? [...media, ...own] : own;
+      const parts = all.map(({ part }) => part);
+      const paths = all.map((one) => one.path);
+      if (parts.length > 0) this.#push({ role: "user", content: plainText(parts) ?? parts }, path, paths);
+    });
+  }
+
+  /** Returns the id of the call that a result answers. */
+  #answeredCall(block: JsonObject, path: string): string {
+    const id = filledTextAt(block, "tool_use_id", path);
+    const call = this.#calls.get(id);
+    const named = JSON.stringify(id.slice(0, 64));
+    if (call === undefined)
+      throw bad(`${path}.tool_use_id`, `names no tool_use of the message before it; got ${named}.`);
+    if (call.isAnswered) throw bad(`${path}.tool_use_id`, `names a tool_use that has a result already: ${named}.`);
+    call.isAnswered = true;
+    return id;
+  }
+
+  /** Images and documents of a result are added to `media`: only text can stand in a tool message everywhere. */
+  #result(block: JsonObject, path: string, id: string, media: PlacedPart[]): Message {
+    const texts: ContentPart[] = [];
+    const content = given(block, "content");
+    const blocks = content === undefined ? [] : placedBlocks(content, `${path}.content`);
+    for (const inner of blocks)
+      for (const one of placed(resultParts(inner, this.#left), inner))
+        if (one.part.type === "text") texts.push(one.part);
+        else media.push(one);
+    return {
+      role: "tool",
+      tool_call_id: providerCallId(id),
+      content: plainText(texts) ?? texts,
+      ...(block["is_error"] === true && { is_error: true }),
+      ...cacheMark(block, path),
+    };
+  }
+
+  #addAssistant(messages: readonly SentMessage[]): void {
+    const turn = new AssistantTurn(this.#left);
+    for (const { blocks } of messages) for (const one of blocks) turn.add(one);
+    this.#calls = turn.calls;
+    this.#push(turn.message(), messages[0]!.path);
+  }
+}
+
+/** The system message of blocks of text; null when there are none. */
+export function systemMessage(blocks: readonly PlacedBlock[]): Message | null {
+  const parts = blocks.map(({ block, path }) => {
+    if (block["type"] !== "text") throw bad(`${path}.type`, 'must be "text" in a system message.');
+    return textPart(block, path);
+  });
+  return parts.length === 0 ? null : { role: "system", content: plainText(parts) ?? parts };
+}
+
+/** Throws where another block stands before a result, which the vendor refuses as well. */
+function resultsOf(blocks: readonly PlacedBlock[]): readonly PlacedBlock[] {
+  const results = blocks.filter(({ block }) => block["type"] === "tool_result");
+  const misplaced = results.find((result, index) => blocks[index] !== result);
+  if (misplaced !== undefined)
+    throw bad(
+      misplaced.path,
+      "must stand before all blocks of other types: results of tools come first in their message.",
+    );
+  return results;
+}
+
+/** Empty text in a result is accepted, as by the vendor. */
+function resultParts(inner: PlacedBlock, left: Untranslated[]): readonly ContentPart[] {
+  const { block, path } = inner;
+  if (block["type"] === "text" && block["text"] === "") return [];
+  if (block["type"] !== "tool_reference") return partsOf(inner, left);
+  return [{ type: "text", text: filledTextAt(block, "tool_name", path) }];
+}
+
+/** What vendors run themselves, and what only they can read. */
+const OF_VENDORS =
+  /^(?:server_tool_use|mcp_tool_use|\w+_tool_result|container_upload|compaction|fallback|tool_(?:addition|removal))$/;
+
+class AssistantTurn {
+  readonly calls = new Map<string, OpenCall>();
+  readonly #left: Untranslated[];
+  readonly #parts: ContentPart[] = [];
+  readonly #details: ReasoningDetail[] = [];
+  readonly #toolCalls: ToolCall[] = [];
+  #reasoning = "";
+
+  constructor(left: Untranslated[]) {
+    this.#left = left;
+  }
+
+  add({ block, path }: PlacedBlock): void {
+    const type = block["type"] as string;
+    switch (type) {
+      case "text":
+        this.#parts.push(textPart(block, path));
+        return;
+      case "thinking":
+        this.#addThinking(textAt(block, "thinking", path), textAt(block, "signature", path));
+        return;
+      case "redacted_thinking":
+        this.#details.push(redactedDetail(filledTextAt(block, "data", path), this.#details.length));
+        return;
+      case "tool_use":
+        this.#addCall(block, path);
+        return;
+      default:
+        if (OF_VENDORS.test(type)) this.#left.push(asked(path, `a block of type ${type}`));
+        else
+          throw bad(
+            `${path}.type`,
+            `must be "text", "thinking", "redacted_thinking" or "tool_use" in a message of the assistant; got ${JSON.stringify(type.slice(0, 64))}.`,
+          );
+    }
+  }
+
+  /** Reasoning without a signature is that of a provider that does not sign it. */
+  #addThinking(text: string, signature: string): void {
+    this.#reasoning += text;
+    if (signature === "") return;
+    const detail = thinkingDetail(text, signature, this.#details.length);
+    if (detail !== null) this.#details.push(detail);
+  }
+
+  #addCall(block: JsonObject, path: string): void {
+    const id = filledTextAt(block, "id", path);
+    const name = filledTextAt(block, "name", path);
+    const input = objectAt(block, "input", path);
+    if (this.calls.has(id))
+      throw bad(`${path}.id`, `must be unique; two calls have the id ${JSON.stringify(id.slice(0, 64))}.`);
+    const { caller } = block;
+    if (isObject(caller) && caller["type"] !== "direct")
+      this.#left.push(asked(`${path}.caller`, "a call by code that a vendor runs"));
+    this.calls.set(id, { path, isAnswered: false });
+    this.#toolCalls.push({
+      id: providerCallId(id),
+      type: "function",
+      function: { name: chatToolName(name), arguments: JSON.stringify(input) },
+      ...cacheMark(block, path),
+    });
+  }
+
+  message(): Message {
+    return {
+      role: "assistant",
+      content: this.#content(),
+      ...(this.#reasoning !== "" && { reasoning_content: this.#reasoning }),
+      ...(this.#details.length > 0 && { reasoning_details: this.#details }),
+      ...(this.#toolCalls.length > 0 && { tool_calls: this.#toolCalls }),
+    };
+  }
+
+  /** Texts are joined, because many servers take a string only; marks and citations need parts. */
+  #content(): string | readonly ContentPart[] | null {
+    if (this.#parts.length === 0) return this.#toolCalls.length > 0 ? null : "";
+    const isPlain = this.#parts.every((part) => Object.keys(part).length === 2);
+    return isPlain ? this.#parts.map((part) => part["text"] as string).join("") : this.#parts;
+  }
+}

@@ -1,0 +1,311 @@
+// Answers, streams and errors of the operation messages, in whole calls (promises 12.2, 12.5 to 12.7).
+import { expect, test } from "bun:test";
+import type { JsonObject } from "../../../src/core/json.ts";
+import { MESSAGES } from "../../../src/operations/messages/messages.ts";
+import { type CannedAnswer, cannedUpstream, stubGateway } from "../../harness/in-process.ts";
+import { eventStream, openaiAnswer, openaiChunk } from "../../harness/upstream.ts";
+
+const BODY = { model: "groq:m", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
+
+async function asked(
+  answer: CannedAnswer,
+  body: JsonObject = {},
+): Promise<{ readonly response: Response; readonly text: string }> {
+  const gateway = stubGateway({ upstream: cannedUpstream(answer) });
+  const response = await gateway.call(MESSAGES, { ...BODY, ...body });
+  return { response, text: await response.text() };
+}
+
+async function message(answer: object, body: JsonObject = {}): Promise<Record<string, any>> {
+  const { text } = await asked({ headers: { "content-type": "application/json" }, body: JSON.stringify(answer) }, body);
+  return JSON.parse(text) as Record<string, any>;
+}
+
+interface Event extends Record<string, any> {
+  readonly type: string;
+}
+
+/** Reads a stream as strictly as the vendor describes it. Throws where blocks overlap or events are out of order. */
+function readEvents(text: string): {
+  readonly events: readonly Event[];
+  readonly content: readonly Record<string, any>[];
+} {
+  const events: Event[] = [];
+  const content: Record<string, any>[] = [];
+  let open = -1;
+  for (const block of text.split("\n\n").slice(0, -1)) {
+    const [name, data, ...more] = block.split("\n");
+    const event = JSON.parse(data!.slice("data: ".length)) as Event;
+    if (name !== `event: ${event.type}` || more.length > 0) throw new Error(`not an event: ${block}`);
+    events.push(event);
+    switch (event.type) {
+      case "content_block_start":
+        if (open !== -1 || event["index"] !== content.length)
+          throw new Error(`block ${event["index"]} begins at ${content.length}`);
+        open = event["index"] as number;
+        content.push({ ...event["content_block"], pieces: "" });
+        break;
+      case "content_block_delta": {
+        if (event["index"] !== open) throw new Error(`a delta for block ${event["index"]}, but ${open} is open`);
+        const { type, signature, ...piece } = event["delta"];
+        if (type === "signature_delta") content[open]!["signature"] = signature;
+        else content[open]!["pieces"] += Object.values(piece).join("");
+        break;
+      }
+      case "content_block_stop":
+        if (event["index"] !== open) throw new Error(`block ${event["index"]} ends, but ${open} is open`);
+        open = -1;
+        break;
+      default:
+        if (event.type !== "ping" && event.type !== "error" && open !== -1)
+          throw new Error(`${event.type} within a block`);
+    }
+  }
+  return { events, content };
+}
+
+/** Where a stream has this event, it ends without its own end. */
+const CUT = "cut";
+const IS_CUT = `data: ${CUT}\n\ndata: [DONE]\n\n`;
+
+async function streamed(...chunks: readonly (object | string)[]): Promise<ReturnType<typeof readEvents>> {
+  const texts = await Promise.all(
+    (["whole", "event", 7, 1] as const).map(async (chunk) => {
+      const body = eventStream(...chunks).replace(IS_CUT, "");
+      const { text } = await asked({ headers: { "content-type": "text/event-stream" }, body, chunk }, { stream: true });
+      return text.replaceAll(/msg_[0-9a-f]{32}/g, "msg_1").replaceAll(/"request_id":"[0-9a-f]+"/g, `"request_id":""`);
+    }),
+  );
+  expect([...new Set(texts)]).toHaveLength(1);
+  return readEvents(texts[0]!);
+}
+
+const usage = (cached: number, written: number) => ({
+  prompt_tokens: 100,
+  completion_tokens: 20,
+  total_tokens: 120,
+  prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
+  completion_tokens_details: { reasoning_tokens: 5 },
+});
+const call = (index: number, id: string | null, name: string | null, text: string) => ({
+  tool_calls: [
+    {
+      index,
+      ...(id !== null && { id, type: "function" }),
+      function: { ...(name !== null && { name }), arguments: text },
+    },
+  ],
+});
+
+test("[d12.2 d12.7] a plain answer has the client's own model, blocks in order, and each counter once", async () => {
+  const made = await message({
+    ...openaiAnswer("Hi", {
+      message: {
+        reasoning_content: "Hm.",
+        tool_calls: [{ id: "functions.look:0", type: "function", function: { name: "look", arguments: '{"at":1}' } }],
+      },
+    }),
+    usage: usage(30, 10),
+  });
+  expect(made).toEqual({
+    id: expect.stringMatching(/^msg_[0-9a-f]{32}$/),
+    type: "message",
+    role: "assistant",
+    model: "groq:m",
+    content: [
+      { type: "thinking", thinking: "Hm.", signature: "" },
+      { type: "text", text: "Hi" },
+      { type: "tool_use", id: expect.stringMatching(/^[a-zA-Z0-9_-]+$/), name: "look", input: { at: 1 } },
+    ],
+    stop_reason: "tool_use",
+    stop_sequence: null,
+    stop_details: null,
+    usage: {
+      input_tokens: 60,
+      cache_creation_input_tokens: 10,
+      cache_read_input_tokens: 30,
+      output_tokens: 20,
+      output_tokens_details: { thinking_tokens: 5 },
+    },
+  });
+});
+
+test("[d12.4 d12.7] reasons for the end have their counterparts, and unknown counters are left out", async () => {
+  const ended = async (finish: string, content: string | null, more: object = {}) =>
+    (await message(openaiAnswer(content, { finish_reason: finish, message: more })))["stop_reason"] as string;
+  expect(await ended("stop", "x")).toBe("end_turn");
+  expect(await ended("tool_calls", "x")).toBe("end_turn");
+  expect(await ended("length", "x")).toBe("max_tokens");
+  expect(await ended("content_filter", "x")).toBe("refusal");
+  const refused = await message(openaiAnswer(null, { message: { refusal: "I must not." } }));
+  expect(refused).toMatchObject({
+    content: [],
+    stop_reason: "refusal",
+    stop_details: { type: "refusal", explanation: "I must not." },
+    usage: { input_tokens: 5, output_tokens: 2 },
+  });
+  expect(Object.keys(refused["usage"] as object)).toEqual(["input_tokens", "output_tokens"]);
+});
+
+test("[d12.5] a stream is one message with blocks one after another, one signature each, and all counters at its end", async () => {
+  const { events, content } = await streamed(
+    openaiChunk({ role: "assistant", content: "" }),
+    openaiChunk({ reasoning_content: "Let " }),
+    openaiChunk({ reasoning_content: "me see." }),
+    openaiChunk({ content: "I " }),
+    openaiChunk({ content: "look" }),
+    openaiChunk({ content: "." }),
+    openaiChunk({ reasoning_content: "Once more." }),
+    openaiChunk({ content: "Now." }),
+    openaiChunk({ content: " There." }),
+    openaiChunk(call(0, "a", "look", "")),
+    openaiChunk(call(0, null, null, '{"at"')),
+    openaiChunk(call(0, null, null, ":1}")),
+    openaiChunk({}, "stop"),
+    { ...openaiChunk({}), choices: [], usage: usage(30, 0) },
+  );
+  expect(content).toEqual([
+    { type: "thinking", thinking: "", signature: "", pieces: "Let me see." },
+    { type: "text", text: "", pieces: "I look." },
+    { type: "thinking", thinking: "", signature: "", pieces: "Once more." },
+    { type: "text", text: "", pieces: "Now. There." },
+    { type: "tool_use", id: "a", name: "look", input: {}, pieces: '{"at":1}' },
+  ]);
+  expect(events[0]).toMatchObject({
+    type: "message_start",
+    message: { model: "groq:m", content: [], stop_reason: null, usage: { output_tokens: 0 } },
+  });
+  expect(events[0]!["message"].usage.input_tokens).toBeGreaterThan(0);
+  expect(events.slice(-2)).toEqual([
+    {
+      type: "message_delta",
+      delta: { stop_reason: "tool_use", stop_sequence: null, stop_details: null },
+      usage: {
+        input_tokens: 70,
+        cache_creation_input_tokens: 0,
+        cache_read_input_tokens: 30,
+        output_tokens: 20,
+        output_tokens_details: { thinking_tokens: 5 },
+      },
+    },
+    { type: "message_stop" },
+  ]);
+  expect(events.filter(({ type }) => type === "message_start" || type === "message_delta")).toHaveLength(2);
+});
+
+test("[d12.5] calls that a provider interleaves become blocks one after another, and none is lost", async () => {
+  const { events, content } = await streamed(
+    openaiChunk(call(0, "a", "look", "")),
+    openaiChunk(call(1, "b", "see", '{"b"')),
+    openaiChunk(call(0, null, null, '{"a":')),
+    openaiChunk(call(2, "c", "hear", "{}")),
+    openaiChunk({ content: "Aside." }),
+    openaiChunk(call(1, null, null, ":2}")),
+    openaiChunk(call(0, null, null, "1}")),
+    openaiChunk(call(3, "d", "feel", "")),
+    openaiChunk({}, "tool_calls"),
+  );
+  expect(content.map(({ type, id, pieces }) => [type, id, pieces])).toEqual([
+    ["tool_use", "a", '{"a":1}'],
+    ["tool_use", "b", '{"b":2}'],
+    ["tool_use", "c", "{}"],
+    ["text", undefined, "Aside."],
+    ["tool_use", "d", "{}"],
+  ]);
+  expect(events.at(-2)).toMatchObject({ delta: { stop_reason: "tool_use" } });
+});
+
+test("[d12.5] signed and redacted thinking comes as blocks of its own, byte for byte", async () => {
+  const detail = (members: object) =>
+    openaiChunk({ reasoning_details: [{ format: "anthropic-claude-v1", ...members }] });
+  const { content } = await streamed(
+    openaiChunk({ reasoning_content: "One" }),
+    detail({ type: "reasoning.text", text: "One", signature: "s+/1=", index: 0 }),
+    detail({ type: "reasoning.encrypted", data: "zz==", index: 1 }),
+    detail({ type: "reasoning.text", text: "", signature: "s2", index: 2 }),
+    openaiChunk({ reasoning_content: "Three" }),
+    detail({ type: "reasoning.text", text: "Three", signature: "s3", index: 3 }),
+    openaiChunk({ content: "Done" }),
+    openaiChunk({}, "stop"),
+  );
+  expect(content).toEqual([
+    { type: "thinking", thinking: "", signature: "s+/1=", pieces: "One" },
+    { type: "redacted_thinking", data: "zz==", pieces: "" },
+    { type: "thinking", thinking: "", signature: "s2", pieces: "" },
+    { type: "thinking", thinking: "", signature: "s3", pieces: "Three" },
+    { type: "text", text: "", pieces: "Done" },
+  ]);
+});
+
+test("[d12.5] a stream that is cut or fails ends with an error, never as complete", async () => {
+  const cut = await streamed(openaiChunk({ content: "Half" }), openaiChunk({ content: " of" }), CUT);
+  expect(cut.events.at(-1)).toMatchObject({ type: "error", error: { type: "api_error" } });
+  // what fails in the first read has a status of its own, so that the failure comes in a later one
+  const broken = eventStream(openaiChunk({ content: "Half" }), { error: { message: "broken", type: "server_error" } });
+  const { text } = await asked(
+    { headers: { "content-type": "text/event-stream" }, body: broken, chunk: "event" },
+    { stream: true },
+  );
+  const failed = readEvents(text);
+  expect(failed.events.at(-1)).toMatchObject({ type: "error", error: { type: "api_error", message: "broken" } });
+  for (const { events } of [cut, failed])
+    expect(events.some(({ type }) => type === "message_stop" || type === "message_delta")).toBe(false);
+});
+
+test("[d12.6] errors have the form of messages, with code and path in headers", async () => {
+  const { response, text } = await asked({
+    status: 429,
+    headers: { "retry-after": "7" },
+    body: '{"error":{"message":"slow down"}}',
+  });
+  expect(response.status).toBe(429);
+  expect(JSON.parse(text)).toEqual({
+    type: "error",
+    error: { type: "rate_limit_error", message: expect.stringContaining("slow down") as string },
+    request_id: response.headers.get("x-gateway-trace-id"),
+  });
+  expect(response.headers.get("request-id")).toBe(response.headers.get("x-gateway-trace-id"));
+  expect(response.headers.get("x-gateway-error-code")).toBe("rate_limit_exceeded");
+  const bad = await asked({ body: "" }, { max_tokens: "many" });
+  expect(bad.response.status).toBe(400);
+  expect(bad.response.headers.get("x-gateway-error-param")).toBe("max_tokens");
+  expect(JSON.parse(bad.text)).toMatchObject({ type: "error", error: { type: "invalid_request_error" } });
+  const gateway = stubGateway();
+  const unknown = await gateway.call(MESSAGES, BODY, { headers: { authorization: "Bearer wrong" } });
+  expect([unknown.status, await unknown.json()]).toMatchObject([
+    401,
+    { type: "error", error: { type: "authentication_error" } },
+  ]);
+  const long = await asked({
+    status: 400,
+    body: '{"error":{"message":"too many tokens","code":"context_length_exceeded"}}',
+  });
+  expect(JSON.parse(long.text)).toMatchObject({
+    error: { message: expect.stringContaining("prompt is too long") as string },
+  });
+});
+
+test("[d12.6] what a program can do without is refused with the word that it knows", async () => {
+  const { response, text } = await asked(
+    { body: JSON.stringify(openaiAnswer()) },
+    { model: "cohere:m", output_config: { effort: "max" } },
+  );
+  expect(response.status).toBe(400);
+  expect(JSON.parse(text)).toMatchObject({ error: { message: "capability_rejected: effort_unsupported" } });
+  expect(response.headers.get("x-gateway-error-param")).toBe("output_config.effort");
+  expect(response.headers.get("x-gateway-error-message")).toContain("output_config.effort");
+});
+
+test("[d12.4] advice is left out and told; what is not advice is refused, or dropped and told", async () => {
+  const answer: CannedAnswer = { body: JSON.stringify(openaiAnswer()) };
+  const advised = await asked(answer, {
+    context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
+    service_tier: "standard_only",
+    model: "mistral:m",
+  });
+  expect(advised.response.headers.get("x-gateway-dropped-params")).toBe("service_tier,context_management");
+  const speed = await asked(answer, { speed: "fast" });
+  expect([speed.response.status, speed.response.headers.get("x-gateway-error-param")]).toEqual([400, "speed"]);
+  const dropped = await asked(answer, { speed: "fast", x_gateway: { drop_params: true } });
+  expect([dropped.response.status, dropped.response.headers.get("x-gateway-dropped-params")]).toEqual([200, "speed"]);
+});
