@@ -74,6 +74,11 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
     reason: "zod's word for a problem that one finds oneself",
   },
   {
+    path: "src/operations/messages/message-heads.ts",
+    text: "anthropic-",
+    reason: "the headers of that form begin so, whichever provider serves the call",
+  },
+  {
     path: "src/operations/messages/translate-tools.ts",
     text: "custom",
     reason: "that form's word for the client's own tools",

@@ -52,6 +52,11 @@ export function newTokenText(kind: TokenKind, id: string): NewTokenText {
   return { id, text, sha256: sha256(text) };
 }
 
+/** Whether a text looks like a token of the gateway, with or without typing errors. */
+export function hasTokenForm(text: string): boolean {
+  return text.startsWith(PREFIX.project) || text.startsWith(PREFIX.personal);
+}
+
 /** `null` when the text is not a token or contains a typing error. Needs no look-up. */
 export function parseTokenText(text: string): ParsedToken | null {
   if (text.length !== TOKEN_TEXT_LENGTH || !SHAPE.test(text)) return null;

@@ -2,6 +2,7 @@
 // admit, reply. Each step is a file of its own, and the errors of all steps become a response in one place.
 import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
+import { presentedToken } from "../auth/presented-token.ts";
 import type { CallOptions, ChatRequest } from "../core/chat.ts";
 import type { Permission } from "../core/identity.ts";
 import { isPending } from "../core/maybe-promise.ts";
@@ -28,7 +29,7 @@ export async function handleCall(
   let answer: Response;
   try {
     const known = identify(
-      http.headers.get("authorization"),
+      presentedToken(http.headers, snapshot),
       received.clientIp,
       snapshot,
       context.logins,
@@ -73,6 +74,7 @@ export async function handleCall(
     // the call has ended and has released its place before the rest of the unwanted body is read
     if (isUnread(http)) await afterUnread(http, answer);
   }
+  operation.addHeaders?.(answer.headers, context.clock.now());
   // a stream does this itself, before its last bytes
   if (lifetime.written !== null) await lifetime.written;
   return answer;

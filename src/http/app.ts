@@ -5,6 +5,7 @@ import { clientAddress, isOnThisMachine } from "../auth/client-address.ts";
 import { requireMoreThanOps, runsGateway } from "../auth/grants.ts";
 import { identify } from "../auth/identify.ts";
 import type { Logins } from "../auth/logins.ts";
+import { presentedToken } from "../auth/presented-token.ts";
 import type { LimitStore } from "../admission/limit-store.ts";
 import type { ResponseCache } from "../cache/response-cache.ts";
 import { restrictionsOf, permitsRoute } from "../auth/token-restrictions.ts";
@@ -144,6 +145,11 @@ export function createApp(context: AppContext): Hono<AppEnv> {
     refuseOthers(app, path, "POST");
   }
 
+  // some clients ask these before their first call
+  app.get("/api/hello", (c) => new Response(null, { headers: baseHeaders(c.get("traceId"), elapsedMs(c)) }));
+  app.get("/", (c, next) =>
+    c.req.method === "HEAD" ? new Response(null, { headers: baseHeaders(c.get("traceId"), elapsedMs(c)) }) : next(),
+  );
   app.get("/healthz", (c) => reply(c, { status: "ok" }));
   app.get("/readyz", async (c) => {
     const why = context.notReady();
@@ -268,7 +274,7 @@ function serveListings(
 async function authenticated(c: Context<AppEnv>, context: AppContext): Promise<AccessToken> {
   const snapshot = context.snapshot();
   const address = (): string | null => clientAddress(c.env.peer, c.req.raw.headers, snapshot.proxyTrust);
-  return identify(c.req.header("authorization") ?? null, address, snapshot, context.logins, context.clock.now());
+  return identify(presentedToken(c.req.raw.headers, snapshot), address, snapshot, context.logins, context.clock.now());
 }
 
 function callableRoutes(token: AccessToken, context: AppContext): readonly Route[] {

@@ -1,6 +1,7 @@
 // Operations of model APIs that this gateway does not serve. Each is refused with a hint for the clients that use it,
 // in the form of the operation that it belongs to, and leaves a record like any refused call (promises 9.6, 11.1, 12.1).
 import { identify } from "../auth/identify.ts";
+import { presentedToken } from "../auth/presented-token.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
 import { ReceivedCall } from "../chat/call/received-call.ts";
 import type { ChatContext } from "../chat/call/context.ts";
@@ -35,6 +36,7 @@ const HINTS: Readonly<Record<string, string>> = {
 /** Operations that have a place in APIs of which others are served: the answer says that they are not implemented. */
 const NOT_IMPLEMENTED: ReadonlySet<string> = new Set([
   "responses",
+  "messages",
   "conversations",
   "batches",
   "files",
@@ -76,7 +78,7 @@ export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
     });
     try {
       await identify(
-        http.headers.get("authorization"),
+        presentedToken(http.headers, call.snapshot),
         call.clientIp,
         call.snapshot,
         context.logins,

@@ -6,6 +6,8 @@ import type { RecordedOperation } from "../../core/operation.ts";
 export interface CalledOperation {
   readonly name: RecordedOperation;
   readonly errors: ErrorForm;
+  /** Adds headers that only clients of this operation read, to answers and errors. */
+  addHeaders?(head: Headers, nowMs: number): void;
 }
 
 /** How an operation writes its errors. */

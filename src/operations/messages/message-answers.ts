@@ -8,6 +8,7 @@ import { readMessageEvents } from "./message-chunks.ts";
 import { MESSAGE_ERRORS } from "./message-errors.ts";
 import { eventText, PING } from "./message-events.ts";
 import { MessageWriter } from "./message-stream.ts";
+import { nativeMessages } from "./native-answers.ts";
 import type { MessagesMemo } from "./translate-request.ts";
 
 export function answersOf({ call, request }: ReadyCall): AnswerForm {
@@ -21,6 +22,7 @@ export function answersOf({ call, request }: ReadyCall): AnswerForm {
   let usedModel = "";
   return {
     isEngines: false,
+    native: nativeMessages(facts.model ?? "", facts.id),
     body: (answer) => messageBody(answer, facts),
     stream: {
       opening: () => messageStart(facts, usedModel),

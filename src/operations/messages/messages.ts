@@ -3,11 +3,16 @@ import { replyConversation } from "../../chat/reply-conversation.ts";
 import type { Operation } from "../../chat/operation.ts";
 import { answersOf } from "./message-answers.ts";
 import { MESSAGE_ERRORS } from "./message-errors.ts";
+import { addHeaders, requireVersionsRules } from "./message-heads.ts";
 import { MESSAGES_FORM } from "./messages-form.ts";
 
 export const MESSAGES: Operation = {
   name: "messages",
   errors: MESSAGE_ERRORS,
   form: MESSAGES_FORM,
-  reply: (ready) => replyConversation(ready, answersOf(ready)),
+  addHeaders,
+  async reply(ready) {
+    requireVersionsRules(ready);
+    return replyConversation(ready, answersOf(ready));
+  },
 };

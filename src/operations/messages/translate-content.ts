@@ -43,7 +43,11 @@ export function partsOf({ block, path }: PlacedBlock, left: Untranslated[]): rea
       return [searchResult(block, path)];
     default:
       left.push(
-        never(path, `a block of type ${JSON.stringify(block["type"])}`, "leave it out, or use a model that takes it"),
+        never(
+          path,
+          `a block of type ${JSON.stringify((block["type"] as string).slice(0, 64))}`,
+          "leave it out, or use a model that takes it",
+        ),
       );
       return [];
   }
@@ -78,12 +82,19 @@ function imageParts(block: JsonObject, path: string, left: Untranslated[]): read
       left.push(ofVendor(place));
       return [];
     default:
-      throw invalid(`${place}.type`, '"base64", "url" or "file"', source["type"]);
+      left.push(ofUnknownSource(source, place));
+      return [];
   }
 }
 
 function ofVendor(path: string): Untranslated {
   return never(path, "a file that was uploaded at a vendor", "send the data of the file");
+}
+
+/** Throws when the source has no type at all. */
+function ofUnknownSource(source: JsonObject, path: string): Untranslated {
+  const type = filledTextAt(source, "type", path);
+  return never(path, `a source of type ${type.slice(0, 64)}`, "send the data");
 }
 
 /** What a document says of itself beside its source. */
@@ -119,7 +130,8 @@ function documentParts(block: JsonObject, path: string, left: Untranslated[]): r
       left.push(ofVendor(place));
       return [];
     default:
-      throw invalid(`${place}.type`, '"base64", "text", "content", "url" or "file"', source["type"]);
+      left.push(ofUnknownSource(source, place));
+      return [];
   }
 }
 

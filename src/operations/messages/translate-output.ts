@@ -32,7 +32,7 @@ export function translateOutput(body: JsonObject, left: Untranslated[]): Transla
   return {
     params: {
       ...(effort !== null && { reasoning_effort: effort }),
-      ...(format !== undefined && { response_format: responseFormat(format, formatPath) }),
+      ...(format !== undefined && responseFormat(format, formatPath, left)),
     },
     advisory: effort !== null && isAdvisory ? ["reasoning_effort"] : [],
   };
@@ -46,9 +46,11 @@ interface Effort {
 
 /** An effort that was asked for by name is not left out, but one that stands for a budget or for no thinking is. */
 function effortOf(body: JsonObject, named: Json | undefined, left: Untranslated[]): Effort {
-  if (named !== undefined && !(typeof named === "string" && EFFORTS.includes(named)))
+  if (named !== undefined && typeof named !== "string")
     throw invalid("output_config.effort", `one of ${EFFORTS.join(", ")}`, named);
-  const asNamed = { effort: named ?? null, isAdvisory: false };
+  const isKnown = named !== undefined && EFFORTS.includes(named);
+  if (named !== undefined && !isKnown) left.push(asked("output_config.effort", `the effort ${named.slice(0, 64)}`));
+  const asNamed = { effort: isKnown ? named : null, isAdvisory: false };
   const thinking = given(body, "thinking");
   if (thinking === undefined) return asNamed;
   if (!isObject(thinking)) throw invalid("thinking", "an object with a type", thinking);
@@ -80,9 +82,13 @@ function effortFor(budget: number): string {
 }
 
 /** The vendor keeps to every schema, which chat completions call strict. */
-function responseFormat(format: Json, path: string): JsonObject {
+function responseFormat(format: Json, path: string, left: Untranslated[]): JsonObject {
   if (!isObject(format)) throw invalid(path, "an object with a type", format);
-  if (format["type"] !== "json_schema") throw invalid(`${path}.type`, '"json_schema"', format["type"]);
+  if (typeof format["type"] !== "string") throw invalid(`${path}.type`, '"json_schema"', format["type"]);
+  if (format["type"] !== "json_schema") {
+    left.push(asked(`${path}.type`, `the format ${format["type"].slice(0, 64)}`));
+    return {};
+  }
   const schema = objectAt(format, "schema", path);
-  return { type: "json_schema", json_schema: { name: "output", schema, strict: true } };
+  return { response_format: { type: "json_schema", json_schema: { name: "output", schema, strict: true } } };
 }

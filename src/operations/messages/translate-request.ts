@@ -70,7 +70,7 @@ function translate(body: JsonObject, needsBound: boolean): Translation {
     messages: [...system, ...turns.messages],
     ...boundOf(body, needsBound),
     ...samplingOf(body),
-    ...tierOf(body, advisory),
+    ...tierOf(body, advisory, left),
     ...userOf(body),
     ...tools.params,
     ...output.params,
@@ -126,10 +126,13 @@ function samplingOf(body: JsonObject): JsonObject {
 }
 
 /** The vendor's default is that of every provider; to stay at the standard tier is what a provider without tiers does. */
-function tierOf(body: JsonObject, advisory: CommonParameter[]): JsonObject {
+function tierOf(body: JsonObject, advisory: CommonParameter[], left: Untranslated[]): JsonObject {
   const tier = given(body, "service_tier");
   if (tier === undefined || tier === "auto") return {};
-  if (tier !== "standard_only") throw invalid("service_tier", '"auto" or "standard_only"', tier);
+  if (tier !== "standard_only") {
+    left.push(asked("service_tier", "this tier"));
+    return {};
+  }
   advisory.push("service_tier");
   return { service_tier: "default" };
 }

@@ -97,8 +97,12 @@ function translateChoice(
     left.push(asked("tool_choice", "the choice of such a tool"));
     return parallel;
   }
-  const word = typeof type === "string" && Object.hasOwn(CHOICES, type) ? CHOICES[type]! : null;
-  if (word === null) throw invalid("tool_choice.type", '"auto", "any", "tool" or "none"', type);
+  if (typeof type !== "string") throw invalid("tool_choice.type", '"auto", "any", "tool" or "none"', type);
+  if (!Object.hasOwn(CHOICES, type)) {
+    left.push(asked("tool_choice.type", `a choice of type ${type.slice(0, 64)}`));
+    return parallel;
+  }
+  const word = CHOICES[type]!;
   // without tools these two say what happens anyway
   if (!hasTools && word !== "required") return {};
   return { ...(word !== "auto" && { tool_choice: word }), ...parallel };

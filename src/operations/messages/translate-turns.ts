@@ -252,12 +252,15 @@ class AssistantTurn {
         this.#addCall(block, path);
         return;
       default:
-        if (OF_VENDORS.test(type)) this.#left.push(asked(path, `a block of type ${type}`));
-        else
-          throw bad(
-            `${path}.type`,
-            `must be "text", "thinking", "redacted_thinking" or "tool_use" in a message of the assistant; got ${JSON.stringify(type.slice(0, 64))}.`,
-          );
+        this.#left.push(
+          OF_VENDORS.test(type)
+            ? asked(path, `a block of type ${type}`)
+            : never(
+                path,
+                `a block of type ${JSON.stringify(type.slice(0, 64))} in a message of the assistant`,
+                "leave it out",
+              ),
+        );
     }
   }
 

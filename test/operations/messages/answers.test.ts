@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { type CannedAnswer, cannedUpstream, stubGateway } from "../../harness/in-process.ts";
+import { limitSet } from "../../harness/limited.ts";
 import { eventStream, openaiAnswer, openaiChunk } from "../../harness/upstream.ts";
 
 const BODY = { model: "groq:m", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
@@ -308,4 +309,39 @@ test("[d12.4] advice is left out and told; what is not advice is refused, or dro
   expect([speed.response.status, speed.response.headers.get("x-gateway-error-param")]).toEqual([400, "speed"]);
   const dropped = await asked(answer, { speed: "fast", x_gateway: { drop_params: true } });
   expect([dropped.response.status, dropped.response.headers.get("x-gateway-dropped-params")]).toEqual([200, "speed"]);
+});
+
+test("[d12.4] the version of the form that the client speaks decides what it refuses", async () => {
+  const gateway = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }) });
+  const call = (body: object, version: string) =>
+    gateway.call(MESSAGES, { ...BODY, ...body }, { headers: { "anthropic-version": version } });
+  const cited = [{ role: "user", content: [{ type: "text", text: "x", citations: [{ type: "char_location" }] }] }];
+  for (const [path, body] of [
+    ["temperature", { temperature: 1 }],
+    ["top_p", { top_p: 1 }],
+    ["top_k", { top_k: 5 }],
+    ["messages[0].content[0].citations", { messages: cited }],
+  ] as const) {
+    const refused = await call(body, "2026-10-21");
+    expect([refused.status, refused.headers.get("x-gateway-error-param")]).toEqual([400, path]);
+    expect((await call(body, "2023-06-01")).status).toBe(200);
+  }
+  expect((await call({}, "2026-10-21")).status).toBe(200);
+});
+
+test("[d12.6] what is left of the gateway's limits stands in the headers that clients of this form read", async () => {
+  const clock = { now: () => 1_767_225_600_000, monotonic: () => performance.now() };
+  const gateway = stubGateway({
+    clock,
+    upstream: cannedUpstream({
+      body: JSON.stringify(openaiAnswer()),
+      headers: { "anthropic-ratelimit-unified-status": "allowed" },
+    }),
+    snapshot: { limitRules: limitSet({ limits: { calls: { metric: "requests", limit: 2, window: "minute" } } }) },
+  });
+  const head = (await gateway.call(MESSAGES, BODY)).headers;
+  expect(head.get("anthropic-ratelimit-requests-limit")).toBe("2");
+  expect(head.get("anthropic-ratelimit-requests-remaining")).toBe("1");
+  expect(head.get("anthropic-ratelimit-requests-reset")).toMatch(/^2026-01-01T00:0\d:\d\d/);
+  expect(head.get("anthropic-ratelimit-unified-status")).toBeNull();
 });
