@@ -75,8 +75,13 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
   },
   {
     path: "src/operations/messages/message-heads.ts",
-    text: "anthropic-",
+    text: "anthropic-ratelimit-",
     reason: "the headers of that form begin so, whichever provider serves the call",
+  },
+  {
+    path: "src/operations/messages/message-heads.ts",
+    text: "anthropic-version",
+    reason: "the header of that form, whichever provider serves the call",
   },
   {
     path: "src/operations/messages/translate-tools.ts",

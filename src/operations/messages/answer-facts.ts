@@ -3,6 +3,7 @@
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { isThinkingDetail } from "../../providers/signed-thinking.ts";
+import { toolInput } from "../../providers/tool-calls.ts";
 import { clientCallId } from "./call-names.ts";
 
 /** What an answer says of its call. */
@@ -23,6 +24,11 @@ export function messageFrame({ id, model }: AnswerFacts, usedModel: string): Jso
 export function toolUse(id: string, name: string, input: JsonObject, { toolNames }: AnswerFacts): JsonObject {
   const own = Object.hasOwn(toolNames, name) ? toolNames[name]! : name;
   return { type: "tool_use", id: clientCallId(id), name: own, input };
+}
+
+/** The input of a call as the object that this form requires, whatever the model wrote. */
+export function inputOf(text: string): JsonObject {
+  return text.trim() === "null" ? {} : toolInput(text);
 }
 
 /** `input_tokens` excludes what was read from a cache or written to it. What is not known is left out. */

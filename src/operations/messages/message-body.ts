@@ -2,9 +2,9 @@
 // of chat completions, whose message has one choice.
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { toolInput } from "../../providers/tool-calls.ts";
 import {
   type AnswerFacts,
+  inputOf,
   messageEnd,
   messageFrame,
   messageUsage,
@@ -59,7 +59,7 @@ function toolUses(calls: Json | undefined, facts: AnswerFacts): readonly JsonObj
   if (!Array.isArray(calls)) return [];
   return (calls as readonly JsonObject[]).flatMap(({ id, function: called }) =>
     isObject(called)
-      ? [toolUse(id as string, called["name"] as string, toolInput(called["arguments"] as string), facts)]
+      ? [toolUse(id as string, called["name"] as string, inputOf(called["arguments"] as string), facts)]
       : [],
   );
 }

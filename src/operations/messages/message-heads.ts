@@ -4,6 +4,8 @@ import type { ReadyCall } from "../../chat/operation.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
+const LEFT = "anthropic-ratelimit-";
+const VERSION = "anthropic-version";
 const KINDS = ["requests", "tokens"] as const;
 
 /** Adds what the client libraries of this form read. The figures are those of the gateway's own limits. */
@@ -13,11 +15,10 @@ export function addHeaders(head: Headers, nowMs: number): void {
   for (const kind of KINDS) {
     const limit = head.get(`x-ratelimit-limit-${kind}`);
     if (limit === null) continue;
-    head.set(`anthropic-ratelimit-${kind}-limit`, limit);
-    head.set(`anthropic-ratelimit-${kind}-remaining`, head.get(`x-ratelimit-remaining-${kind}`) ?? "0");
+    head.set(`${LEFT}${kind}-limit`, limit);
+    head.set(`${LEFT}${kind}-remaining`, head.get(`x-ratelimit-remaining-${kind}`) ?? "0");
     const reset = head.get(`x-ratelimit-reset-${kind}`);
-    if (reset !== null)
-      head.set(`anthropic-ratelimit-${kind}-reset`, new Date(nowMs + milliseconds(reset)).toISOString());
+    if (reset !== null) head.set(`${LEFT}${kind}-reset`, new Date(nowMs + milliseconds(reset)).toISOString());
   }
 }
 
@@ -39,7 +40,7 @@ const SAMPLING = ["temperature", "top_p", "top_k"] as const;
  * rules of the first one.
  */
 export function requireVersionsRules({ headers, request }: ReadyCall): void {
-  const version = headers.get("anthropic-version") ?? "";
+  const version = headers.get(VERSION) ?? "";
   if (!/^\d{4}-\d{2}-\d{2}$/.test(version) || version < STRICT_VERSION) return;
   const { body } = request.written!;
   for (const name of SAMPLING)

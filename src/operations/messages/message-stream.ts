@@ -6,7 +6,15 @@ import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta, Usage } fro
 import type { Json } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { parseObject } from "../../providers/tool-calls.ts";
-import { type AnswerFacts, messageEnd, messageUsage, redactedBlock, signatureOf, toolUse } from "./answer-facts.ts";
+import {
+  type AnswerFacts,
+  inputOf,
+  messageEnd,
+  messageUsage,
+  redactedBlock,
+  signatureOf,
+  toolUse,
+} from "./answer-facts.ts";
 import { blockDelta, blockStart, blockStop, eventText, PING } from "./message-events.ts";
 
 /** The most characters that wait for the end of an earlier call. */
@@ -18,6 +26,8 @@ interface Call {
   readonly id: string;
   readonly name: string;
   input: string;
+  /** How much of the input was written. Nothing is, while it may turn out to be no object. */
+  written: number;
 }
 
 /** A block that is written now, or that waits. */
@@ -139,12 +149,12 @@ export class MessageWriter implements StreamWriter {
     const text = called?.arguments ?? "";
     if (typeof called?.name === "string") {
       this.#hasCalls = true;
-      return this.#now({ kind: "tool_use", call: { index, id: id ?? "", name: called.name, input: text } });
+      return this.#now({ kind: "tool_use", call: { index, id: id ?? "", name: called.name, input: text, written: 0 } });
     }
     if (text === "") return "";
     if (this.#open?.kind === "tool_use" && this.#open.call.index === index) {
       this.#open.call.input += text;
-      const out = blockDelta(this.#begun - 1, "tool_use", text);
+      const out = this.#input(this.#open.call);
       return this.#waiting.length > 0 && text.trimEnd().endsWith("}") ? out + this.#flush(false) : out;
     }
     const waiting = this.#waiting.find((block) => block.kind === "tool_use" && block.call.index === index);
@@ -189,15 +199,21 @@ export class MessageWriter implements StreamWriter {
       }
       case "redacted":
         return this.#begin(block) + this.#close();
-      case "tool_use": {
-        const { input } = block.call;
-        return this.#begin(block) + (input === "" ? "" : blockDelta(this.#begun - 1, "tool_use", input));
-      }
+      case "tool_use":
+        return this.#begin(block) + this.#input(block.call);
       default: {
         const { text } = block;
         return this.#begin(block) + (text === "" ? "" : blockDelta(this.#begun - 1, block.kind, text));
       }
     }
+  }
+
+  /** Returns the delta for what has come of an input, as far as it is an object. */
+  #input(call: Call): string {
+    const { input, written } = call;
+    if (written === input.length || (written === 0 && !/^\s*\{/.test(input))) return "";
+    call.written = input.length;
+    return blockDelta(this.#begun - 1, "tool_use", input.slice(written));
   }
 
   #begin(block: Exclude<Block, { readonly kind: "signature" }>): string {
@@ -224,8 +240,14 @@ export class MessageWriter implements StreamWriter {
     const block = this.#open;
     if (block === null) return "";
     this.#open = null;
-    const unsigned = block.kind === "thinking" && !isSigned ? blockDelta(this.#begun - 1, "signature", "") : "";
-    return unsigned + blockStop(this.#begun - 1);
+    return this.#rest(block, isSigned) + blockStop(this.#begun - 1);
+  }
+
+  #rest(block: Block, isSigned: boolean): string {
+    if (block.kind === "thinking") return isSigned ? "" : blockDelta(this.#begun - 1, "signature", "");
+    return block.kind === "tool_use" && block.call.written === 0
+      ? blockDelta(this.#begun - 1, "tool_use", JSON.stringify(inputOf(block.call.input)))
+      : "";
   }
 
   /** Writes what waits, up to a call whose input is not complete; all of it at the end. */

@@ -127,12 +127,15 @@ function documentParts(block: JsonObject, path: string, left: Untranslated[]): r
       filledTextAt(source, "url", place);
       return [{ type: "document", source, ...documentMembers(block, path, left), ...mark }];
     case "file":
-      left.push(ofVendor(place));
-      return [];
+      return [{ type: "file", file: fileOf(block, filledTextAt(source, "file_id", place)), ...mark }];
     default:
       left.push(ofUnknownSource(source, place));
       return [];
   }
+}
+
+function fileOf({ title }: JsonObject, id: string): JsonObject {
+  return { file_id: id, ...(typeof title === "string" && { filename: title }) };
 }
 
 function documentMembers(block: JsonObject, path: string, left: Untranslated[]): JsonObject {

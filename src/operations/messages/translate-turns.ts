@@ -98,13 +98,7 @@ class Turns implements TranslatedTurns {
       this.requireAnswered();
       this.#addAssistant(run.messages);
       if (isLast && this.#calls.size === 0)
-        this.#left.push(
-          never(
-            run.messages.at(-1)!.path,
-            "the beginning of an answer that the model should continue",
-            "end with a message of the user",
-          ),
-        );
+        this.#left.push(asked(run.messages.at(-1)!.path, "the beginning of an answer that the model should continue"));
     }
   }
 

@@ -204,6 +204,8 @@ test("[d12.5] calls that a provider interleaves become blocks one after another,
     openaiChunk(call(1, null, null, ":2}")),
     openaiChunk(call(0, null, null, "1}")),
     openaiChunk(call(3, "d", "feel", "")),
+    openaiChunk(call(4, "e", "smell", "nu")),
+    openaiChunk(call(4, null, null, "ll")),
     openaiChunk({}, "tool_calls"),
   );
   expect(content.map(({ type, id, pieces }) => [type, id, pieces])).toEqual([
@@ -212,6 +214,7 @@ test("[d12.5] calls that a provider interleaves become blocks one after another,
     ["tool_use", "c", "{}"],
     ["text", undefined, "Aside."],
     ["tool_use", "d", "{}"],
+    ["tool_use", "e", "{}"],
   ]);
   expect(events.at(-2)).toMatchObject({ delta: { stop_reason: "tool_use" } });
 });
@@ -313,7 +316,7 @@ test("[d12.4] advice is left out and told; what is not advice is refused, or dro
 
 test("[d12.4] the version of the form that the client speaks decides what it refuses", async () => {
   const gateway = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }) });
-  const call = (body: object, version: string) =>
+  const callWith = (body: object, version: string) =>
     gateway.call(MESSAGES, { ...BODY, ...body }, { headers: { "anthropic-version": version } });
   const cited = [{ role: "user", content: [{ type: "text", text: "x", citations: [{ type: "char_location" }] }] }];
   for (const [path, body] of [
@@ -322,11 +325,11 @@ test("[d12.4] the version of the form that the client speaks decides what it ref
     ["top_k", { top_k: 5 }],
     ["messages[0].content[0].citations", { messages: cited }],
   ] as const) {
-    const refused = await call(body, "2026-10-21");
+    const refused = await callWith(body, "2026-10-21");
     expect([refused.status, refused.headers.get("x-gateway-error-param")]).toEqual([400, path]);
-    expect((await call(body, "2023-06-01")).status).toBe(200);
+    expect((await callWith(body, "2023-06-01")).status).toBe(200);
   }
-  expect((await call({}, "2026-10-21")).status).toBe(200);
+  expect((await callWith({}, "2026-10-21")).status).toBe(200);
 });
 
 test("[d12.6] what is left of the gateway's limits stands in the headers that clients of this form read", async () => {

@@ -246,7 +246,7 @@ test("[d12.4] what has no counterpart is listed with its path: advice is left ou
   }).written!;
   expect(untranslated.map(({ path, dropped }) => `${path} ${dropped}`)).toEqual([
     "messages[0].content[0].source never",
-    "messages[1] never",
+    "messages[1] asked",
     "tools[0] asked",
     "tool_choice asked",
     "output_config.task_budget asked",
