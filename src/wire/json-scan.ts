@@ -194,10 +194,11 @@ function requireRoom(scan: Scan, depth: number, outerDepth: number, at: number):
 }
 
 function tooManyValues({ text, bounds: { maxValues } }: Scan, at: number): JsonError {
+  const path = pathAt(text, at, true);
   return new JsonError(
-    `The body may have at most ${maxValues} JSON values; there are more at offset ${at}.`,
+    `The body may have at most ${maxValues} JSON values; there are more at ${path} (offset ${at}).`,
     at,
-    pathAt(text, at, true),
+    path,
   );
 }
 

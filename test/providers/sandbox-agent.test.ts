@@ -116,6 +116,20 @@ test("a turn ends with its text; the next one begins anew, and no call has the i
   expect(new Set(ids).size).toBe(3);
 });
 
+test("the words are found within quotes of a client, and with other kinds of quotes", () => {
+  for (const text of [JSON.stringify(TASK), TASK.replaceAll(/"([^"]*)"/g, "“$1”"), TASK.replaceAll('"', "`")])
+    expect(played([tool("write", "path", "content")], [{ role: "user", content: text }]).calls).toEqual([
+      ["write", { path: "hello.txt", content: "Hello\n" }],
+      ["write", { path: "hello.txt", content: "Hello, world\n" }],
+    ]);
+});
+
+test("a reason for a call is given only where the client demands one", () => {
+  const { parameters } = tool("exec_command", "cmd", "justification");
+  const optional = { name: "exec_command", parameters: { ...(parameters as JsonObject), required: ["cmd"] } };
+  expect(played([optional]).calls[0]).toEqual(["exec_command", { cmd: "ls" }]);
+});
+
 test("tools that it does not know are none; hostile texts are read in little time", async () => {
   expect(agentStep([{ role: "user", content: TASK }], [tool("weather", "city"), { name: 7 }])).toBeNull();
   const cpuMs = await cpuMsOf(() => {

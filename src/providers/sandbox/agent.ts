@@ -131,7 +131,9 @@ function callOf(tool: JsonObject, values: Values): PlannedCall {
   const args: Record<string, Json> = isObject(sample) ? { ...(sample as Record<string, Json>) } : {};
   for (const [name, schema] of Object.entries(properties)) {
     const kind = kindOf(name);
-    const value = kind === undefined ? undefined : values[kind];
+    // Codex takes an optional justification only beside another member
+    const isWanted = kind !== undefined && (kind !== "summary" || Object.hasOwn(args, name));
+    const value = isWanted ? values[kind] : undefined;
     if (value !== undefined) args[name] = inForm(value, kind === "command" && name !== "commands", schema);
     // a client would wait for its user
     else if (typeof args[name] === "boolean") args[name] = false;
@@ -155,8 +157,9 @@ function inForm(value: string, isCommand: boolean, schema: Json | undefined): Js
 const MAX_TEXT = 262_144;
 const MAX_CONTENT = 2000;
 const FILE = /\b(?:write|create|edit|change)\s{1,4}(?:(?:a|the|file)\s{1,4}){0,2}[`"']?([\w./-]{1,200}\.\w{1,8})\b/gi;
-const CONTENT = /\bwith\s{1,4}"([^"\n]{1,2000})"/gi;
-const CHANGED = /\b(?:change|edit)\s{1,4}it\s{1,4}to\s{1,4}"([^"\n]{1,2000})"/gi;
+// some clients put the user's words in quotes, and escape those within
+const CONTENT = /\bwith\s{1,4}\\?["“`]([^"“”`\\\n]{1,2000})\\?["”`]/gi;
+const CHANGED = /\b(?:change|edit)\s{1,4}it\s{1,4}to\s{1,4}\\?["“`]([^"“”`\\\n]{1,2000})\\?["”`]/gi;
 const FOLDER = /(?:working directory|working folder|<cwd|"cwd)[^/\n]{0,40}(\/[^\s<>"'`)]{0,400})/gi;
 
 /** The words of the user come before the first call of the turn; what comes later are reminders of the client. */
