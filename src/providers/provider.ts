@@ -195,6 +195,8 @@ export interface NativeForm {
   isClientTool(tool: JsonObject, type: string): boolean;
   /** Names of members with ids of things that live at the vendor. */
   readonly vendorIds: readonly string[];
+  /** Types of objects whose `id` is one of these; absent where there are none. */
+  readonly referenceTypes?: readonly string[];
   /** The member that makes the vendor store the answer unless it is false; absent where the form has none. */
   readonly storeMember?: string;
 }

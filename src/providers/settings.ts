@@ -110,7 +110,7 @@ function toModelListing(model: z.output<typeof modelSchema>): ModelListing {
 }
 
 /** Operations that are translated where a model does not speak them. */
-const NATIVE_OPERATIONS = ["messages"] as const satisfies readonly OperationName[];
+const NATIVE_OPERATIONS = ["messages", "responses"] as const satisfies readonly OperationName[];
 
 const ENTRY_SHAPE = {
   type: z.string().optional().meta({

@@ -29,7 +29,7 @@ const BODY = '{"model":"x:m","max_tokens":1.0,"new":[ ]}';
 /** A model of the provider that speaks the operation, with how it is called. */
 function spoken(
   provider: Provider,
-  operation: "messages",
+  operation: "messages" | "responses",
 ): { readonly model: string; readonly native: NativeOperation } | null {
   for (const model of ["m", "claude-m", "anthropic.claude-m-v1:0", "anthropic.claude-m"]) {
     const native = provider.native?.(operation, model, "row") ?? null;
@@ -59,17 +59,52 @@ const MESSAGES: Readonly<Record<string, string>> = {
   "bedrock-mantle": "https://bedrock-mantle.region.api.aws/anthropic/v1/messages",
 };
 
-test("[d12.3] the providers whose rows say that they speak messages are asked at these addresses, and no other", () => {
-  const found = Object.fromEntries(
-    [...providers.values()].flatMap((provider) => {
-      const one = spoken(provider, "messages");
-      if (one === null) return [];
-      const encoded = one.native.encodeRequest(request(BODY), targetFor(provider, { model: one.model }));
-      return [[provider.id, encoded.request.url]];
-    }),
-  );
-  expect(found).toEqual({ ...MESSAGES });
-});
+/** The same for responses. */
+const RESPONSES: Readonly<Record<string, string>> = {
+  openai: "https://api.openai.com/v1/responses",
+  azure: "https://resource.openai.azure.com/openai/v1/responses",
+  azure_ai: "https://resource.services.ai.azure.com/openai/v1/responses",
+  xai: "https://api.x.ai/v1/responses",
+  deepseek: "https://api.deepseek.com/responses",
+  dashscope: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1/responses",
+  groq: "https://api.groq.com/openai/v1/responses",
+  fireworks: "https://api.fireworks.ai/inference/v1/responses",
+  openrouter: "https://openrouter.ai/api/v1/responses",
+  vercel: "https://ai-gateway.vercel.sh/v1/responses",
+  huggingface: "https://router.huggingface.co/v1/responses",
+  ollama: "http://localhost:11434/v1/responses",
+  vllm: "http://localhost:8000/v1/responses",
+  lmstudio: "http://localhost:1234/v1/responses",
+  llamacpp: "http://localhost:8080/v1/responses",
+};
+const BY_OPERATION = [
+  ["messages", MESSAGES],
+  ["responses", RESPONSES],
+] as const;
+
+for (const [operation, addresses] of BY_OPERATION) {
+  test(`[d12.3] the providers whose rows say that they speak ${operation} are asked at these addresses, and no other`, () => {
+    const found = Object.fromEntries(
+      [...providers.values()].flatMap((provider) => {
+        const one = spoken(provider, operation);
+        if (one === null) return [];
+        const encoded = one.native.encodeRequest(request(BODY), targetFor(provider, { model: one.model }));
+        return [[provider.id, encoded.request.url]];
+      }),
+    );
+    expect(found).toEqual({ ...addresses });
+  });
+
+  test(`the page lists each provider of ${operation} with its source`, () => {
+    const page = readFileSync(new URL("../../docs/native-operations.md", import.meta.url), "utf8");
+    for (const id of Object.keys(addresses)) {
+      const { native } = spoken(providers.get(id)!, operation)!;
+      expect(page).toMatch(
+        new RegExp(String.raw`^\| \`${id}\` \| ${operation} \|.*${RegExp.escape(native.source)}`, "m"),
+      );
+    }
+  });
+}
 
 test("[d12.3] a row says nothing of another address, and the operator may say it of every provider of its form", () => {
   const openai = providers.get("openai")!;
@@ -80,14 +115,6 @@ test("[d12.3] a row says nothing of another address, and the operator may say it
   expect(set.encodeRequest(request(BODY), targetFor(openai, { baseUrl: "https://own.test/v1" })).request.url).toBe(
     "https://own.test/v1/messages",
   );
-});
-
-test("the page lists each of them with its source", () => {
-  const page = readFileSync(new URL("../../docs/native-operations.md", import.meta.url), "utf8");
-  for (const id of Object.keys(MESSAGES)) {
-    const { native } = spoken(providers.get(id)!, "messages")!;
-    expect(page).toMatch(new RegExp(String.raw`^\| \`${id}\` \| messages \|.*${RegExp.escape(native.source)}`, "m"));
-  }
 });
 
 describe("platforms of Claude", () => {

@@ -121,10 +121,17 @@ function matches(allowed: string, type: string): boolean {
 }
 
 /** Throws `unknown_reference` for the first id of a thing that lives at the vendor. */
-function refuseReferences(body: JsonObject, text: string, { vendorIds }: NativeForm, { label }: Provider): void {
-  const names = vendorIds.filter((name) => text.includes(`"${name}"`));
-  if (names.length === 0) return;
-  const path = firstReference(body, new Set(names), "");
+function refuseReferences(
+  body: JsonObject,
+  text: string,
+  { vendorIds, referenceTypes = [] }: NativeForm,
+  { label }: Provider,
+): void {
+  const isWritten = (name: string): boolean => text.includes(`"${name}"`);
+  const names = new Set(vendorIds.filter(isWritten));
+  const types = new Set(referenceTypes.filter(isWritten));
+  if (names.size + types.size === 0) return;
+  const path = firstReference(body, { names, types }, "");
   if (path === null) return;
   throw new GatewayError(
     "unknown_reference",
@@ -136,22 +143,28 @@ function refuseReferences(body: JsonObject, text: string, { vendorIds }: NativeF
 /** Members with free contents of the caller, in which names mean nothing. */
 const FREE: ReadonlySet<string> = new Set(["input_schema", "parameters", "metadata", "schema", "arguments"]);
 
-function firstReference(value: Json | undefined, names: ReadonlySet<string>, path: string): string | null {
+interface ReferenceForms {
+  readonly names: ReadonlySet<string>;
+  readonly types: ReadonlySet<unknown>;
+}
+
+function firstReference(value: Json | undefined, forms: ReferenceForms, path: string): string | null {
   if (Array.isArray(value)) {
     for (const [index, item] of (value as readonly Json[]).entries()) {
-      const found = firstReference(item, names, `${path}[${index}]`);
+      const found = firstReference(item, forms, `${path}[${index}]`);
       if (found !== null) return found;
     }
     return null;
   }
   if (!isObject(value)) return null;
+  if (forms.types.has(value["type"])) return `${path}.id`;
   // the input of a tool call is the model's own
   const isCall = value["type"] === "tool_use";
   for (const [name, member] of Object.entries(value)) {
     const at = path === "" ? name : `${path}.${name}`;
     if (FREE.has(name) || (isCall && name === "input")) continue;
-    if (names.has(name) && isReference(member)) return at;
-    const found = firstReference(member, names, at);
+    if (forms.names.has(name) && isReference(member)) return at;
+    const found = firstReference(member, forms, at);
     if (found !== null) return found;
   }
   return null;

@@ -12,6 +12,7 @@ import type { UpstreamBody } from "../../wire/upstream.ts";
 import type { CallClock } from "../call/call-clock.ts";
 import type { StreamUnderGuards } from "../guards/guard-scheduler.ts";
 import { EventPatterns } from "./event-patterns.ts";
+import { NativePatterns } from "../native/native-patterns.ts";
 import type { NativePassing } from "../native/native-passing.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
@@ -64,7 +65,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   readonly #parts: AnswerStreamParts;
   readonly #clock: CallClock;
   /** `null` when every event has to be parsed. */
-  readonly #patterns: EventPatterns | null;
+  readonly #patterns: EventPatterns | NativePatterns | null;
   /** The events of the present read from the first long one on, which need turns of their own. */
   #later: SseEvent[] = [];
   #hasEnded = false;
@@ -162,16 +163,23 @@ export class ResponseStream implements AnswerStream, EventReceiver {
       return;
     }
     if (this.#isDone(event)) return;
-    const { decoder, writer, normalizer } = this.#parts;
+    const { decoder, writer, normalizer, passing } = this.#parts;
     const chunks = decoder.push(event);
+    if (passing !== null) {
+      for (const chunk of chunks) writer.serialize(writer.repair(chunk));
+      const passed = passing.pass(event);
+      this.#add(passed);
+      (this.#patterns as NativePatterns).learn(event, chunks, passed);
+      return;
+    }
     for (const chunk of chunks) {
       const repaired = writer.repair(chunk);
       const { place } = normalizer!.writer;
       const shown = writer.serialize(repaired);
       this.#add(shown);
-      if (normalizer!.writer.place !== place) this.#patterns!.forget();
+      if (normalizer!.writer.place !== place) (this.#patterns as EventPatterns).forget();
       else if (repaired === chunk && chunks.length === 1 && shown !== "" && normalizer!.repeatsEvents)
-        this.#patterns!.learn(event, chunk, shown);
+        (this.#patterns as EventPatterns).learn(event, chunk, shown);
     }
   }
 
@@ -229,10 +237,16 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   }
 }
 
-function patternsOf(parts: AnswerStreamParts): EventPatterns | null {
+function patternsOf(parts: AnswerStreamParts): EventPatterns | NativePatterns | null {
   const { parser, decoder, guarded, normalizer, passing, maxEventBytes } = parts;
-  if (parser.pushTo === undefined || decoder.passes === undefined || guarded !== null) return null;
-  if (normalizer === null || passing !== null) return null;
+  if (parser.pushTo === undefined || guarded !== null || normalizer === null) return null;
+  if (passing !== null)
+    return new NativePatterns({
+      maxEventBytes,
+      passes: (event) => passing.passes(event),
+      generated: normalizer.generated,
+    });
+  if (decoder.passes === undefined) return null;
   return new EventPatterns({
     maxEventBytes,
     passes: decoder.passes,

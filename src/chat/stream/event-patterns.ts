@@ -211,7 +211,7 @@ function parsed(text: string): Json {
 }
 
 /** Returns the member of the chunk's only delta that is its piece of text. */
-function nameOfText({ choices }: ChatChunk): "content" | "reasoning_content" | "refusal" | null {
+export function nameOfText({ choices }: ChatChunk): "content" | "reasoning_content" | "refusal" | null {
   const delta: ChunkDelta | undefined = choices.length === 1 ? choices[0]!.delta : undefined;
   if (delta === undefined) return null;
   for (const name of ["content", "reasoning_content", "refusal"] as const)

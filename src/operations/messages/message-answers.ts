@@ -22,7 +22,7 @@ export function answersOf({ call, request }: ReadyCall): AnswerForm {
   let usedModel = "";
   return {
     isEngines: false,
-    native: nativeMessages(facts.model ?? "", facts.id),
+    native: nativeMessages(facts.model, facts.id),
     body: (answer) => messageBody(answer, facts),
     stream: {
       opening: () => messageStart(facts, usedModel),

@@ -8,8 +8,10 @@ import { editedJson } from "../../wire/json-edit.ts";
 import { parseJson } from "../../wire/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 
-/** `model` is the client's own word for it; `id` is that of a message whose provider gave none. */
-export function nativeMessages(model: string, id: string): NativeAnswers {
+/**
+ * `model` is the client's own word for it; null leaves the provider's. `id` is that of a message whose provider gave none.
+ */
+export function nativeMessages(model: string | null, id: string): NativeAnswers {
   return {
     body: (text) => editedJson(text, messageEdits(parseJson(text), model, id)),
     stream: () => new MessageEvents(model, id),
@@ -17,9 +19,9 @@ export function nativeMessages(model: string, id: string): NativeAnswers {
 }
 
 /** What clients read of every message without looking whether it is there. */
-function messageEdits(message: Json, model: string, id: string): JsonEdit[] {
+function messageEdits(message: Json, model: string | null, id: string): JsonEdit[] {
   const sent = isObject(message) ? message : {};
-  const edits: JsonEdit[] = [{ path: ["model"], value: model }];
+  const edits: JsonEdit[] = model === null ? [] : [{ path: ["model"], value: model }];
   const supply = (name: string, value: Json): void => {
     if (sent[name] === undefined) edits.push({ path: [name], value });
   };
@@ -41,7 +43,7 @@ const DELTA_BLOCKS: Readonly<Record<string, JsonObject>> = {
 };
 
 class MessageEvents implements NativeEvents {
-  readonly #model: string;
+  readonly #model: string | null;
   readonly #id: string;
   #opening = "";
   #hasStarted = false;
@@ -53,7 +55,7 @@ class MessageEvents implements NativeEvents {
   #hasDelta = false;
   #hasStopped = false;
 
-  constructor(model: string, id: string) {
+  constructor(model: string | null, id: string) {
     this.#model = model;
     this.#id = id;
   }

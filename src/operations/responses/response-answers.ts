@@ -4,6 +4,7 @@ import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { AnswerItems, flatCitations, flatLogprobs } from "./answer-items.ts";
+import { NativeResponseEvents, passedResponse } from "./native-answers.ts";
 import { chunksOfEvents } from "./recorded-chunks.ts";
 import { ResponseWriter } from "./response-writer.ts";
 import { eventText, sequencePlace, SequenceNumbers } from "./response-events.ts";
@@ -11,7 +12,13 @@ import { endedState, incompleteReason, responseError, type ResponseFrame, respon
 
 /** Makes the form of one call. */
 export function responseAnswers(frame: ResponseFrame): AnswerForm {
-  return { isEngines: false, body: (answer) => responseBody(answer, frame), stream: new ResponseStream(frame) };
+  const stream = new ResponseStream(frame);
+  return {
+    isEngines: false,
+    body: (answer) => responseBody(answer, frame),
+    stream,
+    native: { body: (text) => passedResponse(text, frame), stream: () => stream.native() },
+  };
 }
 
 function responseBody(answer: JsonObject, frame: ResponseFrame): JsonObject {
@@ -43,7 +50,7 @@ class ResponseStream implements StreamForm {
   readonly end = "data: [DONE]\n\n";
   readonly #frame: ResponseFrame;
   readonly #numbers = new SequenceNumbers();
-  readonly #writers: ResponseWriter[] = [];
+  readonly #writers: Pick<ResponseWriter, "shown" | "hasContent">[] = [];
 
   constructor(frame: ResponseFrame) {
     this.#frame = frame;
@@ -82,6 +89,11 @@ class ResponseStream implements StreamForm {
     return this.#added((place) => new ResponseWriter(this.#frame, place, null, (before) => this.#continued(before)));
   }
 
+  /** Returns what passes on the events of a provider that speaks the API. */
+  native(): NativeResponseEvents {
+    return this.#added((place) => new NativeResponseEvents(this.#frame, place));
+  }
+
   leaving(text: string): string {
     return this.#numbers.numbered(text);
   }
@@ -94,7 +106,7 @@ class ResponseStream implements StreamForm {
     return this.#added((place) => new ResponseWriter(this.#frame, place, before, (next) => this.#continued(next)));
   }
 
-  #added(make: (place: string) => ResponseWriter): ResponseWriter {
+  #added<Writer extends Pick<ResponseWriter, "shown" | "hasContent">>(make: (place: string) => Writer): Writer {
     const writer = make(sequencePlace(this.#writers.length));
     this.#writers.push(writer);
     return writer;

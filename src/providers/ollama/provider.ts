@@ -30,9 +30,13 @@ export const ollama: Provider = {
   conversation: () => conversation,
   sameShape: false,
   reserved: RESERVED,
-  native: nativeOperations({
-    messages: { path: "v1/messages", source: "https://docs.ollama.com/api/anthropic-compatibility" },
-  }),
+  native: nativeOperations(
+    {
+      messages: { path: "v1/messages", source: "https://docs.ollama.com/api/anthropic-compatibility" },
+      responses: { path: "v1/responses", source: "https://docs.ollama.com/api/openai-compatibility" },
+    },
+    (_parsed, body) => classifyError({ status: 200, body }),
+  ),
   encodeRequest,
   sign: keySigner(BEARER),
   decodeResponse,

@@ -1,19 +1,21 @@
 // Operations beside chat completions that a row's models speak themselves. The row says which, where, and according to
 // which page; the forms are those of the providers that have no other.
+import type { Json } from "../../core/json.ts";
 import type { OperationName } from "../../core/operation.ts";
 import type { Target } from "../../core/target.ts";
 import { API_VERSION } from "../anthropic/encode-request.ts";
 import { NATIVE_MESSAGES } from "../anthropic/native-messages.ts";
 import { nativeBody } from "../native-body.ts";
-import type { NativeCircumstance, NativeOperation, Provider } from "../provider.ts";
+import type { NativeCircumstance, NativeOperation, Provider, UpstreamFailure } from "../provider.ts";
+import { nativeResponses } from "../responses/native-responses.ts";
 
 /** The operations that rows can name. */
-export type NativeName = Extract<OperationName, "messages">;
+export type NativeName = Extract<OperationName, "messages" | "responses">;
 
 /** That models of a row speak an operation. */
 export interface NativeFact {
-  /** The path below the base URL; one that begins with a slash is below the host. */
-  readonly path: string;
+  /** The path below the base URL, or the whole address; a path that begins with a slash is below the host. */
+  readonly path: string | ((target: Target) => string);
   /** The vendor's page that says so. */
   readonly source: string;
   /** The models that speak it; all when absent. */
@@ -23,20 +25,23 @@ export type NativeFacts = Readonly<Partial<Record<NativeName, NativeFact>>>;
 
 /** A form with the path that it has where no row names one, and the headers that it needs. */
 interface SpokenForm {
-  readonly form: NativeOperation;
+  readonly form: Omit<NativeOperation, "encodeRequest">;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const FORMS: Readonly<Record<NativeName, SpokenForm>> = {
-  messages: { form: NATIVE_MESSAGES, path: "messages", headers: { "anthropic-version": API_VERSION } },
-};
-
-/** Returns how the models of a row are called natively. */
-export function nativeOperations(facts: NativeFacts): NonNullable<Provider["native"]> {
+/** Returns how the models of a row are called natively. `failureOf` reads an error that came with status 200. */
+export function nativeOperations(
+  facts: NativeFacts,
+  failureOf: (parsed: Json, text: string) => UpstreamFailure,
+): NonNullable<Provider["native"]> {
+  const forms: Readonly<Record<NativeName, SpokenForm>> = {
+    messages: { form: NATIVE_MESSAGES, path: "messages", headers: { "anthropic-version": API_VERSION } },
+    responses: { form: nativeResponses(failureOf), path: "responses", headers: {} },
+  };
   const byRow = new Map<string, NativeOperation>();
   const atSetAddress = new Map<string, NativeOperation>();
-  for (const [name, spoken] of Object.entries(FORMS) as [NativeName, SpokenForm][]) {
+  for (const [name, spoken] of Object.entries(forms) as [NativeName, SpokenForm][]) {
     const fact = facts[name];
     if (fact !== undefined) byRow.set(name, operationAt(spoken, fact));
     atSetAddress.set(name, byRow.get(name) ?? operationAt(spoken, { path: spoken.path, source: spoken.form.source }));
@@ -54,15 +59,11 @@ function operationAt({ form, headers }: SpokenForm, { path, source }: NativeFact
     source,
     encodeRequest: (request, target) => ({
       request: {
-        url: addressOf(target, path),
+        url: typeof path === "string" ? new URL(path, `${target.baseUrl}/`).href : path(target),
         headers: { ...headers, ...target.headers, "content-type": "application/json" },
         body: nativeBody(request, [{ path: ["model"], value: target.model }]),
       },
       memo: null,
     }),
   };
-}
-
-function addressOf({ baseUrl }: Target, path: string): string {
-  return new URL(path, `${baseUrl}/`).href;
 }

@@ -1,6 +1,8 @@
 // Calls of the Responses API in this process, and what a test reads of its answers and streams.
 import { handleCall } from "../../../src/chat/handle.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
+import type { Provider } from "../../../src/providers/provider.ts";
+import { providers } from "../../../src/providers/registry.ts";
 import { eventStream, openaiAnswer } from "../../harness/upstream.ts";
 import {
   cannedUpstream,
@@ -16,8 +18,17 @@ export interface ResponsesStub extends Stub {
   bodies(): readonly Record<string, any>[];
 }
 
+/** The providers without what they speak beside their own form, so that each call is translated. */
+const TRANSLATED: ReadonlyMap<string, Provider> = new Map(
+  [...providers].map(([id, provider]) => {
+    const members = Object.entries(provider).filter(([name]) => name !== "native");
+    return [id, Object.fromEntries(members) as unknown as Provider];
+  }),
+);
+
+/** A gateway whose providers are all asked in another form than that of the operation. */
 export function responsesGateway(options: StubOptions = {}): ResponsesStub {
-  const stub = stubGateway(options);
+  const stub = stubGateway({ families: TRANSLATED, ...options });
   return {
     ...stub,
     bodies: () => stub.sent.map(({ body }) => JSON.parse(body) as Record<string, any>),

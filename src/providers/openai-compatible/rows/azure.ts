@@ -82,6 +82,9 @@ export const azure: OpenAICompatibleRow = {
   label: "Azure OpenAI",
   docs: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
   baseUrl: "https://{resource}.openai.azure.com",
+  native: {
+    responses: { path: AZURE_RESPONSES.address!, source: AZURE_RESPONSES.source },
+  },
   baseUrlVariables: ["AZURE_OPENAI_ENDPOINT", "AZURE_API_BASE"],
   keyVariables: ["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
   credentials: ["key", "entra"],
@@ -166,6 +169,7 @@ export const azureAi: OpenAICompatibleRow = {
   docs: "https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference",
   baseUrl: "https://{resource}.services.ai.azure.com/openai/v1",
   native: {
+    responses: { path: AZURE_RESPONSES.address!, source: AZURE_RESPONSES.source },
     messages: {
       path: "/anthropic/v1/messages",
       source: "https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry",

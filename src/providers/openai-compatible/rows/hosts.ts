@@ -13,6 +13,9 @@ const groq: OpenAICompatibleRow = {
   label: "Groq",
   docs: "https://console.groq.com/docs/api-reference#chat-create",
   baseUrl: "https://api.groq.com/openai/v1",
+  native: {
+    responses: { path: "responses", source: "https://console.groq.com/docs/responses-api" },
+  },
   keyVariables: ["GROQ_API_KEY"],
   verified: { source: "https://github.com/groq/groq-python", date: "2026-11-20" },
   conversation: {
@@ -124,6 +127,9 @@ const fireworks: OpenAICompatibleRow = {
   label: "Fireworks AI",
   docs: "https://docs.fireworks.ai/api-reference/post-chatcompletions",
   baseUrl: "https://api.fireworks.ai/inference/v1",
+  native: {
+    responses: { path: "responses", source: "https://docs.fireworks.ai/guides/response-api" },
+  },
   keyVariables: ["FIREWORKS_API_KEY"],
   verified: { source: "https://docs.fireworks.ai/api-reference/post-chatcompletions", date: "2026-11-20" },
   conversation: { source: "https://github.com/fw-ai-external/python-sdk" },

@@ -30,6 +30,10 @@ const llamacpp: OpenAICompatibleRow = {
   docs: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
   baseUrl: "http://localhost:8080/v1",
   native: {
+    responses: {
+      path: "responses",
+      source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
+    },
     messages: { path: "messages", source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md" },
   },
   keyVariables: [],
@@ -64,6 +68,7 @@ const vllm: OpenAICompatibleRow = {
   docs: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html",
   baseUrl: "http://localhost:8000/v1",
   native: {
+    responses: { path: "responses", source: "https://docs.vllm.ai/en/stable/serving/online_serving.html" },
     messages: { path: "messages", source: "https://docs.vllm.ai/en/stable/serving/online_serving.html" },
   },
   keyVariables: [],
@@ -84,6 +89,7 @@ const lmstudio: OpenAICompatibleRow = {
   docs: "https://lmstudio.ai/docs/developer/openai-compat/chat-completions",
   baseUrl: "http://localhost:1234/v1",
   native: {
+    responses: { path: "responses", source: "https://lmstudio.ai/docs/api/rest-api" },
     messages: { path: "messages", source: "https://lmstudio.ai/docs/api/rest-api" },
   },
   keyVariables: [],

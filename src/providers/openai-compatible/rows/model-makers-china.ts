@@ -237,6 +237,10 @@ const dashscope: OpenAICompatibleRow = {
   docs: "https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions",
   baseUrl: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
   native: {
+    responses: {
+      path: "responses",
+      source: "https://help.aliyun.com/en/model-studio/compatibility-with-openai-responses-api",
+    },
     messages: {
       path: "/apps/anthropic/v1/messages",
       source: "https://www.alibabacloud.com/help/en/model-studio/anthropic-api-messages",

@@ -65,6 +65,9 @@ export const openai: OpenAICompatibleRow = {
   label: "OpenAI",
   docs: "https://platform.openai.com/docs/api-reference/chat/create",
   baseUrl: "https://api.openai.com/v1",
+  native: {
+    responses: { path: "responses", source: "https://platform.openai.com/docs/api-reference/responses/create" },
+  },
   keyVariables: ["OPENAI_API_KEY"],
   verified: { source: "https://github.com/openai/openai-openapi", date: "2026-11-20" },
   // A message of an answer may be sent back unchanged, including its annotations:
@@ -107,6 +110,10 @@ const deepseek: OpenAICompatibleRow = {
   docs: "https://api-docs.deepseek.com/api/create-chat-completion",
   baseUrl: "https://api.deepseek.com",
   native: {
+    responses: {
+      path: "responses",
+      source: "https://docs.rs/openai-interface/0.12.0/openai_interface/responses/index.html",
+    },
     messages: { path: "/anthropic/v1/messages", source: "https://api-docs.deepseek.com/guides/anthropic_api" },
   },
   requestIds: ["x-ds-trace-id"],
@@ -150,6 +157,9 @@ const xai: OpenAICompatibleRow = {
   label: "xAI",
   docs: "https://docs.x.ai/developers/rest-api-reference/inference/chat",
   baseUrl: "https://api.x.ai/v1",
+  native: {
+    responses: { path: "responses", source: "https://docs.x.ai/developers/rest-api-reference/inference/chat" },
+  },
   keyVariables: ["XAI_API_KEY"],
   verified: { source: "https://docs.x.ai/developers/rest-api-reference/inference/chat", date: "2026-11-20" },
   conversation: likeOpenAI("https://docs.x.ai/developers/rest-api-reference/inference/chat"),

@@ -1,0 +1,238 @@
+// Passes on events as text, without parsing them: nearly every event of a stream differs from the one before only in its
+// piece of text, and in a number that counts. Once such an event was parsed and passed, it is kept as a pattern; an event
+// that fits it to the last character passes in the same way. Every other event is parsed.
+import { type TokenTally, tally } from "../../accounting/estimate.ts";
+import type { ChatChunk } from "../../core/chat.ts";
+import type { SseEvent } from "../../wire/sse.ts";
+import { nameOfText } from "../stream/event-patterns.ts";
+
+export interface NativePatternParts {
+  readonly maxEventBytes: number;
+  /** Counts the text of the events that pass. */
+  readonly generated: TokenTally;
+  /** Whether an event may pass as it is. */
+  readonly passes: (event: string) => boolean;
+}
+
+type Hole = "text" | "number" | "padding";
+
+/** An event as literals with holes between them, as it comes and as it is passed on. */
+interface NativePattern {
+  readonly holes: readonly Hole[];
+  /** One more than there are holes. */
+  readonly source: readonly string[];
+  readonly shown: readonly string[];
+  /** The number of the last event; 0 where there is none. */
+  number: number;
+}
+
+/** Text and reasoning. */
+const MAX_PATTERNS = 2;
+/** The number of patterns in a row that no event fitted. */
+const MAX_TRIES = 8;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const SPACE = 0x20;
+
+export class NativePatterns {
+  readonly #parts: NativePatternParts;
+  readonly #patterns: NativePattern[] = [];
+  #tries = 0;
+  #shown = "";
+
+  constructor(parts: NativePatternParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns the position in `text` after all events from `start` on that fit a pattern. */
+  take(text: string, start: number): number {
+    let at = start;
+    while (at < text.length) {
+      const end = this.#takeOne(text, at);
+      if (end === at) break;
+      at = end;
+    }
+    return at;
+  }
+
+  /** Returns the events that were taken, as the client gets them. */
+  takeShown(): string {
+    const shown = this.#shown;
+    this.#shown = "";
+    return shown;
+  }
+
+  /** `chunks` are those of the event, and `shown` is what was passed on for it. */
+  learn({ event, data }: SseEvent, chunks: readonly ChatChunk[], shown: string): void {
+    const name = chunks.length === 1 ? nameOfText(chunks[0]!) : null;
+    if (name === null) {
+      // what follows belongs to another part of the answer
+      this.#patterns.length = 0;
+      return;
+    }
+    if (this.#tries >= MAX_TRIES) return;
+    this.#tries += 1;
+    const piece = chunks[0]!.choices[0]!.delta![name] as string;
+    const pattern = patternOf(`${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`, piece, shown);
+    if (pattern !== null && this.#patterns.unshift(pattern) > MAX_PATTERNS) this.#patterns.pop();
+  }
+
+  #takeOne(text: string, start: number): number {
+    for (const pattern of this.#patterns) {
+      const end = this.#fit(pattern, text, start);
+      if (end === start) continue;
+      this.#tries = 0;
+      return end;
+    }
+    return start;
+  }
+
+  /** Returns the position after the event that begins at `start`; `start` when it does not fit the pattern. */
+  #fit(pattern: NativePattern, text: string, start: number): number {
+    const { holes, source, shown } = pattern;
+    let at = start;
+    let passed = "";
+    let piece = "";
+    let { number } = pattern;
+    for (let index = 0; ; index++) {
+      const literal = source[index]!;
+      if (!text.startsWith(literal, at)) return start;
+      at += literal.length;
+      passed += shown[index]!;
+      const hole = holes[index];
+      if (hole === undefined) break;
+      const end = hole === "number" ? endOfDigits(text, at) : endOfString(text, at);
+      if (end < 0) return start;
+      const value = text.slice(at, end);
+      if (hole === "number") {
+        // an event that comes twice is left to the decoder
+        if (!(Number(value) > number)) return start;
+        number = Number(value);
+      } else {
+        passed += value;
+        if (hole === "text") piece = value;
+      }
+      at = end;
+    }
+    // a UTF-16 unit takes at most three bytes
+    if (piece === "" || (at - start) * 3 > this.#parts.maxEventBytes) return start;
+    if (!this.#parts.passes(text.slice(start, at))) return start;
+    const plain = piece.includes("\\") ? parsedString(piece) : piece;
+    if (plain === null) return start;
+    tally(this.#parts.generated, plain);
+    pattern.number = number;
+    this.#shown += passed;
+    return at;
+  }
+}
+
+/** Returns `null` for an event that is not passed on as it came, but for its number. */
+function patternOf(event: string, piece: string, shown: string): NativePattern | null {
+  const found = [
+    placeOf(
+      event,
+      "text",
+      new RegExp(`"(?:delta|text|thinking)":\\s*"(${RegExp.escape(JSON.stringify(piece).slice(1, -1))})"`, "dg"),
+    ),
+    placeOf(event, "number", /"sequence_number":\s*(\d+)/dg),
+    placeOf(event, "padding", /"obfuscation":\s*"([^"\\]*)"/dg),
+  ];
+  if (found[0] === null || found.includes("several")) return null;
+  const places = found.filter((one) => one !== null && one !== "several").toSorted((a, b) => a.start - b.start);
+  const source: string[] = [];
+  let copied = 0;
+  for (const { start, end } of places) {
+    source.push(event.slice(copied, start));
+    copied = end;
+  }
+  source.push(event.slice(copied));
+  const literals = shownLiterals(event, shown, places);
+  const number = places.find(({ hole }) => hole === "number");
+  return literals === null
+    ? null
+    : {
+        holes: places.map(({ hole }) => hole),
+        source,
+        shown: literals,
+        number: number === undefined ? 0 : Number(event.slice(number.start, number.end)),
+      };
+}
+
+interface Place {
+  readonly hole: Hole;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Returns `null` when the event has no such place. */
+function placeOf(event: string, hole: Hole, form: RegExp): Place | "several" | null {
+  const [first, ...others] = event.matchAll(form);
+  if (others.length > 0) return "several";
+  const span = first?.indices?.[1];
+  return span === undefined ? null : { hole, start: span[0], end: span[1] };
+}
+
+/**
+ * Returns the literals of the event as it was passed on: those of `event`, and in place of the number what was written
+ * for it. Returns `null` when more than the number differs.
+ */
+function shownLiterals(event: string, shown: string, places: readonly Place[]): readonly string[] | null {
+  const literals: string[] = [];
+  let rest = shown;
+  let literal = "";
+  let copied = 0;
+  for (const { hole, start, end } of places) {
+    const before = event.slice(copied, start);
+    const at = copied === 0 ? rest.indexOf(before) : rest.startsWith(before) ? 0 : -1;
+    if (at < 0) return null;
+    // the passed event may begin with the name that the provider left out
+    literal += rest.slice(0, at) + before;
+    rest = rest.slice(at + before.length);
+    copied = end;
+    if (hole === "number") {
+      const following = event.slice(end, nextStart(places, start, event));
+      const width = rest.indexOf(following);
+      if (width < 0) return null;
+      literals.push(literal + rest.slice(0, width));
+      rest = rest.slice(width);
+    } else {
+      const value = event.slice(start, end);
+      if (!rest.startsWith(value)) return null;
+      literals.push(literal);
+      rest = rest.slice(value.length);
+    }
+    literal = "";
+  }
+  return rest === event.slice(copied) ? [...literals, rest] : null;
+}
+
+/** Returns where the place after the one at `start` begins; the end of the event where there is none. */
+function nextStart(places: readonly Place[], start: number, event: string): number {
+  return places.find((place) => place.start > start)?.start ?? event.length;
+}
+
+/** Returns the position of the quote that ends a JSON string; -1 when there is none. */
+function endOfString(text: string, start: number): number {
+  for (let at = start; ; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at;
+    if (code === BACKSLASH) at++;
+    // also at the end of the text, where there is no code
+    else if (!(code >= SPACE)) return -1;
+  }
+}
+
+/** Returns the position after the digits; -1 when there are none. */
+function endOfDigits(text: string, start: number): number {
+  let at = start;
+  while (text.charCodeAt(at) >= 0x30 && text.charCodeAt(at) <= 0x39) at++;
+  return at === start ? -1 : at;
+}
+
+function parsedString(piece: string): string | null {
+  try {
+    return JSON.parse(`"${piece}"`) as string;
+  } catch {
+    return null;
+  }
+}

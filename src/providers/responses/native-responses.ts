@@ -1,0 +1,65 @@
+// The Responses API for clients that speak it themselves: their own body goes out with another model, and answers and
+// streams are read for their figures only. https://platform.openai.com/docs/api-reference/responses
+import type { NativeForm, NativeOperation } from "../provider.ts";
+import { decodeResponse } from "./decode-response.ts";
+import { openStream } from "./decode-stream.ts";
+import type { ResponsesRules } from "./rules.ts";
+
+/**
+ * https://platform.openai.com/docs/guides/tools: tools that the client runs. `shell` and `tool_search` say themselves
+ * where they run.
+ */
+const CLIENT_TOOLS = /^(function|custom|namespace|local_shell|apply_patch|computer|computer_use_preview)$/;
+
+const RESPONSES_FORM: NativeForm = {
+  parameters: {
+    temperature: ["temperature"],
+    top_p: ["top_p"],
+    max_tokens: ["max_output_tokens"],
+    max_completion_tokens: ["max_output_tokens"],
+    reasoning_effort: ["reasoning", "effort"],
+    verbosity: ["text", "verbosity"],
+    parallel_tool_calls: ["parallel_tool_calls"],
+    service_tier: ["service_tier"],
+    prompt_cache_key: ["prompt_cache_key"],
+    safety_identifier: ["safety_identifier"],
+    user: ["user"],
+  },
+  privileged: ["prompt"],
+  privilegedInTools: ["server_url", "connector_id"],
+  isClientTool: ({ execution, environment }, type) =>
+    CLIENT_TOOLS.test(type) ||
+    (type === "tool_search" && execution === "client") ||
+    (type === "shell" && isLocal(environment)),
+  vendorIds: [
+    "file_id",
+    "file_ids",
+    "container",
+    "container_id",
+    "vector_store_ids",
+    "previous_response_id",
+    "conversation",
+  ],
+  referenceTypes: ["item_reference"],
+  storeMember: "store",
+};
+
+function isLocal(environment: unknown): boolean {
+  return (
+    typeof environment === "object" && environment !== null && "type" in environment && environment.type === "local"
+  );
+}
+
+/** `encodeRequest` is added by the provider, which knows the address. */
+export function nativeResponses(failureOf: ResponsesRules["failureOf"]): Omit<NativeOperation, "encodeRequest"> {
+  const rules: ResponsesRules = { reasoningFormat: "unread", carriedAs: "unread", failureOf };
+  return {
+    source: "https://platform.openai.com/docs/api-reference/responses",
+    form: RESPONSES_FORM,
+    framing: "sse",
+    clientHeaders: ["openai-beta"],
+    answerHeaders: ["openai-version", "openai-processing-ms"],
+    decodeResponse: (body) => decodeResponse(body, rules),
+    openStream: () => openStream(rules),
+  };
+}

@@ -1,0 +1,369 @@
+// Responses at providers that speak them themselves: requests, answers and events pass, but for what must differ.
+import { describe, expect, test } from "bun:test";
+import { handleCall } from "../../../src/chat/handle.ts";
+import type { Json, JsonObject } from "../../../src/core/json.ts";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
+import { type CannedAnswer, cannedUpstream, stubGateway, type StubOptions } from "../../harness/in-process.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
+
+function gateway(answer: CannedAnswer, options: StubOptions = {}) {
+  const stub = stubGateway({ permissions: [], upstream: cannedUpstream(answer), ...options });
+  const ask = (body: JsonObject | string, headers: Record<string, string> = {}): Promise<Response> =>
+    handleCall(
+      RESPONSES,
+      new Request("http://gateway.test/api/v1/responses", {
+        method: "POST",
+        headers: { authorization: stub.authorization, "content-type": "application/json", ...headers },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
+      stub.context,
+    );
+  return { ...stub, ask };
+}
+
+const JSON_TYPE = { "content-type": "application/json" };
+const STREAM_TYPE = { "content-type": "text/event-stream" };
+const ASKED = { model: "openai:gpt-9", input: "Why?" };
+
+const WHOLE: JsonObject = {
+  id: "resp_vendor",
+  object: "response",
+  created_at: 1_700_000_000,
+  status: "completed",
+  model: "gpt-9-2099-01-01",
+  output: [
+    { id: "rs_1", type: "reasoning", summary: [], encrypted_content: "gAAA+/=" },
+    { id: "x_1", type: "item_of_tomorrow", of: { a: 1 } },
+    {
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      status: "completed",
+      content: [{ type: "output_text", text: "Hé", annotations: [], logprobs: [] }],
+    },
+  ],
+  store: false,
+  new_member: { a: 1.5 },
+  usage: {
+    input_tokens: 11,
+    input_tokens_details: { cached_tokens: 4 },
+    output_tokens: 3,
+    output_tokens_details: { reasoning_tokens: 1 },
+    total_tokens: 14,
+  },
+};
+
+const headersOf = (body: string, extra: Record<string, string> = JSON_TYPE): CannedAnswer => ({
+  headers: {
+    ...extra,
+    "openai-version": "2020-10-01",
+    "openai-organization": "org-1",
+    "x-ratelimit-remaining-requests": "9",
+    "set-cookie": "a=b",
+  },
+  body,
+});
+
+describe("requests", () => {
+  test("[d12.3] go out byte for byte, but for model, x_gateway and store", async () => {
+    const { ask, sent } = gateway(headersOf(JSON.stringify(WHOLE)));
+    const text =
+      '{"x_gateway":{"timeout":9}, "model" : "openai:gpt-9","store":true,"input":[ {"type":"item_of_tomorrow","of":1.0}, {"type":"reasoning","id":"rs_0","summary":[],"encrypted_content":"gAAA\\/"},{"role":"user","content":[{"type":"input_hologram","at":[1e2]}]}], "reasoning":{"context":"all_turns"},"unknown":{"n":12345678901234567890} }';
+    expect((await ask(text, { "openai-beta": "one=v1", "openai-project": "p" })).status).toBe(200);
+    expect(sent[0]!.body).toBe(
+      '{"model" : "gpt-9","store":false,"input":[ {"type":"item_of_tomorrow","of":1.0}, {"type":"reasoning","id":"rs_0","summary":[],"encrypted_content":"gAAA\\/"},{"role":"user","content":[{"type":"input_hologram","at":[1e2]}]}], "reasoning":{"context":"all_turns"},"unknown":{"n":12345678901234567890} }',
+    );
+    expect(sent[0]!.url).toBe("https://api.openai.com/v1/responses");
+    expect(sent[0]!.headers).toEqual({
+      authorization: "Bearer stored-key",
+      "openai-beta": "one=v1",
+      "content-type": "application/json",
+    });
+  });
+
+  test("[d12.15] store goes out as false unless the provider says vendor_store", async () => {
+    const settings = { id: "openai", baseUrl: "https://api.openai.com/v1", credentials: [storedKey("stored-key")] };
+    for (const [vendorStore, text] of [
+      [false, '"store":false'],
+      [true, '"store":true'],
+    ] as const) {
+      const { ask, sent } = gateway(headersOf(JSON.stringify(WHOLE)), {
+        providers: [providerSettings({ ...settings, vendorStore })],
+      });
+      await ask({ ...ASKED, store: true });
+      expect(sent[0]!.body).toContain(text);
+    }
+    const { ask, sent } = gateway(headersOf(JSON.stringify(WHOLE)));
+    await ask(ASKED);
+    expect(sent[0]!.body).toBe('{"model":"gpt-9","input":"Why?","store":false}');
+  });
+
+  test("[d12.3] templates, addresses of tools, and tools that run at the vendor need what the page says", async () => {
+    const hosted = { ...ASKED, tools: [{ type: "image_generation" }] };
+    const refused: readonly (readonly [JsonObject, number, string])[] = [
+      [{ ...ASKED, prompt: { id: "pmpt_1" } }, 403, "prompt"],
+      [hosted, 400, "tools[0]"],
+      [{ ...ASKED, tools: [{ type: "shell", environment: { type: "container_auto" } }] }, 400, "tools[0]"],
+    ];
+    for (const [body, status, param] of refused) {
+      const { ask, sent } = gateway(headersOf(JSON.stringify(WHOLE)));
+      const response = await ask(body);
+      expect({ status: response.status, sent: sent.length }).toEqual({ status, sent: 0 });
+      expect((((await response.json()) as JsonObject)["error"] as JsonObject)["param"]).toBe(param);
+    }
+    const local = {
+      ...ASKED,
+      tools: [
+        { type: "shell", environment: { type: "local" } },
+        { type: "custom", name: "c" },
+      ],
+    };
+    expect((await gateway(headersOf(JSON.stringify(WHOLE))).ask(local)).status).toBe(200);
+    const settings = { id: "openai", baseUrl: "https://api.openai.com/v1", credentials: [storedKey("stored-key")] };
+    const allowed = gateway(headersOf(JSON.stringify(WHOLE)), {
+      providers: [providerSettings({ ...settings, hostedTools: ["image_generation"] })],
+    });
+    expect((await allowed.ask(hosted)).status).toBe(200);
+  });
+
+  test("[d12.15] ids of responses, items, files and stores at the vendor are refused with their path", async () => {
+    const user = (content: JsonObject): JsonObject => ({ ...ASKED, input: [{ role: "user", content: [content] }] });
+    const refused: readonly (readonly [JsonObject, string])[] = [
+      [user({ type: "input_file", file_id: "file-1" }), "input[0].content[0].file_id"],
+      [{ ...ASKED, tools: [{ type: "file_search", vector_store_ids: ["vs_1"] }] }, "tools[0].vector_store_ids"],
+    ];
+    const settings = {
+      id: "openai",
+      baseUrl: "https://api.openai.com/v1",
+      credentials: [storedKey("stored-key")],
+      hostedTools: ["file_search"],
+    };
+    for (const [body, param] of refused) {
+      const { ask, sent } = gateway(headersOf(JSON.stringify(WHOLE)), { providers: [providerSettings(settings)] });
+      const response = await ask(body);
+      expect(response.status).toBe(400);
+      expect((await response.json()) as JsonObject).toMatchObject({ error: { code: "unknown_reference", param } });
+      expect(sent).toHaveLength(0);
+      const allowed = gateway(headersOf(JSON.stringify(WHOLE)), {
+        providers: [providerSettings(settings)],
+        permissions: ["vendor_objects"],
+      });
+      expect((await allowed.ask(body)).status).toBe(200);
+    }
+  });
+
+  test("[d12.3] a provider whose address is not the row's own is translated unless its entry says that it speaks the operation", async () => {
+    const settings = {
+      id: "openai",
+      baseUrl: "http://own.test/v1",
+      credentials: [storedKey("stored-key")],
+      isElsewhere: true,
+    };
+    const chat =
+      '{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}';
+    const translated = gateway(headersOf(chat), { providers: [providerSettings(settings)] });
+    expect((await translated.ask(ASKED)).status).toBe(200);
+    expect(translated.sent[0]!.url).toBe("http://own.test/v1/chat/completions");
+    const native = gateway(headersOf(JSON.stringify(WHOLE)), {
+      providers: [providerSettings({ ...settings, native: ["responses"] })],
+    });
+    expect((await native.ask(ASKED)).status).toBe(200);
+    expect(native.sent[0]!.url).toBe("http://own.test/v1/responses");
+  });
+});
+
+describe("answers", () => {
+  test("[d12.3] pass with the client's own word for the model, the gateway's id, and what was missing", async () => {
+    const text = JSON.stringify(WHOLE);
+    const { ask, records } = gateway(headersOf(text));
+    const response = await ask(ASKED);
+    const body = await response.text();
+    const { id } = JSON.parse(body) as { readonly id: string };
+    expect(id).toMatch(/^resp_[0-9a-f]{32}$/);
+    // what the provider sent stands there as it was written, and what it left out follows
+    expect(body).toStartWith(text.replace("resp_vendor", id).replace("gpt-9-2099-01-01", "openai:gpt-9").slice(0, -1));
+    expect(JSON.parse(body)).toMatchObject({
+      error: null,
+      incomplete_details: null,
+      parallel_tool_calls: true,
+      metadata: {},
+    });
+    expect(records[0]).toMatchObject({
+      operation: "responses",
+      usage: { prompt_tokens: 11, completion_tokens: 3 },
+      providerModel: "gpt-9-2099-01-01",
+      dispositions: { input: "native" },
+    });
+    expect(response.headers.get("openai-version")).toBe("2020-10-01");
+    for (const name of ["openai-organization", "x-ratelimit-remaining-requests", "set-cookie"])
+      expect(response.headers.get(name)).toBeNull();
+  });
+
+  test("[d12.6] the provider's own 400 passes unchanged", async () => {
+    const refusal =
+      '{ "error":{"message":"Unsupported value","type":"invalid_request_error","param":"reasoning.effort","code":"unsupported_value","new":[1.0]} }';
+    const response = await gateway({ status: 400, headers: JSON_TYPE, body: refusal }).ask(ASKED);
+    expect(response.status).toBe(400);
+    expect(await response.text()).toBe(refusal);
+  });
+});
+
+type Event = JsonObject & { readonly type: string };
+const sse = (events: readonly Event[], named = true): string =>
+  events.map((event) => `${named ? `event: ${event.type}\n` : ""}data: ${JSON.stringify(event)}\n\n`).join("");
+
+const DELTA = (delta: string, number: number): Event => ({
+  type: "response.output_text.delta",
+  sequence_number: number,
+  item_id: "msg_1",
+  output_index: 0,
+  content_index: 0,
+  delta,
+  logprobs: [],
+  obfuscation: "x",
+});
+const MESSAGE = { id: "msg_1", type: "message", role: "assistant", status: "in_progress", content: [] };
+const STREAM: readonly Event[] = [
+  {
+    type: "response.created",
+    sequence_number: 0,
+    response: { ...WHOLE, status: "in_progress", output: [], usage: null },
+  },
+  {
+    type: "response.in_progress",
+    sequence_number: 1,
+    response: { ...WHOLE, status: "in_progress", output: [], usage: null },
+  },
+  { type: "response.output_item.added", sequence_number: 2, output_index: 0, item: MESSAGE },
+  {
+    type: "response.content_part.added",
+    sequence_number: 3,
+    item_id: "msg_1",
+    output_index: 0,
+    content_index: 0,
+    part: { type: "output_text", text: "", annotations: [], logprobs: [] },
+  },
+  DELTA("H", 4),
+  DELTA("é", 5),
+  DELTA("\n", 6),
+  { type: "response.event_of_tomorrow", sequence_number: 7, of: [1] },
+  {
+    type: "response.output_text.done",
+    sequence_number: 8,
+    item_id: "msg_1",
+    output_index: 0,
+    content_index: 0,
+    text: "Hé\n",
+    logprobs: [],
+  },
+  {
+    type: "response.content_part.done",
+    sequence_number: 9,
+    item_id: "msg_1",
+    output_index: 0,
+    content_index: 0,
+    part: { type: "output_text", text: "Hé\n", annotations: [], logprobs: [] },
+  },
+  {
+    type: "response.output_item.done",
+    sequence_number: 10,
+    output_index: 0,
+    item: {
+      ...MESSAGE,
+      status: "completed",
+      content: [{ type: "output_text", text: "Hé\n", annotations: [], logprobs: [] }],
+    },
+  },
+  { type: "response.completed", sequence_number: 11, response: WHOLE },
+];
+
+function eventsIn(text: string): readonly Event[] {
+  return text
+    .trim()
+    .split("\n\n")
+    .filter((one) => one !== "data: [DONE]")
+    .map((one) => {
+      const [, name, json] = /^event: (\S+)\ndata: (.*)$/.exec(one)!;
+      const event = JSON.parse(json!) as Event;
+      expect(event.type).toBe(name!);
+      return event;
+    });
+}
+
+/** The events without what may differ of a response. */
+function comparable({ response, ...event }: JsonObject): JsonObject {
+  if (response === undefined) return event;
+  const { id: _id, model: _model, ...rest } = response as JsonObject;
+  return { ...event, response: rest };
+}
+
+describe("streams", () => {
+  test("[d12.5] events pass with the model alone replaced and the gateway's id, in any chunks", async () => {
+    for (const chunk of [1, 11, 4096]) {
+      const { ask, records } = gateway({ headers: STREAM_TYPE, body: sse(STREAM), chunk });
+      const text = await (await ask({ ...ASKED, stream: true })).text();
+      expect(text).toEndWith("data: [DONE]\n\n");
+      const events = eventsIn(text);
+      expect(events.map(({ sequence_number: number }) => number)).toEqual(STREAM.map((_, index) => index));
+      for (const [index, event] of events.entries())
+        expect(comparable(event)).toMatchObject(comparable(STREAM[index]!));
+      const responses = events.flatMap(({ response }) => (response === undefined ? [] : [response as JsonObject]));
+      expect(new Set(responses.map(({ id }) => id)).size).toBe(1);
+      for (const { model } of responses) expect(model).toBe("openai:gpt-9");
+      expect(records[0]).toMatchObject({ status: 200, usage: { prompt_tokens: 11, completion_tokens: 3 } });
+    }
+  });
+
+  test("[d12.5] what a server leaves out is supplied: names, numbers, the first events, items, parts, and what a response has", async () => {
+    const bare: readonly Event[] = [
+      { type: "response.created", response: {} },
+      { type: "response.output_text.delta", item_id: "msg_1", output_index: 0, content_index: 0, delta: "Hi" },
+      {
+        type: "response.output_item.done",
+        output_index: 0,
+        item: { ...MESSAGE, status: "completed", content: [{ type: "output_text", text: "Hi" }] },
+      },
+      { type: "response.completed", response: { status: "completed" } },
+    ];
+    const { ask } = gateway({ headers: STREAM_TYPE, body: sse(bare, false) });
+    const events = eventsIn(await (await ask({ ...ASKED, stream: true })).text());
+    expect(events.map(({ type }) => type)).toEqual([
+      "response.created",
+      "response.in_progress",
+      "response.output_item.added",
+      "response.content_part.added",
+      "response.output_text.delta",
+      "response.output_item.done",
+      "response.completed",
+    ]);
+    expect(events.map(({ sequence_number: number }) => number)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(events[0]!["response"]).toMatchObject({
+      object: "response",
+      status: "in_progress",
+      model: "openai:gpt-9",
+      output: [],
+    });
+    const last = events.at(-1)!["response"] as JsonObject;
+    expect(((last["output"] as readonly Json[])[0] as JsonObject)["id"]).toBe("msg_1");
+  });
+
+  test("[d12.5] a stream that is cut fails with what there is, and never looks complete", async () => {
+    for (const count of [5, 7, 11]) {
+      const { ask, records } = gateway({ headers: STREAM_TYPE, body: sse(STREAM.slice(0, count)), chunk: "event" });
+      const events = eventsIn(await (await ask({ ...ASKED, stream: true })).text());
+      expect(events.slice(-2).map(({ type }) => type)).toEqual(["error", "response.failed"]);
+      expect(events.some(({ type }) => type === "response.completed")).toBe(false);
+      expect((events.at(-1)!["response"] as JsonObject)["output"]).toHaveLength(count === 11 ? 1 : 0);
+      expect(records[0]!.code).toBe("upstream_incomplete");
+    }
+  });
+
+  test("[d12.5] with a head that goes first, the stream has one beginning, one id, and numbers without gaps", async () => {
+    const { ask } = gateway({ headers: STREAM_TYPE, body: sse(STREAM), chunk: "event" }, { limits: { headHoldMs: 0 } });
+    const events = eventsIn(await (await ask({ ...ASKED, stream: true })).text());
+    expect(events.filter(({ type }) => type === "response.created")).toHaveLength(1);
+    expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, index) => index));
+    const ids = events.flatMap(({ response }) => (response === undefined ? [] : [(response as JsonObject)["id"]]));
+    expect(new Set(ids).size).toBe(1);
+  });
+});
