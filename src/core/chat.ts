@@ -7,6 +7,7 @@ import type { CredentialForm, StoredCredential } from "./credential.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { JsonEdit } from "./json-edit.ts";
 import type { Permission } from "./identity.ts";
+import type { TaskName } from "./operation.ts";
 import type { RequestSource, Sourced } from "./request-source.ts";
 import type { ToolApproval } from "./tool.ts";
 
@@ -378,8 +379,19 @@ export interface Untranslated {
   readonly dropped: "always" | "asked" | "never";
 }
 
+/** What the engine has to know of an operation whose answers are values for inputs, and no generated text. */
+export interface TaskRules {
+  readonly name: TaskName;
+  /** Parameters that a target may lack; it is then refused, or sent the request without them. */
+  readonly parameters: ReadonlySet<string>;
+  /** Members of a body that only the gateway writes. */
+  readonly reserved: ReadonlySet<string>;
+}
+
 /** The form in which a client wrote its request: that of an operation. */
 export interface RequestForm {
+  /** Set where the answer is no generated text: each message of the request is one input. */
+  readonly task?: TaskRules;
   /**
    * Turns the text of a body into a request, without I/O. `bounds` is null when the engine has made the text of parts
    * that were checked before: it then has the form of chat completions. Throws GatewayError, whose `param` is a path in

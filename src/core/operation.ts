@@ -13,6 +13,9 @@ export const OPERATION_NAMES = [
 ] as const;
 export type OperationName = (typeof OPERATION_NAMES)[number];
 
+/** Operations whose answers are values for inputs, and no generated text. */
+export type TaskName = Extract<OperationName, "embeddings" | "rerank" | "moderations">;
+
 /** `unserved`: a request below a base address for an operation that the gateway does not serve. */
 export type RecordedOperation = OperationName | "unserved";
 

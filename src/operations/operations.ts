@@ -1,12 +1,14 @@
 // The operations that this gateway serves.
 import type { Operation } from "../chat/operation.ts";
 import { CHAT_COMPLETIONS } from "./chat/chat-completions.ts";
+import { EMBEDDINGS } from "./embeddings/embeddings.ts";
 import { RESPONSES } from "./responses/responses.ts";
 import { MESSAGES } from "./messages/messages.ts";
 
 /** Operations by their path below a base address. Each takes POST. */
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
   ["/chat/completions", CHAT_COMPLETIONS],
+  ["/embeddings", EMBEDDINGS],
   ["/responses", RESPONSES],
   ["/messages", MESSAGES],
 ]);

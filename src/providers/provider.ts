@@ -8,7 +8,7 @@ import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { OperationName } from "../core/operation.ts";
+import type { OperationName, TaskName } from "../core/operation.ts";
 import type { ConversationMembers } from "./conversation-members.ts";
 
 /** Why a provider refused or failed. The class decides the status and whether the call is retried (promise 7.8). */
@@ -231,6 +231,55 @@ export interface NativeOperation {
 /** Why a provider is asked: its row says so, or the operator; `elsewhere` is an address that is not the row's own. */
 export type NativeCircumstance = "row" | "elsewhere" | "set";
 
+/**
+ * How one model does a task: something for a list of inputs, where the answer is no generated text. A request has one
+ * message for each input.
+ */
+export interface TaskForm<Value> {
+  /** The vendor's page. */
+  readonly docs: string;
+  /** The most inputs of one upstream request. */
+  readonly mostInputs: number;
+  /** The parameters of the operation that the model takes, under the operation's own names. */
+  readonly takes: ReadonlySet<string>;
+  /** The response header with the number of tokens, where the answer itself has none. */
+  readonly tokenHeader?: string;
+  /** Writes the request for these inputs. Throws GatewayError with the path. */
+  encode(request: ChatRequest, target: Target): EncodedRequest;
+  /** Throws StreamError for an error inside a 200, and MalformedAnswer for values that do not fit the inputs. */
+  decode(body: string, context: DecodeContext): TaskAnswer<Value>;
+}
+
+export interface TaskAnswer<Value> {
+  /** One value for each input, in the order of the inputs, unless the operation says otherwise. */
+  readonly values: readonly Value[];
+  /** What the provider counted; `null` where it tells nothing. */
+  readonly tokens: number | null;
+  /** The model that answered, as the provider reports it. */
+  readonly model: unknown;
+}
+
+/** The numbers of a vector as they were sent: those of a list are kept with all their digits. */
+export type Vector = Float64Array | Float32Array;
+
+/** The values of each task. */
+export interface TaskValues {
+  readonly embeddings: Vector;
+  readonly rerank: RankedDocument;
+  readonly moderations: JsonObject;
+}
+
+export interface RankedDocument {
+  readonly index: number;
+  /** The provider's own figure. */
+  readonly score: number;
+}
+
+/** The tasks of a provider. Each returns `null` for a model that does not do it. */
+export type Tasks = {
+  readonly [Name in TaskName]?: (model: string) => TaskForm<TaskValues[Name]> | null;
+};
+
 /** What most providers have in common, to be spread into a provider. */
 export const PLAIN_PROVIDER = {
   baseUrlVariables: [],
@@ -318,6 +367,9 @@ export interface Provider {
    * vendor understands them, and none of them is a credential.
    */
   readonly clientHeaders: readonly string[];
+
+  /** What it does beside chat completions, where the answer is no generated text. Absent when it does nothing else. */
+  readonly tasks?: Tasks;
 
   /**
    * `request` has been fitted to the target: what the target does not accept has been removed. Throws GatewayError

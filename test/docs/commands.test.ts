@@ -82,6 +82,7 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
       "README.md",
       "docs/admin-api.md",
       "docs/api.md",
+      "docs/embeddings.md",
       "docs/messages.md",
       "docs/operations.md",
       "docs/responses.md",

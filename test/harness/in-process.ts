@@ -106,6 +106,8 @@ export interface StubOptions {
   readonly readElsewhere?: ReadElsewhere;
   /** Long answers are read and written in this thread, if left out. */
   readonly longAnswers?: LongAnswers;
+  /** What `chat` calls; chat completions, if left out. */
+  readonly operation?: Operation;
   /** Why no call may run now; never, if left out. */
   readonly refusal?: () => string | null;
 }
@@ -212,7 +214,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     refused,
     context,
     authorization: `Bearer ${text}`,
-    chat: (body, init = {}) => callOf(CHAT_COMPLETIONS, body, init),
+    chat: (body, init = {}) => callOf(options.operation ?? CHAT_COMPLETIONS, body, init),
     call: callOf,
   };
   function callOf(operation: Operation, body: unknown, init: CallInit = {}): Promise<Response> {

@@ -30,6 +30,7 @@ export async function seenAnswer(
   const longAnswers: LongAnswers | null = there && {
     check: (...given) => there.check(...given),
     decode: (...given) => counted(there.decode(...given)),
+    decodeTask: (...given) => there.decodeTask(...given),
     write: (...given) => counted(there.write(...given)),
     gather: (...given) => counted(there.gather(...given)),
   };

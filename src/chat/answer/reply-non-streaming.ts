@@ -261,13 +261,13 @@ async function allChecked(
   }
 }
 
-function answerBytes({ response }: OpenAnswer, { lifetime }: OpenAttempt, call: Call): MaybePromise<Uint8Array> {
+export function answerBytes({ response }: OpenAnswer, { lifetime }: OpenAttempt, call: Call): MaybePromise<Uint8Array> {
   const reading = response.body.bytes(call.snapshot.limits.maxAnswerBytes, lifetime.readsOn);
   return isPending(reading) ? call.clock.waiting(reading) : reading;
 }
 
 /** Closes an upstream request when the work on its answer fails. Returns the error with which the call fails. */
-function closed({ response, request }: OpenAnswer, thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
+export function closed({ response, request }: OpenAnswer, thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
   response.body.cancel();
   // after the client has disconnected, that is the reason for the end of the attempt, whatever became of its answer
   return closeRequest(request, call.signal.aborted ? call.signal.reason : thrown, attempt, call);
@@ -329,7 +329,7 @@ export function sendNonStreaming(
   return sendBody(JSON.stringify(form.body(answer)), attempt, call, settle);
 }
 
-function sendBody(
+export function sendBody(
   body: string | Uint8Array,
   attempt: OpenAttempt,
   call: Call,

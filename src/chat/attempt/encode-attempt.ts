@@ -5,34 +5,46 @@ import type { Target } from "../../core/target.ts";
 import type { EncodedRequest, Provider } from "../../providers/provider.ts";
 import type { Call } from "../call/call.ts";
 import { withClientHeaders } from "../fit/caller-headers.ts";
+import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
 import { unfit } from "../fit/unfit-for-target.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { withFetchedParts } from "./fetch-parts.ts";
 
-/** Fetches the content that the provider accepts only as bytes, and encodes the request. Throws UnfitForTarget. */
+/**
+ * Fetches the content that the provider accepts only as bytes, and encodes the request; of a task, only the inputs of
+ * `part` unless that is null. Throws UnfitForTarget.
+ */
 export function encodedFor(
   fitted: ChatRequest,
   { provider, target }: Pick<Resolved, "provider" | "target">,
   call: Call,
+  part: TaskPart | null = null,
 ): MaybePromise<EncodedRequest> {
   const called = withClientHeaders(target, provider, call.clientHeader);
   return whenReady(withFetchedParts(fitted, provider, target.model, call), (request) =>
-    request.held === undefined ? encodedHere(request, called, provider) : encodedThere(request, called, call),
+    request.held === undefined
+      ? encodedHere(request, called, provider, part)
+      : encodedThere(request, called, call, part),
   );
 }
 
-function encodedHere(request: ChatRequest, target: Target, provider: Provider): EncodedRequest {
+function encodedHere(request: ChatRequest, target: Target, provider: Provider, part: TaskPart | null): EncodedRequest {
   try {
-    return provider.encodeRequest(request, target);
+    return encodedRequest(request, provider, target, part);
   } catch (thrown) {
     throw unfit(thrown);
   }
 }
 
 /** Makes the thread that holds the conversation encode the request. */
-async function encodedThere(request: ChatRequest, target: Target, call: Call): Promise<EncodedRequest> {
+async function encodedThere(
+  request: ChatRequest,
+  target: Target,
+  call: Call,
+  part: TaskPart | null,
+): Promise<EncodedRequest> {
   try {
-    return await call.context.longRequests!.encode(request, target, call.context.clock.now());
+    return await call.context.longRequests!.encode(request, target, call.context.clock.now(), part);
   } catch (thrown) {
     throw unfit(thrown);
   }

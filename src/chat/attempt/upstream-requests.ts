@@ -90,7 +90,7 @@ export function besideFailure(): GatewayError {
 }
 
 /** Returns the provider's response once its head reports success. Throws GatewayError. */
-async function sendRequest(encoded: EncodedRequest, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
+export async function sendRequest(encoded: EncodedRequest, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
   const {
     resolved: { target },
     cached,

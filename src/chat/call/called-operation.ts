@@ -20,3 +20,8 @@ export interface ErrorForm {
 
 /** The errors of chat completions, of the listings, of the admin API, and of paths that belong to no operation. */
 export const GATEWAY_ERRORS: ErrorForm = { body: errorBody };
+
+/** The errors of forms that are not the gateway's own: the same without further fields of the gateway, which stand in the head. */
+export const BARE_ERRORS: ErrorForm = {
+  body: ({ message, entry, param, code }) => ({ error: { message, type: entry.type, param, code } }),
+};

@@ -19,6 +19,7 @@ import { isOn } from "../call/header-switch.ts";
 import type { Prepared } from "../plan/stages.ts";
 import type { RouteCandidate, RouteStage } from "../plan/candidate.ts";
 import { settingOrigins, settingsFor } from "../fit/fit-settings.ts";
+import { encodedRequest, firstPart } from "../fit/task-parts.ts";
 import { type Masker, namedSecrets, openMasker, secretsOf } from "./masking.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { SessionServer, ToolSession } from "../tools/tool-session.ts";
@@ -149,7 +150,12 @@ function plannedAt(
       why,
       ...ready,
       fetches,
-      encoded: provider.encodeRequest(request, withClientHeaders(target, provider, call.clientHeader)),
+      encoded: encodedRequest(
+        request,
+        provider,
+        withClientHeaders(target, provider, call.clientHeader),
+        firstPart(request, provider, target.model),
+      ),
       route: candidate.route,
       deployed: candidate.deployed,
       cache: cacheUseAt(candidate.route, ready.fitted, ready.resolved, call),

@@ -13,6 +13,7 @@ import type { ParameterDisposition } from "../../core/record.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import { type Dialect, dialectOf, type NativeOperation, type Provider } from "../../providers/provider.ts";
 import { fitConversation } from "./fit-conversation.ts";
+import { taskRequests } from "./task-parts.ts";
 import { withToolImages } from "./tool-images.ts";
 
 export interface FitSettings {
@@ -93,10 +94,13 @@ function inForm(dropped: readonly string[], untranslated: readonly string[], req
 }
 
 /**
- * Returns how many upstream requests are needed: 1, except for several choices from a provider that returns only one
- * for each request.
+ * Returns how many upstream requests are needed: 1, except for the inputs of a task, and for several choices from a
+ * provider that returns only one for each request.
  */
-export function callsFor({ params }: ChatRequest, { capabilities }: Provider, model: string): number {
+export function callsFor(request: ChatRequest, provider: Provider, model: string): number {
+  const { form, params } = request;
+  if (form.task !== undefined) return taskRequests(request, form.task, provider, model);
+  const { capabilities } = provider;
   const { n } = params;
   return n === undefined || n === 1 || capabilityOf(capabilities, "n", model).support !== "emulated" ? 1 : n;
 }
@@ -125,7 +129,7 @@ function refuseBlocks(request: ChatRequest, provider: Provider, target: Target):
       );
 }
 
-function guardPassThrough(request: ChatRequest, provider: Provider, principal: Principal): void {
+export function guardPassThrough(request: ChatRequest, provider: Provider, principal: Principal): void {
   for (const name of Object.keys(request.extra)) {
     if (provider.reserved.has(name))
       throw new GatewayError(

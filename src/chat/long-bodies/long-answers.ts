@@ -4,6 +4,8 @@ import { type Matches, sentGuard } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { ChatAnswer } from "../../core/chat.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
+import type { TaskAnswer } from "../../providers/provider.ts";
+import type { TaskQuestion } from "./decoded-task.ts";
 import { type LongBodyThread, ownMemory } from "./long-body-thread.ts";
 import { unpackJson } from "./long-texts.ts";
 import type {
@@ -36,6 +38,8 @@ export interface LongAnswers {
   check(question: DecodeQuestion, tenantId: string): Promise<CheckedAnswer>;
   /** Returns the value of an answer that the client receives as a stream. */
   decode(question: DecodeQuestion, tenantId: string): Promise<ChatAnswer>;
+  /** Returns the values of a task. */
+  decodeTask(question: TaskQuestion, tenantId: string): Promise<TaskAnswer<unknown>>;
   /** Returns the body that the client receives. */
   write(question: AnswerQuestion, tenantId: string): Promise<AnswerWithBody>;
   /** Reads an answer whose body is written after guards have searched it. */
@@ -58,6 +62,10 @@ export function openLongAnswers(thread: LongBodyThread): LongAnswers {
     check: (question, tenantId) => askAbout(tenantId, "check", question),
     async decode(question, tenantId) {
       return (await unpackJson(await askAbout(tenantId, "decode", question))) as unknown as ChatAnswer;
+    },
+    decodeTask(question, tenantId) {
+      const bytes = ownMemory(question.bytes);
+      return thread.ask(tenantId, "decode_task", { ...question, bytes }, [bytes.buffer as ArrayBuffer]);
     },
     write(question, tenantId) {
       const { own, memory } = withOwnMemory(question);

@@ -18,7 +18,9 @@ import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { type Fetched, type Place, placesToFetch, withContent } from "../attempt/content-places.ts";
 import { cutWithMargin, type Fitting } from "../content/content-size.ts";
 import { fitConversation } from "../fit/fit-conversation.ts";
+import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
 import { type HeldFinding, HeldGuardSearch } from "../guards/guard-held.ts";
+import { decodedTask, type TaskQuestion } from "./decoded-task.ts";
 import {
   heldFigures,
   unansweredText,
@@ -117,6 +119,8 @@ export interface EncodeQuestion {
   readonly fill: number | null;
   readonly target: Target;
   readonly nowMs: number;
+  /** The inputs of a task that are written; `null` for all. */
+  readonly part: TaskPart | null;
 }
 
 interface Held extends HeldRequest {
@@ -156,15 +160,18 @@ class HeldConversations {
     };
   }
 
-  async encode({ conversation, outline, masks, fill, target, nowMs }: EncodeQuestion): Promise<EncodedRequest> {
+  async encode({ conversation, outline, masks, fill, target, nowMs, part }: EncodeQuestion): Promise<EncodedRequest> {
     const provider = providers.get(target.family)!;
     const one = this.#heldOf(conversation);
     const guarded = masks.length === 0 ? one : one.search!.masked(masks);
-    const joined = withToolImages(withConversation(outline, guarded), provider, target);
-    const { request: fitted } = fitConversation(joined, provider.conversation(target));
+    const whole = withConversation(outline, guarded);
+    const fitted =
+      whole.form.task === undefined
+        ? fitConversation(withToolImages(whole, provider, target), provider.conversation(target)).request
+        : whole;
     const files = fill === null ? undefined : one.fills.get(fill)!;
     const request = files === undefined ? fitted : withContent(fitted, files.places, files.fetched);
-    const encoded = provider.encodeRequest(request, target);
+    const encoded = encodedRequest(request, provider, target, part);
     const signed = await provider.sign(encoded.request, target.credential, { nowMs, settings: target.settings });
     return { ...encoded, request: { ...signed, body: "", bytes: new TextEncoder().encode(signed.body) } };
   }
@@ -257,6 +264,7 @@ function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
       (question: DecodeQuestion) => packedAnswer(question, providers.get(question.family)!),
       ({ texts }) => texts.units,
     ),
+    decode_task: task((question: TaskQuestion) => decodedTask(question, providers.get(question.family)!)),
     write: task(
       (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
       ({ body }) => bytesOf(body),

@@ -13,6 +13,7 @@ import type { GuardPolicy } from "../../core/policy.ts";
 import type { EncodedRequest, Provider } from "../../providers/provider.ts";
 import type { Fetched, Place } from "../attempt/content-places.ts";
 import type { HeldFinding } from "../guards/guard-held.ts";
+import type { TaskPart } from "../fit/task-parts.ts";
 import { outlineOf } from "./held-conversation.ts";
 import {
   type LongBodyMethod,
@@ -68,8 +69,11 @@ export interface LongRequests {
    * (content-size.ts).
    */
   lastThatFit(request: ChatRequest, characters: number): Promise<Fitting>;
-  /** Returns the request as it is sent to the target, signed. Throws what the encoder throws. */
-  encode(request: ChatRequest, target: Target, nowMs: number): Promise<EncodedRequest>;
+  /**
+   * Returns the request as it is sent to the target, signed; of a task, only the inputs of `part` unless that is null.
+   * Throws what the encoder throws.
+   */
+  encode(request: ChatRequest, target: Target, nowMs: number, part: TaskPart | null): Promise<EncodedRequest>;
   release(request: ChatRequest): void;
 }
 
@@ -120,7 +124,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         throw thrown;
       }
     },
-    encode: (request, target, nowMs) =>
+    encode: (request, target, nowMs, part) =>
       ask(request.held!.id, "encode", {
         conversation: request.held!.id,
         outline: outlineOf(request),
@@ -128,6 +132,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         fill: request.held!.fill ?? null,
         target,
         nowMs,
+        part,
       }),
     async search(request, guards, search) {
       const { id } = request.held!;

@@ -29,7 +29,12 @@ export function costEstimate(request: ChatRequest, at: PricedTarget, prices: Cal
   const choices = request.params.n ?? 1;
   const prompted = promptTokens(request);
   const prompt = price?.rates.prompt == null ? null : rateFor(price.rates.prompt, prompted);
-  const completion = price?.rates.completion == null ? null : rateFor(price.rates.completion, prompted);
+  const completion =
+    request.form.task !== undefined
+      ? 0
+      : price?.rates.completion == null
+        ? null
+        : rateFor(price.rates.completion, prompted);
   return {
     promptTokens: prompted,
     bound,
@@ -77,8 +82,9 @@ export function estimateReservation(request: ChatRequest, at: PricedTarget, pric
   };
 }
 
-/** Returns the bound that the request sets for its answer. */
-function requestedOutput({ params }: ChatRequest): number | undefined {
+/** Returns the bound that the request sets for its answer; a task generates nothing. */
+function requestedOutput({ form, params }: ChatRequest): number | undefined {
+  if (form.task !== undefined) return 0;
   return params.max_completion_tokens ?? params.max_tokens ?? undefined;
 }
 

@@ -22,6 +22,7 @@ import { requestForTarget } from "../fit/entry-request.ts";
 import type { CallPolicies } from "../call/call-policies.ts";
 import { fitRequest, type FitSettings, type FittedRequest } from "../fit/fit.ts";
 import { settingsFor } from "../fit/fit-settings.ts";
+import { fitTask } from "../fit/fit-task.ts";
 import { withheldLogprobs } from "../guards/guard-answer.ts";
 import { fitNative } from "../native/fit-native.ts";
 import { nativeAt } from "../native/native-target.ts";
@@ -188,6 +189,12 @@ export class PlannedCandidate implements RouteCandidate {
     const outputGuards = policies === null ? NO_GUARDS : policies.output(this.#place);
     const resolved = targetFor(target.providerId, target.model, own.options, snapshot, call.context.providers);
     const settings = settingsAt(target, settingsFor(own.options, principal, snapshot, route));
+    const { task } = own.form;
+    if (task !== undefined) {
+      const fitted = fitTask(own, task, resolved.provider, resolved.target, settings, principal);
+      // there is no text in the answer that a guard could search
+      return { resolved, fitted, outputGuards: NO_GUARDS };
+    }
     if (own.written !== undefined) {
       const entry = snapshot.providers.get(target.providerId)!;
       const isGuarded = outputGuards.length > 0 || policies?.guardsInput(this.#place) === true;

@@ -1,7 +1,7 @@
 // The form of an operation whose requests the engine translates to a chat completion. The translation is text, so that
 // all rules of chat completions apply to it (parse.ts); errors name the path in what the client wrote.
 import type { BodyBounds } from "../../core/body-bounds.ts";
-import type { ChatRequest, Origins, RequestForm, Untranslated } from "../../core/chat.ts";
+import type { ChatRequest, Origins, RequestForm, TaskRules, Untranslated } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { type CommonParameter, GATEWAY, invalid } from "../../core/params.ts";
@@ -16,6 +16,10 @@ export interface Translator {
    * with paths of the body.
    */
   translate(body: JsonObject): Translation;
+  /** Set for a task. */
+  readonly task?: TaskRules;
+  /** Returns the bounds of a body of this form, where they are others than those of a conversation; memoized. */
+  readonly bounds?: (bounds: BodyBounds) => BodyBounds;
   /** Where a parameter of chat completions stands in this form, by its name there; without those of the same name. */
   readonly names: Readonly<Record<string, string>>;
 }
@@ -41,6 +45,7 @@ const ADDRESSING: ReadonlySet<string> = new Set(["deployment_id"]);
 
 export function translatedForm(translator: Translator): RequestForm {
   const form: RequestForm = {
+    ...(translator.task !== undefined && { task: translator.task }),
     parse: (text, bounds) =>
       bounds === null ? { ...CHAT_FORM.parse(text, null), form } : parsedRequest(text, bounds, translator, form),
     pathOf: (path, { written }) =>
@@ -51,7 +56,7 @@ export function translatedForm(translator: Translator): RequestForm {
 }
 
 function parsedRequest(text: string, bounds: BodyBounds, translator: Translator, form: RequestForm): ChatRequest {
-  const { [OWN_FIELDS]: own, ...body } = parsedBody(text, bounds).value;
+  const { [OWN_FIELDS]: own, ...body } = parsedBody(text, translator.bounds?.(bounds) ?? bounds).value;
   const fields = checkedOwnFields(own);
   const { chat, origins, untranslated, advisory = [], memo } = translator.translate(body);
   const ownFields = Object.keys(fields);

@@ -9,6 +9,7 @@ import { thinksByBudget } from "../claude/reasoning-effort.ts";
 import { keepEncoded } from "../pass-through.ts";
 import type { EncodedRequest } from "../provider.ts";
 import { toolName } from "../tool-calls.ts";
+import { modelUrl } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";
 import { familyOf, type FamilyFacts, type ReasoningForm } from "./models.ts";
@@ -87,15 +88,6 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
       return mappedNames(params, json, facts);
     },
   };
-}
-
-/** AWS's own clients encode every character of the id except the unreserved ones, also in ARNs. */
-export function modelUrl({ baseUrl, model }: Target, operation: string): string {
-  const id = encodeURIComponent(model).replaceAll(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-  return `${baseUrl}/model/${id}/${operation}`;
 }
 
 function encodeInference({

@@ -19,7 +19,7 @@ import {
   StreamError,
 } from "../provider.ts";
 import { parseSentObject, textOrEmpty } from "../sent-json.ts";
-import { modelUrl } from "./encode-request.ts";
+import { modelUrl } from "./address.ts";
 import { classifyError } from "./errors.ts";
 
 /** Names may begin with a geography or be ARNs. */

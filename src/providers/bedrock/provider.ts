@@ -13,6 +13,7 @@ import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { dialect } from "./dialect.ts";
+import { embeddings } from "./embeddings.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
 import { nativeMessagesOf } from "./native-messages.ts";
@@ -56,6 +57,7 @@ export const bedrock: Provider = {
   native: (operation, model) => (operation === "messages" ? nativeMessagesOf(model) : null),
   sign,
   decodeResponse,
+  tasks: { embeddings },
   openStream,
   classifyError: (answer) => classifyError(answer),
 };

@@ -4,6 +4,7 @@ import { mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../pass-through.ts";
 import type { EncodedRequest } from "../provider.ts";
+import { versionedPath } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";
 
@@ -43,7 +44,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   };
   return {
     request: {
-      url: chatUrl(target.baseUrl),
+      url: versionedPath(target.baseUrl, "chat"),
       headers: { ...target.headers, "content-type": "application/json" },
       body: JSON.stringify(mergeObjects(encoded, extra, withDocuments)),
     },
@@ -53,11 +54,6 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
       return mappedNames(params);
     },
   };
-}
-
-/** Some clients' base addresses end with the version, which must not be added twice. */
-function chatUrl(baseUrl: string): string {
-  return baseUrl.endsWith("/v2") ? `${baseUrl}/chat` : `${baseUrl}/v2/chat`;
 }
 
 function encodeParams(params: ChatParams): JsonObject {

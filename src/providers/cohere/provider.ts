@@ -5,6 +5,7 @@ import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
+import { embeddings } from "./embeddings.ts";
 import { classifyError } from "./errors.ts";
 
 export const cohere: Provider = {
@@ -25,4 +26,5 @@ export const cohere: Provider = {
   decodeResponse,
   openStream,
   classifyError,
+  tasks: { embeddings: () => embeddings },
 };

@@ -12,6 +12,7 @@ import { encodeBody } from "./encode-body.ts";
 import { LEFT_OUT_EMPTY } from "./encode-contents.ts";
 import { mappedNames } from "./encode-params.ts";
 import { renamedFunctions } from "./encode-tools.ts";
+import { embeddings } from "./embeddings.ts";
 import { classifyError } from "./errors.ts";
 import { GEMINI_2_0 } from "./models.ts";
 import { AI_STUDIO } from "./platform.ts";
@@ -74,4 +75,5 @@ export const gemini: Provider = {
   decodeResponse,
   openStream,
   classifyError,
+  tasks: { embeddings: () => embeddings },
 };

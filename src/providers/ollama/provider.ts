@@ -7,6 +7,7 @@ import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse, openStream } from "./decode.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
+import { embeddings } from "./embeddings.ts";
 import { classifyError } from "./errors.ts";
 
 /** The server fetches no addresses. */
@@ -42,4 +43,5 @@ export const ollama: Provider = {
   decodeResponse,
   openStream,
   classifyError,
+  tasks: { embeddings: () => embeddings },
 };

@@ -39,14 +39,17 @@ export function encodeRequest(
 function addressOf(row: OpenAICompatibleRow, target: Target, request: ChatRequest): string {
   if (row.hooks?.address !== undefined) return row.hooks.address(target, request);
   const path = row.path ?? "/chat/completions";
-  const base =
-    row.barePath !== undefined && HOST_ALONE.test(target.baseUrl) ? target.baseUrl + row.barePath : target.baseUrl;
   return (
-    base +
+    baseOf(row, target) +
     (path.includes("{model}")
       ? path.replace("{model}", () => target.model.split("/").map(encodeURIComponent).join("/"))
       : path)
   );
+}
+
+/** Returns the base address, with the path that one lacks which is only a host. */
+export function baseOf({ barePath }: Pick<OpenAICompatibleRow, "barePath">, { baseUrl }: Target): string {
+  return barePath !== undefined && HOST_ALONE.test(baseUrl) ? baseUrl + barePath : baseUrl;
 }
 
 const HOST_ALONE = /^https?:\/\/[^/]+$/i;

@@ -1,12 +1,14 @@
 // Makes a Provider from a row. Everything that depends only on the row is computed here once.
 import type { BlockType } from "../../core/chat.ts";
 import { BEARER, keySigner } from "../key-header.ts";
-import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider, type Tasks } from "../provider.ts";
 import { answerRules } from "./answer-rules.ts";
 import { capabilityTable } from "./capabilities.ts";
 import { conversationTables } from "./conversation.ts";
 import { decodeResponse } from "./decode-response.ts";
-import { encodeRequest } from "./encode-request.ts";
+import { openAICompatibleEmbeddings } from "./embeddings.ts";
+import { baseOf, encodeRequest } from "./encode-request.ts";
+import type { ErrorClassifier } from "./errors.ts";
 import { nativeOperations } from "./native.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 import { openStream } from "./decode-stream.ts";
@@ -72,6 +74,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     decodeResponse: (body, context) => formOf(context.model).decodeResponse(body, context),
     openStream: (context) => formOf(context.model).openStream(context),
     classifyError: rules.errors.classify,
+    ...tasksOf(row, rules.errors),
   };
 }
 
@@ -84,4 +87,19 @@ function inlinedBlocks({ inlines, blocks, lacks }: OpenAICompatibleRow): Provide
     blocks?.file === undefined && lacks?.includes("file") !== true ? ["file"] : [];
   const inlined: ReadonlySet<BlockType> = new Set(inlines ?? likeOpenAI);
   return () => inlined;
+}
+
+function tasksOf(row: OpenAICompatibleRow, errors: ErrorClassifier): Pick<Provider, "tasks"> {
+  const tasks: Tasks = {
+    ...(row.embeddings !== undefined && {
+      embeddings: openAICompatibleEmbeddings({
+        label: row.label,
+        row: row.embeddings,
+        base: (target) => baseOf(row, target),
+        errors,
+      }),
+    }),
+    ...row.tasks,
+  };
+  return Object.keys(tasks).length === 0 ? {} : { tasks };
 }

@@ -10,7 +10,8 @@ import type { Target } from "../../core/target.ts";
 import type { CallIdForm } from "../tool-calls.ts";
 import type { MemberTable } from "../conversation-members.ts";
 import type { NativeFacts } from "./native.ts";
-import type { Dialect, FailureClass, ProviderSetting } from "../provider.ts";
+import type { Dialect, FailureClass, ProviderSetting, Tasks } from "../provider.ts";
+import type { EmbeddingRow } from "./embedding-row.ts";
 
 export interface OpenAICompatibleRow extends RowDifferences {
   /** The id stands before the colon in a model's name. */
@@ -106,6 +107,10 @@ export interface OpenAICompatibleRow extends RowDifferences {
   readonly usageAt?: readonly [string, string];
   /** Figures of usage that the vendor bills and that neither its prompt tokens nor its completion tokens include. */
   readonly billedBeside?: { readonly prompt?: readonly string[]; readonly completion?: readonly string[] };
+  /** How the vendor's embeddings differ from OpenAI's. Absent when it has none in OpenAI's form. */
+  readonly embeddings?: EmbeddingRow;
+  /** Tasks in forms of the vendor's own. */
+  readonly tasks?: Tasks;
   /** The vendor's own codes and messages. They are tried before the common rules of error-rules.ts. */
   readonly errors?: readonly ErrorRule[];
   /** The path, inside the error object, of the message of a provider behind this one: `metadata.raw`. */

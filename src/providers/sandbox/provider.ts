@@ -1,6 +1,7 @@
 // The sandbox as a provider: OpenAI's wire form, answered by the server in this process (upstream.ts). It needs no key
 // and no network.
 import { openTable } from "../conversation-members.ts";
+import { LIKE_OPENAI } from "../openai-compatible/embedding-row.ts";
 import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
 import type { Provider } from "../provider.ts";
 import { SANDBOX_SCHEME } from "./upstream.ts";
@@ -13,6 +14,7 @@ export const sandbox: Provider = openAICompatibleProvider({
   docs: "https://platform.openai.com/docs/api-reference/chat",
   baseUrl: `${SANDBOX_SCHEME}//here`,
   keyVariables: [],
+  embeddings: { docs: "https://platform.openai.com/docs/api-reference/embeddings", ...LIKE_OPENAI },
   conversation: openTable("https://platform.openai.com/docs/api-reference/chat"),
   lacks: ["logprobs", "top_logprobs", "logit_bias", "modalities", "audio", "prediction", "web_search_options"],
 });
@@ -35,6 +37,7 @@ export const SANDBOX_MODELS: readonly BuiltInModel[] = [
   { id: "words-500", name: "Words: that many words" },
   { id: "tools", name: "Tools: calls the first function" },
   { id: "json", name: "JSON: an object, or one that matches the schema" },
+  { id: "embed-256", name: "Embeddings: vectors of that length, near to each other where texts have words in common" },
   { id: "slow-2000", name: "Slow: waits that many milliseconds, then echoes" },
   { id: "fail-429", name: "Fails with that status", fails: true },
   { id: "fail-500", name: "Fails with that status", fails: true },

@@ -12,10 +12,12 @@ import {
   type UpstreamResponse,
 } from "../../wire/upstream.ts";
 import type { SandboxAnswer, SandboxCall } from "./answers.ts";
+import { embeddingsOf } from "./embeddings.ts";
 import { readingOf, type SandboxReading, type SandboxRefusal } from "./reading.ts";
 import { countWords, wordsOf } from "./words.ts";
 
 export const SANDBOX_SCHEME = "sandbox:";
+const EMBEDDINGS_PATH = "/embeddings";
 
 /**
  * Reads a long request in another thread, so that other calls do not wait for it. `whose` is the partition in whose
@@ -38,6 +40,8 @@ export function createSandboxUpstream(readElsewhere: ReadElsewhere): UpstreamCli
     async send(request, call) {
       call.onSent?.(true);
       const body = request.bytes ?? request.body;
+      if (request.url.endsWith(EMBEDDINGS_PATH))
+        return embedded(typeof body === "string" ? body : decodeUtf8(body), call);
       const elsewhere = readElsewhere(body, call.partition);
       const reading =
         elsewhere === null
@@ -50,12 +54,29 @@ export function createSandboxUpstream(readElsewhere: ReadElsewhere): UpstreamCli
   };
 }
 
-async function answered(reading: SandboxReading, call: UpstreamCall): Promise<UpstreamResponse> {
-  const { model, isStreamed, result } = reading;
+async function embedded(body: string, call: UpstreamCall): Promise<UpstreamResponse> {
+  const { model } = JSON.parse(body) as { readonly model: string };
+  const faulty = await ofFaultyModel(model, call);
+  if (faulty !== null) return faulty;
+  const answer = embeddingsOf(body);
+  return answer.status === 200
+    ? respond(200, JSON_TYPE, pieces([JSON.stringify(answer.body)]), call)
+    : json(answer.status, answer.body);
+}
+
+/** Returns the response of a model that fails, and waits for one that is slow; `null` for all others. */
+async function ofFaultyModel(model: string, call: UpstreamCall): Promise<UpstreamResponse | null> {
   const fault = /^(fail|slow)-(\d{1,6})$/.exec(model);
   if (fault?.[1] === "fail") return failure(Number(fault[2]));
   if (fault?.[1] === "slow")
     await pauseWithin(call.firstByteTimeoutMs, Math.min(MAX_SLOW_MS, Number(fault[2])), call.signal);
+  return null;
+}
+
+async function answered(reading: SandboxReading, call: UpstreamCall): Promise<UpstreamResponse> {
+  const { model, isStreamed, result } = reading;
+  const faulty = await ofFaultyModel(model, call);
+  if (faulty !== null) return faulty;
   if ("refusal" in result) return refused(result.refusal);
   if (model === "stall" && !isStreamed)
     await pauseWithin(call.firstByteTimeoutMs, Number.POSITIVE_INFINITY, call.signal);

@@ -8,6 +8,7 @@ import { keySigner } from "../key-header.ts";
 import { PLAIN_PROVIDER, type Dialect, type Provider } from "../provider.ts";
 import { GLOBAL_ADDRESS, SETTINGS } from "./address.ts";
 import { CLAUDE_INLINES, claudeModels } from "./claude-models.ts";
+import { embeddings } from "./embeddings.ts";
 import { classifyError } from "./errors.ts";
 import { type ModelsOfOneForm, CLAUDE, MISTRAL, OPEN, type WireForm, wireFormOf } from "./models.ts";
 import { geminiModels } from "./gemini-models.ts";
@@ -78,4 +79,5 @@ export const vertex: Provider = {
   decodeResponse: (body, context) => modelsLike(context.model).decodeResponse(body, context),
   openStream: (context) => modelsLike(context.model).openStream(context),
   classifyError,
+  tasks: { embeddings },
 };

@@ -5,6 +5,7 @@ import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { likeOpenAI } from "../conversation.ts";
+import { LIKE_OPENAI } from "../embedding-row.ts";
 import { documentAsFile, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
 import { openai, OPENAI_RESPONSES } from "./model-makers.ts";
@@ -30,7 +31,7 @@ function isByDeployment({ baseUrl, settings }: Target, { params }: ChatRequest):
   return form !== "/openai/v1" && DATED.test(settings["api_version"] ?? "");
 }
 
-function azureAddress(target: Target, request: ChatRequest): string {
+function azureAddress(target: Target, request: ChatRequest, operation = "/chat/completions"): string {
   const { root, form } = azureBase(target.baseUrl);
   const { deployment_id: deployment } = request.params;
   const version = target.settings["api_version"];
@@ -39,7 +40,7 @@ function azureAddress(target: Target, request: ChatRequest): string {
     : form.startsWith(DEPLOYMENTS) && deployment === undefined
       ? form
       : DEPLOYMENTS + encodeURIComponent(deployment ?? target.model);
-  return `${root}${path}/chat/completions${version === undefined ? "" : `?api-version=${version}`}`;
+  return `${root}${path}${operation}${version === undefined ? "" : `?api-version=${version}`}`;
 }
 
 function azureModel(target: Target, request: ChatRequest): JsonObject {
@@ -106,6 +107,13 @@ export const azure: OpenAICompatibleRow = {
     source: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
     date: "2026-11-20",
   },
+  embeddings: {
+    docs: "https://learn.microsoft.com/en-us/azure/foundry/openai/reference",
+    ...LIKE_OPENAI,
+    address: (target, request) => azureAddress(target, request, "/embeddings"),
+    model: azureModel,
+    except: [{ models: /ada-002/, lacks: ["dimensions"] }],
+  },
   conversation: likeOpenAI(
     "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
     { assistant: ["annotations"], tool: ["name"] },
@@ -122,18 +130,18 @@ export const azure: OpenAICompatibleRow = {
   // It names an address and may hold a key:
   // https://learn.microsoft.com/en-us/azure/ai-foundry/openai/references/on-your-data
   privileged: ["data_sources"],
-  hooks: { address: azureAddress, model: azureModel },
+  hooks: { address: (target, request) => azureAddress(target, request), model: azureModel },
 };
 
 /**
  * `/openai/v1` accepts no version, and every other path requires one. A resource without a path is called in the newer
  * form: https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference
  */
-function azureAiAddress({ baseUrl, settings }: Target): string {
+function azureAiAddress({ baseUrl, settings }: Target, operation = "/chat/completions"): string {
   const { root, form } = azureBase(baseUrl);
   if (/^\/openai(\/v1)?$/.test(form) || /^https:\/\/[^/]+\.services\.ai\.azure\.com$/i.test(baseUrl))
-    return `${root}/openai/v1/chat/completions`;
-  return `${baseUrl}/chat/completions?api-version=${settings["api_version"] ?? AZURE_AI_VERSION}`;
+    return `${root}/openai/v1${operation}`;
+  return `${baseUrl}${operation}?api-version=${settings["api_version"] ?? AZURE_AI_VERSION}`;
 }
 const AZURE_AI_VERSION = "2024-05-01-preview";
 
@@ -192,6 +200,17 @@ export const azureAi: OpenAICompatibleRow = {
     source: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
     date: "2026-11-20",
   },
+  embeddings: {
+    docs: "https://learn.microsoft.com/en-us/rest/api/aifoundry/model-inference/get-embeddings/get-embeddings",
+    ...LIKE_OPENAI,
+    address: (target) => azureAiAddress(target, "/embeddings"),
+    inputType: {
+      name: "input_type",
+      words: { search_document: "document", search_query: "query", semantic_similarity: "text" },
+    },
+    // https://docs.cohere.com/reference/embed
+    except: [{ models: /cohere|embed-v/i, mostInputs: 96, lacks: ["tokens"] }],
+  },
   conversation: likeOpenAI("https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference", {
     assistant: ["annotations"],
   }),
@@ -211,5 +230,5 @@ export const azureAi: OpenAICompatibleRow = {
   ],
   responses: AZURE_RESPONSES,
   callIds: openai.callIds!,
-  hooks: { address: azureAiAddress, headers: () => ({ "extra-parameters": "pass-through" }) },
+  hooks: { address: (target) => azureAiAddress(target), headers: () => ({ "extra-parameters": "pass-through" }) },
 };

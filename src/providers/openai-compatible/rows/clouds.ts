@@ -7,6 +7,7 @@ import type { Target } from "../../../core/target.ts";
 import { VERSION } from "../../../core/version.ts";
 import { likeOpenAI, likeVllm } from "../conversation.ts";
 import { noted, stopAsList } from "../quirks.ts";
+import { watsonxEmbeddings } from "../watsonx-embeddings.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { azure, azureAi } from "./azure.ts";
 import { databricks } from "./databricks.ts";
@@ -30,6 +31,10 @@ const cloudflare: OpenAICompatibleRow = {
     },
   ],
   verified: { source: "https://github.com/cloudflare/workerd", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/",
+    mostInputs: 100,
+  },
   conversation: likeVllm("https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/", {
     tool: ["name"],
   }),
@@ -76,6 +81,20 @@ const heroku: OpenAICompatibleRow = {
   verified: {
     source: "https://devcenter.heroku.com/articles/openai-compatibility-chat-completions",
     date: "2026-11-20",
+  },
+  embeddings: {
+    docs: "https://devcenter.heroku.com/articles/heroku-inference-api-v1-embeddings",
+    mostInputs: 96,
+    formats: ["float", "base64"],
+    inputType: {
+      name: "input_type",
+      words: {
+        search_document: "search_document",
+        search_query: "search_query",
+        classification: "classification",
+        clustering: "clustering",
+      },
+    },
   },
   conversation: { source: "https://devcenter.heroku.com/articles/heroku-inference-api-v1-chat-completions" },
   // The add-on's variable holds only the host.
@@ -163,6 +182,11 @@ const scaleway: OpenAICompatibleRow = {
   baseUrl: "https://api.scaleway.ai/v1",
   keyVariables: ["SCW_SECRET_KEY", "SCALEWAY_API_KEY"],
   verified: { source: "https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://www.scaleway.com/en/docs/generative-apis/how-to/query-embedding-models/",
+    mostInputs: 2048,
+    dimensions: "dimensions",
+  },
   conversation: likeVllm("https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/"),
   lacks: [
     ...UNKNOWN_TO_HOSTS,
@@ -193,6 +217,7 @@ const ovhcloud: OpenAICompatibleRow = {
   docs: "https://docs.ovhcloud.com/en/guides/public-cloud/ai-machine-learning/ai-endpoints-getting-started",
   baseUrl: "https://oai.endpoints.kepler.ai.cloud.ovh.net/v1",
   keyVariables: ["OVH_AI_ENDPOINTS_ACCESS_TOKEN", "OVHCLOUD_API_KEY"],
+  embeddings: { docs: "https://help.ovhcloud.com/csm/en-public-cloud-ai-endpoints-embeddings", mostInputs: 2048 },
   conversation: likeVllm(
     "https://docs.ovhcloud.com/en/guides/public-cloud/ai-machine-learning/ai-endpoints-getting-started",
   ),
@@ -292,6 +317,7 @@ const watsonx: OpenAICompatibleRow = {
   vendor: "ibm.watsonx.ai",
   label: "IBM watsonx.ai",
   docs: "https://cloud.ibm.com/apidocs/watsonx-ai#text-chat",
+  tasks: { embeddings: watsonxEmbeddings(watsonxModel, WATSONX_VERSION) },
   baseUrl: "https://{region}.ml.cloud.ibm.com",
   baseUrlVariables: ["WATSONX_URL", "WATSONX_API_BASE"],
   keyVariables: ["WATSONX_APIKEY", "WATSONX_API_KEY"],
@@ -429,6 +455,7 @@ const copilot: OpenAICompatibleRow = {
   baseUrl: "https://api.githubcopilot.com",
   keyVariables: ["GITHUB_COPILOT_API_KEY", "COPILOT_API_KEY"],
   verified: { source: "https://github.com/microsoft/vscode-copilot-chat", date: "2026-11-20" },
+  embeddings: { docs: "https://docs.github.com/en/copilot", mostInputs: 512, dimensions: "dimensions" },
   conversation: likeOpenAI("https://github.com/microsoft/vscode-copilot-chat", {
     system: ["copilot_cache_control"],
     user: ["copilot_cache_control"],

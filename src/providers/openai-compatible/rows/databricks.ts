@@ -71,6 +71,11 @@ export const databricks: OpenAICompatibleRow = {
     source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference",
     date: "2026-11-20",
   },
+  embeddings: {
+    docs: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference#embedding-task",
+    // https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/limits
+    mostInputs: 150,
+  },
   conversation: {
     source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference",
     everyPart: ["cache_control"],

@@ -4,6 +4,7 @@ import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation-members.ts";
 import { likeOpenAI } from "../conversation.ts";
+import { LIKE_OPENAI } from "../embedding-row.ts";
 import { ADDRESS, base64Of, documentAsFile, sourceOf, textPart, VENDOR_CHOICES } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { UNKNOWN_TO_HOSTS } from "../features.ts";
@@ -39,6 +40,11 @@ const openrouter: OpenAICompatibleRow = {
   },
   keyVariables: ["OPENROUTER_API_KEY"],
   verified: { source: "https://openrouter.ai/docs/api-reference/overview", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://openrouter.ai/docs/api/api-reference/embeddings/create-embeddings",
+    ...LIKE_OPENAI,
+    inputType: { name: "input_type", words: { search_document: "search_document", search_query: "search_query" } },
+  },
   conversation: openTable("https://openrouter.ai/docs/api-reference/overview"),
   cells: {
     reasoning_effort: native("none to max; must agree with reasoning.effort"),
@@ -136,6 +142,11 @@ const vercel: OpenAICompatibleRow = {
   },
   keyVariables: ["AI_GATEWAY_API_KEY", "VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"],
   verified: { source: "https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-compat/embeddings",
+    mostInputs: 2048,
+    dimensions: "dimensions",
+  },
   conversation: likeOpenAI("https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions", {
     system: CACHED,
     user: CACHED,
@@ -168,6 +179,7 @@ const litellm: OpenAICompatibleRow = {
   verified: { source: "https://docs.litellm.ai/docs/proxy/user_keys", date: "2026-11-20" },
   // An address in file_id is a form of LiteLLM's own: https://docs.litellm.ai/docs/completion/document_understanding
   inlines: [],
+  embeddings: { docs: "https://docs.litellm.ai/docs/embedding/supported_embedding", ...LIKE_OPENAI },
   conversation: openTable("https://docs.litellm.ai/docs/proxy/user_keys", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
   privileged: ["context_window_fallbacks", "content_policy_fallbacks", "user_config"],

@@ -3,6 +3,7 @@
 import { native } from "../../../core/capability.ts";
 import { isObject } from "../../../core/json.ts";
 import { likeVllm } from "../conversation.ts";
+import { LIKE_OPENAI } from "../embedding-row.ts";
 import { OPENAI_ONLY } from "../features.ts";
 import { audioAsUrl, enableThinking, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
@@ -18,6 +19,7 @@ const doubleword: OpenAICompatibleRow = {
   docs: "https://docs.doubleword.ai",
   baseUrl: "https://api.doubleword.ai/v1",
   keyVariables: ["DOUBLEWORD_API_KEY"],
+  embeddings: { docs: "https://docs.doubleword.ai", mostInputs: 2048, dimensions: "dimensions" },
   conversation: likeVllm("https://docs.doubleword.ai", { assistant: ["reasoning_details"] }),
   lacks: ["modalities", "audio", "store", "web_search_options"],
   cells: { reasoning_effort: native("the accepted values depend on the model") },
@@ -40,6 +42,7 @@ const venice: OpenAICompatibleRow = {
   baseUrl: "https://api.venice.ai/api/v1",
   keyVariables: ["VENICE_API_KEY", "VENICE_AI_API_KEY"],
   verified: { source: "https://github.com/veniceai/api-docs", date: "2026-11-20" },
+  embeddings: { docs: "https://docs.venice.ai/api-reference/endpoint/embeddings/generate", ...LIKE_OPENAI },
   conversation: likeVllm("https://github.com/veniceai/api-docs", {
     assistant: ["reasoning_details"],
     tool: ["name"],
@@ -171,6 +174,11 @@ const novita: OpenAICompatibleRow = {
     source: "https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion",
     date: "2026-11-20",
   },
+  embeddings: {
+    docs: "https://novita.ai/docs/api-reference/model-apis-llm-create-embeddings",
+    mostInputs: 2048,
+    formats: ["float", "base64"],
+  },
   conversation: likeVllm("https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion"),
   lacks: [...OPENAI_ONLY, "user", "parallel_tool_calls", "file", "document"],
   cells: { tool_choice: native("not documented") },
@@ -188,6 +196,11 @@ const nebius: OpenAICompatibleRow = {
   verified: {
     source: "https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion",
     date: "2026-11-20",
+  },
+  embeddings: {
+    docs: "https://docs.tokenfactory.nebius.com/api-reference/inference/create-embeddings",
+    mostInputs: 2048,
+    dimensions: "dimensions",
   },
   conversation: likeVllm("https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion"),
   lacks: OPENAI_ONLY.filter((name) => name !== "service_tier" && name !== "store"),

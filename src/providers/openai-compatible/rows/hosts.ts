@@ -75,6 +75,7 @@ const together: OpenAICompatibleRow = {
   baseUrl: "https://api.together.ai/v1",
   keyVariables: ["TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"],
   verified: { source: "https://github.com/togethercomputer/openapi", date: "2026-11-20" },
+  embeddings: { docs: "https://docs.together.ai/reference/embeddings-2", mostInputs: 2048 },
   conversation: {
     source: "https://github.com/togethercomputer/openapi",
     system: ["name"],
@@ -132,6 +133,12 @@ const fireworks: OpenAICompatibleRow = {
   },
   keyVariables: ["FIREWORKS_API_KEY"],
   verified: { source: "https://docs.fireworks.ai/api-reference/post-chatcompletions", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://docs.fireworks.ai/api-reference/creates-an-embedding-vector-representing-the-input-text",
+    mostInputs: 2048,
+    dimensions: "dimensions",
+    tokens: true,
+  },
   conversation: { source: "https://github.com/fw-ai-external/python-sdk" },
   lacks: [...UNKNOWN_TO_HOSTS, "file"],
   cells: {
@@ -239,6 +246,19 @@ const nvidia: OpenAICompatibleRow = {
   baseUrl: "https://integrate.api.nvidia.com/v1",
   keyVariables: ["NVIDIA_API_KEY", "NVIDIA_NIM_API_KEY", "NIM_API_KEY"],
   verified: { source: "https://docs.api.nvidia.com/nim/reference/stepfun-ai-step-5-preview-infer", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://docs.nvidia.com/nim/nemo-retriever/text-embedding/latest/reference.html",
+    // the vendor's bound depends on the model; its own client sends 50: https://github.com/langchain-ai/langchain-nvidia
+    mostInputs: 50,
+    dimensions: "dimensions",
+    formats: ["float", "base64"],
+    inputType: {
+      name: "input_type",
+      words: { search_document: "passage", search_query: "query" },
+      otherwise: "passage",
+    },
+    except: [{ models: /-(?:query|passage)$/, lacks: ["inputType"] }],
+  },
   conversation: { source: "https://docs.api.nvidia.com/nim/reference/llm-apis" },
   lacks: [
     ...UNKNOWN_TO_HOSTS,
@@ -290,6 +310,12 @@ const deepinfra: OpenAICompatibleRow = {
   baseUrl: "https://api.deepinfra.com/v1/openai",
   keyVariables: ["DEEPINFRA_TOKEN", "DEEPINFRA_API_KEY"],
   verified: { source: "https://docs.deepinfra.com/api-reference/openai-chat-completions-1", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://deepinfra.com/docs/openai_api",
+    mostInputs: 1024,
+    dimensions: "dimensions",
+    formats: ["float"],
+  },
   conversation: likeVllm("https://docs.deepinfra.com/api-reference/openai-chat-completions-1", {
     system: ["cache_control"],
     user: ["cache_control"],

@@ -1,4 +1,5 @@
 // Servers that users run themselves, and `custom` for any address with OpenAI's API.
+import { LIKE_OPENAI } from "../embedding-row.ts";
 import { native } from "../../../core/capability.ts";
 import { isObject, type Json } from "../../../core/json.ts";
 import { openTable } from "../../conversation-members.ts";
@@ -38,6 +39,12 @@ const llamacpp: OpenAICompatibleRow = {
   },
   keyVariables: [],
   verified: { source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
+    mostInputs: 2048,
+    tokens: true,
+    formats: ["float", "base64"],
+  },
   conversation: openTable("https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md"),
   lacks: [
     "verbosity",
@@ -73,6 +80,10 @@ const vllm: OpenAICompatibleRow = {
   },
   keyVariables: [],
   verified: { source: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server/",
+    ...LIKE_OPENAI,
+  },
   conversation: openTable("https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"),
   lacks: ["modalities", "audio", "prediction", "web_search_options", "safety_identifier", "store", "file", "document"],
   cells: {
@@ -94,6 +105,7 @@ const lmstudio: OpenAICompatibleRow = {
   },
   keyVariables: [],
   verified: { source: "https://lmstudio.ai/docs/developer/openai-compat/chat-completions", date: "2026-11-20" },
+  embeddings: { docs: "https://lmstudio.ai/docs/developer/openai-compat/embeddings", mostInputs: 2048 },
   conversation: openTable("https://lmstudio.ai/docs/developer/openai-compat/chat-completions"),
   lacks: [
     "n",
@@ -131,6 +143,12 @@ const sglang: OpenAICompatibleRow = {
   baseUrl: "http://localhost:30000/v1",
   keyVariables: [],
   verified: { source: "https://github.com/sgl-project/sglang", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://docs.sglang.io/basic_usage/openai_api_embeddings.html",
+    mostInputs: 2048,
+    dimensions: "dimensions",
+    tokens: true,
+  },
   conversation: openTable("https://github.com/sgl-project/sglang"),
   lacks: [
     "verbosity",
@@ -215,6 +233,10 @@ const xinference: OpenAICompatibleRow = {
   baseUrl: "http://localhost:9997/v1",
   keyVariables: [],
   verified: { source: "https://github.com/xorbitsai/inference", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://inference.readthedocs.io/en/latest/models/model_abilities/embed.html",
+    mostInputs: 2048,
+  },
   conversation: openTable("https://github.com/xorbitsai/inference"),
   lacks: [
     "n",
@@ -256,6 +278,7 @@ const localai: OpenAICompatibleRow = {
   baseUrl: "http://localhost:8080/v1",
   keyVariables: [],
   verified: { source: "https://github.com/mudler/LocalAI", date: "2026-11-20" },
+  embeddings: { docs: "https://localai.io/features/embeddings/", mostInputs: 2048, tokens: true },
   conversation: openTable("https://github.com/mudler/LocalAI/blob/master/core/schema/openai.go"),
   lacks: [
     "verbosity",
@@ -342,6 +365,7 @@ const custom: OpenAICompatibleRow = {
   keyVariables: [],
   // It is not known what the server accepts, so nothing is fetched for it.
   inlines: [],
+  embeddings: { docs: "https://platform.openai.com/docs/api-reference/embeddings/create", ...LIKE_OPENAI },
   conversation: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
 };

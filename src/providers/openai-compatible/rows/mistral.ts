@@ -1,6 +1,7 @@
 // Mistral: the form is OpenAI's, the schema is closed (unknown members are refused with 422), and content is a list of
 // blocks in requests and answers. https://docs.mistral.ai/api/endpoint/chat and the vendor's client generated from it:
 // https://github.com/mistralai/client-python
+import type { EmbeddingRow } from "../embedding-row.ts";
 import { native } from "../../../core/capability.ts";
 import type { ContentPart, Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
@@ -85,6 +86,15 @@ function withThinking(messages: readonly Message[]): readonly Message[] {
   });
 }
 
+const EMBEDDINGS: EmbeddingRow = {
+  docs: "https://docs.mistral.ai/api/endpoint/embeddings",
+  // what clients send, because the vendor names no bound: https://github.com/vercel/ai
+  mostInputs: 32,
+  dimensions: "output_dimension",
+  formats: ["float", "base64"],
+  except: [{ models: /^mistral-embed/, lacks: ["dimensions"] }],
+};
+
 export const mistral: OpenAICompatibleRow = {
   id: "mistral",
   vendor: "mistral_ai",
@@ -94,6 +104,7 @@ export const mistral: OpenAICompatibleRow = {
   requestIds: ["mistral-correlation-id", "x-kong-request-id"],
   keyVariables: ["MISTRAL_API_KEY"],
   verified: { source: "https://github.com/mistralai/client-python", date: "2026-11-20" },
+  embeddings: EMBEDDINGS,
   conversation: {
     source: "https://github.com/mistralai/client-python",
     assistant: ["prefix"],

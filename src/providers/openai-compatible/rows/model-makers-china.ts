@@ -172,6 +172,12 @@ const zai: OpenAICompatibleRow = {
   },
   keyVariables: ["ZAI_API_KEY", "ZHIPU_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"],
   verified: { source: "https://github.com/zai-org/z-ai-sdk-python", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://docs.bigmodel.cn/api-reference/模型-api/文本嵌入",
+    mostInputs: 64,
+    dimensions: "dimensions",
+    except: [{ models: /^embedding-2/, lacks: ["dimensions"] }],
+  },
   conversation: { source: "https://docs.z.ai/api-reference/llm/chat-completion" },
   lacks: [...OPENAI_ONLY, ...LOGPROBS, ...PENALTIES, "n", "logit_bias", "parallel_tool_calls", "input_audio", "file"],
   cells: {
@@ -248,6 +254,13 @@ const dashscope: OpenAICompatibleRow = {
   },
   keyVariables: ["DASHSCOPE_API_KEY", "ALIBABA_API_KEY", "QWEN_API_KEY"],
   verified: { source: "https://help.aliyun.com/zh/dashscope/qwen-api-details", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://www.alibabacloud.com/help/en/model-studio/text-embedding-synchronous-api",
+    mostInputs: 10,
+    dimensions: "dimensions",
+    formats: ["float"],
+    except: [{ models: /^text-embedding-v[12]/, mostInputs: 25, lacks: ["dimensions"] }],
+  },
   conversation: {
     source: "https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions",
     assistant: ["partial"],
@@ -394,6 +407,11 @@ const volcengine: OpenAICompatibleRow = {
   baseUrl: "https://ark.cn-beijing.volces.com/api/v3",
   keyVariables: ["ARK_API_KEY", "VOLCENGINE_API_KEY", "VOLCANO_ENGINE_API_KEY", "VOLCANO_API_KEY", "DOUBAO_API_KEY"],
   verified: { source: "https://github.com/volcengine/volcengine-python-sdk", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://www.volcengine.com/docs/82379/1521766",
+    mostInputs: 256,
+    formats: ["float", "base64"],
+  },
   conversation: {
     source: "https://www.volcengine.com/docs/82379/1494384",
     system: ["name"],
@@ -543,6 +561,13 @@ const siliconflow: OpenAICompatibleRow = {
   verified: {
     source: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions",
     date: "2026-11-20",
+  },
+  embeddings: {
+    docs: "https://docs.siliconflow.com/en/api-reference/embeddings/create-embeddings",
+    mostInputs: 32,
+    formats: ["float", "base64"],
+    dimensions: "dimensions",
+    except: [{ models: /^(?!.*Qwen3)/i, lacks: ["dimensions"] }],
   },
   conversation: { source: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions" },
   lacks: [

@@ -4,6 +4,7 @@ import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation-members.ts";
 import { likeOpenAI } from "../conversation.ts";
+import { LIKE_OPENAI } from "../embedding-row.ts";
 import { BEYOND_TEXT, OPENAI_ONLY } from "../features.ts";
 import {
   ADDRESS,
@@ -70,6 +71,11 @@ export const openai: OpenAICompatibleRow = {
   },
   keyVariables: ["OPENAI_API_KEY"],
   verified: { source: "https://github.com/openai/openai-openapi", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://platform.openai.com/docs/api-reference/embeddings/create",
+    ...LIKE_OPENAI,
+    except: [{ models: /ada-002/, lacks: ["dimensions"] }],
+  },
   // A message of an answer may be sent back unchanged, including its annotations:
   // https://platform.openai.com/docs/guides/function-calling. OpenAI ignores the name of a tool message.
   conversation: likeOpenAI("https://github.com/openai/openai-openapi", { assistant: ["annotations"], tool: ["name"] }),
@@ -236,6 +242,13 @@ const perplexity: OpenAICompatibleRow = {
   billedBeside: { prompt: ["citation_tokens"], completion: ["reasoning_tokens"] },
   keyVariables: ["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY", "PPLX_API_KEY"],
   verified: { source: "https://docs.perplexity.ai/docs/sonar/openai-compatibility", date: "2026-11-20" },
+  embeddings: {
+    docs: "https://docs.perplexity.ai/api-reference/embeddings-post",
+    path: "/v1/embeddings",
+    mostInputs: 512,
+    dimensions: "dimensions",
+    base64Holds: "int8",
+  },
   conversation: { source: "https://docs.perplexity.ai/docs/sonar/openai-compatibility" },
   lacks: [
     "n",
@@ -344,6 +357,10 @@ const upstage: OpenAICompatibleRow = {
   docs: "https://console.upstage.ai/docs/capabilities/generate/chat",
   baseUrl: "https://api.upstage.ai/v1",
   keyVariables: ["UPSTAGE_API_KEY"],
+  embeddings: {
+    docs: "https://console.upstage.ai/docs/capabilities/embed",
+    mostInputs: 100,
+  },
   conversation: likeOpenAI("https://console.upstage.ai/docs/capabilities/generate/chat"),
   lacks: [...OPENAI_ONLY, "image_url", "input_audio", "video_url", "file"],
   cells: {

@@ -1,0 +1,34 @@
+// The tables of providers on the pages of operations whose answers are values for inputs.
+import { providers } from "../src/providers/registry.ts";
+import { code, codeList, table } from "./markdown.ts";
+
+/** Models of providers at which the form depends on the model; any other provider is asked for a model of any name. */
+const SAMPLES: Readonly<Record<string, readonly string[]>> = {
+  bedrock: [
+    "amazon.titan-embed-text-v2:0",
+    "cohere.embed-v4:0",
+    "cohere.embed-english-v3",
+    "amazon.nova-2-multimodal-embeddings-v1:0",
+  ],
+  vertex: ["text-embedding-005", "gemini-embedding-001", "gemini-embedding-2-preview"],
+};
+
+/** A row for each provider, or for each of its models that differ. */
+export function embeddingProviders(): string {
+  const rows = [...providers.values()].flatMap(({ id, label, tasks }) =>
+    (SAMPLES[id] ?? [null]).flatMap((model) => {
+      const form = tasks?.embeddings?.(model ?? "any") ?? null;
+      if (form === null) return [];
+      const takes = ["dimensions", "input_type", "user"].filter((name) => form.takes.has(name));
+      return [
+        [
+          code(model === null ? id : `${id}:${model}`),
+          `[${label}](${form.docs})`,
+          form.mostInputs.toLocaleString("en"),
+          codeList(takes) || "none",
+        ],
+      ];
+    }),
+  );
+  return table(["provider", "page of the vendor", "inputs of one upstream request", "takes"], rows);
+}

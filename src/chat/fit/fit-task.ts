@@ -1,0 +1,58 @@
+// Fits a task to its target, as fit.ts does for conversations: a parameter that the target lacks is refused or, where
+// that is allowed, dropped and reported; every other field passes through.
+import type { ChatRequest, TaskRules } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { Principal } from "../../core/identity.ts";
+import { withMembers } from "../../core/request-source.ts";
+import { NEVER_UNSUPPORTED, COMMON, type CommonParameter } from "../../core/params.ts";
+import type { ParameterDisposition } from "../../core/record.ts";
+import { type Target, targetName } from "../../core/target.ts";
+import type { Provider } from "../../providers/provider.ts";
+import { type FitSettings, type FittedRequest, guardPassThrough } from "./fit.ts";
+import { requireFewParts, taskFormOf } from "./task-parts.ts";
+
+/** Throws `unsupported_parameter`, `reserved_parameter`, `permission_required` or `invalid_request`. */
+export function fitTask(
+  request: ChatRequest,
+  rules: TaskRules,
+  provider: Provider,
+  target: Target,
+  settings: FitSettings,
+  principal: Principal,
+): FittedRequest {
+  const form = taskFormOf(rules, provider, target.model);
+  requireFewParts(request, form, provider);
+  guardPassThrough(request, provider, principal);
+  const dispositions: Record<string, ParameterDisposition> = {};
+  const lacking: string[] = [];
+  for (const name of Object.keys(request.extra)) {
+    if (rules.reserved.has(name))
+      throw new GatewayError("reserved_parameter", `${name} is written by the gateway itself; it cannot be added.`, {
+        param: name,
+      });
+    if (request.extra[name] === null || !rules.parameters.has(name)) dispositions[name] = "passed";
+    else if (form.takes.has(name)) dispositions[name] = "native";
+    else lacking.push(name);
+  }
+  for (const name of Object.keys(request.params)) {
+    if (form.takes.has(name)) dispositions[name] = "native";
+    // names of conversations come from an entry of `fallbacks`, or from a target of a route
+    else if (!NEVER_UNSUPPORTED.has(name as CommonParameter) && Object.hasOwn(COMMON, name)) lacking.push(name);
+  }
+  if (lacking.length === 0) return { request, dropped: [], dispositions };
+  if (!settings.dropParams) throw refusal(lacking, provider, target);
+  for (const name of lacking) dispositions[name] = "dropped";
+  const without = <T extends object>(members: T): T =>
+    Object.fromEntries(Object.entries(members).filter(([name]) => !lacking.includes(name))) as T;
+  const fitted = withMembers(request, { params: without(request.params), extra: without(request.extra) });
+  return { request: fitted, dropped: lacking, dispositions };
+}
+
+function refusal(names: readonly string[], { label }: Provider, target: Target): GatewayError {
+  const pronoun = names.length > 1 ? "them" : "it";
+  return new GatewayError(
+    "unsupported_parameter",
+    `${label} does not support ${names.join(", ")} with the model ${targetName(target)}. Leave ${pronoun} out, or set drop_params to true in x_gateway to drop ${pronoun}.`,
+    { param: names[0]! },
+  );
+}

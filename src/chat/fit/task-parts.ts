@@ -1,0 +1,87 @@
+// The parts of a task: its inputs in as many upstream requests as its target needs, and how each is written. What the
+// engine knows of a task is its rules (core/chat.ts) and the form that a provider has for it.
+import { estimatePrompt } from "../../accounting/estimate.ts";
+import type { ChatRequest, TaskRules } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { withMembers } from "../../core/request-source.ts";
+import type { Target } from "../../core/target.ts";
+import type { EncodedRequest, Provider, TaskForm } from "../../providers/provider.ts";
+
+/** The inputs of one upstream request. */
+export interface TaskPart {
+  readonly at: number;
+  readonly count: number;
+}
+
+/** The most upstream requests of one attempt. */
+const MAX_REQUESTS = 256;
+
+/** Throws `invalid_request` where the model does not do the task. */
+export function taskFormOf({ name }: TaskRules, provider: Provider, model: string): TaskForm<unknown> {
+  const form = provider.tasks?.[name]?.(model) ?? null;
+  if (form !== null) return form;
+  throw new GatewayError(
+    "invalid_request",
+    `${provider.label} has no ${name} with the model ${JSON.stringify(model)}, or the gateway does not know of them; name a model that has.`,
+    { param: "model" },
+  );
+}
+
+/** Returns how many upstream requests the inputs need. */
+export function taskRequests(request: ChatRequest, rules: TaskRules, provider: Provider, model: string): number {
+  return Math.ceil(inputsOf(request) / taskFormOf(rules, provider, model).mostInputs);
+}
+
+/** Throws `invalid_request` for more inputs than may be sent to the target. */
+export function requireFewParts(request: ChatRequest, form: TaskForm<unknown>, { label }: Provider): void {
+  const most = form.mostInputs * MAX_REQUESTS;
+  const inputs = inputsOf(request);
+  if (inputs > most)
+    throw new GatewayError(
+      "invalid_request",
+      `${label} takes ${form.mostInputs} of the inputs at a time, and one call sends at most ${MAX_REQUESTS} requests: send at most ${most} inputs; got ${inputs}.`,
+      { param: request.form.pathOf("messages", request) },
+    );
+}
+
+export function taskParts(request: ChatRequest, { mostInputs }: TaskForm<unknown>): readonly TaskPart[] {
+  const inputs = inputsOf(request);
+  const parts: TaskPart[] = [];
+  for (let at = 0; at < inputs; at += mostInputs) parts.push({ at, count: Math.min(mostInputs, inputs - at) });
+  return parts;
+}
+
+function inputsOf({ messages, held }: ChatRequest): number {
+  return held?.count ?? messages.length;
+}
+
+/** Writes a request for a target; of a task, only the inputs of `part` unless that is null. Throws GatewayError. */
+export function encodedRequest(
+  request: ChatRequest,
+  provider: Provider,
+  target: Target,
+  part: TaskPart | null,
+): EncodedRequest {
+  const { task } = request.form;
+  if (task === undefined) return provider.encodeRequest(request, target);
+  return taskFormOf(task, provider, target.model).encode(part === null ? request : partOf(request, part), target);
+}
+
+function partOf(request: ChatRequest, { at, count }: TaskPart): ChatRequest {
+  const { messages } = request;
+  return count === messages.length ? request : withMembers(request, { messages: messages.slice(at, at + count) });
+}
+
+/** Estimates the tokens of the texts of a part, without what a message of a conversation costs beside its text. */
+export function estimatePart({ messages, held }: ChatRequest, { at, count }: TaskPart): number {
+  if (held !== undefined) return Math.ceil((held.promptTokens * count) / held.count);
+  return Math.max(1, estimatePrompt(messages.slice(at, at + count)) - EACH_MESSAGE * count);
+}
+/** What accounting/estimate.ts adds for each message. */
+const EACH_MESSAGE = 4;
+
+/** The part that is sent first; `null` where the request is no task. */
+export function firstPart(request: ChatRequest, provider: Provider, model: string): TaskPart | null {
+  const { task } = request.form;
+  return task === undefined ? null : (taskParts(request, taskFormOf(task, provider, model))[0] ?? null);
+}

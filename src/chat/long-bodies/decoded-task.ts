@@ -1,0 +1,20 @@
+// Reads a provider's answer to one upstream request of a task. The thread of long bodies does this with long answers.
+import type { TaskRules } from "../../core/chat.ts";
+import type { Provider, TaskAnswer } from "../../providers/provider.ts";
+import { decodeUtf8 } from "../../wire/body-bytes.ts";
+import { answerWithoutKeys } from "../answer/answer-keys.ts";
+import { taskFormOf } from "../fit/task-parts.ts";
+import type { DecodeQuestion } from "./written-answer.ts";
+
+export interface TaskQuestion extends DecodeQuestion {
+  readonly task: TaskRules;
+}
+
+/** Throws StreamError or MalformedAnswer. */
+export function decodedTask(
+  { bytes, decode, credential, task }: TaskQuestion,
+  provider: Provider,
+): TaskAnswer<unknown> {
+  const form = taskFormOf(task, provider, decode.model);
+  return form.decode(answerWithoutKeys(decodeUtf8(bytes), credential), decode);
+}

@@ -1,0 +1,81 @@
+// Answers a task: a call whose answer is values for its inputs, and no generated text.
+import type { ChatRequest } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
+import { sendBody } from "../answer/reply-non-streaming.ts";
+import type { Answered } from "../attempt/run-attempt.ts";
+import type { Call } from "../call/call.ts";
+import { replyExplained } from "../explain/explain.ts";
+import type { ReadyCall } from "../operation.ts";
+import { complete } from "../plan/complete.ts";
+import { type TaskResult, taskWork } from "./task-work.ts";
+
+export interface AnsweredTask extends TaskResult {
+  /** The request as its target got it. */
+  readonly request: ChatRequest;
+  readonly traceId: string;
+  /** The target's name, for a client that named only a route. */
+  readonly model: string;
+}
+
+/** Returns the JSON of the answer in pieces, none of which is long. */
+export type TaskWriter = (answered: AnsweredTask) => Iterable<string>;
+
+/** `isReadable` says whether guards can search the inputs. */
+export async function replyTask(ready: ReadyCall, write: TaskWriter, isReadable = true): Promise<Response> {
+  const { call, request, principal, headers, prepare, explains } = ready;
+  if (!isReadable) requireUnguarded(request, call);
+  if (explains) return replyExplained(prepare, request, principal, headers, call, null);
+  return reply(await complete(prepare(request), call, taskWork(call)), call, write);
+}
+
+/** Throws `invalid_request` for inputs that guards of the project cannot read. */
+function requireUnguarded(request: ChatRequest, { snapshot, record }: Call): void {
+  const policies = snapshot.policies.of(record.tenantId ?? "", record.projectId ?? "");
+  if (policies === null || policies.inputGuards.length === 0) return;
+  const path = request.form.pathOf("messages", request);
+  throw new GatewayError(
+    "invalid_request",
+    `${path} must be text in this project, because its guards search what is sent and cannot read tokens.`,
+    { param: path },
+  );
+}
+
+async function reply({ answer, attempt }: Answered<TaskResult>, call: Call, write: TaskWriter): Promise<Response> {
+  const { fitted, resolved } = attempt;
+  call.won(attempt);
+  call.recorder.finished({ finishReasons: [], nativeFinishReasons: [] });
+  const { tokens, isEstimated } = answer;
+  attempt.meter.charge({
+    usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
+    isEstimated,
+  });
+  for (const request of attempt.requests) request.answered();
+  attempt.cached?.keep();
+  const { providerId, model } = resolved.target;
+  const body = await writtenInTurns(
+    write({ ...answer, request: fitted.request, traceId: call.traceId, model: `${providerId}:${model}` }),
+  );
+  if (call.signal.aborted) {
+    attempt.settle("cancelled");
+    throw call.signal.reason;
+  }
+  return sendBody(body, attempt, call, () => attempt.settle("success"));
+}
+
+/** In characters: the work on so many takes less than a millisecond. */
+const TURN = 65_536;
+
+/** Gives other calls their turns between the pieces. */
+async function writtenInTurns(pieces: Iterable<string>): Promise<string | Uint8Array> {
+  const written: string[] = [];
+  let sinceTurn = 0;
+  for (const piece of pieces) {
+    written.push(piece);
+    sinceTurn += piece.length;
+    if (sinceTurn < TURN) continue;
+    sinceTurn = 0;
+    await yieldToLoop();
+  }
+  return written.join("");
+}

@@ -1,0 +1,159 @@
+// One attempt at a task: its inputs in as many upstream requests as the target needs, a few at a time. The answers are
+// put together in the order of the inputs; the first failure ends the attempt.
+import { isPending } from "../../core/maybe-promise.ts";
+import { yieldToLoop } from "../../core/event-loop.ts";
+import { StreamError, type TaskAnswer } from "../../providers/provider.ts";
+import { isCount } from "../../providers/token-count.ts";
+import { answerBytes, closed } from "../answer/reply-non-streaming.ts";
+import { TURNS_BYTES } from "../answer/read-answer.ts";
+import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
+import { encodedFor } from "../attempt/encode-attempt.ts";
+import type { AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
+import { besideFailure, type OpenAnswer, reportedModel, sendRequest } from "../attempt/upstream-requests.ts";
+import type { Call } from "../call/call.ts";
+import { estimatePart, taskFormOf, type TaskPart, taskParts } from "../fit/task-parts.ts";
+import { UnfitForTarget } from "../fit/unfit-for-target.ts";
+import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
+import { decodedTask, type TaskQuestion } from "../long-bodies/decoded-task.ts";
+
+/** What a target answered for all inputs. */
+export interface TaskResult {
+  readonly values: readonly unknown[];
+  readonly tokens: number;
+  readonly isEstimated: boolean;
+}
+
+/** The most upstream requests of an attempt that are in flight at once. */
+const MAX_AT_ONCE = 8;
+
+export function taskWork(call: Call): AttemptWork<TaskResult> {
+  return { run: (attempt) => new TaskRun(attempt, call).result(), isEmpty: () => false, discard: () => {} };
+}
+
+/** What one upstream request has used. */
+interface PartUsage {
+  readonly tokens: number;
+  readonly isEstimated: boolean;
+}
+
+class TaskRun {
+  readonly #attempt: OpenAttempt;
+  readonly #call: Call;
+  readonly #parts: readonly TaskPart[];
+  readonly #answers: (TaskAnswer<unknown> | null)[];
+  /** The inputs of each request that was sent and not refused. */
+  readonly #sent = new Map<AttemptRecorder, TaskPart>();
+  readonly #told = new Map<AttemptRecorder, number>();
+  readonly #open = new Set<OpenAnswer>();
+  #next = 0;
+
+  constructor(attempt: OpenAttempt, call: Call) {
+    const {
+      fitted: { request },
+      resolved: { provider, target },
+    } = attempt;
+    this.#attempt = attempt;
+    this.#call = call;
+    this.#parts = taskParts(request, taskFormOf(request.form.task!, provider, target.model));
+    this.#answers = this.#parts.map(() => null);
+  }
+
+  /** Rejects with GatewayError or UnfitForTarget. */
+  async result(): Promise<TaskResult> {
+    const { meter, requests, lifetime } = this.#attempt;
+    meter.readFrom((index) => {
+      const used = this.#usageOf(requests[index]!);
+      if (used === null) return null;
+      const { tokens, isEstimated } = used;
+      return { usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens }, isEstimated };
+    });
+    try {
+      const lanes = Math.min(MAX_AT_ONCE, this.#parts.length);
+      await Promise.all(Array.from({ length: lanes }, () => this.#sendRest()));
+    } catch (thrown) {
+      for (const { response } of this.#open) response.body.cancel();
+      lifetime.end(besideFailure());
+      throw thrown instanceof UnfitForTarget && requests.length > 0 ? thrown.reason : thrown;
+    }
+    this.#call.signal.throwIfAborted();
+    const used = requests.map((request) => this.#usageOf(request)).filter((one) => one !== null);
+    return {
+      values: this.#answers.flatMap((answer) => answer!.values),
+      tokens: used.reduce((sum, { tokens }) => sum + tokens, 0),
+      isEstimated: used.some(({ isEstimated }) => isEstimated),
+    };
+  }
+
+  /** What a request has used: what the provider told, or else an estimate of its inputs once the provider has them. */
+  #usageOf(request: AttemptRecorder): PartUsage | null {
+    const tokens = this.#told.get(request);
+    if (tokens !== undefined) return { tokens, isEstimated: false };
+    const part = this.#sent.get(request);
+    if (part === undefined || !request.isAccepted) return null;
+    return { tokens: estimatePart(this.#attempt.fitted.request, part), isEstimated: true };
+  }
+
+  async #sendRest(): Promise<void> {
+    while (this.#next < this.#parts.length) {
+      this.#attempt.lifetime.signal.throwIfAborted();
+      const place = this.#next++;
+      this.#answers[place] = await this.#answerTo(this.#parts[place]!);
+    }
+  }
+
+  async #answerTo(part: TaskPart): Promise<TaskAnswer<unknown>> {
+    const attempt = this.#attempt;
+    const {
+      fitted: { request },
+      resolved,
+      cached,
+    } = attempt;
+    const encoding = cached?.encoded ?? encodedFor(request, resolved, this.#call, part);
+    const sending = sendRequest(isPending(encoding) ? await encoding : encoding, attempt, this.#call);
+    this.#sent.set(attempt.requests.at(-1)!, part);
+    const open = await sending;
+    this.#open.add(open);
+    try {
+      const answer = await this.#read(open);
+      const { provider, target } = resolved;
+      const { tokenHeader } = taskFormOf(request.form.task!, provider, target.model);
+      const tokens = answer.tokens ?? tokensIn(tokenHeader === undefined ? null : open.response.header(tokenHeader));
+      if (tokens !== null) this.#told.set(open.request, tokens);
+      open.request.answeredBy(reportedModel(answer.model, resolved));
+      return answer;
+    } catch (thrown) {
+      // an error of the provider inside a response counts as a refusal
+      if (thrown instanceof StreamError) this.#sent.delete(open.request);
+      throw closed(open, thrown, attempt, this.#call);
+    } finally {
+      this.#open.delete(open);
+    }
+  }
+
+  async #read(open: OpenAnswer): Promise<TaskAnswer<unknown>> {
+    const { resolved, fitted } = this.#attempt;
+    const { longAnswers } = this.#call.context;
+    const arriving = answerBytes(open, this.#attempt, this.#call);
+    const bytes = isPending(arriving) ? await arriving : arriving;
+    const { family, credential } = resolved.target;
+    const question: TaskQuestion = {
+      bytes,
+      decode: open.decode,
+      family,
+      credential,
+      task: fitted.request.form.task!,
+    };
+    if (longAnswers !== null && bytes.length >= LONG_BODY_BYTES)
+      return longAnswers.decodeTask(question, this.#call.record.tenantId ?? "");
+    if (bytes.length < TURNS_BYTES) return decodedTask(question, resolved.provider);
+    await yieldToLoop();
+    const answer = decodedTask(question, resolved.provider);
+    await yieldToLoop();
+    return answer;
+  }
+}
+
+function tokensIn(header: string | null): number | null {
+  const tokens = header === null || !/^\d{1,15}$/.test(header) ? Number.NaN : Number(header);
+  return isCount(tokens) ? tokens : null;
+}
