@@ -102,6 +102,28 @@ test("it patches, gives a command as a list where the client takes one, and asks
   ]);
 });
 
+test("lists of commands and files, and a tool that both writes and edits", () => {
+  const listOf = (items: JsonObject): JsonObject => ({ type: "array", items });
+  const tools = [
+    { name: "run_commands", parameters: { type: "object", properties: { commands: listOf({ type: "string" }) } } },
+    { name: "read_files", parameters: { type: "object", properties: { files: listOf({ type: "object" }) } } },
+    {
+      name: "editor",
+      parameters: {
+        type: "object",
+        properties: { path: { type: "string" }, old_text: { type: "string" }, new_text: { type: "string" } },
+        required: ["path", "new_text"],
+      },
+    },
+  ];
+  expect(played(tools).calls).toEqual([
+    ["run_commands", { commands: ["ls"] }],
+    ["editor", { path: "hello.txt", new_text: "Hello\n" }],
+    ["read_files", { files: [{ path: "hello.txt" }] }],
+    ["editor", { path: "hello.txt", old_text: "Hello", new_text: "Hello, world" }],
+  ]);
+});
+
 test("a turn ends with its text; the next one begins anew, and no call has the id of an earlier one", () => {
   const tools = [tool("write", "path", "content")];
   const first = played(tools, undefined, [{ role: "user", content: "Reminder: write notes.txt often." }]);

@@ -26,18 +26,27 @@ interface Task {
 
 /** Names of tools and of parameters, in small letters without any other characters. */
 const TOOLS = {
-  shell: ["bash", "shell", "shellcommand", "execcommand", "executecommand", "runterminalcommand", "runcommand"],
+  shell: [
+    "bash",
+    "shell",
+    "shellcommand",
+    "execcommand",
+    "executecommand",
+    "runterminalcommand",
+    "runcommand",
+    "runcommands",
+  ],
   list: ["list", "ls", "listdir", "listfiles", "glob"],
   patch: ["applypatch"],
-  write: ["write", "writetofile", "writefile", "createfile", "createnewfile"],
-  read: ["read", "readfile", "viewfile"],
-  edit: ["edit", "editfile", "strreplace", "replaceinfile"],
+  write: ["write", "writetofile", "writefile", "createfile", "createnewfile", "editor"],
+  read: ["read", "readfile", "viewfile", "readfiles"],
+  edit: ["edit", "editfile", "strreplace", "replaceinfile", "editor"],
   finish: ["attemptcompletion"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 type ToolKind = keyof typeof TOOLS;
 
 const PARAMETERS = {
-  path: ["path", "filepath", "targetfile", "filename", "file", "absolutepath", "dirpath", "directory"],
+  path: ["path", "filepath", "targetfile", "filename", "file", "absolutepath", "dirpath", "directory", "files"],
   content: ["content", "contents", "filetext", "filecontent", "text"],
   command: ["command", "cmd", "commands", "script"],
   patch: ["input", "patch", "patchtext", "diff"],
@@ -84,7 +93,7 @@ function stepsOf({ file, content, changed, folder }: Task, result: string): read
     look,
     [
       ["patch", { patch: add }],
-      ["write", { path, content: `${content}\n` }],
+      ["write", { path, content: `${content}\n`, after: `${content}\n` }],
       ["shell", { ...write(content), summary: "Write the file" }],
     ],
     [
@@ -148,9 +157,11 @@ function kindOf(name: string): keyof Values | undefined {
   );
 }
 
-/** Some clients take a command as the list of its words. */
+/** Some clients take a command as the list of its words, and lists of commands or files. */
 function inForm(value: string, isCommand: boolean, schema: Json | undefined): Json {
   if (!isObject(schema) || schema["type"] !== "array") return value;
+  const { items } = schema;
+  if (isObject(items) && items["type"] === "object") return [{ path: value }];
   return isCommand ? ["bash", "-lc", value] : [value];
 }
 
