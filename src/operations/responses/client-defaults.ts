@@ -14,6 +14,11 @@ const DEFAULT_TOOLS: readonly DefaultTool[] = [
     client: "Codex CLI",
     members: { type: "web_search", external_web_access: false },
   },
+  {
+    // the default of Codex when it runs with full access
+    client: "Codex CLI",
+    members: { type: "web_search", external_web_access: true },
+  },
 ];
 
 /** Returns the client that adds a tool of this form by default; `null` for any other tool. */

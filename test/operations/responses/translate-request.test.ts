@@ -291,7 +291,8 @@ describe("tools", () => {
       "tools[1]": "asked",
       "tools[2]": "asked",
     });
-    expect(leftOf({ tools: [{ type: "web_search", external_web_access: false }] })).toEqual({ "tools[0]": "always" });
+    for (const external_web_access of [false, true])
+      expect(leftOf({ tools: [{ type: "web_search", external_web_access }] })).toEqual({ "tools[0]": "always" });
   });
 
   test("[d12.4] a choice of tools keeps its meaning; allowed tools are all that is sent", () => {
