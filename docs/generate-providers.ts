@@ -3,6 +3,8 @@ import type { Capability, CapabilityException } from "../src/core/capability.ts"
 import { type ListedCapability, listCapabilities } from "../src/providers/capability-listing.ts";
 import type { Members } from "../src/providers/conversation-members.ts";
 import type { Provider } from "../src/providers/provider.ts";
+import { cataloguedEmbeddings, cataloguedModels } from "../src/accounting/model-catalogue.ts";
+import { LISTED_OPERATIONS, operationsOf } from "../src/http/model-operations.ts";
 import { BUILT_IN_MODELS } from "../src/providers/registry.ts";
 import { runsInside } from "../src/providers/settings.ts";
 import { targetFor } from "../test/harness/targets.ts";
@@ -10,7 +12,7 @@ import { code, codeList, generatedMark, table } from "./markdown.ts";
 
 export function providersPage(providers: readonly Provider[]): string {
   const sorted = providers.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  return `${[INTRODUCTION, overview(sorted), ...sorted.map(section)].join("\n\n")}\n`;
+  return `${[INTRODUCTION, overview(sorted), OPERATIONS_WORDS, operationsTable(sorted), ...sorted.map(section)].join("\n\n")}\n`;
 }
 
 const INTRODUCTION = `${generatedMark("src/providers/registry.ts")}
@@ -47,6 +49,41 @@ function overview(providers: readonly Provider[]): string {
   ]);
   return table(["id", "name", "wire format", "key", "checked"], rows);
 }
+
+const OPERATIONS_WORDS = `**Operations.** Every provider serves every operation whose answer is generated text. "native" means that the provider is sent what the client wrote ([native-operations.md](native-operations.md)),
+"translated" that it is asked for a chat completion. Embeddings and the like need models that are made for them. \`GET /api/v1/models\` and \`dragoman params\` say the same of one model.`;
+
+function operationsTable(providers: readonly Provider[]): string {
+  const rows = providers.map((provider) => {
+    const models = samplesOf(provider);
+    const listed = models.map((model) => operationsOf(provider, model, () => "row"));
+    return [
+      `[${code(provider.id)}](#${anchorOf(provider.id)})`,
+      ...LISTED_OPERATIONS.map((name) => {
+        const found = listed.flat().filter((one) => one.name === name);
+        const own = found.filter(({ native }) => native === true).length;
+        if (found.length === 0) return "-";
+        if (found[0]!.native === null) return "yes";
+        return own === 0 ? "translated" : own === found.length ? "native" : "native for some models";
+      }),
+    ];
+  });
+  return table(["id", ...LISTED_OPERATIONS.map(code)], rows);
+}
+
+/** Models for which a provider is asked: those that are known, and one of each kind with any name. */
+function samplesOf(provider: Provider): readonly string[] {
+  const known = [...cataloguedModels(provider), ...cataloguedEmbeddings(provider)];
+  return [...known, ...(known.length === 0 ? ["some-model"] : []), ...TASK_SAMPLES];
+}
+
+const TASK_SAMPLES = [
+  "some-embedding-model",
+  "text-embedding-005",
+  "amazon.titan-embed-text-v2:0",
+  "some-rerank-model",
+  "some-moderation-model",
+];
 
 /** As the usual renderers make it of a heading that is the id alone. */
 function anchorOf(id: string): string {

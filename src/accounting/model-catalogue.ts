@@ -103,6 +103,27 @@ export function cataloguedModels(source: KnowledgeSource): readonly string[] {
   return [...new Set(names)].toSorted().slice(0, MAX_LISTED);
 }
 
+/** Returns the embedding models of the catalogue in the same way. */
+export function cataloguedEmbeddings(source: KnowledgeSource): readonly string[] {
+  const names = (bundled(source)?.models ?? [])
+    .filter(({ id, deprecated, match }) => deprecated !== true && !PREFIX.test(id) && matches(match, id))
+    .map(({ id }) => id)
+    .filter((id) => modelKind(id) === "embeddings");
+  return [...new Set(names)].toSorted().slice(0, MAX_LISTED);
+}
+
+/** What a model is for, by its name; a conversation where nothing else is known. */
+export function modelKind(model: string): "conversation" | "embeddings" | "rerank" | "moderations" {
+  if (/rerank/i.test(model)) return "rerank";
+  if (/moderation/i.test(model)) return "moderations";
+  return EMBEDDINGS.test(model) ? "embeddings" : "conversation";
+}
+
+const EMBEDDINGS = /embed|(^|[/-])(bge|e5|gte|all-minilm|voyage)-/i;
+
+/** Names that are only a prefix. */
+const PREFIX = /[-.:/]$/;
+
 /** Models of other operations, and names that are only a prefix. */
 const NO_CHAT = /[-.:/]$|realtime|transcribe|embed|whisper|moderation|[-_](tts|live)([-_]|$)/i;
 

@@ -5,6 +5,7 @@ import type { Environment } from "../config/environment.ts";
 import type { Route, RouteFallback } from "../core/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
+import { operationsAt } from "../http/model-operations.ts";
 import { listModels } from "../http/models.ts";
 import { listCapabilities, type ListedCapability } from "../providers/capability-listing.ts";
 import { BUILT_IN_MODELS, providers } from "../providers/registry.ts";
@@ -152,8 +153,10 @@ export function params(name: string, flags: ListingFlags, environment: Environme
       `unknown provider ${JSON.stringify(name.slice(0, at < 0 ? undefined : at))}; the providers are: ${[...known.keys()].join(", ")}`,
     );
   const provider = providers.get(settings.family)!;
-  const listing = listCapabilities(settings.id, provider, at < 0 || at === name.length - 1 ? null : name.slice(at + 1));
-  if (flags.json === true) return printJson(listing);
+  const model = at < 0 || at === name.length - 1 ? null : name.slice(at + 1);
+  const listing = listCapabilities(settings.id, provider, model);
+  const operations = model === null ? null : operationsAt(settings, provider, model);
+  if (flags.json === true) return printJson({ ...listing, ...(operations !== null && { operations }) });
   const lines = (kind: string, rows: readonly ListedCapability[]) =>
     rows.map((row) => [
       row.name,
@@ -165,6 +168,10 @@ export function params(name: string, flags: ListingFlags, environment: Environme
     ["NAME", "KIND", "SUPPORT", "NOTE"],
     [...lines("parameter", listing.parameters), ...lines("content block", listing.content_blocks)],
   );
+  if (operations !== null)
+    printLine(
+      `\nOperations: ${operations.map(({ name: one, native }) => (native === true ? `${one} (native)` : one)).join(", ")}`,
+    );
   printLine(
     listing.verified === null
       ? "\nNot checked against a page of the vendor; assumed from the wire format."

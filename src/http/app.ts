@@ -33,6 +33,7 @@ import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
 import { shownStanding, shownTargets, type Standing } from "./standing.ts";
 import { type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
 import { ADMIN_BASE, CALL_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS } from "./paths.ts";
+import { operationsAt } from "./model-operations.ts";
 import {
   describeModel,
   describeRoute,
@@ -263,7 +264,10 @@ function serveListings(
           },
         );
       const { settings, provider, model } = namedModel(id, token, context);
-      return reply(c, listCapabilities(settings.id, provider, model));
+      return reply(c, {
+        ...listCapabilities(settings.id, provider, model),
+        operations: operationsAt(settings, provider, model),
+      });
     };
     app.get(path, params).get(`${path}/`, params);
     refuseOthers(app, path, "GET");

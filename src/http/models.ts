@@ -1,7 +1,7 @@
 // `GET /models`: what a token may call (promise 9.1; docs/clients.md, M1 to M5). It is built from the snapshot and the
 // bundled catalogue, without requests to providers. The additional fields have OpenRouter's names:
 // https://openrouter.ai/docs/api-reference/list-available-models
-import { cataloguedModels, modelKnowledge } from "../accounting/model-catalogue.ts";
+import { cataloguedEmbeddings, cataloguedModels, modelKnowledge } from "../accounting/model-catalogue.ts";
 import { rateFor, usdPerToken } from "../accounting/price.ts";
 import { priceAt, type PriceScope } from "../accounting/price-book.ts";
 import { isEnabled } from "../auth/enabled-models.ts";
@@ -14,6 +14,7 @@ import { COMMON_PARAMETERS } from "../core/params.ts";
 import type { Route } from "../core/route.ts";
 import type { ProviderSettings, Snapshot } from "../core/snapshot.ts";
 import type { Provider } from "../providers/provider.ts";
+import { type ListedOperation, operationsAt } from "./model-operations.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 
 export interface ModelSources {
@@ -94,7 +95,9 @@ function listedNames(settings: ProviderSettings, provider: Provider, { builtIn }
   if (settings.models.length > 0) return settings.models.map(({ id }) => id);
   const own = builtIn.get(settings.family);
   if (own !== undefined) return own.filter(({ fails }) => fails !== true).map(({ id }) => id);
-  return settings.baseUrl === null || settings.baseUrl === provider.baseUrl ? cataloguedModels(provider) : [];
+  if (settings.baseUrl !== null && settings.baseUrl !== provider.baseUrl) return [];
+  const vectors = cataloguedEmbeddings(provider).filter((model) => provider.tasks?.embeddings?.(model) != null);
+  return [...cataloguedModels(provider), ...vectors];
 }
 
 export function describeModel(
@@ -119,8 +122,11 @@ export function describeModel(
     },
     ...(price !== null && { pricing: listedPrice(price.rates, 0), ...priceTiers(price.rates), price_id: price.id }),
     supported_parameters: supportedParameters(provider, model),
+    operations: namesOf(operationsAt(settings, provider, model)),
   };
 }
+
+const namesOf = (operations: readonly ListedOperation[]): readonly string[] => operations.map(({ name }) => name);
 
 /**
  * A route as a model that clients can name: it shows what all of its targets support. Targets that cannot be called are
@@ -132,7 +138,14 @@ export function describeRoute(route: Route, snapshot: Snapshot, { providers }: M
     const provider = settings?.enabled === true ? providers.get(settings.family) : undefined;
     return settings === undefined || provider === undefined
       ? []
-      : [{ provider, model, ...modelKnowledge(settings, provider, model) }];
+      : [
+          {
+            provider,
+            model,
+            operations: namesOf(operationsAt(settings, provider, model)),
+            ...modelKnowledge(settings, provider, model),
+          },
+        ];
   });
   const contextLength = smallest(targets.map(({ facts }) => facts.contextTokens));
   const maxOutput = smallest(targets.map(({ facts }) => facts.maxOutputTokens));
@@ -151,6 +164,7 @@ export function describeRoute(route: Route, snapshot: Snapshot, { providers }: M
       ),
     },
     supported_parameters: common(targets.map(({ provider, model }) => supportedParameters(provider, model))),
+    operations: common(targets.map(({ operations }) => operations)),
   };
 }
 

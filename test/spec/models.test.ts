@@ -101,6 +101,32 @@ describe("[d9.1] what the listing says of a model", () => {
     for (const price of Object.values(claude.pricing)) expect(price).toMatch(/^0\.\d+$/);
     expect(claude.price_id).toMatch(/^genai-prices@/);
   });
+  test("the operations that it serves, and which of them the provider is sent as they were written", async () => {
+    const chat = ["chat.completions", "responses", "messages"];
+    expect((await model("anthropic:claude-sonnet-4-5")).operations).toEqual(chat);
+    expect((await model("sandbox:embed-4")).operations).toEqual(["embeddings"]);
+    expect((await model("anthropic:some-embedding-model")).operations).toEqual([]);
+    const named = async (name: string, get = all) => {
+      const { operations } = (await get(`/api/v1/params?model=${name}`)).body;
+      return Object.fromEntries(operations.map((one: any) => [one.name, one.native]));
+    };
+    expect(await named("anthropic:claude-sonnet-4-5")).toEqual({
+      "chat.completions": null,
+      responses: false,
+      messages: true,
+    });
+    expect(await named("openai:text-embedding-3-small")).toEqual({ embeddings: null });
+    const settings = providerSettings({ id: "anthropic", baseUrl: null });
+    expect(await named("anthropic:claude-sonnet-4-5", serve([{ ...settings, native: [] }]))).toMatchObject({
+      messages: false,
+    });
+    const { data } = (await serve([providerSettings({ id: "openai", baseUrl: null })])("/api/v1/models")).body;
+    const vectors = data.filter(({ operations }: any) => operations.includes("embeddings"));
+    expect(vectors.map((one: any) => [one.id, one.operations])).toContainEqual([
+      "openai:text-embedding-3-small",
+      ["embeddings"],
+    ]);
+  });
   test("the price of long prompts", async () => {
     const { pricing, pricing_tiers: tiers } = await model("gemini:gemini-2.5-pro");
     expect(tiers).toEqual([

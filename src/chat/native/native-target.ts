@@ -50,7 +50,7 @@ export function nativeAt(
 }
 
 /** Returns null where the operator says that the provider does not speak the operation. */
-function circumstanceOf(
+export function circumstanceOf(
   { native, isElsewhere }: ProviderSettings,
   operation: OperationName,
   isCallersAddress: boolean,

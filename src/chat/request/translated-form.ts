@@ -6,6 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { type CommonParameter, GATEWAY, invalid } from "../../core/params.ts";
 import { requestWithEntry } from "./entry-text.ts";
+import { beyondBound } from "./bounded-body.ts";
 import { relocated } from "../call/located-error.ts";
 import { CHAT_FORM, parsedBody } from "./parse.ts";
 
@@ -56,7 +57,9 @@ export function translatedForm(translator: Translator): RequestForm {
 }
 
 function parsedRequest(text: string, bounds: BodyBounds, translator: Translator, form: RequestForm): ChatRequest {
-  const { [OWN_FIELDS]: own, ...body } = parsedBody(text, translator.bounds?.(bounds) ?? bounds).value;
+  const ofForm = translator.bounds?.(bounds) ?? bounds;
+  const { [OWN_FIELDS]: own, ...body } = parsedBody(text, ofForm).value;
+  requireFewItems(body, ofForm);
   const fields = checkedOwnFields(own);
   const { chat, origins, untranslated, advisory = [], memo } = translator.translate(body);
   const ownFields = Object.keys(fields);
@@ -68,6 +71,13 @@ function parsedRequest(text: string, bounds: BodyBounds, translator: Translator,
     if (!(thrown instanceof GatewayError)) throw thrown;
     throw relocated(thrown, (path) => pathIn(path, origins, new Set(ownFields), translator));
   }
+}
+
+/** The parser has bounded the lists of members that chat completions have too, before it made their values. */
+function requireFewItems(body: JsonObject, { maxItems }: BodyBounds): void {
+  for (const [name, value] of Object.entries(body))
+    if (Array.isArray(value) && value.length > maxItems)
+      throw beyondBound(`${name} may have at most ${maxItems} items.`, name);
 }
 
 /** Returns the fields of the gateway that the request sets. Throws `invalid_request` for a member that is none. */

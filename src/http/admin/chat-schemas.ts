@@ -117,6 +117,7 @@ export function chatSchemas(): Readonly<Record<string, Schema>> {
         name: { type: "string" },
         context_length: { type: "integer" },
         supported_parameters: { type: "array", items: { type: "string" } },
+        operations: { type: "array", items: { type: "string" } },
       },
       additionalProperties: true,
     },

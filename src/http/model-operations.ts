@@ -1,0 +1,52 @@
+// Which operations the gateway serves with a model, as listings, `GET /params` and docs/providers.md show it. A provider
+// that has conversations serves each operation whose answer is generated text; the others need a form of their own.
+import { modelKind } from "../accounting/model-catalogue.ts";
+import { circumstanceOf } from "../chat/native/native-target.ts";
+import type { JsonObject } from "../core/json.ts";
+import { OPERATION_NAMES, type OperationName, type TaskName } from "../core/operation.ts";
+import type { ProviderSettings } from "../core/snapshot.ts";
+import { OPERATIONS } from "../operations/operations.ts";
+import type { NativeCircumstance, Provider } from "../providers/provider.ts";
+
+const CONVERSATIONS: ReadonlySet<OperationName> = new Set(["chat.completions", "responses", "messages"]);
+const TASKS: ReadonlySet<OperationName> = new Set<TaskName>(["embeddings", "rerank", "moderations"]);
+
+/** The operations of conversations and of tasks that this gateway serves. Counting tokens is a part of others. */
+const SERVED: ReadonlySet<OperationName> = new Set([...OPERATIONS.values()].map(({ name }) => name));
+export const LISTED_OPERATIONS = OPERATION_NAMES.filter(
+  (name) => SERVED.has(name) && (CONVERSATIONS.has(name) || TASKS.has(name)),
+);
+
+export interface ListedOperation extends JsonObject {
+  readonly name: OperationName;
+  /** Whether the provider is sent what the client wrote; `null` where that is no question. */
+  readonly native: boolean | null;
+}
+
+/** `circumstance` is null where the operator says that the provider speaks no operation itself. */
+export function operationsOf(
+  provider: Provider,
+  model: string,
+  circumstance: (operation: OperationName) => NativeCircumstance | null,
+): readonly ListedOperation[] {
+  const kind = modelKind(model);
+  return LISTED_OPERATIONS.flatMap((name): readonly ListedOperation[] => {
+    if (TASKS.has(name)) {
+      const form = kind === name ? (provider.tasks?.[name as TaskName]?.(model) ?? null) : null;
+      return form === null ? [] : [{ name, native: null }];
+    }
+    if (kind !== "conversation") return [];
+    const given = name === "chat.completions" ? null : circumstance(name);
+    const native = given === null ? false : (provider.native?.(name, model, given) ?? null) !== null;
+    return [{ name, native: name === "chat.completions" ? null : native }];
+  });
+}
+
+/** The operations of a model of a configured provider. */
+export function operationsAt(
+  settings: ProviderSettings,
+  provider: Provider,
+  model: string,
+): readonly ListedOperation[] {
+  return operationsOf(provider, model, (operation) => circumstanceOf(settings, operation, false));
+}
