@@ -1,6 +1,7 @@
 // The bytes that the mock provider writes and the body that the load generator sends, built once. A non-streaming
 // answer and a request have about 1 KB each. A stream has 200 events of 200 to 250 bytes, each in an HTTP chunk of its
 // own, as model servers write them.
+import { NATIVE, requestText } from "./fronts.ts";
 import { EVENTS_PER_STREAM, MODEL, PARAGRAPH, PROTOCOLS, sse } from "./protocols.ts";
 
 const EVENTS_PER_WRITE = 10;
@@ -15,26 +16,8 @@ export type MockAnswer =
   | { readonly kind: "held"; readonly beginning: Uint8Array; readonly rest: Uint8Array };
 
 /** Returns a request of about 1 KB in OpenAI's form. */
-export function chatBody(model: string, stream: boolean): string {
-  return JSON.stringify({
-    model,
-    messages: [
-      {
-        role: "system",
-        content: "You are an assistant that answers in short, complete sentences and never guesses. ".repeat(3).trim(),
-      },
-      {
-        role: "user",
-        content:
-          "Compare a queue and a stack, and say for each where a program would want it and what goes wrong with the other. "
-            .repeat(5)
-            .trim(),
-      },
-    ],
-    temperature: 0.7,
-    max_tokens: 512,
-    ...(stream && { stream: true, stream_options: { include_usage: true } }),
-  });
+export function chatBody(model: string, isStreamed: boolean): string {
+  return requestText("chat", model, isStreamed);
 }
 
 function plainAnswer(body: object): Uint8Array {
@@ -153,7 +136,7 @@ export const ANSWERS: ReadonlyMap<string, MockAnswer> = new Map<string, MockAnsw
   [CACHED_ANSWER, { kind: "whole", bytes: plainAnswer({ ...openaiCompletion(), id: LONG_ID }) }],
   [CACHED_STREAM, { kind: "writes", writes: streamWrites(openaiEvents(LONG_ID)) }],
   ["openai-held", heldAnswer(openaiEvents())],
-  ...PROTOCOLS.flatMap(({ id, whole, events, contentType }): [string, MockAnswer][] => [
+  ...[...PROTOCOLS, ...NATIVE].flatMap(({ id, whole, events, contentType }): [string, MockAnswer][] => [
     [`${id}-plain`, { kind: "whole", bytes: plainAnswer(whole) }],
     [`${id}-stream`, { kind: "writes", writes: streamWrites(events, contentType) }],
   ]),

@@ -4,6 +4,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, truncateSync, writeFileSy
 import { join } from "node:path";
 import { cleanEnvironment } from "../test/harness/gateway-process.ts";
 import { ANSWERS, CACHED_ANSWER, CACHED_STREAM, ROUTED_ANSWER } from "./answers.ts";
+import { NATIVE } from "./fronts.ts";
 import { MODEL, PROTOCOLS } from "./protocols.ts";
 import { onAnyCore, onCore } from "./process-stats.ts";
 import { ended, type Subject } from "./subject.ts";
@@ -83,7 +84,7 @@ const ROUTES: ReadonlyMap<string, string> = new Map([
 function configuration(mockPort: number): string {
   const providers = [...ANSWERS.keys()].map((answer) => {
     const address = `http://127.0.0.1:${mockPort}/${answer}`;
-    const protocol = PROTOCOLS.find(({ id }) => answer.startsWith(`${id}-`));
+    const protocol = [...PROTOCOLS, ...NATIVE].find(({ id }) => answer.startsWith(`${id}-`));
     return `  ${answer}: ${protocol === undefined ? `{ type: custom, base_url: "${address}/v1" }` : protocol.entry(address)}`;
   });
   const targets = ["", "-2", "-3"].map((suffix) => `${ROUTED_ANSWER}:${MODEL}${suffix}`);

@@ -179,6 +179,78 @@ function ollama(): Protocol {
   };
 }
 
+/** The Responses API. https://platform.openai.com/docs/api-reference/responses */
+export function responsesProtocol(): Protocol {
+  const id = "resp_68a1b2c3d4e5f60718293a4b5c6d7e8f";
+  const item = "msg_68a1b2c3d4e5f60718293a4b5c6d7e90";
+  const usage = {
+    input_tokens: 219,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 112,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 331,
+  };
+  const response = (status: string, output: readonly object[], more: object): object => ({
+    id,
+    object: "response",
+    created_at: 1_767_000_000,
+    status,
+    error: null,
+    incomplete_details: null,
+    instructions: null,
+    max_output_tokens: 512,
+    model: MODEL,
+    output,
+    parallel_tool_calls: true,
+    previous_response_id: null,
+    reasoning: { effort: null, summary: null },
+    store: false,
+    temperature: 0.7,
+    text: { format: { type: "text" } },
+    tool_choice: "auto",
+    tools: [],
+    top_p: 1,
+    truncation: "disabled",
+    metadata: {},
+    ...more,
+  });
+  const part = (text: string): object => ({ type: "output_text", text, annotations: [], logprobs: [] });
+  const message = (status: string, content: readonly object[]): object => ({
+    id: item,
+    type: "message",
+    status,
+    role: "assistant",
+    content,
+  });
+  const whole = INDEXES.map(piece).join("");
+  const done = message("completed", [part(whole)]);
+  const place = { item_id: item, output_index: 0, content_index: 0 };
+  const events: readonly (readonly [string, object])[] = [
+    ["response.created", { response: response("in_progress", [], { usage: null }) }],
+    ["response.in_progress", { response: response("in_progress", [], { usage: null }) }],
+    ["response.output_item.added", { output_index: 0, item: message("in_progress", []) }],
+    ["response.content_part.added", { ...place, part: part("") }],
+    ...INDEXES.map((index): readonly [string, object] => [
+      "response.output_text.delta",
+      { ...place, delta: piece(index), logprobs: [] },
+    ]),
+    ["response.output_text.done", { ...place, text: whole, logprobs: [] }],
+    ["response.content_part.done", { ...place, part: part(whole) }],
+    ["response.output_item.done", { output_index: 0, item: done }],
+    ["response.completed", { response: response("completed", [done], { usage }) }],
+  ];
+  return {
+    id: "responses",
+    label: "Responses",
+    entry: (address) => `{ type: openai, base_url: "${address}", api_key: bench, native: [responses] }`,
+    whole: response("completed", [message("completed", [part(TEXT)])], { usage }),
+    contentType: EVENT_STREAM,
+    events: events.map(
+      ([type, fields], index) => `event: ${type}\n${sse({ type, ...fields, sequence_number: index })}`,
+    ),
+  };
+}
+
 export const PROTOCOLS: readonly Protocol[] = [
   anthropic(),
   gemini("gemini", "Gemini", (address) => `{ type: gemini, base_url: "${address}", api_key: bench }`),

@@ -1,6 +1,7 @@
 // The rows and how each is measured: a warm-up, 32 connections for throughput and CPU time, and one connection for
 // latency. Memory is measured in a run of its own.
-import { ANSWERS, CACHED_ANSWER, CACHED_STREAM, chatBody, ROUTED_ANSWER } from "./answers.ts";
+import { ANSWERS, CACHED_ANSWER, CACHED_STREAM, ROUTED_ANSWER } from "./answers.ts";
+import { type Front, frontPath, NATIVE, requestText } from "./fronts.ts";
 import { type Endpoint, httpRequest, type LoadResult, openStreams, quantile, runLoad } from "./load.ts";
 import { coreTime, type Cores, cpuSeconds, idleShare, residentMb, threadSeconds } from "./process-stats.ts";
 import { EVENTS_PER_STREAM, PROTOCOLS } from "./protocols.ts";
@@ -16,24 +17,39 @@ export interface Scenario {
   readonly kind: "plain" | "stream";
   /** Selects the answer of the mock. */
   readonly answer: string;
+  readonly front: Front;
   /** The row with which latency is compared. */
   readonly floor: "direct-plain" | "direct-stream";
 }
 
-const plain = (subject: SubjectName, id: string, label: string, answer = "openai-plain"): Scenario => ({
+const plain = (
+  subject: SubjectName,
+  id: string,
+  label: string,
+  answer = "openai-plain",
+  front: Front = "chat",
+): Scenario => ({
   id,
   label,
   subject,
   kind: "plain",
   answer,
+  front,
   floor: "direct-plain",
 });
-const stream = (subject: SubjectName, id: string, label: string, answer = "openai-stream"): Scenario => ({
+const stream = (
+  subject: SubjectName,
+  id: string,
+  label: string,
+  answer = "openai-stream",
+  front: Front = "chat",
+): Scenario => ({
   id,
   label,
   subject,
   kind: "stream",
   answer,
+  front,
   floor: "direct-stream",
 });
 
@@ -45,6 +61,7 @@ export const SCENARIOS: readonly Scenario[] = [
   plain("gateway", "gateway-plain-route", "Dragoman, same shape, by a route of three targets", ROUTED_ANSWER),
   plain("gateway", "gateway-plain-cached", "Dragoman, same shape, from the response cache", CACHED_ANSWER),
   ...PROTOCOLS.map(({ id, label }) => plain("gateway", `gateway-plain-${id}`, `Dragoman, ${label}`, `${id}-plain`)),
+  ...operations("plain", plain),
   plain("unbound", "unbound-plain", "Dragoman, same shape, not bound to a core"),
   stream("direct", "direct-stream", "direct"),
   stream("nginx", "nginx-stream", "nginx proxy_pass, unbuffered"),
@@ -52,7 +69,16 @@ export const SCENARIOS: readonly Scenario[] = [
   stream("gateway", "gateway-stream", "Dragoman, same shape"),
   stream("gateway", "gateway-stream-cached", "Dragoman, same shape, from the response cache", CACHED_STREAM),
   ...PROTOCOLS.map(({ id, label }) => stream("gateway", `gateway-stream-${id}`, `Dragoman, ${label}`, `${id}-stream`)),
+  ...operations("stream", stream),
 ];
+
+/** Operations other than chat completions: translated for a provider of chat completions, and sent as the client wrote. */
+function operations(kind: Scenario["kind"], row: typeof plain): readonly Scenario[] {
+  return NATIVE.flatMap(({ id, front }) => [
+    row("gateway", `gateway-${kind}-${front}`, `Dragoman, /${front}, translated`, `openai-${kind}`, front),
+    row("gateway", `gateway-${kind}-${id}`, `Dragoman, /${front}, native`, `${id}-${kind}`, front),
+  ]);
+}
 
 export interface Pace {
   /** Before the first row of a process, in which the runtime compiles what all rows use. */
@@ -151,10 +177,11 @@ function servingSeconds({ pids }: Subject): number {
   return pids.length === 1 ? threadSeconds(pids[0]!).serving : 0;
 }
 
-function endpointOf({ answer, kind }: Pick<Scenario, "answer" | "kind">, subject: Subject): Endpoint {
+function endpointOf({ answer, kind, front }: Pick<Scenario, "answer" | "kind" | "front">, subject: Subject): Endpoint {
   if (!ANSWERS.has(answer)) throw new Error(`the mock has no answer ${answer}`);
   const { path, model, token } = subject.target(answer);
-  return { port: subject.port, request: httpRequest(subject.port, path, chatBody(model, kind === "stream"), token) };
+  const text = requestText(front, model, kind === "stream");
+  return { port: subject.port, request: httpRequest(subject.port, frontPath(path, front), text, token) };
 }
 
 /** Detects streams that lost events, which would look fast. An event with content is never this short. */
@@ -186,7 +213,10 @@ export async function measureMemory(
   const quietMs = Math.min(2000, pace.settleMs);
   await Bun.sleep(quietMs);
   const atRestMb = residentMb(pid);
-  const streams = await openStreams(endpointOf({ answer: "openai-held", kind: "stream" }, gateway), pace.openStreams);
+  const streams = await openStreams(
+    endpointOf({ answer: "openai-held", kind: "stream", front: "chat" }, gateway),
+    pace.openStreams,
+  );
   await Bun.sleep(quietMs);
   const openMb = residentMb(pid);
   await runLoad(

@@ -1,6 +1,7 @@
 // The goals of the benchmark: what one core is to carry, in proportion to nginx and to itself where that is possible,
 // because a ratio depends less on the machine than a time does.
 import { figuresTable } from "../docs/markdown.ts";
+import { NATIVE } from "./fronts.ts";
 import { EVENTS_PER_STREAM, PROTOCOLS } from "./protocols.ts";
 import type { MemoryResult, RowResult } from "./scenarios.ts";
 
@@ -55,6 +56,12 @@ export function targetsOf({ rows, memory }: Measured): readonly Target[] {
         ifBoth(cpuOf(rows, `gateway-plain-${id}`), plainMicros, (one, other) => (one / other - 1) * 100),
       ),
     ),
+    ...NATIVE.flatMap(({ id, front }) => [
+      moreThanChat(rows, "plain", front, `translated /${front}`, 50),
+      moreThanChat(rows, "plain", id, `native /${front}`, 10),
+      moreThanChat(rows, "stream", front, `translated /${front}`, 50),
+      moreThanChat(rows, "stream", id, `native /${front}`, 10),
+    ]),
     timesNginx(
       `CPU per stream of ${EVENTS_PER_STREAM} events, same shape`,
       cpuOf(rows, "gateway-stream"),
@@ -110,6 +117,25 @@ function ifBoth(
   combine: (one: number, other: number) => number,
 ): number | null {
   return one === null || other === null || other === 0 ? null : combine(one, other);
+}
+
+function moreThanChat(
+  rows: readonly RowResult[],
+  kind: "plain" | "stream",
+  id: string,
+  what: string,
+  percent: number,
+): Target {
+  return atMost(
+    `CPU of a ${kind === "plain" ? "plain call" : "stream"} above chat of same shape, ${what}`,
+    percent,
+    "%",
+    ifBoth(cpuOf(rows, `gateway-${kind}-${id}`), sameShape(rows, kind), (one, other) => (one / other - 1) * 100),
+  );
+}
+
+function sameShape(rows: readonly RowResult[], kind: "plain" | "stream"): number | null {
+  return cpuOf(rows, kind === "plain" ? "gateway-plain" : "gateway-stream");
 }
 
 function timesNginx(what: string, ours: number | null, nginx: number | null, most: number): Target {
