@@ -197,6 +197,8 @@ export interface NativeForm {
   readonly vendorIds: readonly string[];
   /** Types of objects whose `id` is one of these; absent where there are none. */
   readonly referenceTypes?: readonly string[];
+  /** Members that only the gateway itself can do what they ask for; absent where there are none. */
+  readonly ownMembers?: readonly string[];
   /** The member that makes the vendor store the answer unless it is false; absent where the form has none. */
   readonly storeMember?: string;
 }

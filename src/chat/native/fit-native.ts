@@ -6,6 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/json-edit.ts";
+import { memoizeBounded } from "../../core/memoization.ts";
 import type { ParameterDisposition } from "../../core/record.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import type { NativeForm, Provider } from "../../providers/provider.ts";
@@ -23,6 +24,7 @@ export function fitNative(
   const written = request.written!;
   const { form } = native;
   const body = { ...written.body, ...written.replaced };
+  refuseOwn(body, written.untranslated, form);
   refusePrivileged(body, written.added, form, resolved.provider, principal);
   const left = hostedToolsLeft(
     body,
@@ -58,6 +60,13 @@ export function fitNative(
 /** What the caller's own credential or address pays for and reaches is the caller's own concern. */
 function isOwnCredential({ credentials, target }: NativeTarget["resolved"]): boolean {
   return target.isCallersAddress || credentials.some(({ fromCaller }) => fromCaller);
+}
+
+/** Throws the error of the translation for a member that only the gateway can do, and does not. */
+function refuseOwn(body: JsonObject, untranslated: readonly Untranslated[], { ownMembers = [] }: NativeForm): void {
+  const refused = untranslated.find(({ path }) => ownMembers.includes(path) && isSet(body[path]));
+  if (refused !== undefined)
+    throw new GatewayError("unsupported_parameter", refused.message, { param: refused.path, isWritten: true });
 }
 
 function refusePrivileged(
@@ -127,11 +136,9 @@ function refuseReferences(
   { vendorIds, referenceTypes = [] }: NativeForm,
   { label }: Provider,
 ): void {
-  const isWritten = (name: string): boolean => text.includes(`"${name}"`);
-  const names = new Set(vendorIds.filter(isWritten));
-  const types = new Set(referenceTypes.filter(isWritten));
-  if (names.size + types.size === 0) return;
-  const path = firstReference(body, { names, types }, "");
+  // nearly no request names any, which one pass over its text shows
+  if (!namesAnyOf([...vendorIds, ...referenceTypes])(text)) return;
+  const path = firstReference(body, { names: new Set(vendorIds), types: new Set(referenceTypes) }, "");
   if (path === null) return;
   throw new GatewayError(
     "unknown_reference",
@@ -142,6 +149,17 @@ function refuseReferences(
 
 /** Members with free contents of the caller, in which names mean nothing. */
 const FREE: ReadonlySet<string> = new Set(["input_schema", "parameters", "metadata", "schema", "arguments"]);
+
+const MAX_FORMS = 100;
+const testerOf = memoizeBounded(MAX_FORMS, (words: string): ((text: string) => boolean) => {
+  const form = new RegExp(`"(?:${words})"`);
+  return (text) => form.test(text);
+});
+
+/** Returns whether a text has one of the words as a whole string. */
+function namesAnyOf(words: readonly string[]): (text: string) => boolean {
+  return testerOf(words.join("|"));
+}
 
 interface ReferenceForms {
   readonly names: ReadonlySet<string>;

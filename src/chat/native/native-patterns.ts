@@ -70,10 +70,12 @@ export class NativePatterns {
       this.#patterns.length = 0;
       return;
     }
-    if (this.#tries >= MAX_TRIES) return;
+    const text = `${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`;
+    // an event that came in two reads is parsed, although a pattern of it is known
+    if (this.#tries >= MAX_TRIES || this.#patterns.some((known) => isLike(known, text))) return;
     this.#tries += 1;
     const piece = chunks[0]!.choices[0]!.delta![name] as string;
-    const pattern = patternOf(`${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`, piece, shown);
+    const pattern = patternOf(text, piece, shown);
     if (pattern !== null && this.#patterns.unshift(pattern) > MAX_PATTERNS) this.#patterns.pop();
   }
 
@@ -124,6 +126,17 @@ export class NativePatterns {
     this.#shown += passed;
     return at;
   }
+}
+
+/** Whether an event has all literals of the pattern in their order. */
+function isLike({ source }: NativePattern, event: string): boolean {
+  let at = 0;
+  for (const literal of source) {
+    const found = event.indexOf(literal, at);
+    if (found < 0 || (at === 0 && found > 0)) return false;
+    at = found + literal.length;
+  }
+  return at === event.length;
 }
 
 /** Returns `null` for an event that is not passed on as it came, but for its number. */

@@ -13,6 +13,7 @@ const PASSED_STATUSES: ReadonlySet<number> = new Set([400, 413]);
 /** Refusals of the request itself. Those of the gateway's account are not for its callers. */
 const PASSED_CODES: ReadonlySet<ErrorCode> = new Set([
   "upstream_invalid_request",
+  "model_not_found",
   "context_length_exceeded",
   "content_policy_violation",
 ]);

@@ -131,7 +131,7 @@ export class NativeResponseEvents implements NativeEvents {
         return this.#begin(event, null) + this.#numbered(type, data, []);
       default:
         if (type.endsWith(".delta")) this.#hasContent = true;
-        return this.#begin(event, PARTS.get(type) ?? null) + this.#numbered(type, data, []);
+        return this.#begin(event, PARTS.get(type) ?? null) + this.#counted(type, data, event);
     }
   }
 
@@ -171,6 +171,18 @@ export class NativeResponseEvents implements NativeEvents {
 
   #written(type: string, members: JsonObject): string {
     return this.#numbered(type, JSON.stringify({ type, ...members }), []);
+  }
+
+  /** Nearly every event has one number, which is found without a search for the members around it. */
+  #counted(type: string, data: string, { sequence_number: number }: JsonObject): string {
+    if (typeof number !== "number" || data.includes("\n")) return this.#numbered(type, data, []);
+    const member = `"sequence_number":${number}`;
+    const at = data.indexOf(member);
+    const end = at + member.length;
+    // the digits may go on, as in another spelling of the number
+    const isOnly = at >= 0 && ",}".includes(data.charAt(end)) && !data.includes('"sequence_number"', end);
+    if (!isOnly) return this.#numbered(type, data, []);
+    return `event: ${type}\ndata: ${data.slice(0, end - String(number).length)}${this.#place}${data.slice(end)}\n\n`;
   }
 
   #numbered(type: string, data: string, edits: readonly JsonEdit[]): string {

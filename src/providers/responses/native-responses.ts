@@ -41,6 +41,8 @@ const RESPONSES_FORM: NativeForm = {
     "conversation",
   ],
   referenceTypes: ["item_reference"],
+  // the answer would have to be fetched from the vendor, with its id there
+  ownMembers: ["background"],
   storeMember: "store",
 };
 

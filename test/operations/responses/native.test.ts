@@ -102,6 +102,7 @@ describe("requests", () => {
     const hosted = { ...ASKED, tools: [{ type: "image_generation" }] };
     const refused: readonly (readonly [JsonObject, number, string])[] = [
       [{ ...ASKED, prompt: { id: "pmpt_1" } }, 403, "prompt"],
+      [{ ...ASKED, background: true }, 400, "background"],
       [hosted, 400, "tools[0]"],
       [{ ...ASKED, tools: [{ type: "shell", environment: { type: "container_auto" } }] }, 400, "tools[0]"],
     ];
@@ -199,7 +200,10 @@ describe("answers", () => {
       expect(response.headers.get(name)).toBeNull();
   });
 
-  test("[d12.6] the provider's own 400 passes unchanged", async () => {
+  test("[d12.6] the provider's own 400 passes unchanged, also for a model that it does not have", async () => {
+    const unknown = '{"error":{"message":"No such model","type":"invalid_request_error","code":"model_not_found"}}';
+    const missing = await gateway({ status: 400, headers: JSON_TYPE, body: unknown }).ask(ASKED);
+    expect([missing.status, await missing.text()]).toEqual([400, unknown]);
     const refusal =
       '{ "error":{"message":"Unsupported value","type":"invalid_request_error","param":"reasoning.effort","code":"unsupported_value","new":[1.0]} }';
     const response = await gateway({ status: 400, headers: JSON_TYPE, body: refusal }).ask(ASKED);
