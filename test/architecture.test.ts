@@ -74,6 +74,11 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
     reason: "zod's word for a problem that one finds oneself",
   },
   {
+    path: "src/http/model-forms.ts",
+    text: "anthropic-version",
+    reason: "the header of that form, whichever provider serves the call",
+  },
+  {
     path: "src/operations/messages/message-heads.ts",
     text: "anthropic-ratelimit-",
     reason: "the headers of that form begin so, whichever provider serves the call",

@@ -30,6 +30,7 @@ import type { AdminCalls } from "./admin/call-shapes.ts";
 import type { AdminContents, AdminStore } from "./admin/operation.ts";
 import type { Turns } from "./admin/turns.ts";
 import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
+import { type ListingRequest, listingFor, modelFor } from "./model-forms.ts";
 import { shownStanding, shownTargets, type Standing } from "./standing.ts";
 import { type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
 import { ADMIN_BASE, CALL_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS } from "./paths.ts";
@@ -229,25 +230,28 @@ function serveListings(
     restrictions: restrictionsOf(token),
     nowMs: context.clock.now(),
   });
+  const listingRequest = (c: Context<AppEnv>): ListingRequest => ({
+    headers: c.req.raw.headers,
+    query: (name) => c.req.query(name),
+  });
   for (const path of MODEL_PATHS) {
     const list = async (c: Context<AppEnv>): Promise<Response> => {
       const token = await requireToken(c);
-      return reply(c, {
-        object: "list",
-        data: listModels(viewOf(token), callableRoutes(token, context), context.models),
-      });
+      return reply(
+        c,
+        listingFor(listModels(viewOf(token), callableRoutes(token, context), context.models), listingRequest(c)),
+      );
     };
     app.get(path, list).get(`${path}/`, list);
     app.get(`${path}/*`, async (c) => {
       const id = percentDecoded(c.req.path.slice(path.length + 1));
       const token = await requireToken(c);
       const route = callableRoutes(token, context).find(({ name }) => name === id);
-      return reply(
-        c,
+      const model =
         route === undefined
           ? describeModel(namedModel(id, token, context), context.models, viewOf(token))
-          : describeRoute(route, viewOf(token).snapshot, context.models),
-      );
+          : describeRoute(route, viewOf(token).snapshot, context.models);
+      return reply(c, modelFor(model, listingRequest(c)));
     });
     refuseOthers(app, path, "GET");
   }

@@ -3,12 +3,13 @@ import { CHAT_FORM } from "../chat/request/parse.ts";
 import type { RequestForm } from "../core/chat.ts";
 import type { OperationName } from "../core/operation.ts";
 import { EMBEDDINGS_FORM } from "./embeddings/parse-embeddings.ts";
-import { MESSAGES_FORM } from "./messages/messages-form.ts";
+import { COUNT_FORM, MESSAGES_FORM } from "./messages/messages-form.ts";
 import { RESPONSES_FORM } from "./responses/responses-form.ts";
 
 export const FORMS: ReadonlyMap<OperationName, RequestForm> = new Map([
   ["chat.completions", CHAT_FORM],
   ["messages", MESSAGES_FORM],
+  ["messages.count_tokens", COUNT_FORM],
   ["responses", RESPONSES_FORM],
   ["embeddings", EMBEDDINGS_FORM],
 ]);

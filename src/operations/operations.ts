@@ -3,6 +3,7 @@ import type { Operation } from "../chat/operation.ts";
 import { CHAT_COMPLETIONS } from "./chat/chat-completions.ts";
 import { EMBEDDINGS } from "./embeddings/embeddings.ts";
 import { RESPONSES } from "./responses/responses.ts";
+import { COUNT_TOKENS } from "./messages/count-tokens.ts";
 import { MESSAGES } from "./messages/messages.ts";
 
 /** Operations by their path below a base address. Each takes POST. */
@@ -11,4 +12,5 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
   ["/embeddings", EMBEDDINGS],
   ["/responses", RESPONSES],
   ["/messages", MESSAGES],
+  ["/messages/count_tokens", COUNT_TOKENS],
 ]);

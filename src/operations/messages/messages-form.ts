@@ -1,5 +1,7 @@
-// The form of requests of this operation, without what answers them.
+// The forms of requests of messages, and of counts of their tokens, without what answers them.
 import { translatedForm } from "../../chat/request/translated-form.ts";
-import { messagesTranslator } from "./translate-request.ts";
+import { COUNT_TRANSLATOR, MESSAGES_TRANSLATOR } from "./translate-request.ts";
 
-export const MESSAGES_FORM = translatedForm(messagesTranslator(true));
+export const MESSAGES_FORM = translatedForm(MESSAGES_TRANSLATOR);
+
+export const COUNT_FORM = translatedForm(COUNT_TRANSLATOR);

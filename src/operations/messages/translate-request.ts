@@ -50,10 +50,21 @@ const NAMES: Translator["names"] = {
   parallel_tool_calls: "tool_choice.disable_parallel_tool_use",
 };
 
-/** A count of tokens has no bound of its answer. */
-export function messagesTranslator(needsBound: boolean): Translator {
-  return { translate: (body) => translate(body, needsBound), names: NAMES };
-}
+export const MESSAGES_TRANSLATOR: Translator = { translate: (body) => translate(body, true), names: NAMES };
+
+/** The path of the refusal where the request would be translated: a translation has no count. */
+export const COUNTED = "messages.count_tokens";
+
+/** Requests whose tokens are counted have no bound of their answer, and are never translated. */
+export const COUNT_TRANSLATOR: Translator = {
+  translate(body) {
+    if (given(body, "stream") === true) throw invalid("stream", "absent: a count is not streamed", true);
+    const translation = translate(body, false);
+    const never: Untranslated = { path: COUNTED, message: `${COUNTED} is not translated.`, dropped: "never" };
+    return { ...translation, untranslated: [never, ...translation.untranslated] };
+  },
+  names: NAMES,
+};
 
 function translate(body: JsonObject, needsBound: boolean): Translation {
   const left: Untranslated[] = [];

@@ -8,6 +8,7 @@ import { dialect } from "./dialect.ts";
 import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { API_VERSION, encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
+import { NATIVE_COUNT } from "./native-count.ts";
 import { NATIVE_MESSAGES } from "./native-messages.ts";
 import { factsOf } from "../claude/models.ts";
 
@@ -38,7 +39,8 @@ export const anthropic: Provider = {
   clientHeaders: ["anthropic-beta"],
   encodeRequest,
   // every address of this form speaks the operation, because it is the provider's only form
-  native: (operation) => (operation === "messages" ? NATIVE_MESSAGES : null),
+  native: (operation) =>
+    operation === "messages" ? NATIVE_MESSAGES : operation === "messages.count_tokens" ? NATIVE_COUNT : null,
   sign: keySigner({ header: "x-api-key", prefix: "" }),
   decodeResponse,
   openStream,
