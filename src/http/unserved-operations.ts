@@ -17,7 +17,7 @@ const HINTS: Readonly<Record<string, string>> = {
   responses:
     "Of the Responses API, this gateway serves only POST /responses, over HTTP. Responses are not kept, so that they cannot be retrieved, deleted or compacted.",
   messages:
-    "Of the Messages API, this gateway serves only POST /messages. Batches are not supported: send the calls one by one.",
+    "Of the Messages API, this gateway serves POST /messages and /messages/count_tokens. Batches are not supported: send the calls one by one.",
   completions: `Legacy completions are not supported. Send the prompt as a message to ${CHAT}; for models that take a raw prompt, the gateway builds one.`,
   rerank: "Rerank is not supported. Configure the client to call the provider of the rerank model directly.",
   moderations: "Moderations are not supported. Policies of the gateway can check requests and answers instead.",
