@@ -1,10 +1,11 @@
 // The translation of a request to a chat completion (promise 12.4): https://platform.claude.com/docs/en/api/messages
 import { createHash } from "node:crypto";
+import { LEAST_BODY_BOUNDS } from "../../core/body-bounds.ts";
 import type { Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type CommonParameter, invalid } from "../../core/params.ts";
 import type { Translation, Translator } from "../../chat/request/translated-form.ts";
-import { given } from "./fields.ts";
+import { bad, given } from "./fields.ts";
 import { placedBlocks } from "./translate-content.ts";
 import { translateOutput } from "./translate-output.ts";
 import { translateTools } from "./translate-tools.ts";
@@ -58,8 +59,8 @@ export const COUNTED = "messages.count_tokens";
 /** Requests whose tokens are counted have no bound of their answer, and are never translated. */
 export const COUNT_TRANSLATOR: Translator = {
   translate(body) {
-    if (given(body, "stream") === true) throw invalid("stream", "absent: a count is not streamed", true);
-    const translation = translate(body, false);
+    const { stream: _stream, ...counted } = body;
+    const translation = translate(counted, false);
     const never: Untranslated = { path: COUNTED, message: `${COUNTED} is not translated.`, dropped: "never" };
     return { ...translation, untranslated: [never, ...translation.untranslated] };
   },
@@ -115,6 +116,9 @@ function boundOf(body: JsonObject, isNeeded: boolean): JsonObject {
   return { max_tokens: bound };
 }
 
+/** As many as any list of a known field may have. */
+const MAX_STOPS = LEAST_BODY_BOUNDS.maxItems;
+
 function samplingOf(body: JsonObject): JsonObject {
   const params: Record<string, Json> = {};
   const temperature = given(body, "temperature");
@@ -131,6 +135,8 @@ function samplingOf(body: JsonObject): JsonObject {
   if (stop !== undefined) {
     if (!Array.isArray(stop) || !(stop as readonly Json[]).every((one) => typeof one === "string"))
       throw invalid("stop_sequences", "an array of strings", stop);
+    if (stop.length > MAX_STOPS)
+      throw bad("stop_sequences", `may have at most ${MAX_STOPS} items; got ${stop.length}.`);
     params["stop"] = stop;
   }
   return params;
