@@ -30,6 +30,14 @@ const CAN_DO_WITHOUT: readonly (readonly [path: RegExp, word: string])[] = [
   [/^(?:output_config\.format|output_format)/, "structured_outputs_unsupported"],
 ];
 
+/** The blocks that a target does not take, by their type in chat completions, which the message names. */
+const BLOCK_WORDS: Readonly<Record<string, string>> = {
+  image_url: "image_block",
+  document: "document_block",
+  file: "document_block",
+};
+const REFUSED_BLOCK = /\bblocks of type (\w+)/;
+
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(["unsupported_parameter", "unsupported_value"]);
 
 /** The words by which programs recognize that the conversation has to be shortened. */
@@ -53,7 +61,11 @@ function typeOf({ code, entry: { status } }: GatewayError): string {
   return OWN_TYPES[code] ?? TYPES[status] ?? (status < 500 ? "invalid_request_error" : "api_error");
 }
 
-function wordFor({ code, param }: GatewayError): string | null {
+function wordFor({ code, param, message }: GatewayError): string | null {
+  if (code === "unsupported_content_block") {
+    const word = BLOCK_WORDS[REFUSED_BLOCK.exec(message)?.[1] ?? ""];
+    return word === undefined ? null : `capability_rejected: ${word}`;
+  }
   if (param === null || !REFUSALS.has(code)) return null;
   const known = CAN_DO_WITHOUT.find(([path]) => path.test(param));
   return known === undefined ? null : `capability_rejected: ${known[1]}`;

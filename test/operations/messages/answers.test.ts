@@ -300,6 +300,23 @@ test("[d12.6] what a program can do without is refused with the word that it kno
   expect(response.headers.get("x-gateway-error-message")).toContain("output_config.effort");
 });
 
+test("[d12.6] blocks that a target does not take are refused with the word that programs know", async () => {
+  const source = { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" };
+  const pdf = { type: "base64", media_type: "application/pdf", data: "JVBERi0=" };
+  for (const [word, model, block] of [
+    ["image_block", "upstage:solar", { type: "image", source }],
+    ["document_block", "cloudflare:m", { type: "document", source: pdf }],
+  ] as const) {
+    const { response, text } = await asked(
+      { body: "" },
+      { model, messages: [{ role: "user", content: [{ type: "text", text: "x" }, block] }] },
+    );
+    expect(response.status).toBe(400);
+    expect(JSON.parse(text)).toMatchObject({ error: { message: `capability_rejected: ${word}` } });
+    expect(response.headers.get("x-gateway-error-param")).toBe("messages[0].content[1].source.data");
+  }
+});
+
 test("[d12.4] advice is left out and told; what is not advice is refused, or dropped and told", async () => {
   const answer: CannedAnswer = { body: JSON.stringify(openaiAnswer()) };
   const advised = await asked(answer, {
