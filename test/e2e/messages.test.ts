@@ -81,7 +81,7 @@ test("[d12.1] a token counts in either header, and the one that is not the gatew
     [{ "x-api-key": foreign }, 401],
     [{}, 401],
   ] as const) {
-    const refused = await ask("/v1/messages", headers as Record<string, string>);
+    const refused = await ask("/v1/messages", headers);
     expect([refused.status, await refused.json()]).toMatchObject([
       status,
       { type: "error", error: { type: "authentication_error" } },
