@@ -4,6 +4,7 @@ import type { CannedAnswer } from "../harness/in-process.ts";
 import { eventStream } from "../harness/upstream.ts";
 
 export function helloFromNative({ url, body }: UpstreamRequest): CannedAnswer | null {
+  if (/\/responses(\?|$)/.test(url)) return helloFromResponses(body);
   const isCohere = url.endsWith("/v2/chat");
   if (!isCohere && !url.endsWith("/api/chat")) return null;
   const streamed = (JSON.parse(body) as { readonly stream?: boolean }).stream === true;
@@ -58,4 +59,42 @@ function helloFromOllama(streamed: boolean, calls: boolean): CannedAnswer {
       .map((line) => `${JSON.stringify(line)}\n`)
       .join(""),
   };
+}
+
+/** https://platform.openai.com/docs/api-reference/responses-streaming */
+function helloFromResponses(body: string): CannedAnswer {
+  const calls = body.includes("call the function");
+  const part = { type: "output_text", text: "Hello", annotations: [] };
+  const item = calls
+    ? { type: "function_call", id: "fc_1", call_id: "call_1", name: "weather", arguments: '{"city":"Paris"}' }
+    : { type: "message", id: "msg_1", role: "assistant", content: [part] };
+  const response = {
+    id: "resp_1",
+    object: "response",
+    created_at: 1,
+    model: "m",
+    status: "completed",
+    output: [{ ...item, status: "completed" }],
+    usage: { input_tokens: 5, output_tokens: 2, total_tokens: 7 },
+  };
+  if ((JSON.parse(body) as { readonly stream?: boolean }).stream !== true) return json(response);
+  const begun = { ...response, status: "in_progress", output: [], usage: null };
+  const at = { output_index: 0, item_id: item.id };
+  const events = [
+    { type: "response.created", response: begun },
+    {
+      type: "response.output_item.added",
+      output_index: 0,
+      item: { ...item, ...(calls ? { arguments: "" } : { content: [] }) },
+    },
+    ...(calls
+      ? [{ type: "response.function_call_arguments.delta", ...at, delta: '{"city":"Paris"}' }]
+      : [
+          { type: "response.content_part.added", ...at, content_index: 0, part: { ...part, text: "" } },
+          { type: "response.output_text.delta", ...at, content_index: 0, delta: "Hello" },
+        ]),
+    { type: "response.output_item.done", output_index: 0, item: { ...item, status: "completed" } },
+    { type: "response.completed", response },
+  ];
+  return { headers: { "content-type": "text/event-stream" }, body: eventStream(...events) };
 }
