@@ -7,7 +7,8 @@ import { messageOf } from "../core/thrown.ts";
 import { openCallContext } from "../gateway.ts";
 import { providers } from "../providers/registry.ts";
 import { type Caller, openCaller } from "../diagnostics/conformance/caller.ts";
-import { type Base, type Check, CHECKS, type Verdict } from "../diagnostics/conformance/checks.ts";
+import { ALL_CHECKS } from "../diagnostics/conformance/operation-checks.ts";
+import type { Base, Check, Verdict } from "../diagnostics/conformance/checks.ts";
 import { snapshotWithoutStore } from "./listings.ts";
 import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
@@ -74,12 +75,12 @@ export async function conformance(model: string, flags: ConformanceFlags, enviro
 }
 
 function chosenChecks(only: readonly string[] | undefined): readonly Check[] {
-  const unknown = only?.find((id) => !CHECKS.some((check) => check.id === id));
+  const unknown = only?.find((id) => !ALL_CHECKS.some((check) => check.id === id));
   if (unknown !== undefined)
     throw new Error(
-      `unknown check ${JSON.stringify(unknown)}; the checks are: ${CHECKS.map(({ id }) => id).join(", ")}`,
+      `unknown check ${JSON.stringify(unknown)}; the checks are: ${ALL_CHECKS.map(({ id }) => id).join(", ")}`,
     );
-  return only === undefined ? CHECKS : CHECKS.filter(({ id }) => only.includes(id));
+  return only === undefined ? ALL_CHECKS : ALL_CHECKS.filter(({ id }) => only.includes(id));
 }
 
 async function resultOf(check: Check, caller: Caller, base: Base): Promise<Result> {

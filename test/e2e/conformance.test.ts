@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LLMock } from "@copilotkit/aimock";
 import type { Result } from "../../src/cli/conformance.ts";
-import { CHECKS } from "../../src/diagnostics/conformance/checks.ts";
+import { ALL_CHECKS as CHECKS } from "../../src/diagnostics/conformance/operation-checks.ts";
 import { gatewayCommand } from "../harness/gateway-program.ts";
 
 interface Run {

@@ -2,7 +2,7 @@
 // result.
 import { newAccessToken } from "../../auth/access-token.ts";
 import { handleCall } from "../../chat/handle.ts";
-import { CHAT_COMPLETIONS } from "../../operations/chat/chat-completions.ts";
+import { OPERATIONS } from "../../operations/operations.ts";
 import type { ChatContext } from "../../chat/call/context.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type AccessToken, UNRESTRICTED } from "../../core/identity.ts";
@@ -33,6 +33,8 @@ export interface Came {
 
 export interface Caller {
   call(body: JsonObject): Promise<Came>;
+  /** Calls the operation at this path; only status, error and events of the result have a meaning. */
+  callAt(path: string, body: JsonObject): Promise<Came>;
   /**
    * Disconnects after the first event; returns the milliseconds that the gateway took to end its side, or null when no
    * stream came.
@@ -40,6 +42,7 @@ export interface Caller {
   leave(body: JsonObject): Promise<number | null>;
 }
 
+const CHAT = "/chat/completions";
 const EVENT_BOUND = 16 * 1024 * 1024;
 
 /** `contextFor` makes the context of a call from a snapshot that contains the run's own access token. */
@@ -65,10 +68,10 @@ export function openCaller(snapshot: Snapshot, contextFor: (snapshot: Snapshot) 
     tokens: new Map([[id, token]]),
     projects: new Map([["default", { id: "default", tenantId: "default", name: "default" }]]),
   });
-  const send = (body: JsonObject, signal?: AbortSignal): Promise<Response> =>
+  const send = (path: string, body: JsonObject, signal?: AbortSignal): Promise<Response> =>
     handleCall(
-      CHAT_COMPLETIONS,
-      new Request("http://conformance.invalid/api/v1/chat/completions", {
+      OPERATIONS.get(path)!,
+      new Request(`http://conformance.invalid/api/v1${path}`, {
         method: "POST",
         headers: { authorization: `Bearer ${text}`, "content-type": "application/json" },
         body: JSON.stringify(body),
@@ -76,26 +79,28 @@ export function openCaller(snapshot: Snapshot, contextFor: (snapshot: Snapshot) 
       }),
       context,
     );
+  const callAt = async (path: string, body: JsonObject): Promise<Came> => {
+    const startedMs = context.clock.monotonic();
+    const response = await send(path, body);
+    const warnings = (response.headers.get("x-gateway-warnings") ?? "").split(",").filter((word) => word !== "");
+    const streamed = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+    const read = streamed
+      ? readStream(new Uint8Array(await response.arrayBuffer()))
+      : { events: [(await response.json()) as JsonObject], done: true };
+    return {
+      status: response.status,
+      warnings,
+      tookMs: context.clock.monotonic() - startedMs,
+      done: read.done,
+      ...assembled(read.events),
+    };
+  };
   return {
-    async call(body) {
-      const startedMs = context.clock.monotonic();
-      const response = await send(body);
-      const warnings = (response.headers.get("x-gateway-warnings") ?? "").split(",").filter((word) => word !== "");
-      const streamed = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-      const read = streamed
-        ? readStream(new Uint8Array(await response.arrayBuffer()))
-        : { events: [(await response.json()) as JsonObject], done: true };
-      return {
-        status: response.status,
-        warnings,
-        tookMs: context.clock.monotonic() - startedMs,
-        done: read.done,
-        ...assembled(read.events),
-      };
-    },
+    call: (body) => callAt(CHAT, body),
+    callAt,
     async leave(body) {
       const client = new AbortController();
-      const response = await send({ ...body, stream: true }, client.signal);
+      const response = await send(CHAT, { ...body, stream: true }, client.signal);
       if (response.status !== 200) return null;
       const reader = response.body!.getReader();
       await reader.read();
@@ -131,7 +136,10 @@ function assembled(events: readonly JsonObject[]): Pick<Came, "error" | "choices
   let error: Came["error"] = null;
   for (const event of events) {
     if (isObject(event["error"]))
-      error = { code: wordOf(event["error"]["code"]), message: wordOf(event["error"]["message"]) };
+      error = {
+        code: wordOf(event["error"]["code"] ?? event["error"]["type"]),
+        message: wordOf(event["error"]["message"]),
+      };
     if (isObject(event["usage"]))
       usage = {
         prompt: Number(event["usage"]["prompt_tokens"]),

@@ -1,0 +1,154 @@
+// The checks of the conformance run for operations that have a form of their own: the form of an answer, the grammar of a
+// stream, and a call of a tool. The request asks for the provider's address in the way of all these operations.
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { Came, Caller } from "./caller.ts";
+import { type Base, type Check, CHECKS, type Verdict } from "./checks.ts";
+
+const HELLO = "Say hello in one short sentence.";
+const ASK_WEATHER = "What is the weather in Vienna? Use the tool.";
+const SCHEMA = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false,
+} as const;
+const ROOM = 1024;
+
+/** The events of a stream, or the only object of another answer. */
+type Judge = (events: readonly JsonObject[]) => string | null;
+
+function check(path: string, id: string, title: string, needs: Check["needs"], body: JsonObject, judge: Judge): Check {
+  return {
+    id,
+    title,
+    needs,
+    async run(caller: Caller, { model, ...own }: Base): Promise<Verdict> {
+      const came: Came = await caller.callAt(path, { model, ...body, x_gateway: own });
+      return { came, fault: came.error === null ? judge(came.events) : null };
+    },
+  };
+}
+
+const listIn = (value: Json | undefined): readonly JsonObject[] =>
+  Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
+const typesOf = (events: readonly JsonObject[]): readonly (Json | undefined)[] => events.map(({ type }) => type);
+const joined = (events: readonly JsonObject[], type: string): string =>
+  events
+    .flatMap((event) => (event["type"] === type && typeof event["delta"] === "string" ? [event["delta"]] : []))
+    .join("");
+
+function outputText(response: JsonObject): string {
+  return listIn(response["output"])
+    .flatMap(({ content }) => listIn(content))
+    .flatMap(({ text }) => (typeof text === "string" ? [text] : []))
+    .join("");
+}
+
+function isResponse(answer: JsonObject | undefined): string | null {
+  if (answer?.["object"] !== "response") return "the answer is not a response";
+  if (answer["status"] !== "completed" && answer["status"] !== "incomplete")
+    return `it has the status ${JSON.stringify(answer["status"])}`;
+  return listIn(answer["output"]).length === 0 ? "it has no output" : null;
+}
+
+const saysInResponse: Judge = ([answer]) =>
+  isResponse(answer) ?? (outputText(answer!).trim() === "" ? "the answer is empty" : null);
+
+const streamsResponse: Judge = (events) => {
+  const types = typesOf(events);
+  if (types[0] !== "response.created") return `the stream begins with ${JSON.stringify(types[0])}`;
+  if (events.some((event, index) => event["sequence_number"] !== index)) return "the events are not numbered in order";
+  const last = events.at(-1)!["response"];
+  if (!isObject(last)) return `the stream ends with ${JSON.stringify(types.at(-1))}`;
+  return (
+    isResponse(last) ??
+    (joined(events, "response.output_text.delta") === outputText(last)
+      ? null
+      : "the deltas are not the text of the response")
+  );
+};
+
+const callsInResponse: Judge = ([answer]) =>
+  isResponse(answer) ??
+  (listIn(answer!["output"]).some(({ type, name }) => type === "function_call" && name === "get_weather")
+    ? null
+    : "no tool was called");
+
+const contentOf = (message: JsonObject | undefined): readonly JsonObject[] => listIn(message?.["content"]);
+
+function isMessage(answer: JsonObject | undefined): string | null {
+  if (answer?.["type"] !== "message" || answer["role"] !== "assistant") return "the answer is not a message";
+  return typeof answer["stop_reason"] === "string" ? null : "it has no stop reason";
+}
+
+const saysInMessage: Judge = ([answer]) =>
+  isMessage(answer) ??
+  (contentOf(answer).some(({ text }) => typeof text === "string" && text.trim() !== "") ? null : "the answer is empty");
+
+const streamsMessage: Judge = (events) => {
+  const types = typesOf(events).filter((type) => type !== "ping");
+  if (types[0] !== "message_start") return `the stream begins with ${JSON.stringify(types[0])}`;
+  if (types.at(-1) !== "message_stop") return `the stream ends with ${JSON.stringify(types.at(-1))}`;
+  let open: Json | undefined;
+  let blocks = 0;
+  for (const { type, index } of events) {
+    if (type === "content_block_start") {
+      if (open !== undefined || index !== blocks) return "a block begins where none may";
+      open = index;
+      blocks++;
+    } else if (type === "content_block_delta" || type === "content_block_stop") {
+      if (index !== open) return "a block goes on that is not open";
+      if (type === "content_block_stop") open = undefined;
+    }
+  }
+  return blocks === 0 ? "the answer is empty" : open === undefined ? null : "the last block has no end";
+};
+
+const callsInMessage: Judge = ([answer]) =>
+  isMessage(answer) ??
+  (contentOf(answer).some(({ type, name }) => type === "tool_use" && name === "get_weather")
+    ? null
+    : "no tool was called");
+
+const RESPONSE = { input: HELLO, max_output_tokens: ROOM, store: false };
+const MESSAGE = { messages: [{ role: "user", content: HELLO }], max_tokens: ROOM };
+
+/** Those of chat completions, then those of the other operations. */
+export const ALL_CHECKS: readonly Check[] = [
+  ...CHECKS,
+  check("/responses", "responses", "answers as a response", [], RESPONSE, saysInResponse),
+  check(
+    "/responses",
+    "responses-stream",
+    "streams a response",
+    ["stream"],
+    { ...RESPONSE, stream: true },
+    streamsResponse,
+  ),
+  check(
+    "/responses",
+    "responses-tools",
+    "calls a tool in a response",
+    ["tools"],
+    {
+      ...RESPONSE,
+      input: ASK_WEATHER,
+      tools: [{ type: "function", name: "get_weather", description: "The weather in a city", parameters: SCHEMA }],
+    },
+    callsInResponse,
+  ),
+  check("/messages", "messages", "answers as a message", [], MESSAGE, saysInMessage),
+  check("/messages", "messages-stream", "streams a message", ["stream"], { ...MESSAGE, stream: true }, streamsMessage),
+  check(
+    "/messages",
+    "messages-tools",
+    "calls a tool in a message",
+    ["tools"],
+    {
+      ...MESSAGE,
+      messages: [{ role: "user", content: ASK_WEATHER }],
+      tools: [{ name: "get_weather", description: "The weather in a city", input_schema: SCHEMA }],
+    },
+    callsInMessage,
+  ),
+];
