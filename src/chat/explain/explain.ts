@@ -197,6 +197,7 @@ async function explanation(
   return {
     object: "gateway.explanation",
     x_gateway_trace_id: call.traceId,
+    operation: call.record.operation,
     model: masker.text(request.options.model ?? ""),
     route: call.record.route,
     stream: request.params.stream === true,

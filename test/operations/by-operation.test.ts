@@ -1,0 +1,84 @@
+// Rules, limits and explanations that tell operations apart: what holds for one does not touch another, and the refusal
+// has the form of the operation that was called.
+import { expect, test } from "bun:test";
+import { handleCall } from "../../src/chat/handle.ts";
+import { OPERATIONS } from "../../src/operations/operations.ts";
+import { compilePolicies } from "../../src/policies/compile-policies.ts";
+import { policiesSection } from "../../src/policies/policy-settings.ts";
+import { type Stub, stubGateway } from "../harness/in-process.ts";
+import { limitSet } from "../harness/limited.ts";
+import { REQUESTS } from "./hostile-bodies.ts";
+
+const SERVED = [...OPERATIONS].filter(([, { name }]) =>
+  ["chat.completions", "responses", "messages", "embeddings"].includes(name),
+);
+
+async function called(gateway: Stub, path: string, headers: Record<string, string> = {}): Promise<Response> {
+  const operation = OPERATIONS.get(path)!;
+  return handleCall(
+    operation,
+    new Request(`http://gateway.test${path}`, {
+      method: "POST",
+      headers: { authorization: gateway.authorization, "content-type": "application/json", ...headers },
+      body: JSON.stringify(REQUESTS[operation.name]),
+    }),
+    gateway.context,
+  );
+}
+
+test("[d12.2 d3.1] a rule forbids one operation and leaves the others alone", async () => {
+  const document = policiesSection.parse({ none: { rule: 'request.operation == "messages"', message: "Not these." } });
+  const policies = compilePolicies([
+    {
+      id: "none",
+      name: "none",
+      tenantId: null,
+      projectId: null,
+      origin: "file",
+      setBy: null,
+      version: 0,
+      document: document["none"]!,
+    },
+  ]);
+  const gateway = stubGateway({ snapshot: { policies } });
+  for (const [path, { name }] of SERVED) {
+    const response = await called(gateway, path);
+    expect([name, response.status]).toEqual([name, name === "messages" ? 403 : 200]);
+    const text = await response.text();
+    if (name === "messages")
+      expect(JSON.parse(text)).toMatchObject({
+        type: "error",
+        error: { message: expect.stringContaining("Not these.") },
+      });
+  }
+});
+
+test("[d12.2 d4.1] a limit of one operation is used up by its calls alone", async () => {
+  const limitRules = limitSet({
+    limits: { vectors: { metric: "requests", window: "day", limit: 1, scope: { operation: "embeddings" } } },
+  });
+  const gateway = stubGateway({ snapshot: { limitRules } });
+  const statuses = async (path: string) => {
+    const response = await called(gateway, path);
+    await response.text();
+    return response.status;
+  };
+  for (const [path, { name }] of SERVED)
+    expect([name, await statuses(path), await statuses(path)]).toEqual([name, 200, name === "embeddings" ? 429 : 200]);
+  expect(gateway.records.at(-1)!.limits).toEqual([]);
+});
+
+test("[d12.2 d9.4] an explanation of any operation names it, and nothing is sent", async () => {
+  const gateway = stubGateway({ permissions: ["debug", "byo_endpoint"] });
+  for (const [path, { name }] of SERVED) {
+    const response = await called(gateway, path, { "x-gateway-explain": "true" });
+    const told = (await response.json()) as Record<string, unknown>;
+    expect([name, response.status, told["object"], told["operation"]]).toEqual([
+      name,
+      200,
+      "gateway.explanation",
+      name,
+    ]);
+  }
+  expect(gateway.sent).toEqual([]);
+});
