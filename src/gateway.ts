@@ -6,6 +6,7 @@ import { openMemoryLimits } from "./admission/memory.ts";
 import { openGuardThreads } from "./chat/guards/guard-threads.ts";
 import { handleCall } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/call/context.ts";
+import { KeptObjects } from "./chat/keeping/kept-objects.ts";
 import { openLongAnswers } from "./chat/long-bodies/long-answers.ts";
 import { openLongBodyThread } from "./chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "./chat/long-bodies/long-requests.ts";
@@ -160,6 +161,9 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     onEnded: (why) => log.error({ error_detail: why }, "a worker thread of guards ended"),
   });
   closing.beside(() => guards.close());
+  // the workers of a machine do not know what another one keeps
+  const kept = parts.machine === null ? new KeptObjects(systemClock) : null;
+  closing.beside(() => kept?.close());
   const context: ChatContext = {
     clock: systemClock,
     snapshot: () => source.current(),
@@ -180,6 +184,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     ledger: records.ledger,
     traffic,
     cache,
+    kept,
     limits,
     onContentLost: (traceId, fault) =>
       log.error({ trace_id: traceId, error_detail: String(fault) }, "the content of a call could not be kept"),
@@ -243,6 +248,7 @@ async function openListener(
     notReady: () => (isRetiring ? "the gateway is shutting down" : (source.refusal() ?? ledger.refusal())),
     standing,
     refuseUnserved: refuseUnservedWith(context),
+    kept: context.kept,
     admin: {
       store,
       limits,
@@ -349,6 +355,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     ledger: noLedger,
     traffic,
     cache: null,
+    kept: null,
     limits,
     onCharged: () => {},
   };

@@ -9,6 +9,15 @@ const DROP_PARAMS =
   "Drop parameters that the provider does not support and name them in `x-gateway-dropped-params`, instead of refusing the call.";
 const DISABLE_STOP_LIMIT = "Pass on more than 4 stop sequences; otherwise only the first 4 are kept.";
 
+const responsesSettings = z
+  .strictObject({ store: z.enum(["off", "ephemeral"]) })
+  .optional()
+  .meta({
+    title: "Responses",
+    description:
+      "`store`: whether responses are kept in memory for an hour, so that later calls can refer to them ([responses.md](responses.md#responses-that-are-kept)): `ephemeral`, or `off`. Each scope can turn it off; the default is `ephemeral`.",
+  });
+
 export const scopeSettings = z.strictObject({
   drop_params: z
     .boolean()
@@ -24,6 +33,7 @@ export const scopeSettings = z.strictObject({
       title: "No limit on stop sequences",
       description: `${DISABLE_STOP_LIMIT} The default is the value of the next wider scope.`,
     }),
+  responses: responsesSettings,
   content_log: contentLogSchema.optional(),
   cache_allowed: z.boolean().optional().meta({
     title: "Response cache allowed",
@@ -42,14 +52,15 @@ export const scopeSettings = z.strictObject({
   }),
 });
 export const toScopeSettings = (
-  file: Omit<z.output<typeof scopeSettings>, "content_log" | "cache" | "cache_allowed"> &
-    Partial<Pick<z.output<typeof scopeSettings>, "cache" | "cache_allowed">> & {
+  file: Omit<z.output<typeof scopeSettings>, "content_log" | "cache" | "cache_allowed" | "responses"> &
+    Partial<Pick<z.output<typeof scopeSettings>, "cache" | "cache_allowed" | "responses">> & {
       readonly content_log?: z.output<typeof contentLogSchema> | undefined;
     },
 ): ScopeSettings => ({
   dropParams: file.drop_params ?? null,
   disableStopSequenceLimit: file.disable_stop_sequence_limit ?? null,
   ...(file.models !== undefined && { models: file.models }),
+  ...(file.responses !== undefined && { keepsResponses: file.responses.store !== "off" }),
   ...(file.content_log !== undefined && { contentLog: toContentLogSettings(file.content_log) }),
   ...(file.cache_allowed !== undefined && { cacheAllowed: file.cache_allowed }),
   ...(file.cache !== undefined && { cache: toCacheUse(file.cache) }),
@@ -68,6 +79,7 @@ export const settingsSection = z
       .boolean()
       .default(false)
       .meta({ title: "No limit on stop sequences", description: DISABLE_STOP_LIMIT }),
+    responses: responsesSettings,
   })
   .transform(toScopeSettings)
   .prefault({})

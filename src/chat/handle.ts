@@ -3,9 +3,10 @@
 import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import { presentedToken } from "../auth/presented-token.ts";
-import type { CallOptions, ChatRequest } from "../core/chat.ts";
-import type { Permission } from "../core/identity.ts";
+import type { CallOptions, ChatRequest, RequestForm } from "../core/chat.ts";
+import type { AccessToken, Permission } from "../core/identity.ts";
 import { isPending } from "../core/maybe-promise.ts";
+import type { Snapshot } from "../core/snapshot.ts";
 import { Call } from "./call/call.ts";
 import type { ChatContext } from "./call/context.ts";
 import { withEntriesInTurns } from "./fit/entry-request.ts";
@@ -48,8 +49,8 @@ export async function handleCall(
     if (explains) requireExplainable(body);
     const { longRequests } = context;
     const parsed =
-      longRequests === null || explains || body.length < LONG_BODY_BYTES
-        ? operation.form.parse(bodyText(body), limits.body)
+      longRequests === null || explains || body.length < LONG_BODY_BYTES || operation.refers?.(body) === true
+        ? formOf(operation, token, context, snapshot).parse(bodyText(body), limits.body)
         : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId, operation));
     const checked = withEntriesInTurns(parsed);
     const sent = isPending(checked) ? await checked : checked;
@@ -78,6 +79,10 @@ export async function handleCall(
   // a stream does this itself, before its last bytes
   if (lifetime.written !== null) await lifetime.written;
   return answer;
+}
+
+function formOf(operation: Operation, token: AccessToken, context: ChatContext, snapshot: Snapshot): RequestForm {
+  return operation.formFor?.(token, context, snapshot) ?? operation.form;
 }
 
 const NOTHING_NEEDED: ReadonlyMap<Permission, string> = new Map();

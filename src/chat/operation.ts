@@ -1,15 +1,24 @@
 // The seam between the engine and the operations: what the engine asks of the operation that a call is for. An operation
 // is a folder of src/operations/; the engine, from admission to ledger, knows no operation by name.
 import type { ChatRequest, RequestForm } from "../core/chat.ts";
-import type { Principal } from "../core/identity.ts";
+import type { AccessToken, Principal } from "../core/identity.ts";
 import type { OperationName } from "../core/operation.ts";
+import type { Snapshot } from "../core/snapshot.ts";
 import type { Call } from "./call/call.ts";
 import type { CalledOperation } from "./call/called-operation.ts";
+import type { ChatContext } from "./call/context.ts";
 import type { Prepared } from "./plan/stages.ts";
 
 export interface Operation extends CalledOperation {
   readonly name: OperationName;
   readonly form: RequestForm;
+  /**
+   * Returns the form in which a caller's requests can refer to what is kept of earlier ones. Absent where requests of the
+   * operation refer to nothing.
+   */
+  formFor?(token: AccessToken, context: ChatContext, snapshot: Snapshot): RequestForm;
+  /** Whether a body refers to something that is kept. Only the thread that serves calls can find it. */
+  refers?(body: Uint8Array): boolean;
   /** Answers a call that was admitted. A failure before the head of the response is thrown. */
   reply(ready: ReadyCall): Promise<Response>;
 }

@@ -23,6 +23,8 @@ export interface ScopeSettings {
   readonly models?: readonly string[];
   /** Absent when this scope does not set it. */
   readonly contentLog?: ContentLogSettings;
+  /** Whether responses are kept, so that later calls can refer to them; absent when this scope does not say. */
+  readonly keepsResponses?: boolean;
   /** Whether answers of the tenant may be kept in the response cache; absent when it does not say. */
   readonly cacheAllowed?: boolean;
   /** How a project keeps answers; absent when it does not say. */

@@ -11,6 +11,7 @@ import type { ResponseCache } from "../cache/response-cache.ts";
 import { restrictionsOf, permitsRoute } from "../auth/token-restrictions.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/call/reply-headers.ts";
+import type { KeptObjects } from "../chat/keeping/kept-objects.ts";
 import type { Clock } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { loadedOnce } from "../core/loaded-once.ts";
@@ -21,6 +22,13 @@ import type { JsonObject } from "../core/json.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 import { percentDecoded } from "../core/percent-encoding.ts";
 import type { Route } from "../core/route.ts";
+import {
+  cancelledResponse,
+  deletedResponse,
+  inputItems,
+  type KeptResponseRequest,
+  retrievedResponse,
+} from "../operations/responses/kept-response-requests.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
@@ -32,8 +40,8 @@ import type { Turns } from "./admin/turns.ts";
 import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
 import { type ListingRequest, listingFor, modelFor } from "./model-forms.ts";
 import { shownStanding, shownTargets, type Standing } from "./standing.ts";
-import { type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
-import { ADMIN_BASE, CALL_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS } from "./paths.ts";
+import { errorsAt, type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
+import { ADMIN_BASE, BASES, CALL_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS } from "./paths.ts";
 import { operationsAt } from "./model-operations.ts";
 import {
   describeModel,
@@ -57,6 +65,8 @@ export interface AppContext {
   /** For `/readyz?verbose`. */
   standing(): MaybePromise<Standing>;
   readonly refuseUnserved: RefuseUnserved;
+  /** What operations keep of calls; absent or `null` where nothing is kept. */
+  readonly kept?: KeptObjects | null;
   /** When absent, the admin API is not served. */
   readonly admin?: AdminSources;
 }
@@ -133,6 +143,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   });
 
   serveListings(app, context, reply);
+  for (const base of BASES) serveKeptResponses(app, base, context, reply);
   serveAdmin(app, context, (c) => ({ ...baseHeaders(c.get("traceId"), elapsedMs(c)), ...cors(c) }));
   for (const [path, { errors }] of CALL_PATHS) {
     app.use(path, async (c, next) => {
@@ -211,6 +222,27 @@ function serveAdmin(
       };
       return await (await opened()).fetch(c.req.raw, bindings);
     });
+}
+
+/** What is kept of responses: `GET` and `DELETE /responses/{id}`, and the lists of their input (promise 12.8). */
+function serveKeptResponses(
+  app: Hono<AppEnv>,
+  base: string,
+  context: AppContext,
+  reply: (c: Context<AppEnv>, body: JsonObject) => Response,
+): void {
+  const serve =
+    (answer: (asked: KeptResponseRequest) => JsonObject) =>
+    async (c: Context<AppEnv>): Promise<Response> => {
+      c.set("errors", errorsAt("responses"));
+      const token = await authenticated(c, context);
+      requireMoreThanOps(token);
+      const id = percentDecoded(c.req.param("id") ?? "");
+      return reply(c, answer({ kept: context.kept ?? null, token, id, query: (name) => c.req.query(name) }));
+    };
+  const path = `${base}/responses/:id`;
+  app.get(path, serve(retrievedResponse)).delete(path, serve(deletedResponse));
+  app.get(`${path}/input_items`, serve(inputItems)).post(`${path}/cancel`, serve(cancelledResponse));
 }
 
 /** Lists what a caller may call and the dispositions of each parameter there, for every caller with a token. */

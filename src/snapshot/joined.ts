@@ -173,10 +173,12 @@ function withDefaults(file: ScopeSettings, store: ScopeSettings): ScopeSettings 
   const contentLog = file.contentLog ?? store.contentLog;
   const cacheAllowed = file.cacheAllowed ?? store.cacheAllowed;
   const cache = file.cache ?? store.cache;
+  const keepsResponses = file.keepsResponses ?? store.keepsResponses;
   return {
     dropParams: file.dropParams ?? store.dropParams,
     disableStopSequenceLimit: file.disableStopSequenceLimit ?? store.disableStopSequenceLimit,
     ...(models !== undefined && { models }),
+    ...(keepsResponses !== undefined && { keepsResponses }),
     ...(contentLog !== undefined && { contentLog }),
     ...(cacheAllowed !== undefined && { cacheAllowed }),
     ...(cache !== undefined && { cache }),

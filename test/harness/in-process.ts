@@ -10,6 +10,7 @@ import type { ChatContext } from "../../src/chat/call/context.ts";
 import { openRouting } from "../../src/chat/plan/open-routing.ts";
 import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
 import type { LongRequests } from "../../src/chat/long-bodies/long-requests.ts";
+import type { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
 import { handleCall } from "../../src/chat/handle.ts";
 import type { Operation } from "../../src/chat/operation.ts";
 import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts";
@@ -99,6 +100,8 @@ export interface StubOptions {
   readonly tools?: FakeToolServers;
   /** Answers are not kept, if left out. */
   readonly cache?: ResponseCache;
+  /** Operations keep nothing of calls, if left out. */
+  readonly kept?: KeptObjects;
   /** Keeps nothing, if left out. */
   readonly ledger?: Ledger;
   /** Long requests are parsed and written in this thread, if left out. */
@@ -205,6 +208,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     argumentChecks: new ArgumentChecks(),
     ledger: options.ledger ?? noLedger,
     cache: options.cache ?? null,
+    kept: options.kept ?? null,
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),
   };
   return {

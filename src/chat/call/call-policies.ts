@@ -68,6 +68,11 @@ export class CallPolicies {
     return this.#policies.all.filter((policy) => this.#concerns(policy, null));
   }
 
+  /** Whether a guard that applies to the caller looks at requests, and so may mask what the caller sends. */
+  get guardsRequests(): boolean {
+    return this.#guardsAnywhere().length > 0;
+  }
+
   /** Whether a rule that applies to the caller looks at the time. */
   get looksAtTime(): boolean {
     return this.#policies.all.some(

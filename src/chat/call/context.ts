@@ -17,6 +17,7 @@ import type { Places } from "../../routing/concurrency.ts";
 import type { Health } from "../../routing/health.ts";
 import type { Hedging } from "../../routing/hedging.ts";
 import type { Ledger } from "../../store/ledger.ts";
+import type { KeptObjects } from "../keeping/kept-objects.ts";
 import type { LongAnswers } from "../long-bodies/long-answers.ts";
 import type { ArgumentChecks } from "../../mcp/tool-arguments.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
@@ -53,6 +54,8 @@ export interface ChatContext {
   readonly traffic: Traffic;
   /** `null` when answers are not kept. */
   readonly cache: ResponseCache | null;
+  /** What operations keep of calls for a while; `null` where this process alone cannot keep it. */
+  readonly kept: KeptObjects | null;
   readonly limits: LimitStore;
   /** Checks the thresholds of budgets. */
   readonly onCharged: OnCharged;

@@ -31,6 +31,8 @@ export interface Translation {
   readonly untranslated: readonly Untranslated[];
   /** Parameters of `chat` that are left out where a target lacks them. */
   readonly advisory?: readonly CommonParameter[];
+  /** As in `WrittenRequest`. */
+  readonly replaced?: JsonObject;
   /** What the form has to remember of the request to write its answer. It can be sent to another thread. */
   readonly memo: unknown;
 }
@@ -61,10 +63,11 @@ function parsedRequest(text: string, bounds: BodyBounds, translator: Translator,
   const { [OWN_FIELDS]: own, ...body } = parsedBody(text, ofForm).value;
   requireFewItems(body, ofForm);
   const fields = checkedOwnFields(own);
-  const { chat, origins, untranslated, advisory = [], memo } = translator.translate(body);
+  const { chat, origins, untranslated, advisory = [], replaced, memo } = translator.translate(body);
   const ownFields = Object.keys(fields);
   const whole = mergeObjects(chat, fields, (_path, _there, added) => added);
-  const written = { text, body, origins, untranslated, advisory, ownFields, added: {}, memo };
+  const asked = { text, body, origins, untranslated, advisory, ownFields, added: {}, memo };
+  const written = replaced === undefined ? asked : { ...asked, replaced };
   try {
     return { ...CHAT_FORM.parse(JSON.stringify(whole), null), form, written };
   } catch (thrown) {

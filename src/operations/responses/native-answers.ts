@@ -10,9 +10,22 @@ import type { SseEvent } from "../../wire/sse.ts";
 import { type ResponseFrame, responseObject, type ResponseState } from "./response-object.ts";
 
 /** Returns the text of a body as the client gets it. */
-export function passedResponse(text: string, frame: ResponseFrame): string {
-  const sent = parseJson(text);
-  return editedJson(text, responseEdits(isObject(sent) ? sent : {}, "completed", frame));
+export function passedResponse(text: string, frame: ResponseFrame, keep: Keep): string {
+  const parsed = parseJson(text);
+  const sent = isObject(parsed) ? parsed : {};
+  const edits = responseEdits(sent, "completed", frame);
+  keepEdited(sent, edits, keep);
+  return editedJson(text, edits);
+}
+
+/** Called with a response that is kept; `null` where none is. */
+type Keep = ((response: JsonObject) => void) | null;
+
+function keepEdited(sent: JsonObject, edits: readonly JsonEdit[], keep: Keep): void {
+  if (keep === null) return;
+  const response = { ...sent, ...Object.fromEntries(edits.map(({ path: [name], value }) => [name, value])) };
+  if ((response["status"] === "completed" || response["status"] === "incomplete") && Array.isArray(response["output"]))
+    keep(response);
 }
 
 /**
@@ -53,6 +66,7 @@ const PARTS: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
 export class NativeResponseEvents implements NativeEvents {
   readonly #frame: ResponseFrame;
   readonly #place: string;
+  readonly #keep: Keep;
   /** The items that have ended. */
   readonly shown: JsonObject[] = [];
   /** The items that have begun, by their index in the output. */
@@ -66,8 +80,9 @@ export class NativeResponseEvents implements NativeEvents {
   #hasEnded = false;
 
   /** `place` stands in each event where its sequence number is written when it leaves. */
-  constructor(frame: ResponseFrame, place: string) {
+  constructor(frame: ResponseFrame, place: string, keep: Keep) {
     this.#frame = frame;
+    this.#keep = keep;
     this.#place = place;
   }
 
@@ -157,6 +172,7 @@ export class NativeResponseEvents implements NativeEvents {
     const output = sent["output"];
     if (status !== "in_progress" && !(Array.isArray(output) && output.length > 0))
       edits.push({ path: ["output"], value: this.shown });
+    if (status !== "in_progress") keepEdited(sent, edits, this.#keep);
     return this.#numbered(type, data, [
       { path: ["type"], value: type },
       ...edits.map(({ path, value }) => ({ path: ["response", ...path], value })),

@@ -27,6 +27,14 @@ export interface RequestMemo {
   readonly servers: readonly string[];
   /** Whether log probabilities are part of the answer. */
   readonly showsLogprobs: boolean;
+  /** The items that are kept with the answer; `null` when it is not kept. */
+  readonly kept: KeptInput | null;
+}
+
+export interface KeptInput {
+  readonly items: readonly JsonObject[];
+  /** The number of items at the end that belong to no earlier response. */
+  readonly own: number;
 }
 
 export function memoOf({ written }: ChatRequest): RequestMemo {

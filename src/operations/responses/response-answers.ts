@@ -10,14 +10,18 @@ import { ResponseWriter } from "./response-writer.ts";
 import { eventText, sequencePlace, SequenceNumbers } from "./response-events.ts";
 import { endedState, incompleteReason, responseError, type ResponseFrame, responseObject } from "./response-object.ts";
 
-/** Makes the form of one call. */
-export function responseAnswers(frame: ResponseFrame): AnswerForm {
-  const stream = new ResponseStream(frame);
+/** Makes the form of one call. `keep` is called with the response, if it is complete or was cut at its bound. */
+export function responseAnswers(frame: ResponseFrame, keep: ((response: JsonObject) => void) | null): AnswerForm {
+  const kept = (response: JsonObject): JsonObject => {
+    keep?.(response);
+    return response;
+  };
+  const stream = new ResponseStream(frame, keep);
   return {
     isEngines: false,
-    body: (answer) => responseBody(answer, frame),
+    body: (answer) => kept(responseBody(answer, frame)),
     stream,
-    native: { body: (text) => passedResponse(text, frame), stream: () => stream.native() },
+    native: { body: (text) => passedResponse(text, frame, keep), stream: () => stream.native() },
   };
 }
 
@@ -52,8 +56,11 @@ class ResponseStream implements StreamForm {
   readonly #numbers = new SequenceNumbers();
   readonly #writers: Pick<ResponseWriter, "shown" | "hasContent">[] = [];
 
-  constructor(frame: ResponseFrame) {
+  readonly #keep: ((response: JsonObject) => void) | null;
+
+  constructor(frame: ResponseFrame, keep: ((response: JsonObject) => void) | null) {
     this.#frame = frame;
+    this.#keep = keep;
   }
 
   opening(): string {
@@ -86,12 +93,12 @@ class ResponseStream implements StreamForm {
   }
 
   writer(): ResponseWriter {
-    return this.#added((place) => new ResponseWriter(this.#frame, place, null, (before) => this.#continued(before)));
+    return this.#added((place) => this.#writer(place, null));
   }
 
   /** Returns what passes on the events of a provider that speaks the API. */
   native(): NativeResponseEvents {
-    return this.#added((place) => new NativeResponseEvents(this.#frame, place));
+    return this.#added((place) => new NativeResponseEvents(this.#frame, place, this.#keep));
   }
 
   leaving(text: string): string {
@@ -102,8 +109,16 @@ class ResponseStream implements StreamForm {
     return chunksOfEvents(events);
   }
 
+  #writer(place: string, before: ResponseWriter | null): ResponseWriter {
+    const next = {
+      continued: (writer: ResponseWriter) => this.#continued(writer),
+      ended: (response: JsonObject) => this.#keep?.(response),
+    };
+    return new ResponseWriter(this.#frame, place, before, next);
+  }
+
   #continued(before: ResponseWriter): ResponseWriter {
-    return this.#added((place) => new ResponseWriter(this.#frame, place, before, (next) => this.#continued(next)));
+    return this.#added((place) => this.#writer(place, before));
   }
 
   #added<Writer extends Pick<ResponseWriter, "shown" | "hasContent">>(make: (place: string) => Writer): Writer {

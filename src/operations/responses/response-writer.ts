@@ -7,6 +7,13 @@ import { ItemEvents } from "./item-events.ts";
 import { eventText } from "./response-events.ts";
 import { endedState, incompleteReason, type ResponseFrame, responseObject } from "./response-object.ts";
 
+interface WhatFollows {
+  /** Returns a writer whose events continue those of this one. */
+  continued(before: ResponseWriter): ResponseWriter;
+  /** Called with the response when it has ended. */
+  ended(response: JsonObject): void;
+}
+
 export class ResponseWriter implements StreamWriter {
   /** Items are kept whole for their last event and for that of the response. */
   readonly repeatsEvents = false;
@@ -14,23 +21,17 @@ export class ResponseWriter implements StreamWriter {
   readonly #place: string;
   readonly #events: ItemEvents;
   readonly #items: AnswerItems;
-  readonly #continue: (before: ResponseWriter) => ResponseWriter;
+  readonly #next: WhatFollows;
   #finish: FinishReason | null = null;
   #tier: string | null = null;
   #hasContent = false;
 
-  /** `continue_` returns a writer whose events continue those of this one. */
-  constructor(
-    frame: ResponseFrame,
-    place: string,
-    before: ResponseWriter | null,
-    continue_: (before: ResponseWriter) => ResponseWriter,
-  ) {
+  constructor(frame: ResponseFrame, place: string, before: ResponseWriter | null, next: WhatFollows) {
     this.#frame = frame;
     this.#place = place;
     this.#events = new ItemEvents(place);
     this.#items = new AnswerItems(frame.memo, this.#events, before === null ? null : before.#items);
-    this.#continue = continue_;
+    this.#next = next;
   }
 
   get hasContent(): boolean {
@@ -58,11 +59,12 @@ export class ResponseWriter implements StreamWriter {
     text += this.#events.take();
     const state = endedState(this.#finish, output, total);
     const response = responseObject(this.#frame, { ...state, tier: this.#tier });
+    this.#next.ended(response);
     return text + eventText(this.#place, `response.${state.status}`, { response });
   }
 
   continued(): ResponseWriter {
-    return this.#continue(this);
+    return this.#next.continued(this);
   }
 
   #add(choice: ChunkChoice): void {

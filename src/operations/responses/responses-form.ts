@@ -1,6 +1,7 @@
 // The form of requests of the Responses API.
 import { translatedForm } from "../../chat/request/translated-form.ts";
 import type { RequestForm } from "../../core/chat.ts";
-import { RESPONSES_TRANSLATOR } from "./translate-request.ts";
+import { responsesTranslator } from "./translate-request.ts";
 
-export const RESPONSES_FORM: RequestForm = translatedForm(RESPONSES_TRANSLATOR);
+/** The form without what is kept of earlier responses: a request that refers to some is refused. */
+export const RESPONSES_FORM: RequestForm = translatedForm(responsesTranslator(null));

@@ -3,25 +3,28 @@
 import type { Translation, Translator } from "../../chat/request/translated-form.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
+import { type EarlierResponses, listedItems } from "./kept-responses.ts";
 import { repeatedMembers } from "./repeated-members.ts";
-import type { RequestMemo } from "./request-memo.ts";
+import type { KeptInput, RequestMemo } from "./request-memo.ts";
 import { translatedChoice } from "./translate-choice.ts";
 import { addToolsOfInput, translatedInput } from "./translated-input.ts";
 import { TranslatedTools } from "./translated-tools.ts";
 import { UntranslatedParts } from "./untranslated-parts.ts";
 
-export const RESPONSES_TRANSLATOR: Translator = {
-  translate: translatedRequest,
-  names: {
-    messages: "input",
-    max_tokens: "max_output_tokens",
-    max_completion_tokens: "max_output_tokens",
-    response_format: "text.format",
-    verbosity: "text.verbosity",
-    reasoning_effort: "reasoning.effort",
-    logprobs: "include",
-  },
+const NAMES: Translator["names"] = {
+  messages: "input",
+  max_tokens: "max_output_tokens",
+  max_completion_tokens: "max_output_tokens",
+  response_format: "text.format",
+  verbosity: "text.verbosity",
+  reasoning_effort: "reasoning.effort",
+  logprobs: "include",
 };
+
+/** `earlier` is what the caller may refer to; `null` where nothing is kept. */
+export function responsesTranslator(earlier: EarlierResponses | null): Translator {
+  return { translate: (body) => translatedRequest(body, earlier), names: NAMES };
+}
 
 /** Members with the same name and meaning in a chat completion. */
 const SAME = [
@@ -66,16 +69,18 @@ const MAX_TOP_LOGPROBS = 5;
 /** Members that name what stands before the input. */
 const EARLIER = ["previous_response_id", "conversation", "prompt"] as const;
 
-function translatedRequest(body: JsonObject): Translation {
+function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): Translation {
+  const { body, before } = withEarlier(sent, earlier);
   const left = new UntranslatedParts();
   const tools = new TranslatedTools(left);
   const { input } = body;
   tools.add(body["tools"], "tools");
-  addToolsOfInput(input, tools);
+  addToolsOfInput(before, tools, "previous_response_id");
+  addToolsOfInput(input, tools, "input");
   const { choice, allowed } = translatedChoice(body["tool_choice"], tools, left);
   const isOpen = EARLIER.some((name) => !isNothing(body[name]));
-  const { messages, origins } = translatedInput(input, body["instructions"], { left, tools, isOpen });
-  noteMembers(body, tools, left);
+  const { messages, origins } = translatedInput(input, body["instructions"], { left, tools, isOpen, before });
+  noteMembers(body, tools, left, earlier !== null);
   const includes = translatedIncludes(body["include"], left);
   const chat: Record<string, Json> = { messages };
   for (const name of SAME) if (!isNothing(body[name])) chat[name] = body[name]!;
@@ -96,13 +101,54 @@ function translatedRequest(body: JsonObject): Translation {
   Object.assign(chat, translatedLogprobs(body["top_logprobs"], showsLogprobs, left));
   const memo: RequestMemo = {
     model: typeof body["model"] === "string" ? body["model"] : "",
-    repeated: repeatedMembers(body),
+    repeated: repeatedMembers(sent),
     tools: tools.clientTools,
     allowed,
     servers: tools.servers,
     showsLogprobs,
+    kept: earlier === null || body["store"] === false ? null : keptInput(before, body["input"]),
   };
-  return { chat, origins: { messages: origins, tools: tools.paths }, untranslated: left.list, memo };
+  const translation = { chat, origins: { messages: origins, tools: tools.paths }, untranslated: left.list, memo };
+  return body === sent ? translation : { ...translation, replaced: replacedMembers(body, before) };
+}
+
+/** Returns the request without references to what is kept, and the items that stand before its input. */
+function withEarlier(
+  sent: JsonObject,
+  earlier: EarlierResponses | null,
+): { readonly body: JsonObject; readonly before: readonly JsonObject[] } {
+  if (earlier === null) return { body: sent, before: [] };
+  const { previous_response_id: id, ...others } = sent;
+  const before = typeof id === "string" ? earlier.itemsOf(id) : null;
+  const body = before === null ? sent : others;
+  const { input } = body;
+  if (!Array.isArray(input) || !(input as readonly Json[]).some(isReference)) return { body, before: before ?? [] };
+  const items = (input as readonly Json[]).map((item) => {
+    return isReference(item) ? (earlier.item(item.id) ?? item) : item;
+  });
+  return { body: { ...body, input: items }, before: before ?? [] };
+}
+
+/**
+ * A provider that speaks the form itself is sent the items in place of what refers to them. It accepts earlier reasoning
+ * only in its encrypted form.
+ */
+function replacedMembers({ input }: JsonObject, before: readonly JsonObject[]): JsonObject {
+  const own: readonly Json[] =
+    typeof input === "string" ? [{ role: "user", content: input }] : ((input ?? []) as readonly Json[]);
+  const items = [...before, ...own].filter(
+    (item) => !isObject(item) || item["type"] !== "reasoning" || typeof item["encrypted_content"] === "string",
+  );
+  return { input: items, previous_response_id: undefined };
+}
+
+function isReference(item: Json): item is JsonObject & { readonly id: string } {
+  return isObject(item) && item["type"] === "item_reference" && typeof item["id"] === "string";
+}
+
+function keptInput(before: readonly JsonObject[], input: Json | undefined): KeptInput {
+  const own = listedItems(input);
+  return { items: [...before, ...own], own: own.length };
 }
 
 function isNothing(value: Json | undefined): value is null | undefined {
@@ -110,29 +156,24 @@ function isNothing(value: Json | undefined): value is null | undefined {
 }
 
 /** Notes the members of the body that have no counterpart in a chat completion. */
-function noteMembers(body: JsonObject, tools: TranslatedTools, left: UntranslatedParts): void {
+function noteMembers(body: JsonObject, tools: TranslatedTools, left: UntranslatedParts, keeps: boolean): void {
   for (const name in body) {
     const value = body[name];
     if (TRANSLATED.has(name) || isNothing(value)) continue;
     if (ADVISORY.has(name)) left.always(name);
-    else noteMember(name, value, tools, left);
+    else noteMember(name, value, tools, left, keeps);
   }
 }
 
-function noteMember(name: string, value: Json, tools: TranslatedTools, left: UntranslatedParts): void {
+function noteMember(name: string, value: Json, tools: TranslatedTools, left: UntranslatedParts, keeps: boolean): void {
   switch (name) {
     case "store":
       if (typeof value !== "boolean") throw invalid(name, "true or false", value);
-      if (value) left.always(name);
+      if (value && !keeps) left.always(name);
       return;
     case "background":
       if (typeof value !== "boolean") throw invalid(name, "true or false", value);
-      if (value)
-        left.never(
-          name,
-          "needs responses that are kept, and this gateway keeps none",
-          "Leave it out, and wait for the answer or set stream.",
-        );
+      if (value) left.never(name, "is not served", "Leave it out, and wait for the answer or set stream.");
       return;
     case "truncation":
       if (value !== "auto" && value !== "disabled") throw invalid(name, '"auto" or "disabled"', value);
@@ -146,10 +187,11 @@ function noteMember(name: string, value: Json, tools: TranslatedTools, left: Unt
         left.asked(name, "cannot bound the calls of tool servers; x_gateway.max_tool_rounds bounds their rounds");
       return;
     case "previous_response_id":
+      if (typeof value !== "string") throw invalid(name, "the id of a response", value);
       return left.never(
         name,
-        "needs a response that was kept, and this gateway keeps none",
-        "Send the whole conversation in input, with store: false.",
+        `names no response that this gateway has kept for this caller: ${JSON.stringify(value.slice(0, 64))}`,
+        "Responses are kept for an hour at most. Send the whole conversation in input.",
       );
     case "conversation":
       return left.never(

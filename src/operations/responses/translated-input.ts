@@ -32,16 +32,18 @@ const COMMON_MEMBERS: ReadonlySet<string> = new Set(["type", "id", "status"]);
 export interface InputContext {
   readonly left: UntranslatedParts;
   readonly tools: TranslatedTools;
+  /** The items of an earlier response, which stand before the input. */
+  readonly before: readonly JsonObject[];
   /** Whether something that the gateway cannot see may stand before the input, such as an earlier response. */
   readonly isOpen: boolean;
 }
 
 /** Adds the tools that items of the input bring. */
-export function addToolsOfInput(input: Json | undefined, tools: TranslatedTools): void {
+export function addToolsOfInput(input: Json | undefined, tools: TranslatedTools, path: string): void {
   if (!Array.isArray(input)) return;
   (input as readonly Json[]).forEach((item, index) => {
     if (isObject(item) && (item["type"] === "additional_tools" || item["type"] === "tool_search_output"))
-      tools.add(item["tools"], `input[${index}].tools`);
+      tools.add(item["tools"], path === "input" ? `input[${index}].tools` : path);
   });
 }
 
@@ -56,8 +58,11 @@ export function translatedInput(
     if (typeof instructions !== "string") throw invalid("instructions", "a string", instructions);
     if (instructions !== "") conversation.addMessage("system", instructions, "instructions");
   }
+  const reader = new ItemReader(conversation, context);
+  for (const item of context.before) reader.add(item, EARLIER_PATH);
   if (typeof input === "string") conversation.addMessage("user", input, "input");
-  else if (Array.isArray(input)) addItems(input as readonly Json[], conversation, context);
+  else if (Array.isArray(input))
+    (input as readonly Json[]).forEach((item, index) => reader.add(item, `input[${index}]`));
   else if (input !== undefined || !context.isOpen) throw invalid("input", "a string or an array of items", input);
   const ended = conversation.end();
   if (ended.messages.length === 0 && !context.isOpen && !context.left.isRefused)
@@ -68,10 +73,8 @@ export function translatedInput(
   return ended.messages.length === 0 ? { messages: [{ role: "user", content: "" }], origins: ["input"] } : ended;
 }
 
-function addItems(items: readonly Json[], conversation: Conversation, context: InputContext): void {
-  const reader = new ItemReader(conversation, context);
-  items.forEach((item, index) => reader.add(item, `input[${index}]`));
-}
+/** Where the items of an earlier response stand in the request. */
+const EARLIER_PATH = "previous_response_id";
 
 class ItemReader {
   readonly #conversation: Conversation;
@@ -225,8 +228,8 @@ class ItemReader {
     if (type === "item_reference")
       left.never(
         path,
-        "refers to an item that this gateway has not kept",
-        "Send the item itself; clients do so with store: false.",
+        "refers to an item that this gateway has not kept for this caller",
+        "Items are kept for an hour at most. Send the item itself; clients do so with store: false.",
       );
     else if (type === "compaction" || type === "compaction_trigger")
       left.never(

@@ -1,0 +1,83 @@
+// What the paths below /responses answer from what is kept. https://platform.openai.com/docs/api-reference/responses/get
+import type { KeptObject, KeptObjects } from "../../chat/keeping/kept-objects.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { AccessToken } from "../../core/identity.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { invalid } from "../../core/params.ts";
+import { findResponse, type KeptResponse } from "./kept-responses.ts";
+
+export interface KeptResponseRequest {
+  /** `null` where nothing is kept. */
+  readonly kept: KeptObjects | null;
+  readonly token: AccessToken;
+  readonly id: string;
+  readonly query: (name: string) => string | undefined;
+}
+
+const DEFAULT_LIMIT = 20;
+const MAX_LIMIT = 100;
+
+/** Throws `not_found`, and `invalid_request` for a stream: only responses that run in the background have one. */
+export function retrievedResponse(request: KeptResponseRequest): JsonObject {
+  const { response } = valueOf(foundIn(request));
+  const { query } = request;
+  for (const name of ["stream", "starting_after"])
+    if (query(name) !== undefined && query(name) !== "false")
+      throw new GatewayError(
+        "invalid_request",
+        `${name} needs a response that runs in the background, which is not served.`,
+        {
+          param: name,
+        },
+      );
+  return response;
+}
+
+export function deletedResponse(request: KeptResponseRequest): JsonObject {
+  request.kept?.remove(foundIn(request));
+  return { id: request.id, object: "response", deleted: true };
+}
+
+export function cancelledResponse(request: KeptResponseRequest): JsonObject {
+  foundIn(request);
+  throw new GatewayError(
+    "invalid_request",
+    "This response did not run in the background, so that it cannot be cancelled; close the connection of a call to end it.",
+  );
+}
+
+/** The newest item is the first, unless the request says otherwise. */
+export function inputItems(request: KeptResponseRequest): JsonObject {
+  const { input } = valueOf(foundIn(request));
+  const { query } = request;
+  const order = query("order") ?? "desc";
+  if (order !== "asc" && order !== "desc") throw invalid("order", '"asc" or "desc"', order);
+  const limit = Number(query("limit") ?? DEFAULT_LIMIT);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+    throw invalid("limit", `an integer from 1 to ${MAX_LIMIT}`, query("limit"));
+  const items = order === "asc" ? input : input.toReversed();
+  const after = query("after");
+  const first = after === undefined ? 0 : items.findIndex(({ id }) => id === after) + 1;
+  if (after !== undefined && first === 0) throw invalid("after", "the id of an item of this response", after);
+  const data = items.slice(first, first + limit);
+  return {
+    object: "list",
+    data,
+    first_id: data[0]?.["id"] ?? null,
+    last_id: data.at(-1)?.["id"] ?? null,
+    has_more: first + data.length < items.length,
+  };
+}
+
+function foundIn({ kept, token, id }: KeptResponseRequest): KeptObject {
+  const found = kept === null ? null : findResponse(kept, token, id);
+  if (found !== null) return found;
+  throw new GatewayError(
+    "not_found",
+    `No response with the id ${JSON.stringify(id.slice(0, 100))} is kept for this caller. Responses are kept for an hour at most, by the process that answered.`,
+  );
+}
+
+function valueOf({ value }: KeptObject): KeptResponse {
+  return value as KeptResponse;
+}

@@ -1,0 +1,225 @@
+// Promise 12.8: responses that are kept for a while, what refers to them, and who may do so.
+import { describe, expect, test } from "bun:test";
+import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
+import { providers } from "../../src/providers/registry.ts";
+import { openaiAnswer, openaiChunk, eventStream } from "../harness/upstream.ts";
+import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
+import { policiesFor } from "../policies/policy-documents.ts";
+import { eventsOf, OPENAI, responsesGateway, type ResponsesStub } from "../operations/responses/responses-calls.ts";
+
+/** A provider that is sent its earlier reasoning. */
+const REASONING = "deepseek:deepseek-reasoner";
+const START_MS = 1_767_225_600_000;
+const weather = { type: "function", name: "weather", parameters: { type: "object" } };
+const CALLS = [
+  { id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Rome"}' } },
+  { id: "call_2", type: "function", function: { name: "weather", arguments: '{"city":"Oslo"}' } },
+];
+
+interface Keeping extends ResponsesStub {
+  readonly clock: { nowMs: number };
+  answer(body: object): Promise<Record<string, any>>;
+  /** The messages of the newest request that went upstream. */
+  messages(): readonly any[];
+}
+
+/** A gateway that keeps responses, whose provider calls tools until it has their results. */
+function keeping(options: StubOptions = {}): Keeping {
+  const clock = { nowMs: START_MS, now: () => clock.nowMs, monotonic: () => performance.now() };
+  const stub = responsesGateway({
+    clock,
+    kept: new KeptObjects(clock),
+    upstream: cannedUpstream(({ body }) => {
+      const { messages, tools, stream } = JSON.parse(body) as Record<string, any>;
+      const asks = tools !== undefined && messages.at(-1).role !== "tool";
+      if (stream === true) {
+        const chunks = asks
+          ? [
+              ...CALLS.map((call, index) => openaiChunk({ tool_calls: [{ index, ...call }] })),
+              openaiChunk({}, "tool_calls"),
+            ]
+          : [openaiChunk({ reasoning_content: "Hm." }), openaiChunk({ content: "Hello" }), openaiChunk({}, "stop")];
+        return { headers: { "content-type": "text/event-stream" }, body: eventStream(...chunks) };
+      }
+      const message = asks ? { content: null, tool_calls: CALLS } : { reasoning_content: "Hm." };
+      const answer = openaiAnswer("Hello", { message, finish_reason: asks ? "tool_calls" : "stop" });
+      return { headers: { "content-type": "application/json" }, body: JSON.stringify(answer) };
+    }),
+    ...options,
+  });
+  return {
+    ...stub,
+    clock,
+    answer: async (body) => (await (await stub.respond({ ...OPENAI, ...body })).json()) as Record<string, any>,
+    messages: () => stub.bodies().at(-1)!["messages"] as readonly any[],
+  };
+}
+
+describe("previous_response_id", () => {
+  test("[d12.8] puts the earlier input and output before the new input, over several turns, without the instructions", async () => {
+    const stub = keeping();
+    const first = await stub.answer({ model: REASONING, input: "One.", instructions: "Be brief." });
+    const second = await stub.answer({
+      model: REASONING,
+      input: [{ role: "user", content: "Two." }],
+      previous_response_id: first["id"],
+    });
+    expect(second["previous_response_id"]).toBe(first["id"]);
+    await stub.answer({ model: REASONING, input: "Three.", previous_response_id: second["id"] });
+    const said = { role: "assistant", content: "Hello", reasoning_content: "Hm." };
+    const spoken = stub.messages().map(({ role, content, reasoning_content: thought }) => ({
+      role,
+      content,
+      ...(thought && { reasoning_content: thought }),
+    }));
+    expect(spoken).toEqual([
+      { role: "user", content: "One." },
+      said,
+      { role: "user", content: "Two." },
+      said,
+      { role: "user", content: "Three." },
+    ]);
+  });
+
+  test("[d12.8] lets the outputs of calls follow the calls of an earlier response, streamed as well", async () => {
+    for (const stream of [false, true]) {
+      const stub = keeping();
+      const response = await stub.respond({ ...OPENAI, tools: [weather], stream });
+      const { id } = stream ? eventsOf(await response.text()).at(-1)!["response"] : await response.json();
+      const outputs = ["call_2", "call_1"].map((call) => ({
+        type: "function_call_output",
+        call_id: call,
+        output: "warm",
+      }));
+      const next = await stub.answer({ input: outputs, tools: [weather], previous_response_id: id });
+      expect(next["output"].at(-1).content[0].text).toBe("Hello");
+      expect(stub.messages().map(({ role, tool_call_id: call }) => call ?? role)).toEqual([
+        "user",
+        "assistant",
+        "call_2",
+        "call_1",
+      ]);
+      const { error } = await stub.answer({
+        input: [{ type: "function_call_output", call_id: "call_9", output: "" }],
+        previous_response_id: id,
+      });
+      expect([error.code, error.param]).toEqual(["invalid_request", "input[0].call_id"]);
+      const unanswered = await stub.answer({ input: "And?", tools: [weather], previous_response_id: id });
+      expect(unanswered["error"].message).toContain("call_1");
+    }
+  });
+
+  test("[d12.8] of a response that is not kept is refused with the cure", async () => {
+    const stub = keeping();
+    const { id } = await stub.answer({});
+    stub.clock.nowMs += 3_600_000;
+    for (const unknown of [id, "resp_1", "msg_1"]) {
+      const { error } = await stub.answer({ previous_response_id: unknown });
+      expect([error.code, error.param]).toEqual(["unsupported_parameter", "previous_response_id"]);
+      expect(error.message).toContain("Send the whole conversation");
+    }
+    const { output } = await stub.answer({});
+    expect((await stub.answer({ previous_response_id: output.at(-1).id }))["error"].param).toBe("previous_response_id");
+  });
+});
+
+describe("item_reference", () => {
+  test("[d12.8] stands for an item of an earlier response", async () => {
+    const stub = keeping();
+    const { output } = await stub.answer({ input: "One." });
+    const references = output.map(({ id }: { readonly id: string }) => ({ type: "item_reference", id }));
+    await stub.answer({
+      model: REASONING,
+      input: [{ role: "user", content: "One." }, ...references, { role: "user", content: "Two." }],
+    });
+    expect(stub.messages().map(({ content, reasoning_content: thought }) => [content, thought])).toEqual([
+      ["One.", undefined],
+      ["Hello", "Hm."],
+      ["Two.", undefined],
+    ]);
+    const { error } = await stub.answer({ input: [{ type: "item_reference", id: "msg_1" }] });
+    expect([error.code, error.param]).toEqual(["unsupported_parameter", "input[0]"]);
+    expect(error.message).toContain("store: false");
+  });
+});
+
+test("[d12.3, d12.8] a provider that speaks the API is sent the items themselves, with reasoning that it can read", async () => {
+  const output = [
+    { id: "rs_1", type: "reasoning", summary: [], encrypted_content: "gAAA" },
+    { id: "rs_2", type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }] },
+    {
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      status: "completed",
+      content: [{ type: "output_text", text: "Hi", annotations: [] }],
+    },
+  ];
+  const answer = { id: "resp_vendor", object: "response", status: "completed", model: "gpt-9", output, store: false };
+  const event = { type: "response.completed", sequence_number: 0, response: answer };
+  const stub = keeping({
+    families: providers,
+    upstream: cannedUpstream(({ body }) =>
+      (JSON.parse(body) as Record<string, unknown>)["stream"] === true
+        ? {
+            headers: { "content-type": "text/event-stream" },
+            body: `event: response.completed\ndata: ${JSON.stringify(event)}\n\n`,
+          }
+        : { headers: { "content-type": "application/json" }, body: JSON.stringify(answer) },
+    ),
+  });
+  for (const stream of [false, true]) {
+    const response = await stub.respond({ model: "openai:gpt-9", input: "One.", stream });
+    const { id } = stream ? eventsOf(await response.text()).at(-1)!["response"] : await response.json();
+    expect(id).toMatch(/^resp_[0-9a-f]{32}$/);
+    const again = await stub.answer({ model: "openai:gpt-9", input: "Two.", previous_response_id: id });
+    expect(again["previous_response_id"]).toBe(id);
+    const sent = stub.bodies().at(-1)!;
+    expect(sent).not.toHaveProperty("previous_response_id");
+    expect(sent["input"].map((item: any) => item.id === "rs_1" || item.content[0].text || item.content)).toEqual([
+      "One.",
+      true,
+      "Hi",
+      "Two.",
+    ]);
+  }
+});
+
+describe("what is kept", () => {
+  const isKept = async (stub: Keeping, body: object = {}): Promise<boolean> => {
+    const response = await stub.respond({ ...OPENAI, ...body });
+    const { id, store } = (await response.json()) as Record<string, any>;
+    expect([response.status, store]).toEqual([200, false]);
+    const next = await stub.respond({ ...OPENAI, previous_response_id: id });
+    const until = response.headers.get("x-gateway-response-kept-until");
+    expect(until).toBe(next.status === 200 ? new Date(START_MS + 3_600_000).toISOString() : null);
+    return next.status === 200;
+  };
+
+  test("[d12.8] is never a response with store: false; one with store: true says false, and until when it is kept", async () => {
+    expect(await isKept(keeping())).toBe(true);
+    expect(await isKept(keeping(), { store: true })).toBe(true);
+    expect(await isKept(keeping(), { store: false })).toBe(false);
+  });
+
+  test("[d12.8] is nothing where the gateway, the tenant or the project says off", async () => {
+    const off = { dropParams: null, disableStopSequenceLimit: null, keepsResponses: false };
+    const places = new Map([["default", off]]);
+    for (const snapshot of [{ settings: off }, { tenantSettings: places }, { projectSettings: places }])
+      expect(await isKept(keeping({ snapshot }))).toBe(false);
+    expect(await isKept(keeping({ snapshot: { settings: { ...off, keepsResponses: true } } }))).toBe(true);
+  });
+
+  test("[d12.5, d12.8] is nothing of a call whose request a guard may mask", async () => {
+    const policies = policiesFor({ name: "mask", guard: { classes: ["email"], action: "mask", on: "input" } });
+    expect(await isKept(keeping({ snapshot: { policies } }))).toBe(false);
+  });
+
+  test("[d12.8] is nothing of a call that failed or only explains", async () => {
+    const stub = keeping({ permissions: ["debug"] });
+    const explained = await stub.respond({ ...OPENAI }, { "x-gateway-explain": "true" });
+    const refused = await stub.respond({ ...OPENAI, temperature: 9 });
+    for (const response of [explained, refused])
+      expect(response.headers.get("x-gateway-response-kept-until")).toBeNull();
+  });
+});
