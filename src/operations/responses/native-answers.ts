@@ -23,7 +23,8 @@ type Keep = ((response: JsonObject) => void) | null;
 
 function keepEdited(sent: JsonObject, edits: readonly JsonEdit[], keep: Keep): void {
   if (keep === null) return;
-  const response = { ...sent, ...Object.fromEntries(edits.map(({ path: [name], value }) => [name, value])) };
+  const edited = new Map(edits.map(({ path, value }) => [String(path[0]), value]));
+  const response: JsonObject = { ...sent, ...Object.fromEntries(edited) };
   if ((response["status"] === "completed" || response["status"] === "incomplete") && Array.isArray(response["output"]))
     keep(response);
 }
