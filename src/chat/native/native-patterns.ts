@@ -141,15 +141,7 @@ function isLike({ source }: NativePattern, event: string): boolean {
 
 /** Returns `null` for an event that is not passed on as it came, but for its number. */
 function patternOf(event: string, piece: string, shown: string): NativePattern | null {
-  const found = [
-    placeOf(
-      event,
-      "text",
-      new RegExp(`"(?:delta|text|thinking)":\\s*"(${RegExp.escape(JSON.stringify(piece).slice(1, -1))})"`, "dg"),
-    ),
-    placeOf(event, "number", /"sequence_number":\s*(\d+)/dg),
-    placeOf(event, "padding", /"obfuscation":\s*"([^"\\]*)"/dg),
-  ];
+  const found = [textPlace(event, piece), numberPlace(event), paddingPlace(event)];
   if (found[0] === null || found.includes("several")) return null;
   const places = found.filter((one) => one !== null && one !== "several").toSorted((a, b) => a.start - b.start);
   const source: string[] = [];
@@ -177,12 +169,50 @@ interface Place {
   readonly end: number;
 }
 
-/** Returns `null` when the event has no such place. */
-function placeOf(event: string, hole: Hole, form: RegExp): Place | "several" | null {
-  const [first, ...others] = event.matchAll(form);
-  if (others.length > 0) return "several";
-  const span = first?.indices?.[1];
-  return span === undefined ? null : { hole, start: span[0], end: span[1] };
+type Found = Place | "several" | null;
+
+/** The members in which pieces of text come. */
+const TEXT_MEMBERS = ["delta", "text", "thinking"] as const;
+
+/** Returns `null` when the event does not have the piece with this spelling. */
+function textPlace(event: string, piece: string): Found {
+  const literal = JSON.stringify(piece);
+  let found: Found = null;
+  for (const name of TEXT_MEMBERS) {
+    const start = valuesOf(event, name).filter((at) => event.startsWith(literal, at));
+    if (start.length === 0) continue;
+    if (found !== null || start.length > 1) return "several";
+    found = { hole: "text", start: start[0]! + 1, end: start[0]! + literal.length - 1 };
+  }
+  return found;
+}
+
+function numberPlace(event: string): Found {
+  const starts = valuesOf(event, "sequence_number");
+  if (starts.length > 1) return "several";
+  const [start = -1] = starts;
+  const end = start < 0 ? -1 : endOfDigits(event, start);
+  return end < 0 ? null : { hole: "number", start, end };
+}
+
+function paddingPlace(event: string): Found {
+  const starts = valuesOf(event, "obfuscation");
+  if (starts.length > 1) return "several";
+  const [start = -1] = starts;
+  if (start < 0 || event.charCodeAt(start) !== QUOTE) return null;
+  const end = endOfString(event, start + 1);
+  return end < 0 ? null : { hole: "padding", start: start + 1, end };
+}
+
+/** Returns where the values of all members of a name begin. */
+function valuesOf(event: string, name: string): readonly number[] {
+  const key = `"${name}":`;
+  const starts: number[] = [];
+  for (let at = event.indexOf(key); at >= 0; at = event.indexOf(key, at + 1)) {
+    const start = at + key.length;
+    starts.push(event.charCodeAt(start) === SPACE ? start + 1 : start);
+  }
+  return starts;
 }
 
 /**
