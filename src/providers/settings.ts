@@ -112,6 +112,9 @@ function toModelListing(model: z.output<typeof modelSchema>): ModelListing {
 /** Operations that are translated where a model does not speak them. */
 const NATIVE_OPERATIONS = ["messages", "responses"] as const satisfies readonly OperationName[];
 
+/** Names of models of each kind that a provider may call in a form of its own. */
+const NATIVE_MODELS = ["m", "claude-m", "anthropic.claude-m"] as const;
+
 const ENTRY_SHAPE = {
   type: z.string().optional().meta({
     title: "Type",
@@ -284,7 +287,9 @@ function nativeProblem(
   { native }: FileEntry,
   { label, native: speaks }: ProviderFamily,
 ): { readonly path: readonly (string | number)[]; readonly message: string } | null {
-  const place = (native ?? []).findIndex((operation) => (speaks?.(operation, "", "set") ?? null) === null);
+  const place = (native ?? []).findIndex(
+    (operation) => !NATIVE_MODELS.some((model) => (speaks?.(operation, model, "set") ?? null) !== null),
+  );
   return place < 0
     ? null
     : {

@@ -2,6 +2,8 @@
 // the page lists them.
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { readEnvironment } from "../../src/config/environment.ts";
+import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
 import type { ChatRequest } from "../../src/core/chat.ts";
 import type { NativeOperation, Provider } from "../../src/providers/provider.ts";
@@ -115,6 +117,31 @@ test("[d12.3] a row says nothing of another address, and the operator may say it
   expect(set.encodeRequest(request(BODY), targetFor(openai, { baseUrl: "https://own.test/v1" })).request.url).toBe(
     "https://own.test/v1/messages",
   );
+});
+
+test("[d12.3] an entry of the configuration says which operations its models speak, of those that its form has", () => {
+  const entryOf = (id: string, text: string) =>
+    parseConfiguration({
+      file: "f",
+      text: `providers:\n  ${id}: ${text}\n`,
+      families: [...providers.values()],
+      environment: readEnvironment({}),
+    }).providers.entries.get(id)!;
+  const entry = entryOf(
+    "openai",
+    "{api_key: k, native: [responses, messages], hosted_tools: [web_search*], vendor_store: true}",
+  );
+  expect(entry).toMatchObject({
+    native: ["responses", "messages"],
+    hostedTools: ["web_search*"],
+    vendorStore: true,
+  });
+  expect(entryOf("anthropic", "{api_key: k, native: []}").native).toEqual([]);
+  expect(entryOf("anthropic", "{api_key: k}").native).toBeNull();
+  for (const id of ["anthropic", "bedrock", "vertex"])
+    expect(entryOf(id, "{native: [messages]}").native).toEqual(["messages"]);
+  expect(() => entryOf("anthropic", "{api_key: k, native: [responses]}")).toThrow("native[0]");
+  expect(() => entryOf("gemini", "{api_key: k, native: [messages]}")).toThrow("native[0]");
 });
 
 describe("platforms of Claude", () => {
