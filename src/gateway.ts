@@ -7,6 +7,7 @@ import { openGuardThreads } from "./chat/guards/guard-threads.ts";
 import { handleCall } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/call/context.ts";
 import { KeptObjects } from "./chat/keeping/kept-objects.ts";
+import { reasoningCarriers } from "./chat/carriers/reasoning-carrier.ts";
 import { openLongAnswers } from "./chat/long-bodies/long-answers.ts";
 import { openLongBodyThread } from "./chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "./chat/long-bodies/long-requests.ts";
@@ -185,6 +186,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     traffic,
     cache,
     kept,
+    carriers: reasoningCarriers(storage.keys.read()),
     limits,
     onContentLost: (traceId, fault) =>
       log.error({ trace_id: traceId, error_detail: String(fault) }, "the content of a call could not be kept"),
@@ -356,6 +358,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     traffic,
     cache: null,
     kept: null,
+    carriers: reasoningCarriers([]),
     limits,
     onCharged: () => {},
   };

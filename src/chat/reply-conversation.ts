@@ -2,6 +2,7 @@
 import { nonStreaming, nonStreamingValue, replyNonStreaming } from "./answer/reply-non-streaming.ts";
 import { replyExplained } from "./explain/explain.ts";
 import type { AnswerForm } from "./answer-form.ts";
+import { sealingForm } from "./carriers/sealing-form.ts";
 import type { ReadyCall } from "./operation.ts";
 import { complete } from "./plan/complete.ts";
 import { replyStream, streaming } from "./stream/reply-stream.ts";
@@ -10,8 +11,10 @@ import { openToolSession } from "./tools/open-tool-session.ts";
 import { replyStreamedRounds } from "./tools/streamed-rounds.ts";
 import { ToolRounds } from "./tools/tool-rounds.ts";
 
-export async function replyConversation(ready: ReadyCall, form: AnswerForm): Promise<Response> {
+export async function replyConversation(ready: ReadyCall, own: AnswerForm): Promise<Response> {
   const { call, request, principal, headers, prepare, explains } = ready;
+  // clients of chat completions get what their provider has sent
+  const form = own.isEngines ? own : sealingForm(own, call.context.carriers, principal);
   const opening = openToolSession(request, principal, call);
   if (explains) return replyExplained(prepare, request, principal, headers, call, await opening);
   const isStreamed = request.params.stream === true;

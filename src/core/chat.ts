@@ -322,6 +322,24 @@ export interface HeldConversation {
   readonly masks?: readonly string[];
   /** Says which of the files that were fetched for the conversation replace their addresses; absent when none do. */
   readonly fill?: number;
+  /** With what the other thread opens carriers of reasoning; absent where the client's form has none. */
+  readonly carriers?: CarrierOpening;
+}
+
+/** Whose reasoning a carrier has, and which model it is for (promise 12.9). */
+export interface CarrierPlace {
+  readonly tenantId: string;
+  readonly projectId: string;
+  /** The id of the provider in the configuration. */
+  readonly provider: string;
+  readonly model: string;
+}
+
+/** What opens the carriers of one place. */
+export interface CarrierOpening {
+  /** The keys of the tenant. */
+  readonly keys: readonly Uint8Array[];
+  readonly place: CarrierPlace;
 }
 
 /**

@@ -270,7 +270,7 @@ export const COMMON = {
     (value) => isObject(value) && value["type"] === "text",
   ),
   seed: common("Seed for reproducible sampling, as far as the provider supports it.", seed),
-  tools: common("Tools that the model may call.", array, isEmptyList),
+  tools: common("Tools that the model may call. Functions and custom tools may be flat.", array, isEmptyList),
   tool_choice: common("`none`, `auto`, `required`, or one function.", anyOf("a string or an object", isWord, isObject)),
   parallel_tool_calls: common("Whether one turn may call several tools.", boolean, (value) => value === true),
   logprobs: common("Return log probabilities of the answer's tokens.", boolean, (value) => value === false),

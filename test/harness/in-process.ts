@@ -1,5 +1,6 @@
 // A whole call without sockets: the real handler, with a snapshot and an upstream of the test. For tests of many calls,
 // or with a simulated clock.
+import { reasoningCarriers } from "../../src/chat/carriers/reasoning-carrier.ts";
 import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { openLogins } from "../../src/auth/logins.ts";
 import { newAccessToken } from "../../src/auth/access-token.ts";
@@ -190,6 +191,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
   const context: ChatContext = {
     clock,
     limits,
+    carriers: reasoningCarriers([new Uint8Array(32)]),
     onCharged: thresholdWatch(limits, (one) => crossed.push(one)),
     snapshot: () => snapshot,
     providers: options.families ?? providers,

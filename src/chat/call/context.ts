@@ -18,6 +18,7 @@ import type { Health } from "../../routing/health.ts";
 import type { Hedging } from "../../routing/hedging.ts";
 import type { Ledger } from "../../store/ledger.ts";
 import type { KeptObjects } from "../keeping/kept-objects.ts";
+import type { ReasoningCarriers } from "../carriers/reasoning-carrier.ts";
 import type { LongAnswers } from "../long-bodies/long-answers.ts";
 import type { ArgumentChecks } from "../../mcp/tool-arguments.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
@@ -56,6 +57,8 @@ export interface ChatContext {
   readonly cache: ResponseCache | null;
   /** What operations keep of calls for a while; `null` where this process alone cannot keep it. */
   readonly kept: KeptObjects | null;
+  /** Seals and opens what providers need back of their reasoning. */
+  readonly carriers: ReasoningCarriers;
   readonly limits: LimitStore;
   /** Checks the thresholds of budgets. */
   readonly onCharged: OnCharged;

@@ -4,6 +4,7 @@ import type { GuardFinding } from "../../guards/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
+import { calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
 import { StreamGuard } from "./guard-answer.ts";
 import { piecesOf } from "../long-bodies/long-events.ts";
 
@@ -11,6 +12,8 @@ interface GuardedChoice {
   readonly index: number;
   /** The number of its tool calls. */
   calls: number;
+  /** The calls of tools that take any text. */
+  readonly takingText: Set<number>;
 }
 
 const TEXTS = ["reasoning_content", "content", "refusal"] as const;
@@ -62,7 +65,7 @@ export class GuardedChunks {
 
   #choiceOf(index: number): GuardedChoice {
     let choice = this.#choices.get(index);
-    if (choice === undefined) this.#choices.set(index, (choice = { index, calls: 0 }));
+    if (choice === undefined) this.#choices.set(index, (choice = { index, calls: 0, takingText: new Set() }));
     return choice;
   }
 
@@ -80,22 +83,23 @@ export class GuardedChunks {
 
   /** A name comes once, with the first delta of its call. */
   #takeCall(choice: GuardedChoice, delta: ToolCallDelta): ToolCallDelta {
-    const { index = 0, function: called = {} } = delta;
-    const { name, arguments: text } = called;
+    const { index = 0, function: called = {}, custom } = delta;
+    const { name, text, takesText } = calledIn(delta);
     choice.calls = Math.max(choice.calls, index + 1);
+    if (takesText) choice.takingText.add(index);
     if (typeof name === "string") this.#guard.name(name);
     const shown =
-      text === undefined || text === null || text === ""
-        ? ""
-        : this.#guard.take(callKey(choice.index, index), text, true);
-    return { ...delta, function: { ...called, arguments: shown } };
+      typeof text !== "string" || text === "" ? "" : this.#guard.take(callKey(choice.index, index), text, !takesText);
+    return takesText
+      ? { ...delta, custom: { ...(custom as JsonObject), input: shown } }
+      : { ...delta, function: { ...called, arguments: shown } };
   }
 
-  #rest({ index, calls }: GuardedChoice): readonly ChunkDelta[] {
+  #rest({ index, calls, takingText }: GuardedChoice): readonly ChunkDelta[] {
     const guard = this.#guard;
     const rest: JsonObject[] = [];
     for (const name of TEXTS) {
-      const text = guard.end(textKey({ index, calls }, name));
+      const text = guard.end(textKey({ index }, name));
       if (text !== "") rest.push({ [name]: text });
     }
     const details = guard.endedDetails(index);
@@ -103,7 +107,7 @@ export class GuardedChunks {
     rest.push(...guard.endedMembers(index));
     for (let call = 0; call < calls; call++) {
       const text = guard.end(callKey(index, call));
-      if (text !== "") rest.push({ tool_calls: [{ index: call, function: { arguments: text } }] });
+      if (text !== "") rest.push({ tool_calls: [pieceOf(call, text, takingText.has(call))] });
     }
     return rest;
   }
@@ -113,7 +117,7 @@ function isPresent<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined;
 }
 
-function textKey({ index }: GuardedChoice, name: string): string {
+function textKey({ index }: Pick<GuardedChoice, "index">, name: string): string {
   return `${index} ${name}`;
 }
 
@@ -184,13 +188,17 @@ function splitChoice(choice: ChunkChoice, longest: number): readonly ChunkChoice
 
 /** A delta without index, id and name continues the last call. */
 function splitCall(call: ToolCallDelta, longest: number): readonly ToolCallDelta[] {
-  const called: unknown = isObject(call) ? call.function : null;
-  const text = isObject(called) ? called["arguments"] : null;
+  const { text, takesText } = isObject(call) ? calledIn(call) : { text: null, takesText: false };
   if (typeof text !== "string" || text.length <= longest) return [call];
   const [first = "", ...others] = piecesOf(text, longest);
+  const { custom } = call;
   const place = call.index === undefined ? {} : { index: call.index };
+  const piece = (cut: string): ToolCallDelta =>
+    takesText ? { custom: { input: cut } } : { function: { arguments: cut } };
   return [
-    { ...call, function: { ...call.function, arguments: first } },
-    ...others.map((cut) => ({ ...place, function: { arguments: cut } })),
+    takesText
+      ? { ...call, custom: { ...(custom as JsonObject), input: first } }
+      : { ...call, function: { ...call.function, arguments: first } },
+    ...others.map((cut) => ({ ...place, ...piece(cut) })),
   ];
 }

@@ -6,9 +6,17 @@ import { parentPort } from "node:worker_threads";
 import type { Matches, SentGuard } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { BodyBounds } from "../../core/body-bounds.ts";
-import type { ChatRequest, HeldConversation, RequestForm, VendorForm, WrittenRequest } from "../../core/chat.ts";
+import type {
+  CarrierOpening,
+  ChatRequest,
+  HeldConversation,
+  RequestForm,
+  VendorForm,
+  WrittenRequest,
+} from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { OperationName } from "../../core/operation.ts";
+import { withMembers } from "../../core/request-source.ts";
 import type { Target } from "../../core/target.ts";
 import type { EncodedRequest } from "../../providers/provider.ts";
 import { providers } from "../../providers/registry.ts";
@@ -16,6 +24,7 @@ import { readingOf } from "../../providers/sandbox/reading.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { type Fetched, type Place, placesToFetch, withContent } from "../attempt/content-places.ts";
+import { openedMessages } from "../carriers/opened-request.ts";
 import { cutWithMargin, type Fitting } from "../content/content-size.ts";
 import { fitConversation } from "../fit/fit-conversation.ts";
 import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
@@ -117,6 +126,8 @@ export interface EncodeQuestion {
   readonly masks: readonly string[];
   /** The files that replace addresses; `null` when there are none. */
   readonly fill: number | null;
+  /** `null` when the conversation has no carriers. */
+  readonly opening: CarrierOpening | null;
   readonly target: Target;
   readonly nowMs: number;
   /** The inputs of a task that are written; `null` for all. */
@@ -160,11 +171,22 @@ class HeldConversations {
     };
   }
 
-  async encode({ conversation, outline, masks, fill, target, nowMs, part }: EncodeQuestion): Promise<EncodedRequest> {
+  async encode({
+    conversation,
+    outline,
+    masks,
+    fill,
+    opening,
+    target,
+    nowMs,
+    part,
+  }: EncodeQuestion): Promise<EncodedRequest> {
     const provider = providers.get(target.family)!;
     const one = this.#heldOf(conversation);
     const guarded = masks.length === 0 ? one : one.search!.masked(masks);
-    const whole = withConversation(outline, guarded);
+    const joined = withConversation(outline, guarded);
+    const whole =
+      opening === null ? joined : withMembers(joined, { messages: openedMessages(joined.messages, opening).messages });
     const fitted =
       whole.form.task === undefined
         ? fitConversation(withToolImages(whole, provider, target), provider.conversation(target)).request

@@ -130,6 +130,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         outline: outlineOf(request),
         masks: request.held!.masks ?? [],
         fill: request.held!.fill ?? null,
+        opening: request.held!.carriers ?? null,
         target,
         nowMs,
         part,

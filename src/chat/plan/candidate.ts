@@ -3,7 +3,7 @@
 import type { BudgetRedirect } from "../../admission/call-limits.ts";
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/token-restrictions.ts";
-import type { ChatRequest } from "../../core/chat.ts";
+import type { CarrierPlace, ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { PolicyTarget, GuardPolicy } from "../../core/policy.ts";
 import type { CallRecord, PolicyOutcome } from "../../core/record.ts";
@@ -15,6 +15,7 @@ import type { Call } from "../call/call.ts";
 import type { CallDeadline } from "../call/call-deadline.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
 import type { ChatContext } from "../call/context.ts";
+import { withCarriersLeft, withOpenedRequest } from "../carriers/opened-request.ts";
 import { comparableCost } from "../metering/attempt-estimate.ts";
 import type { CallMeter } from "../metering/call-meter.ts";
 import type { CallPrices } from "../metering/call-prices.ts";
@@ -30,7 +31,7 @@ import { type Resolved, targetFor } from "./resolve-target.ts";
 
 /** The parts of a call that matter for its stages. */
 export type PlannedCall = Pick<Call, "snapshot" | "policies"> & {
-  readonly context: Pick<ChatContext, "providers">;
+  readonly context: Pick<ChatContext, "providers" | "carriers">;
   readonly meter: Pick<CallMeter, "prices">;
   readonly record: Pick<CallRecord, "operation">;
   readonly deadline: Pick<CallDeadline, "boundByRoute">;
@@ -180,6 +181,11 @@ export class PlannedCandidate implements RouteCandidate {
     return { provider: this.target.providerId, model: this.target.model, route: this.route.name };
   }
 
+  get #carrierPlace(): CarrierPlace {
+    const { tenantId, projectId } = this.#caller.principal;
+    return { tenantId, projectId, provider: this.target.providerId, model: this.target.model };
+  }
+
   #prepared(): ReadyTarget {
     const { principal, call } = this.#caller;
     const { snapshot, policies } = call;
@@ -204,10 +210,13 @@ export class PlannedCandidate implements RouteCandidate {
         isGuarded,
         fit: settings,
       });
-      if (native !== null)
-        return { resolved: native.resolved, fitted: fitNative(own, native, entry, settings, principal), outputGuards };
+      if (native !== null) {
+        const fitted = withCarriersLeft(fitNative(own, native, entry, settings, principal));
+        return { resolved: native.resolved, fitted, outputGuards };
+      }
     }
-    const fitted = fitRequest(own, resolved.provider, resolved.target, settings, principal);
+    const opened = own.written === undefined ? own : withOpenedRequest(own, call.context.carriers, this.#carrierPlace);
+    const fitted = fitRequest(opened, resolved.provider, resolved.target, settings, principal);
     return { resolved, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
   }
 }

@@ -2,6 +2,7 @@
 import type { RequestedToolServer, ChatRequest, VendorForm } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { functionDefinition, functionName, invalid } from "../../core/params.ts";
+import { isFlatFunction } from "./flat-tools.ts";
 import { checkedHeaders } from "../fit/caller-headers.ts";
 
 const CHOICES = new Set(["none", "auto", "required"]);
@@ -24,7 +25,8 @@ export function parseTools(tools: readonly JsonObject[], forms: VendorForm[]): v
         path: `${path}.type`,
         message: `${path}.type must be "function" or "mcp"; got nothing`,
       });
-    if (type === undefined || type === "function") {
+    if (isFlatFunction(tool)) functionDefinition(tool, path);
+    else if (type === undefined || type === "function") {
       if (!isObject(tool["function"])) throw invalid(`${path}.function`, "an object with a name", tool["function"]);
       functionDefinition(tool["function"], `${path}.function`);
     } else

@@ -17,6 +17,7 @@ import { beyondBound, requireShortNames, jsonBounds } from "./bounded-body.ts";
 import { parseCallerCredentials, parseCallerSettings } from "./caller-credentials.ts";
 import { parseCallerHeaders } from "../fit/caller-headers.ts";
 import { BYO_FIELDS, BYO_PREFIX } from "../fit/endpoint-fields.ts";
+import { withNestedTools } from "./flat-tools.ts";
 import { withToolsForFunctions } from "./legacy-functions.ts";
 import { requestWithEntry } from "./entry-text.ts";
 import { isToolServer, parseToolServers } from "../tools/parse-mcp.ts";
@@ -43,7 +44,8 @@ export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST
   const fields = classify(body);
   const legacy = withToolsForFunctions(fields.common, fields.gateway);
   const toolServers = parseToolServers((legacy.params["tools"] as readonly Json[] | undefined) ?? []);
-  const params = checkParams(legacy.params, toolServers);
+  const nested = withNestedTools(legacy.params);
+  const params = checkParams(nested, toolServers);
   const conversation = parseMessages(fields.gateway["messages"], legacy.active, toolServers.length > 0);
   const forms = [...conversation.vendorForms];
   // the errors name positions in the text, so that tool servers are not removed here but skipped
@@ -65,7 +67,13 @@ export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST
     source: {
       text,
       members,
-      rewritten: rewrittenMembers(body, params, legacy.rewritten, toolServers, conversation),
+      rewritten: rewrittenMembers(
+        body,
+        params,
+        nested === legacy.params ? legacy.rewritten : [...legacy.rewritten, "tools", "tool_choice"],
+        toolServers,
+        conversation,
+      ),
     },
     warnings: [],
   });

@@ -4,12 +4,18 @@ import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta
 import type { Json } from "../../core/json.ts";
 import { type AccumulatedCall, isJoinedText, type RoundAccumulator } from "../tools/multi-round-answer.ts";
 import { isOpening, type StreamStage } from "./stream-stage.ts";
+import { calledIn } from "./tool-call-deltas.ts";
 
 /** A tool call of the round; the index is that among the calls that the client sees. */
 type RoundCall =
   | { readonly kind: "hidden"; readonly accumulated: AccumulatedCall }
   | { readonly kind: "shown"; readonly accumulated: AccumulatedCall; readonly index: number }
   | { readonly kind: "dropped" };
+
+interface CallTexts {
+  readonly name: string | undefined;
+  readonly text: string | undefined;
+}
 
 export class RoundStage implements StreamStage {
   readonly #round: RoundAccumulator;
@@ -58,11 +64,13 @@ export class RoundStage implements StreamStage {
   }
 
   #call(delta: ToolCallDelta): readonly ToolCallDelta[] {
-    const { index, function: { name, arguments: text } = {}, extra_content: extra } = delta;
+    const { index, extra_content: extra } = delta;
+    const { takesText, ...called } = calledIn(delta);
+    const { name, text } = called as CallTexts;
     let call = this.#calls[index!];
     if (call === undefined) {
       const id = this.#round.callId(delta.id!, index!);
-      call = this.#calls[index!] = this.#opened(this.#round.addCall(id, name!, text ?? "", extra));
+      call = this.#calls[index!] = this.#opened(this.#round.addCall(id, name!, text ?? "", extra, takesText));
       return call.kind === "shown" ? [{ ...delta, index: call.index, id }] : [];
     }
     if (call.kind === "dropped") return [];

@@ -1,8 +1,11 @@
 // The tool calls of one choice of a stream: which call a delta continues, and its strict form: a dense index, id, type
 // and name once, arguments as text (docs/clients.md, S9 to S11).
 import type { ToolCallDelta } from "../../core/chat.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
+
+/** The type of calls of tools that take any text. */
+export const ANY_TEXT = "custom";
 
 export interface CallState {
   /** Assigned in the order of opening, so that a call whose name comes late or never leaves no gap; -1 before that. */
@@ -11,6 +14,8 @@ export interface CallState {
   readonly sourceIndex: number | null;
   readonly sourceId: string | null;
   name: string;
+  /** Whether it calls a tool that takes any text, which is the call's arguments here. */
+  takesText: boolean;
   /** Arguments that came before the name. */
   held: string;
   hasArguments: boolean;
@@ -48,6 +53,7 @@ export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
     sourceIndex: number,
     sourceId: id,
     name: "",
+    takesText: false,
     held: "",
     hasArguments: false,
     argumentText: "",
@@ -91,7 +97,7 @@ export function isOpened(call: CallState): boolean {
  * open call, which has no arguments yet.
  */
 function namesAnother(delta: ToolCallDelta, open: CallState | undefined): boolean {
-  const name = delta.function?.name;
+  const { name } = calledIn(delta);
   return (
     typeof name === "string" &&
     name !== "" &&
@@ -101,15 +107,33 @@ function namesAnother(delta: ToolCallDelta, open: CallState | undefined): boolea
   );
 }
 
+/** What a delta says of its call. `text` is that of the arguments, or the input of a tool that takes any text. */
+export function calledIn({ function: called, custom }: ToolCallDelta): {
+  readonly name: Json | undefined;
+  readonly text: Json | undefined;
+  readonly takesText: boolean;
+} {
+  if (isObject(custom)) return { name: custom["name"], text: custom["input"], takesText: true };
+  return isObject(called)
+    ? { name: called["name"], text: called["arguments"], takesText: false }
+    : { name: undefined, text: undefined, takesText: false };
+}
+
+/** Returns a delta with a piece of the call's text. */
+export function pieceOf(index: number, text: string, takesText: boolean): ToolCallDelta {
+  return takesText ? { index, custom: { input: text } } : { index, function: { arguments: text } };
+}
+
 /** Records what a delta contains, and returns its piece of arguments. Throws MalformedAnswer. */
 export function addDelta(call: CallState, delta: ToolCallDelta): string {
-  const called = isObject(delta.function) ? delta.function : {};
-  const text = typeof called["arguments"] === "string" ? called["arguments"] : "";
+  const called = calledIn(delta);
+  const text = typeof called.text === "string" ? called.text : "";
+  if (called.takesText) call.takesText = true;
   if (delta.extra_content !== undefined && delta.extra_content !== null) call.extra = delta.extra_content;
-  if (call.name === "" && typeof called["name"] === "string") {
-    if (called["name"].length > MAX_NAME)
+  if (call.name === "" && typeof called.name === "string") {
+    if (called.name.length > MAX_NAME)
       throw new MalformedAnswer("The provider's answer has a tool call whose name is too long.");
-    call.name = called["name"];
+    call.name = called.name;
   }
   if (text !== "") {
     call.hasArguments = true;
@@ -122,7 +146,8 @@ export function addDelta(call: CallState, delta: ToolCallDelta): string {
  * Whether the call can be run: it has a name, and its arguments are one JSON text. Arguments that are too long to be
  * kept count as incomplete.
  */
-export function isWholeCall({ name, argumentText }: CallState): boolean {
+export function isWholeCall({ name, argumentText, takesText }: CallState): boolean {
+  if (takesText) return name !== "";
   if (name === "" || argumentText.length > MAX_KEPT_ARGUMENTS) return false;
   try {
     JSON.parse(argumentText);
@@ -142,15 +167,16 @@ export function uniqueCallId(call: CallState, fallbackId: string, used: Set<stri
 
 /** Returns the first delta of a call, with the arguments that came before its name. */
 export function openingDelta(call: CallState, id: string): ToolCallDelta {
-  const { index, name, held } = call;
+  const { index, name, held, takesText } = call;
   call.held = "";
-  return { index, id, type: "function", function: { name, arguments: held }, ...unsentExtra(call) };
+  return takesText
+    ? { index, id, type: ANY_TEXT, custom: { name, input: held }, ...unsentExtra(call) }
+    : { index, id, type: "function", function: { name, arguments: held }, ...unsentExtra(call) };
 }
 
 export function argumentsDelta(call: CallState, text: string): ToolCallDelta {
-  return call.extra === undefined
-    ? { index: call.index, function: { arguments: text } }
-    : { index: call.index, function: { arguments: text }, ...unsentExtra(call) };
+  const piece = pieceOf(call.index, text, call.takesText);
+  return call.extra === undefined ? piece : { ...piece, ...unsentExtra(call) };
 }
 
 function unsentExtra(call: CallState): Pick<ToolCallDelta, "extra_content"> {

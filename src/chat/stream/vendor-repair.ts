@@ -255,7 +255,8 @@ export class VendorRepair implements StreamStage {
     if (isCut) choice.finish = "length";
     const reason = strictFinishReason(choice.finish!, calls.some(isOpened), this.#frame.sameShape, false);
     // a call without arguments gets an empty object, unless the answer was cut off before them
-    const empty = choice.finish === "length" ? [] : calls.filter((call) => isOpened(call) && !call.hasArguments);
+    const empty =
+      choice.finish === "length" ? [] : calls.filter((call) => isOpened(call) && !call.hasArguments && !call.takesText);
     return [
       ...empty.map((call) => ({ index, delta: { tool_calls: [argumentsDelta(call, "{}")] } })),
       { index, delta: {}, finish_reason: reason, ...(native !== null && { native_finish_reason: native }) },

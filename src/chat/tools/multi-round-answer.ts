@@ -5,6 +5,7 @@ import type { FinishReason, Message, ReasoningDetail, ToolCall } from "../../cor
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
+import { ANY_TEXT } from "../stream/tool-call-deltas.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
 
 /** Separates the texts of two rounds in the joined text that the client gets. */
@@ -24,6 +25,8 @@ export interface AccumulatedCall {
   extra: Json | undefined;
   /** Calls that are not shown to the client run in the gateway. */
   readonly isShown: boolean;
+  /** Whether it calls a tool that takes any text, which stands in `arguments`. */
+  readonly takesText: boolean;
   /** The unchanged call if it has a form that only some vendors have; null for a function call. */
   readonly whole: ToolCall | null;
 }
@@ -206,13 +209,22 @@ export class RoundAccumulator {
    * Adds a function call; `id` must come from `callId`. Returns null if the client has no room for the call. Throws
    * `upstream_invalid_response` for too many calls.
    */
-  addCall(id: string, name: string, text: string, extra: Json | undefined): AccumulatedCall | null {
-    return this.#add({ id, name, arguments: text, extra, isShown: this.#shown.isShown(name), whole: null });
+  addCall(id: string, name: string, text: string, extra: Json | undefined, takesText = false): AccumulatedCall | null {
+    const isShown = takesText || this.#shown.isShown(name);
+    return this.#add({ id, name, arguments: text, extra, isShown, takesText, whole: null });
   }
 
   /** Adds a call of a form that only some vendors have. Such calls always go to the client. */
   addWhole(call: ToolCall): AccumulatedCall | null {
-    return this.#add({ id: call.id, name: "", arguments: "", extra: undefined, isShown: true, whole: call });
+    return this.#add({
+      id: call.id,
+      name: "",
+      arguments: "",
+      extra: undefined,
+      isShown: true,
+      takesText: false,
+      whole: call,
+    });
   }
 
   #add(call: AccumulatedCall): AccumulatedCall | null {
@@ -248,13 +260,15 @@ export class RoundAccumulator {
     const { content, reasoning_content: reasoning, refusal } = this.#texts;
     // a call that was cut off before its arguments has none
     const calls = this.calls.map(
-      ({ id, name, arguments: text, extra, whole }): ToolCall =>
-        whole ?? {
+      ({ id, name, arguments: text, extra, takesText, whole }): ToolCall =>
+        whole ??
+        ({
           id,
-          type: "function",
-          function: { name, arguments: text === "" && finish !== "length" ? "{}" : text },
+          ...(takesText
+            ? { type: ANY_TEXT, custom: { name, input: text } }
+            : { type: "function", function: { name, arguments: text === "" && finish !== "length" ? "{}" : text } }),
           ...(isObject(extra) && { extra_content: extra }),
-        },
+        } as ToolCall),
     );
     return {
       role: "assistant",

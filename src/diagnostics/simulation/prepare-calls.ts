@@ -1,5 +1,6 @@
 // Prepares the calls of a traffic file for the engine: each is a request that passes the gateway's own parser and
 // rules. Keys are not needed: every provider counts as enabled and has a placeholder credential.
+import { reasoningCarriers } from "../../chat/carriers/reasoning-carrier.ts";
 import { CallPrices } from "../../chat/metering/call-prices.ts";
 import { withMembers } from "../../core/request-source.ts";
 import { everyStage, prepare, type Prepared } from "../../chat/plan/stages.ts";
@@ -107,7 +108,7 @@ function callOf(request: ChatRequest, entry: CallEntry, snapshot: Snapshot): Sim
   let timeoutMs = ownMs ?? snapshot.limits.defaultTimeoutMs;
   const call: PlannedCall = {
     snapshot,
-    context: { providers },
+    context: { providers, carriers: reasoningCarriers([]) },
     meter: {
       prices: new CallPrices({
         snapshot,

@@ -4,7 +4,7 @@ import { type AnswerFrame, answerId, answerTime } from "../../chat/answer/non-st
 import { isOpening } from "../../chat/stream/stream-stage.ts";
 import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta, Usage } from "../../core/chat.ts";
-import type { Json, JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
 import { VendorFields } from "./vendor-fields.ts";
 
@@ -147,7 +147,11 @@ function isNothing(name: string, value: Json): boolean {
 }
 
 /** A call comes once with its id and name; its other deltas are pieces of arguments. */
-function callJson({ index, id, function: called, extra_content: extra }: ToolCallDelta): string {
+function callJson(call: ToolCallDelta): string {
+  const { index, id, function: called, extra_content: extra, custom } = call;
+  // a call of a tool that takes any text, of which there are few
+  if (isObject(custom))
+    return typeof custom["name"] === "string" || custom["input"] !== "" || isObject(extra) ? JSON.stringify(call) : "";
   const extraJson = extra === undefined || extra === null ? "" : `,"extra_content":${JSON.stringify(extra)}`;
   const { name, arguments: text } = called!;
   if (typeof name === "string")

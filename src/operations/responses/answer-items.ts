@@ -1,5 +1,6 @@
 // Makes the items of a response from the pieces of a chat completion, streamed or not. Items follow one another: while a
 // call is not complete, what comes beside it waits, so that no event belongs to an item that is not open.
+import { isCarrier } from "../../chat/carriers/reasoning-carrier.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
@@ -51,9 +52,17 @@ export class AnswerItems {
 
   addReasoning(piece: string): void {
     const last = this.#open.at(-1);
-    if (last?.kind !== "reasoning") return this.#begin({ kind: "reasoning", id: `rs_${newRandomId()}`, text: piece });
+    if (last?.kind !== "reasoning" || last.carrier !== null)
+      return this.#begin({ kind: "reasoning", id: `rs_${newRandomId()}`, text: piece, carrier: null });
     last.text += piece;
     if (this.#isCurrent(last)) this.#events?.delta(piece);
+  }
+
+  /** Adds what the provider needs back of the reasoning before it, or of what follows. */
+  addCarrier(carrier: string): void {
+    const last = this.#open.at(-1);
+    if (last?.kind === "reasoning" && last.carrier === null) last.carrier = carrier;
+    else this.#begin({ kind: "reasoning", id: `rs_${newRandomId()}`, text: "", carrier });
   }
 
   addText(type: TextPart["type"], piece: string, logprobs: readonly Json[]): void {
@@ -168,6 +177,15 @@ function copied(item: OpenItem): OpenItem {
       logprobs: part.logprobs.slice(),
     })),
   };
+}
+
+/** Returns the carriers among the blocks of reasoning that the engine has sealed. */
+export function carriersIn(details: Json | undefined): readonly string[] {
+  if (!Array.isArray(details)) return [];
+  return (details as readonly Json[]).flatMap((detail) => {
+    const { signature, data } = isObject(detail) ? detail : {};
+    return isCarrier(signature) ? [signature] : isCarrier(data) ? [data] : [];
+  });
 }
 
 /** Returns citations as Responses has them: without the object around their members. */

@@ -10,6 +10,8 @@ interface Turn {
   readonly parts: JsonObject[];
   refusal: string;
   readonly reasoning: string[];
+  /** What the providers need back of the reasoning. */
+  readonly carriers: string[];
   readonly calls: JsonObject[];
   readonly outputs: JsonObject[];
   /** The images and files of the outputs. */
@@ -17,6 +19,12 @@ interface Turn {
   readonly mediaOrigins: string[];
   readonly outputOrigins: string[];
   hasMessage: boolean;
+}
+
+interface Reasoning {
+  readonly text: string;
+  readonly carrier: string | null;
+  readonly path: string;
 }
 
 interface Call {
@@ -33,7 +41,7 @@ export class Conversation {
   readonly #calls = new Map<string, Call>();
   #turn: Turn | null = null;
   /** Reasoning that belongs to the next item of the model. */
-  #reasoning: { readonly text: string; readonly path: string }[] = [];
+  #reasoning: Reasoning[] = [];
 
   constructor(left: UntranslatedParts) {
     this.#left = left;
@@ -45,8 +53,8 @@ export class Conversation {
     this.#entries.push({ message: { role, content }, origin: path });
   }
 
-  addReasoning(text: string, path: string): void {
-    this.#reasoning.push({ text, path });
+  addReasoning(reasoning: Reasoning): void {
+    this.#reasoning.push(reasoning);
   }
 
   /** Adds what the model said. A second message of one turn begins a new one, unless calls stand between them. */
@@ -135,6 +143,7 @@ export class Conversation {
         parts: [],
         refusal: "",
         reasoning: [],
+        carriers: [],
         calls: [],
         outputs: [],
         media: [],
@@ -144,24 +153,33 @@ export class Conversation {
       };
       this.#entries.push(this.#turn);
     }
-    this.#turn.reasoning.push(...this.#reasoning.map(({ text }) => text));
+    this.#turn.reasoning.push(...this.#reasoning.map(({ text }) => text).filter((text) => text !== ""));
+    this.#turn.carriers.push(...this.#reasoning.flatMap(({ carrier }) => carrier ?? []));
     this.#reasoning = [];
     return this.#turn;
   }
 
-  /** Reasoning that no item of the model follows says nothing to a provider by itself. */
+  /**
+   * Reasoning that no item of the model follows says nothing to a provider by itself. A carrier may be that of the turn
+   * before it.
+   */
   #leaveReasoning(): void {
-    for (const { path } of this.#reasoning) this.#left.always(path);
+    for (const { carrier, path } of this.#reasoning)
+      if (carrier !== null && this.#turn !== null && this.#turn.outputs.length === 0) this.#turn.carriers.push(carrier);
+      else this.#left.always(path);
     this.#reasoning = [];
   }
 }
 
-function assistantMessage({ parts, refusal, reasoning, calls }: Turn): JsonObject {
+function assistantMessage({ parts, refusal, reasoning, carriers, calls }: Turn): JsonObject {
   return {
     role: "assistant",
     content: contentOf(parts, refusal !== "" || calls.length > 0),
     ...(refusal !== "" && { refusal }),
     ...(reasoning.length > 0 && { reasoning_content: reasoning.join("\n\n") }),
+    ...(carriers.length > 0 && {
+      reasoning_details: carriers.map((data, index) => ({ type: "reasoning.encrypted", data, index })),
+    }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
 }

@@ -39,13 +39,7 @@ export class ItemEvents {
 
   /** Announces an item, with the pieces that it has already. */
   open(item: OpenItem, at: number): void {
-    const shown =
-      item.kind === "call"
-        ? { ...item, text: "" }
-        : item.kind === "message"
-          ? { ...item, parts: [] }
-          : { ...item, text: "" };
-    this.#event("response.output_item.added", { output_index: at, item: itemJson(shown, "in_progress") });
+    this.#event("response.output_item.added", { output_index: at, item: itemJson(begun(item), "in_progress") });
     if (item.kind === "message")
       for (const [index, part] of item.parts.entries()) {
         if (index > 0) this.#closePart(item, index - 1, at);
@@ -54,6 +48,7 @@ export class ItemEvents {
         for (const [number] of part.annotations.entries()) this.annotated(item, at, number);
       }
     else if (item.kind === "reasoning") {
+      if (item.text === "") return;
       this.#event("response.reasoning_summary_part.added", {
         item_id: item.id,
         output_index: at,
@@ -61,7 +56,7 @@ export class ItemEvents {
         part: { type: "summary_text", text: "" },
       });
       this.continueAt(item, at);
-      if (item.text !== "") this.delta(item.text);
+      this.delta(item.text);
     } else if (item.tool.kind === "function") {
       this.continueAt(item, at);
       if (item.text !== "") this.delta(item.text);
@@ -121,6 +116,7 @@ export class ItemEvents {
   }
 
   #closeReasoning(item: ReasoningItem, at: number): void {
+    if (item.text === "") return;
     const place = { item_id: item.id, output_index: at, summary_index: 0 };
     this.#event("response.reasoning_summary_text.done", { ...place, text: item.text });
     this.#event("response.reasoning_summary_part.done", { ...place, part: { type: "summary_text", text: item.text } });
@@ -158,5 +154,17 @@ export class ItemEvents {
 
   #event(type: string, members: JsonObject): void {
     this.#text += eventText(this.#place, type, members);
+  }
+}
+
+/** The item without what its deltas bring, and without what only its end has. */
+function begun(item: OpenItem): OpenItem {
+  switch (item.kind) {
+    case "message":
+      return { ...item, parts: [] };
+    case "reasoning":
+      return { ...item, text: "", carrier: null };
+    default:
+      return { ...item, text: "" };
   }
 }

@@ -21,6 +21,8 @@ export interface ReasoningItem {
   readonly kind: "reasoning";
   readonly id: string;
   text: string;
+  /** What the provider needs back of it; `null` where nothing has come. */
+  carrier: string | null;
 }
 
 export interface CallItem {
@@ -57,7 +59,13 @@ export function itemJson(item: OpenItem, status: ItemStatus): JsonObject {
   if (item.kind === "message")
     return { id: item.id, type: "message", status, role: "assistant", content: item.parts.map(partJson) };
   const summary = item.text === "" ? [] : [{ type: "summary_text", text: item.text }];
-  return { id: item.id, type: "reasoning", summary, status };
+  return {
+    id: item.id,
+    type: "reasoning",
+    summary,
+    ...(item.carrier !== null && { encrypted_content: item.carrier }),
+    status,
+  };
 }
 
 function callJson({ id, callId, tool, text }: CallItem, status: ItemStatus): JsonObject {

@@ -27,6 +27,8 @@ export interface RequestMemo {
   readonly servers: readonly string[];
   /** Whether log probabilities are part of the answer. */
   readonly showsLogprobs: boolean;
+  /** Whether reasoning items have what their provider needs back of them. */
+  readonly showsCarriers: boolean;
   /** The items that are kept with the answer; `null` when it is not kept. */
   readonly kept: KeptInput | null;
 }

@@ -3,7 +3,7 @@ import type { AnswerForm, StreamForm } from "../../chat/answer-form.ts";
 import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { AnswerItems, flatCitations, flatLogprobs } from "./answer-items.ts";
+import { AnswerItems, carriersIn, flatCitations, flatLogprobs } from "./answer-items.ts";
 import { NativeResponseEvents, passedResponse } from "./native-answers.ts";
 import { chunksOfEvents } from "./recorded-chunks.ts";
 import { ResponseWriter } from "./response-writer.ts";
@@ -34,6 +34,8 @@ function responseBody(answer: JsonObject, frame: ResponseFrame): JsonObject {
   const text = (name: string): string => (typeof message[name] === "string" ? message[name] : "");
   const logprobs = frame.memo.showsLogprobs ? choice["logprobs"] : undefined;
   if (text("reasoning_content") !== "") items.addReasoning(text("reasoning_content"));
+  if (frame.memo.showsCarriers)
+    for (const carrier of carriersIn(message["reasoning_details"])) items.addCarrier(carrier);
   if (text("content") !== "") {
     items.addText("output_text", text("content"), flatLogprobs(logprobs, "content"));
     items.addCitations(flatCitations(message["annotations"]));

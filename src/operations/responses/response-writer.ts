@@ -2,7 +2,7 @@
 import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
 import type { ChatChunk, ChunkChoice, FinishReason, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { AnswerItems, flatCitations, flatLogprobs } from "./answer-items.ts";
+import { AnswerItems, carriersIn, flatCitations, flatLogprobs } from "./answer-items.ts";
 import { ItemEvents } from "./item-events.ts";
 import { eventText } from "./response-events.ts";
 import { endedState, incompleteReason, type ResponseFrame, responseObject } from "./response-object.ts";
@@ -76,6 +76,8 @@ export class ResponseWriter implements StreamWriter {
       this.#hasContent = true;
       this.#items.addReasoning(reasoning);
     }
+    if (this.#frame.memo.showsCarriers)
+      for (const carrier of carriersIn(delta.reasoning_details)) this.#items.addCarrier(carrier);
     const probabilities = this.#frame.memo.showsLogprobs ? flatLogprobs(logprobs, "content") : [];
     if (typeof content === "string" && (content !== "" || probabilities.length > 0)) {
       this.#hasContent = true;

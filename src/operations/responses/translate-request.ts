@@ -63,6 +63,7 @@ const ADVISORY: ReadonlySet<string> = new Set([
 ]);
 
 const LOGPROBS = "message.output_text.logprobs";
+const ENCRYPTED_REASONING = "reasoning.encrypted_content";
 /** The most log probabilities of one position in a chat completion. */
 const MAX_TOP_LOGPROBS = 5;
 
@@ -107,6 +108,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     servers: tools.servers,
     showsLogprobs,
     kept: earlier === null || body["store"] === false ? null : keptInput(before, body["input"]),
+    showsCarriers: includes.has(ENCRYPTED_REASONING),
   };
   const translation = { chat, origins: { messages: origins, tools: tools.paths }, untranslated: left.list, memo };
   return body === sent ? translation : { ...translation, replaced: replacedMembers(body, before) };
@@ -284,7 +286,7 @@ function translatedIncludes(include: Json | undefined, left: UntranslatedParts):
     if (typeof value !== "string") throw invalid(`include[${index}]`, "a string", value);
     found.add(value);
     // what belongs to tools that are absent changes nothing
-    if (value !== LOGPROBS) left.always(`include[${index}]`);
+    if (value !== LOGPROBS && value !== ENCRYPTED_REASONING) left.always(`include[${index}]`);
   });
   return found;
 }

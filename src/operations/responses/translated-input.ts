@@ -1,4 +1,5 @@
 // Translates `input` and `instructions` to the messages of a chat completion.
+import { isCarrier } from "../../chat/carriers/reasoning-carrier.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
@@ -156,8 +157,11 @@ class ItemReader {
     };
     const summary = texts("summary");
     const text = texts("content") || summary;
-    if (typeof item["encrypted_content"] === "string") this.#context.left.always("input[].encrypted_content");
-    if (text !== "") this.#conversation.addReasoning(text, path);
+    const { encrypted_content: encrypted } = item;
+    const carrier = isCarrier(encrypted) ? encrypted : null;
+    if (typeof encrypted === "string" && encrypted !== "" && carrier === null)
+      this.#context.left.always("input[].encrypted_content");
+    if (text !== "" || carrier !== null) this.#conversation.addReasoning({ text, carrier, path });
   }
 
   #addCall(item: JsonObject, kind: ClientTool["kind"], text: string, path: string): void {

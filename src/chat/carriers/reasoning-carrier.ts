@@ -1,0 +1,95 @@
+// Carriers of reasoning (promise 12.9): what a provider needs back of its reasoning, sealed for the client, in a place
+// where the client's form keeps what only its server can read. A carrier is opened for the tenant, project, provider and
+// model that it was made for, and for no other. The keys are derived from the master key (RFC 5869), so that all
+// replicas of an installation open the same carriers, before and after a restart.
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import type { CarrierPlace } from "../../core/chat.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { memoizeBounded } from "../../core/memoization.ts";
+
+/**
+ * Why a carrier is not opened: it was changed, or is that of another tenant or installation (`damaged`); it is of another
+ * project, provider or model (`elsewhere`); a later version has made it (`version`).
+ */
+export type CarrierFault = "damaged" | "elsewhere" | "version";
+
+export interface ReasoningCarriers {
+  /** Returns `null` where nothing is sealed, and for more than may be carried. */
+  seal(carried: JsonObject, place: CarrierPlace): string | null;
+  /** The keys that open the carriers of a tenant. */
+  keysOf(tenantId: string): readonly Uint8Array[];
+}
+
+export type OpenedCarrier = { readonly carried: JsonObject } | { readonly fault: CarrierFault };
+
+const VERSION = "1";
+const HEAD = "dragoman";
+const TAIL = ".dragoman";
+const SHAPE = /^dragoman(\d{1,4})\.([A-Za-z0-9_-]+)\.dragoman$/;
+/** The most characters of JSON that one carrier holds, and of the text of a carrier that is opened. */
+const MAX_CARRIED = 1024 * 1024;
+const MAX_TEXT = 4 * 1024 * 1024;
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const MAX_TENANTS = 1_000;
+
+/** Whether the text is a carrier, also where a part of it was changed. No vendor's own data begins or ends so. */
+export function isCarrier(text: unknown): text is string {
+  return typeof text === "string" && (text.startsWith(HEAD) || text.endsWith(TAIL));
+}
+
+/** The first master key seals, and each of them opens. Without a key, nothing is sealed or opened. */
+export function reasoningCarriers(masterKeys: readonly Uint8Array[]): ReasoningCarriers {
+  const keysOf = memoizeBounded(MAX_TENANTS, (tenantId: string): readonly Uint8Array[] =>
+    masterKeys.map(
+      (key) => new Uint8Array(hkdfSync("sha256", key, "", `dragoman reasoning carrier\0${tenantId}`, KEY_BYTES)),
+    ),
+  );
+  return {
+    seal(carried, { tenantId, projectId, provider, model }) {
+      const text = JSON.stringify({ projectId, provider, model, carried });
+      const [key] = keysOf(tenantId);
+      if (key === undefined || text.length > MAX_CARRIED) return null;
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(VERSION));
+      const sealed = Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
+      return `${HEAD}${VERSION}.${sealed.toString("base64url")}${TAIL}`;
+    },
+    keysOf,
+  };
+}
+
+export function openCarrier(
+  text: string,
+  keys: readonly Uint8Array[],
+  { projectId, provider, model }: CarrierPlace,
+): OpenedCarrier {
+  const [, version, body] = (text.length > MAX_TEXT ? null : SHAPE.exec(text)) ?? [];
+  if (version === undefined) return { fault: "damaged" };
+  if (version !== VERSION) return { fault: "version" };
+  const sealed = Buffer.from(body!, "base64url");
+  // the last character of such a text can be written in several ways, of which one is ours
+  if (sealed.toString("base64url") !== body) return { fault: "damaged" };
+  for (const key of keys) {
+    const found = opening(sealed, key);
+    if (found === null) continue;
+    const { carried } = found;
+    const isHere = found["projectId"] === projectId && found["provider"] === provider && found["model"] === model;
+    return isHere && isObject(carried) ? { carried } : { fault: "elsewhere" };
+  }
+  return { fault: "damaged" };
+}
+
+function opening(sealed: Buffer, key: Uint8Array): JsonObject | null {
+  if (sealed.length < NONCE_BYTES + TAG_BYTES) return null;
+  const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, NONCE_BYTES))
+    .setAAD(Buffer.from(VERSION))
+    .setAuthTag(sealed.subarray(-TAG_BYTES));
+  try {
+    const text = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+    return JSON.parse(text.toString("utf8")) as JsonObject;
+  } catch {
+    return null;
+  }
+}

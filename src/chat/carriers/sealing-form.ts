@@ -1,0 +1,175 @@
+// Puts carriers of reasoning into the answers of a form other than that of chat completions: what the form gets to write
+// has a carrier wherever the provider has a signature, an encrypted part, or data of its own.
+import type { CarrierPlace, ChatChunk, ChunkChoice, ReasoningDetail, Usage } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { ToolActivity } from "../../core/tool.ts";
+import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
+import type { AnswerForm } from "../answer-form.ts";
+import type { StreamWriter } from "../stream/stream-writer.ts";
+import type { ReasoningCarriers } from "./reasoning-carrier.ts";
+import { extrasOf, type Seal, sealedDetails, sealedExtras } from "./sealed-reasoning.ts";
+
+type Owner = Pick<CarrierPlace, "tenantId" | "projectId">;
+
+export function sealingForm(form: AnswerForm, carriers: ReasoningCarriers, owner: Owner): AnswerForm {
+  const sealFor =
+    (model: string): Seal =>
+    (carried) =>
+      carriers.seal(carried, { ...owner, ...placeOf(model) });
+  const { stream, native } = form;
+  return {
+    isEngines: form.isEngines,
+    body: (answer) => form.body(sealedAnswer(answer, sealFor(answer["model"] as string))),
+    stream: {
+      opening: () => stream.opening(),
+      keepAlive: () => stream.keepAlive(),
+      end: stream.end,
+      failed: (error, traceId) => stream.failed(error, traceId),
+      writer: (frame, includeUsage) => new SealingWriter(stream.writer(frame, includeUsage), frame, sealFor),
+      ...(stream.leaving !== undefined && { leaving: (text: string) => stream.leaving!(text) }),
+      chunksIn: (events) => stream.chunksIn(events),
+    },
+    ...(native !== undefined && { native }),
+  };
+}
+
+/** `model` is `<provider>:<model_name>`. */
+function placeOf(model: string): Pick<CarrierPlace, "provider" | "model"> {
+  const colon = model.indexOf(":");
+  return { provider: model.slice(0, colon), model: model.slice(colon + 1) };
+}
+
+function sealedAnswer(answer: JsonObject, seal: Seal): JsonObject {
+  const { choices } = answer;
+  return {
+    ...answer,
+    choices: (choices as readonly JsonObject[]).map((choice) => {
+      const { reasoning_details: details, extra_content: extra, ...message } = choice["message"] as JsonObject;
+      const sealed = [
+        ...sealedDetails(Array.isArray(details) ? details : [], seal),
+        ...sealedExtras(extrasOf(extra, message["tool_calls"]), seal),
+      ];
+      return { ...choice, message: { ...message, ...(sealed.length > 0 && { reasoning_details: sealed }) } };
+    }),
+  };
+}
+
+/** Seals the reasoning of one round before whatever follows it. */
+class SealingWriter implements StreamWriter {
+  readonly #inner: StreamWriter;
+  readonly #sealFor: (model: string) => Seal;
+  readonly #seal: Seal;
+  /** The pieces of blocks that came since the last other content. */
+  #held: ReasoningDetail[] = [];
+  readonly #extra: Record<string, Json | undefined> = {};
+  /** Data of calls that came after the call had begun. */
+  readonly #late: Record<string, Json | undefined> = {};
+  readonly #ids: string[] = [];
+
+  constructor(inner: StreamWriter, frame: Pick<AnswerFrame, "model">, sealFor: (model: string) => Seal) {
+    this.#inner = inner;
+    this.#sealFor = sealFor;
+    this.#seal = sealFor(frame.model);
+  }
+
+  get hasContent(): boolean {
+    return this.#inner.hasContent || this.#held.length > 0;
+  }
+
+  get repeatsEvents(): boolean {
+    return this.#held.length === 0 && this.#inner.repeatsEvents;
+  }
+
+  get place(): number {
+    return this.#inner.place ?? 0;
+  }
+
+  write(chunk: ChatChunk): string {
+    let out = "";
+    for (const choice of chunk.choices) out += this.#choice(chunk, choice);
+    return chunk.choices.length === 0 ? this.#inner.write(chunk) : out;
+  }
+
+  activity(activity: ToolActivity): string {
+    return this.#released() + this.#inner.activity(activity);
+  }
+
+  end(chunk: ChatChunk, total: Usage, report: JsonObject | null): string {
+    const late = {
+      ...(Object.keys(this.#extra).length > 0 && { extra: this.#extra as JsonObject }),
+      ...(Object.keys(this.#late).length > 0 && { calls: this.#late as JsonObject }),
+    };
+    return this.#released() + this.#written(sealedExtras(late, this.#seal)) + this.#inner.end(chunk, total, report);
+  }
+
+  continued(frame: AnswerFrame, includeUsage: boolean): StreamWriter {
+    return new SealingWriter(this.#inner.continued(frame, includeUsage), frame, this.#sealFor);
+  }
+
+  #choice(chunk: ChatChunk, choice: ChunkChoice): string {
+    const { delta = {} } = choice;
+    const { reasoning_details: details, extra_content: extra, tool_calls: calls } = delta;
+    if (Array.isArray(details)) {
+      for (const detail of details as readonly ReasoningDetail[]) this.#hold(detail);
+      return "";
+    }
+    if (isObject(extra)) {
+      for (const name in extra) this.#extra[name] = joined(this.#extra[name], extra[name]);
+      return "";
+    }
+    const isContent = Object.keys(delta).some((name) => name !== "role");
+    const continues = typeof delta.reasoning_content === "string" && !isWhole(this.#held.at(-1));
+    const before = isContent && !continues ? this.#released() : "";
+    const ofCalls = Array.isArray(calls) ? this.#extrasOf(calls) : "";
+    return before + ofCalls + this.#inner.write({ ...chunk, choices: [choice] });
+  }
+
+  /** The data of a call goes before it, where it comes with the call's beginning. */
+  #extrasOf(calls: readonly JsonObject[]): string {
+    let out = "";
+    for (const call of calls) {
+      const { index, id, extra_content: extra } = call;
+      if (typeof id === "string" && typeof index === "number") this.#ids[index] = id;
+      if (!isObject(extra)) continue;
+      if (typeof id === "string") out += this.#written(sealedExtras(extrasOf(undefined, [call]), this.#seal));
+      else if (typeof index === "number") this.#late[this.#ids[index] ?? ""] = extra;
+    }
+    return out;
+  }
+
+  /** Some vendors send a block in pieces with the same index. */
+  #hold(detail: ReasoningDetail): void {
+    const last = this.#held.at(-1);
+    if (last === undefined || detail.index === undefined || last.type !== detail.type || last.index !== detail.index) {
+      this.#held.push(detail);
+      return;
+    }
+    const whole: Record<string, Json | undefined> = { ...last, ...detail };
+    for (const name of ["text", "summary", "data"] as const)
+      if (typeof last[name] === "string" || typeof detail[name] === "string")
+        whole[name] = (last[name] ?? "") + (detail[name] ?? "");
+    this.#held[this.#held.length - 1] = whole as unknown as ReasoningDetail;
+  }
+
+  #released(): string {
+    if (this.#held.length === 0) return "";
+    const held = this.#held;
+    this.#held = [];
+    return this.#written(sealedDetails(held, this.#seal));
+  }
+
+  #written(details: readonly ReasoningDetail[]): string {
+    return details.length === 0
+      ? ""
+      : this.#inner.write({ choices: [{ index: 0, delta: { reasoning_details: details } }] });
+  }
+}
+
+/** Whether nothing more can come of a block. The text of a signed block may come in pieces before its signature. */
+function isWhole(detail: ReasoningDetail | undefined): boolean {
+  return detail?.type === "reasoning.encrypted" || (detail?.signature ?? "") !== "";
+}
+
+function joined(known: Json | undefined, added: Json | undefined): Json | undefined {
+  return isObject(known) && isObject(added) ? { ...known, ...added } : added;
+}
