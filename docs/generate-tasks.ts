@@ -32,3 +32,12 @@ export function embeddingProviders(): string {
   );
   return table(["provider", "page of the vendor", "inputs of one upstream request", "takes"], rows);
 }
+
+export function rerankProviders(): string {
+  const rows = [...providers.values()].flatMap(({ id, label, tasks }) => {
+    const form = tasks?.rerank?.(RERANKERS[id] ?? "any") ?? null;
+    return form === null ? [] : [[code(id), `[${label}](${form.docs})`]];
+  });
+  return table(["provider", "page of the vendor"], rows);
+}
+const RERANKERS: Readonly<Record<string, string>> = { bedrock: "cohere.rerank-v3-5:0" };

@@ -12,7 +12,7 @@ import { integrationsList, integrationsTable } from "./generate-integrations.ts"
 import { metricsPage } from "./generate-metrics.ts";
 import { commonFieldsTable, gatewayFieldsTable } from "./generate-fields.ts";
 import { providersPage } from "./generate-providers.ts";
-import { embeddingProviders } from "./generate-tasks.ts";
+import { embeddingProviders, rerankProviders } from "./generate-tasks.ts";
 import { withGeneratedPart } from "./markdown.ts";
 
 const none = (): never => {
@@ -51,6 +51,7 @@ export function generatedFiles(projectFolder: string): ReadonlyMap<string, strin
     ],
     ["docs/metrics.md", metricsPage()],
     ["docs/providers.md", providersPage(PROVIDER_FAMILIES)],
+    ["docs/rerank.md", withGeneratedPart(read("docs/rerank.md"), "providers", rerankProviders())],
     ["docs/sizing.md", sizingPage(JSON.parse(read("bench/sizing.json")) as Sizing)],
     ["dragoman.schema.json", configurationJsonSchema(PROVIDER_FAMILIES)],
   ]);

@@ -5,8 +5,14 @@ import { OPERATIONS } from "../operations/operations.ts";
 
 export const BASES = ["/api/v1", "/v1", "/api"] as const;
 
+/** Paths outside of the base addresses, where clients of other vendors look. */
+const OTHER_PATHS: ReadonlyMap<string, readonly string[]> = new Map([["/rerank", ["/rerank", "/v2/rerank"]]]);
+
 export const CALL_PATHS: ReadonlyMap<string, Operation> = new Map(
-  [...OPERATIONS].flatMap(([path, operation]) => BASES.map((base) => [`${base}${path}`, operation] as const)),
+  [...OPERATIONS].flatMap(([path, operation]) => [
+    ...BASES.map((base) => [`${base}${path}`, operation] as const),
+    ...(OTHER_PATHS.get(path) ?? []).map((other) => [other, operation] as const),
+  ]),
 );
 export const MODEL_PATHS = BASES.map((base) => `${base}/models`);
 export const PARAMS_PATHS = BASES.map((base) => `${base}/params`);

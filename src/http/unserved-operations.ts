@@ -19,8 +19,6 @@ const HINTS: Readonly<Record<string, string>> = {
   messages:
     "Of the Messages API, this gateway serves POST /messages and /messages/count_tokens. Batches are not supported: send the calls one by one.",
   completions: `Legacy completions are not supported. Send the prompt as a message to ${CHAT}; for models that take a raw prompt, the gateway builds one.`,
-  rerank: "Rerank is not supported. Configure the client to call the provider of the rerank model directly.",
-  moderations: "Moderations are not supported. Policies of the gateway can check requests and answers instead.",
   conversations: "Conversations are not stored. Send the whole conversation with each call.",
   assistants: `Assistants are not supported. Use ${CHAT} with tools.`,
   threads: "Threads are not stored. Send the whole conversation with each call.",

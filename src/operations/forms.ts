@@ -2,6 +2,8 @@
 import { CHAT_FORM } from "../chat/request/parse.ts";
 import type { RequestForm } from "../core/chat.ts";
 import type { OperationName } from "../core/operation.ts";
+import { MODERATIONS_FORM } from "./moderations/parse-moderations.ts";
+import { RERANK_FORM } from "./rerank/parse-rerank.ts";
 import { EMBEDDINGS_FORM } from "./embeddings/parse-embeddings.ts";
 import { COUNT_FORM, MESSAGES_FORM } from "./messages/messages-form.ts";
 import { RESPONSES_FORM } from "./responses/responses-form.ts";
@@ -12,4 +14,6 @@ export const FORMS: ReadonlyMap<OperationName, RequestForm> = new Map([
   ["messages.count_tokens", COUNT_FORM],
   ["responses", RESPONSES_FORM],
   ["embeddings", EMBEDDINGS_FORM],
+  ["rerank", RERANK_FORM],
+  ["moderations", MODERATIONS_FORM],
 ]);

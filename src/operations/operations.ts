@@ -1,6 +1,8 @@
 // The operations that this gateway serves.
 import type { Operation } from "../chat/operation.ts";
 import { CHAT_COMPLETIONS } from "./chat/chat-completions.ts";
+import { MODERATIONS } from "./moderations/moderations.ts";
+import { RERANK } from "./rerank/rerank.ts";
 import { EMBEDDINGS } from "./embeddings/embeddings.ts";
 import { RESPONSES } from "./responses/responses.ts";
 import { COUNT_TOKENS } from "./messages/count-tokens.ts";
@@ -10,6 +12,8 @@ import { MESSAGES } from "./messages/messages.ts";
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
   ["/chat/completions", CHAT_COMPLETIONS],
   ["/embeddings", EMBEDDINGS],
+  ["/rerank", RERANK],
+  ["/moderations", MODERATIONS],
   ["/responses", RESPONSES],
   ["/messages", MESSAGES],
   ["/messages/count_tokens", COUNT_TOKENS],

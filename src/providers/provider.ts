@@ -259,6 +259,8 @@ export interface TaskAnswer<Value> {
   readonly tokens: number | null;
   /** The model that answered, as the provider reports it. */
   readonly model: unknown;
+  /** What the vendor bills where it does not bill tokens. */
+  readonly searchUnits?: number;
 }
 
 /** The numbers of a vector as they were sent: those of a list are kept with all their digits. */

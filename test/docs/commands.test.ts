@@ -85,6 +85,7 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
       "docs/embeddings.md",
       "docs/messages.md",
       "docs/operations.md",
+      "docs/rerank.md",
       "docs/responses.md",
       "docs/routes.md",
       "docs/sandbox.md",

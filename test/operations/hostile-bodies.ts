@@ -92,7 +92,7 @@ export const REQUESTS: Readonly<Record<OperationName, JsonObject>> = {
   embeddings: { model: "sandbox:embed-4", input: ["one", "two"], encoding_format: "float", user: "u1" },
   completions: { model: "sandbox:echo", prompt: ["Once upon"], max_tokens: 5, temperature: 0.5, stop: ["END"], n: 1 },
   rerank: { model: "sandbox:rerank", query: "weather", documents: ["sun", { text: "rain" }], top_n: 1 },
-  moderations: { model: "sandbox:moderation", input: ["one", { type: "text", text: "two" }] },
+  moderations: { model: "sandbox:moderation", input: ["one", "two"] },
 };
 
 const WRONG: readonly Json[] = [

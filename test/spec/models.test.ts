@@ -76,9 +76,18 @@ describe("[d9.1] the models of the sandbox", () => {
 
   test("models that answer are listed, and models that fail are listed only where the configuration names them", async () => {
     expect(await sandboxIds(serve([settings]))).toEqual(
-      ["echo", "assistant", "agent", "words-500", "tools", "json", "embed-256", "slow-2000"].map(
-        (name) => `sandbox:${name}`,
-      ),
+      [
+        "echo",
+        "assistant",
+        "agent",
+        "words-500",
+        "tools",
+        "json",
+        "embed-256",
+        "rerank",
+        "moderation",
+        "slow-2000",
+      ].map((name) => `sandbox:${name}`),
     );
     expect(await sandboxIds(serve([{ ...settings, models: [listed("echo"), listed("stall")] }]))).toEqual([
       "sandbox:echo",

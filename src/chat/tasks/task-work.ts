@@ -21,6 +21,8 @@ export interface TaskResult {
   readonly values: readonly unknown[];
   readonly tokens: number;
   readonly isEstimated: boolean;
+  /** The sum of what the vendor bills in units of its own; `null` where it tells none. */
+  readonly searchUnits: number | null;
 }
 
 /** The most upstream requests of an attempt that are in flight at once. */
@@ -81,6 +83,10 @@ class TaskRun {
       values: this.#answers.flatMap((answer) => answer!.values),
       tokens: used.reduce((sum, { tokens }) => sum + tokens, 0),
       isEstimated: used.some(({ isEstimated }) => isEstimated),
+      searchUnits: this.#answers.reduce<number | null>(
+        (sum, answer) => (answer?.searchUnits === undefined ? sum : (sum ?? 0) + answer.searchUnits),
+        null,
+      ),
     };
   }
 

@@ -14,6 +14,7 @@ import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { dialect } from "./dialect.ts";
 import { embeddings } from "./embeddings.ts";
+import { rerank } from "./rerank.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
 import { nativeMessagesOf } from "./native-messages.ts";
@@ -57,7 +58,7 @@ export const bedrock: Provider = {
   native: (operation, model) => (operation === "messages" ? nativeMessagesOf(model) : null),
   sign,
   decodeResponse,
-  tasks: { embeddings },
+  tasks: { embeddings, rerank },
   openStream,
   classifyError: (answer) => classifyError(answer),
 };

@@ -6,6 +6,7 @@ import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
 import { embeddings } from "./embeddings.ts";
+import { rerank } from "./rerank.ts";
 import { classifyError } from "./errors.ts";
 
 export const cohere: Provider = {
@@ -26,5 +27,5 @@ export const cohere: Provider = {
   decodeResponse,
   openStream,
   classifyError,
-  tasks: { embeddings: () => embeddings },
+  tasks: { embeddings: () => embeddings, rerank: () => rerank },
 };

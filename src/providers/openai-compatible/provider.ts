@@ -1,11 +1,14 @@
 // Makes a Provider from a row. Everything that depends only on the row is computed here once.
 import type { BlockType } from "../../core/chat.ts";
+import type { Target } from "../../core/target.ts";
 import { BEARER, keySigner } from "../key-header.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider, type Tasks } from "../provider.ts";
 import { answerRules } from "./answer-rules.ts";
 import { capabilityTable } from "./capabilities.ts";
 import { conversationTables } from "./conversation.ts";
 import { decodeResponse } from "./decode-response.ts";
+import { compatibleModerations } from "./moderations.ts";
+import { compatibleRerank } from "./rerank.ts";
 import { openAICompatibleEmbeddings } from "./embeddings.ts";
 import { baseOf, encodeRequest } from "./encode-request.ts";
 import type { ErrorClassifier } from "./errors.ts";
@@ -90,14 +93,19 @@ function inlinedBlocks({ inlines, blocks, lacks }: OpenAICompatibleRow): Provide
 }
 
 function tasksOf(row: OpenAICompatibleRow, errors: ErrorClassifier): Pick<Provider, "tasks"> {
+  const base = (target: Target): string => baseOf(row, target);
   const tasks: Tasks = {
     ...(row.embeddings !== undefined && {
       embeddings: openAICompatibleEmbeddings({
         label: row.label,
         row: row.embeddings,
-        base: (target) => baseOf(row, target),
+        base,
         errors,
       }),
+    }),
+    ...(row.rerank !== undefined && { rerank: compatibleRerank({ row: row.rerank, base, errors }) }),
+    ...(row.moderations !== undefined && {
+      moderations: compatibleModerations({ row: row.moderations, base, errors }),
     }),
     ...row.tasks,
   };

@@ -12,6 +12,7 @@ import type { MemberTable } from "../conversation-members.ts";
 import type { NativeFacts } from "./native.ts";
 import type { Dialect, FailureClass, ProviderSetting, Tasks } from "../provider.ts";
 import type { EmbeddingRow } from "./embedding-row.ts";
+import type { ModerationRow, RerankRow } from "./task-rows.ts";
 
 export interface OpenAICompatibleRow extends RowDifferences {
   /** The id stands before the colon in a model's name. */
@@ -109,6 +110,10 @@ export interface OpenAICompatibleRow extends RowDifferences {
   readonly billedBeside?: { readonly prompt?: readonly string[]; readonly completion?: readonly string[] };
   /** How the vendor's embeddings differ from OpenAI's. Absent when it has none in OpenAI's form. */
   readonly embeddings?: EmbeddingRow;
+  /** How the vendor's rerank differs from Cohere's. Absent when it has none in that form. */
+  readonly rerank?: RerankRow;
+  /** Set where the vendor has moderations. */
+  readonly moderations?: ModerationRow;
   /** Tasks in forms of the vendor's own. */
   readonly tasks?: Tasks;
   /** The vendor's own codes and messages. They are tried before the common rules of error-rules.ts. */

@@ -1,4 +1,4 @@
-// Embeddings of the sandbox: the same text always has the same vector, and texts with words in common are near to each
+// Embeddings, rerank and moderations of the sandbox: the same text always has the same vector, and texts with words in common are near to each
 // other, so that a search can be tried. Each word adds to a few entries that its hash chooses.
 import { isObject, type Json } from "../../core/json.ts";
 import { countWords } from "./words.ts";
@@ -18,17 +18,7 @@ export function embeddingsOf(body: string): SandboxEmbeddings {
   const { model, input, dimensions, encoding_format: format } = JSON.parse(body) as Readonly<Record<string, Json>>;
   const known = typeof model === "string" ? MODEL.exec(model) : null;
   if (known === null)
-    return {
-      status: 404,
-      body: {
-        error: {
-          message: `The sandbox has no model ${JSON.stringify(model)} for embeddings; there is embed-256.`,
-          type: "invalid_request_error",
-          param: "model",
-          code: "model_not_found",
-        },
-      },
-    };
+    return refusal(`The sandbox has no model ${JSON.stringify(model)} for embeddings; there is embed-256.`);
   const length = Math.min(MAX_LENGTH, Math.max(1, typeof dimensions === "number" ? dimensions : Number(known[1])));
   const texts = (Array.isArray(input) && typeof input[0] !== "number" ? input : [input]).map(textOf);
   const vectors = texts.map((text) => vectorOf(text, length));
@@ -46,6 +36,40 @@ export function embeddingsOf(body: string): SandboxEmbeddings {
       usage: { prompt_tokens: tokens, total_tokens: tokens },
     },
   };
+}
+
+/** Ranks documents by the words that they have in common with the query. `body` is a request in Cohere's form. */
+export function rankingOf(body: string): SandboxEmbeddings {
+  const { model, query, documents } = JSON.parse(body) as Readonly<Record<string, Json>>;
+  if (model !== "rerank")
+    return refusal(`The sandbox has no model ${JSON.stringify(model)} for rerank; there is rerank.`);
+  const asked = vectorOf(textOf(query), RANKING_LENGTH);
+  const texts = (documents as readonly Json[]).map(textOf);
+  const results = texts.map((text, index) => ({
+    index,
+    relevance_score: rounded(vectorOf(text, RANKING_LENGTH).reduce((sum, entry, at) => sum + entry * asked[at]!, 0)),
+  }));
+  const tokens = [textOf(query), ...texts].reduce((sum, text) => sum + Math.max(1, countWords(text).words), 0);
+  return { status: 200, body: { model, results, usage: { total_tokens: tokens } } };
+}
+const RANKING_LENGTH = 1024;
+
+/** Judges texts: those are flagged that contain the word `harmful`. `body` is a request in OpenAI's form. */
+export function judgementOf(body: string): SandboxEmbeddings {
+  const { model, input } = JSON.parse(body) as Readonly<Record<string, Json>>;
+  if (model !== "moderation")
+    return refusal(`The sandbox has no model ${JSON.stringify(model)} for moderations; there is moderation.`);
+  const inputs = Array.isArray(input) && !isObject(input[0]) ? (input as readonly Json[]) : [input];
+  const results = inputs.map((one) => {
+    const flagged = textOf(one).includes("harmful");
+    return { flagged, categories: { violence: flagged }, category_scores: { violence: flagged ? 1 : 0 } };
+  });
+  return { status: 200, body: { id: "modr-sandbox", model, results } };
+}
+
+function refusal(message: string): SandboxEmbeddings {
+  const error = { message, type: "invalid_request_error", param: "model", code: "model_not_found" };
+  return { status: 404, body: { error } };
 }
 
 function textOf(input: Json | undefined): string {
@@ -72,4 +96,8 @@ function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
   return hash >>> 0;
+}
+
+function rounded(score: number): number {
+  return Math.round(score * 1e6) / 1e6;
 }

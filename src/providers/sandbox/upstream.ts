@@ -12,12 +12,16 @@ import {
   type UpstreamResponse,
 } from "../../wire/upstream.ts";
 import type { SandboxAnswer, SandboxCall } from "./answers.ts";
-import { embeddingsOf } from "./embeddings.ts";
+import { embeddingsOf, judgementOf, rankingOf, type SandboxEmbeddings } from "./embeddings.ts";
 import { readingOf, type SandboxReading, type SandboxRefusal } from "./reading.ts";
 import { countWords, wordsOf } from "./words.ts";
 
 export const SANDBOX_SCHEME = "sandbox:";
-const EMBEDDINGS_PATH = "/embeddings";
+const TASKS = [
+  ["/embeddings", embeddingsOf],
+  ["/rerank", rankingOf],
+  ["/moderations", judgementOf],
+] as const;
 
 /**
  * Reads a long request in another thread, so that other calls do not wait for it. `whose` is the partition in whose
@@ -40,8 +44,8 @@ export function createSandboxUpstream(readElsewhere: ReadElsewhere): UpstreamCli
     async send(request, call) {
       call.onSent?.(true);
       const body = request.bytes ?? request.body;
-      if (request.url.endsWith(EMBEDDINGS_PATH))
-        return embedded(typeof body === "string" ? body : decodeUtf8(body), call);
+      const task = TASKS.find(([path]) => request.url.endsWith(path));
+      if (task !== undefined) return valued(typeof body === "string" ? body : decodeUtf8(body), task[1], call);
       const elsewhere = readElsewhere(body, call.partition);
       const reading =
         elsewhere === null
@@ -54,11 +58,15 @@ export function createSandboxUpstream(readElsewhere: ReadElsewhere): UpstreamCli
   };
 }
 
-async function embedded(body: string, call: UpstreamCall): Promise<UpstreamResponse> {
+async function valued(
+  body: string,
+  answerOf: (body: string) => SandboxEmbeddings,
+  call: UpstreamCall,
+): Promise<UpstreamResponse> {
   const { model } = JSON.parse(body) as { readonly model: string };
   const faulty = await ofFaultyModel(model, call);
   if (faulty !== null) return faulty;
-  const answer = embeddingsOf(body);
+  const answer = answerOf(body);
   return answer.status === 200
     ? respond(200, JSON_TYPE, pieces([JSON.stringify(answer.body)]), call)
     : json(answer.status, answer.body);

@@ -73,7 +73,7 @@ const deployment: ParameterRewrite = {
 };
 
 /** Every address belongs to a resource of the user, so no address is treated as another server's. */
-const { elsewhere: _elsewhere, ...likeOpenAIRow } = openai;
+const { elsewhere: _elsewhere, moderations: _moderations, ...likeOpenAIRow } = openai;
 
 /** The row has the same models as OpenAI's own, with the same exceptions. */
 export const azure: OpenAICompatibleRow = {

@@ -179,6 +179,7 @@ const litellm: OpenAICompatibleRow = {
   verified: { source: "https://docs.litellm.ai/docs/proxy/user_keys", date: "2026-11-20" },
   // An address in file_id is a form of LiteLLM's own: https://docs.litellm.ai/docs/completion/document_understanding
   inlines: [],
+  rerank: { docs: "https://docs.litellm.ai/docs/rerank" },
   embeddings: { docs: "https://docs.litellm.ai/docs/embedding/supported_embedding", ...LIKE_OPENAI },
   conversation: openTable("https://docs.litellm.ai/docs/proxy/user_keys", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },

@@ -1,4 +1,5 @@
 // Companies that serve other makers' open models with OpenAI's API.
+import type { Target } from "../../../core/target.ts";
 import { defaultOnly, native } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
@@ -75,6 +76,7 @@ const together: OpenAICompatibleRow = {
   baseUrl: "https://api.together.ai/v1",
   keyVariables: ["TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"],
   verified: { source: "https://github.com/togethercomputer/openapi", date: "2026-11-20" },
+  rerank: { docs: "https://docs.together.ai/reference/rerank" },
   embeddings: { docs: "https://docs.together.ai/reference/embeddings-2", mostInputs: 2048 },
   conversation: {
     source: "https://github.com/togethercomputer/openapi",
@@ -133,6 +135,7 @@ const fireworks: OpenAICompatibleRow = {
   },
   keyVariables: ["FIREWORKS_API_KEY"],
   verified: { source: "https://docs.fireworks.ai/api-reference/post-chatcompletions", date: "2026-11-20" },
+  rerank: { docs: "https://docs.fireworks.ai/api-reference/rerank-documents", results: ["data", "relevance_score"] },
   embeddings: {
     docs: "https://docs.fireworks.ai/api-reference/creates-an-embedding-vector-representing-the-input-text",
     mostInputs: 2048,
@@ -236,6 +239,16 @@ const sambanova: OpenAICompatibleRow = {
 };
 
 /**
+ * The vendor's own host has an address for each model; a server that users run themselves has one:
+ * https://docs.nvidia.com/nim/nemo-retriever/text-reranking/latest/reference.html
+ */
+function nvidiaRanking({ baseUrl, model }: Target): string {
+  return baseUrl === "https://integrate.api.nvidia.com/v1"
+    ? `https://ai.api.nvidia.com/v1/retrieval/${model.split("/").map(encodeURIComponent).join("/")}/reranking`
+    : `${baseUrl}/ranking`;
+}
+
+/**
  * Every model has a closed schema of its own and refuses unknown members with 400, so only what is common to them is
  * sent.
  */
@@ -246,6 +259,13 @@ const nvidia: OpenAICompatibleRow = {
   baseUrl: "https://integrate.api.nvidia.com/v1",
   keyVariables: ["NVIDIA_API_KEY", "NVIDIA_NIM_API_KEY", "NIM_API_KEY"],
   verified: { source: "https://docs.api.nvidia.com/nim/reference/stepfun-ai-step-5-preview-infer", date: "2026-11-20" },
+  rerank: {
+    docs: "https://docs.nvidia.com/nim/nemo-retriever/text-reranking/latest/reference.html",
+    address: nvidiaRanking,
+    topN: "none",
+    asPassages: true,
+    results: ["rankings", "logit"],
+  },
   embeddings: {
     docs: "https://docs.nvidia.com/nim/nemo-retriever/text-embedding/latest/reference.html",
     // the vendor's bound depends on the model; its own client sends 50: https://github.com/langchain-ai/langchain-nvidia

@@ -39,6 +39,7 @@ const llamacpp: OpenAICompatibleRow = {
   },
   keyVariables: [],
   verified: { source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md", date: "2026-11-20" },
+  rerank: { docs: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md" },
   embeddings: {
     docs: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
     mostInputs: 2048,
@@ -80,6 +81,7 @@ const vllm: OpenAICompatibleRow = {
   },
   keyVariables: [],
   verified: { source: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html", date: "2026-11-20" },
+  rerank: { docs: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server/" },
   embeddings: {
     docs: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server/",
     ...LIKE_OPENAI,
@@ -233,6 +235,7 @@ const xinference: OpenAICompatibleRow = {
   baseUrl: "http://localhost:9997/v1",
   keyVariables: [],
   verified: { source: "https://github.com/xorbitsai/inference", date: "2026-11-20" },
+  rerank: { docs: "https://inference.readthedocs.io/en/latest/models/model_abilities/rerank.html" },
   embeddings: {
     docs: "https://inference.readthedocs.io/en/latest/models/model_abilities/embed.html",
     mostInputs: 2048,
@@ -278,6 +281,7 @@ const localai: OpenAICompatibleRow = {
   baseUrl: "http://localhost:8080/v1",
   keyVariables: [],
   verified: { source: "https://github.com/mudler/LocalAI", date: "2026-11-20" },
+  rerank: { docs: "https://localai.io/features/reranker/" },
   embeddings: { docs: "https://localai.io/features/embeddings/", mostInputs: 2048, tokens: true },
   conversation: openTable("https://github.com/mudler/LocalAI/blob/master/core/schema/openai.go"),
   lacks: [
@@ -365,6 +369,7 @@ const custom: OpenAICompatibleRow = {
   keyVariables: [],
   // It is not known what the server accepts, so nothing is fetched for it.
   inlines: [],
+  rerank: { docs: "https://docs.cohere.com/reference/rerank" },
   embeddings: { docs: "https://platform.openai.com/docs/api-reference/embeddings/create", ...LIKE_OPENAI },
   conversation: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },

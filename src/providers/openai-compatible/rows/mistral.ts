@@ -104,6 +104,7 @@ export const mistral: OpenAICompatibleRow = {
   requestIds: ["mistral-correlation-id", "x-kong-request-id"],
   keyVariables: ["MISTRAL_API_KEY"],
   verified: { source: "https://github.com/mistralai/client-python", date: "2026-11-20" },
+  moderations: { docs: "https://docs.mistral.ai/api/endpoint/classifiers" },
   embeddings: EMBEDDINGS,
   conversation: {
     source: "https://github.com/mistralai/client-python",

@@ -254,6 +254,10 @@ const dashscope: OpenAICompatibleRow = {
   },
   keyVariables: ["DASHSCOPE_API_KEY", "ALIBABA_API_KEY", "QWEN_API_KEY"],
   verified: { source: "https://help.aliyun.com/zh/dashscope/qwen-api-details", date: "2026-11-20" },
+  rerank: {
+    docs: "https://www.alibabacloud.com/help/en/model-studio/text-rerank-api",
+    address: ({ baseUrl }) => `${baseUrl.replace(/\/compatible-mode\/v1$/, "/compatible-api/v1")}/reranks`,
+  },
   embeddings: {
     docs: "https://www.alibabacloud.com/help/en/model-studio/text-embedding-synchronous-api",
     mostInputs: 10,
@@ -562,6 +566,7 @@ const siliconflow: OpenAICompatibleRow = {
     source: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions",
     date: "2026-11-20",
   },
+  rerank: { docs: "https://docs.siliconflow.com/en/api-reference/rerank/create-rerank" },
   embeddings: {
     docs: "https://docs.siliconflow.com/en/api-reference/embeddings/create-embeddings",
     mostInputs: 32,

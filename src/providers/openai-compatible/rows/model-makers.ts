@@ -71,6 +71,7 @@ export const openai: OpenAICompatibleRow = {
   },
   keyVariables: ["OPENAI_API_KEY"],
   verified: { source: "https://github.com/openai/openai-openapi", date: "2026-11-20" },
+  moderations: { docs: "https://platform.openai.com/docs/api-reference/moderations" },
   embeddings: {
     docs: "https://platform.openai.com/docs/api-reference/embeddings/create",
     ...LIKE_OPENAI,

@@ -1,0 +1,19 @@
+// The operation moderations: `POST /api/v1/moderations`, in OpenAI's form. What a vendor says is passed on as it is.
+// https://platform.openai.com/docs/api-reference/moderations
+import { BARE_ERRORS } from "../../chat/call/called-operation.ts";
+import type { Operation } from "../../chat/operation.ts";
+import { type AnsweredTask, replyTask } from "../../chat/tasks/reply-task.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { MODERATIONS_FORM, type ModerationMemo } from "./parse-moderations.ts";
+
+export const MODERATIONS: Operation = {
+  name: "moderations",
+  errors: BARE_ERRORS,
+  form: MODERATIONS_FORM,
+  reply: (ready) => replyTask(ready, writtenJudgements),
+};
+
+function* writtenJudgements({ values, request, model: target }: AnsweredTask): Generator<string> {
+  const { model } = request.written!.memo as ModerationMemo;
+  yield JSON.stringify({ ...(values[0] as JsonObject), model: model ?? target });
+}

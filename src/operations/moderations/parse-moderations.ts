@@ -1,0 +1,59 @@
+// Requests for moderations, in OpenAI's form: each text becomes a message, and a list of parts one.
+// https://platform.openai.com/docs/api-reference/moderations/create
+import { passedMembers } from "../../chat/request/task-body.ts";
+import { translatedForm, type Translation } from "../../chat/request/translated-form.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { invalid } from "../../core/params.ts";
+import type { TaskMemo } from "../../providers/task.ts";
+
+export interface ModerationMemo extends TaskMemo {
+  /** The client's own word for the model; `null` when it named only a route. */
+  readonly model: string | null;
+}
+
+const MAX_INPUTS = 2048;
+const KNOWN: ReadonlySet<string> = new Set(["model", "input", "metadata"]);
+
+export const MODERATIONS_FORM = translatedForm({
+  translate,
+  names: { messages: "input" },
+  task: { name: "moderations", parameters: new Set(), reserved: new Set(["model", "input"]) },
+});
+
+function translate(body: JsonObject): Translation {
+  const { model, input, metadata } = body;
+  const { isSingle, contents } = inputsOf(input);
+  const memo: ModerationMemo = {
+    inputs: "texts",
+    isSingle,
+    encoding: null,
+    model: typeof model === "string" ? model : null,
+  };
+  return {
+    chat: {
+      ...(model !== undefined && { model }),
+      messages: contents.map((content) => ({ role: "user", content })),
+      ...(metadata !== undefined && metadata !== null && { metadata }),
+      ...passedMembers(body, KNOWN),
+    },
+    origins: { messages: isSingle ? ["input"] : contents.map((_, index) => `input[${index}]`), tools: [] },
+    untranslated: [],
+    memo,
+  };
+}
+
+/** Throws `invalid_request` with the path. */
+function inputsOf(input: Json | undefined): { readonly isSingle: boolean; readonly contents: readonly Json[] } {
+  if (typeof input === "string") return { isSingle: true, contents: [input] };
+  if (!Array.isArray(input) || input.length === 0 || input.length > MAX_INPUTS)
+    throw invalid("input", `a text, or a list of 1 to ${MAX_INPUTS} texts or parts`, input);
+  const list = input as readonly Json[];
+  if (isObject(list[0])) {
+    for (const [index, part] of list.entries())
+      if (!isObject(part)) throw invalid(`input[${index}]`, "a part, as the first entry is", part);
+    return { isSingle: true, contents: [list] };
+  }
+  for (const [index, text] of list.entries())
+    if (typeof text !== "string") throw invalid(`input[${index}]`, "a text", text);
+  return { isSingle: false, contents: list };
+}

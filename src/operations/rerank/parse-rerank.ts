@@ -1,0 +1,113 @@
+// Requests for rerank, in Cohere's form of both versions: the query becomes the first message, and each document one.
+// https://docs.cohere.com/reference/rerank, https://docs.cohere.com/v1/reference/rerank
+import { passedMembers } from "../../chat/request/task-body.ts";
+import { translatedForm, type Translation } from "../../chat/request/translated-form.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { invalid } from "../../core/params.ts";
+import type { RerankMemo as EncodedMemo } from "../../providers/ranking.ts";
+
+export interface RerankMemo extends EncodedMemo {
+  /** The client's own word for the model; `null` when it named only a route. */
+  readonly model: string | null;
+  /** The documents as the client sent them, where the answer repeats them. */
+  readonly documents: readonly Json[] | null;
+}
+
+const MAX_DOCUMENTS = 9_999;
+
+const KNOWN: ReadonlySet<string> = new Set([
+  "model",
+  "query",
+  "documents",
+  "top_n",
+  "return_documents",
+  "rank_fields",
+  "max_tokens_per_doc",
+  "metadata",
+]);
+
+export const RERANK_FORM = translatedForm({
+  translate,
+  names: { messages: "documents" },
+  task: {
+    name: "rerank",
+    parameters: new Set(["max_tokens_per_doc"]),
+    reserved: new Set(["model", "query", "documents", "top_n", "top_k", "return_documents", "rank_fields"]),
+  },
+});
+
+function translate(body: JsonObject): Translation {
+  const { model, query, documents, top_n: topN, return_documents: returns, rank_fields: fields, metadata } = body;
+  const perDocument = body["max_tokens_per_doc"];
+  if (typeof query !== "string" || query === "") throw invalid("query", "a text that is not empty", query);
+  if (!Array.isArray(documents) || documents.length === 0)
+    throw invalid("documents", "a list of texts or objects that is not empty", documents);
+  if (documents.length > MAX_DOCUMENTS)
+    throw new GatewayError(
+      "invalid_request",
+      `documents may have at most ${MAX_DOCUMENTS} entries; got ${documents.length}.`,
+      { param: "documents" },
+    );
+  if (isSet(topN) && (!Number.isInteger(topN) || (topN as number) < 1))
+    throw invalid("top_n", "a whole number above 0", topN);
+  if (isSet(returns) && typeof returns !== "boolean") throw invalid("return_documents", "true or false", returns);
+  if (isSet(perDocument) && (!Number.isInteger(perDocument) || (perDocument as number) < 1))
+    throw invalid("max_tokens_per_doc", "a whole number above 0", perDocument);
+  const named = namedFields(fields);
+  const texts = (documents as readonly Json[]).map((one, index) => textOf(one, named, `documents[${index}]`));
+  const memo: RerankMemo = {
+    topN: isSet(topN) ? (topN as number) : null,
+    model: typeof model === "string" ? model : null,
+    documents: returns === true ? (documents as readonly Json[]) : null,
+  };
+  return {
+    chat: {
+      ...(model !== undefined && { model }),
+      messages: [query, ...texts].map((content) => ({ role: "user", content })),
+      ...(isSet(metadata) && { metadata }),
+      ...(isSet(perDocument) && { max_tokens_per_doc: perDocument }),
+      ...passedMembers(body, KNOWN),
+    },
+    origins: { messages: ["query", ...texts.map((_, index) => `documents[${index}]`)], tools: [] },
+    untranslated: [],
+    memo,
+  };
+}
+
+function isSet(value: Json | undefined): value is Exclude<Json, null> {
+  return value !== undefined && value !== null;
+}
+
+function namedFields(fields: Json | undefined): readonly string[] | null {
+  if (!isSet(fields)) return null;
+  const names = Array.isArray(fields) ? (fields as readonly Json[]) : [];
+  if (names.length === 0 || !names.every((name) => typeof name === "string"))
+    throw invalid("rank_fields", "a list of names", fields);
+  return names;
+}
+
+/** Named fields of an object become lines, as Cohere advises for its version 2. */
+function textOf(document: Json, fields: readonly string[] | null, path: string): string {
+  if (typeof document === "string") return filled(document, path);
+  if (!isObject(document)) throw invalid(path, "a text, or an object with a text", document);
+  if (fields === null) {
+    if (typeof document["text"] !== "string")
+      throw new GatewayError("invalid_request", `${path} needs a text in \`text\`, or fields that rank_fields names.`, {
+        param: path,
+      });
+    return filled(document["text"], `${path}.text`);
+  }
+  const lines = fields
+    .filter((name) => isSet(document[name]))
+    .map((name) => {
+      const value = document[name]!;
+      return `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
+    });
+  return filled(lines.join("\n"), path);
+}
+
+function filled(text: string, path: string): string {
+  if (text === "") throw new GatewayError("invalid_request", `${path} must not be empty.`, { param: path });
+  return text;
+}

@@ -1,0 +1,64 @@
+// The operation moderations: what goes out is what the client wrote, and what the vendor says comes back.
+import { describe, expect, test } from "bun:test";
+import { MODERATIONS } from "../../../src/operations/moderations/moderations.ts";
+import { cannedUpstream, type Stub, stubGateway } from "../../harness/in-process.ts";
+
+type Body = Readonly<Record<string, any>>;
+const JUDGED = {
+  id: "modr-1",
+  model: "omni-moderation-2024-09-26",
+  results: [
+    { flagged: true, categories: { violence: true, odd: false }, category_scores: { violence: 0.9, odd: 1e-9 } },
+  ],
+};
+const gatewayOf = (answer: unknown = JUDGED): Stub =>
+  stubGateway({ operation: MODERATIONS, upstream: cannedUpstream({ body: JSON.stringify(answer) }) });
+
+describe("moderations", () => {
+  const parts = [
+    { type: "text", text: "a" },
+    { type: "image_url", image_url: { url: "https://images.example/a.png" } },
+  ];
+  for (const input of ["a", ["a", "b"], parts])
+    test(`[d12.1] of ${JSON.stringify(input).slice(0, 20)} go to the vendor, whose words come back but for the model`, async () => {
+      const gateway = gatewayOf();
+      const response = await gateway.chat({ model: "openai:omni-moderation-latest", input });
+      expect([response.status, await response.json()]).toEqual([
+        200,
+        { ...JUDGED, model: "openai:omni-moderation-latest" },
+      ]);
+      expect([gateway.sent[0]!.url, JSON.parse(gateway.sent[0]!.body)]).toEqual([
+        "https://api.openai.com/v1/moderations",
+        { model: "omni-moderation-latest", input },
+      ]);
+      expect(gateway.records[0]).toMatchObject({ operation: "moderations", providerModel: JUDGED.model });
+    });
+  test("[d12.1] go to Mistral with its own categories", async () => {
+    const answer = { id: "m", model: "mistral-moderation-2411", results: [{ categories: { pii: false } }] };
+    const gateway = gatewayOf(answer);
+    const response = await gateway.chat({ model: "mistral:mistral-moderation-latest", input: ["a"] });
+    expect(((await response.json()) as Body)["results"]).toEqual(answer.results);
+    expect(gateway.sent[0]!.url).toBe("https://api.mistral.ai/v1/moderations");
+  });
+  const REFUSED: readonly (readonly [string, Body, string])[] = [
+    ["no input", { input: undefined }, "input"],
+    ["an empty list", { input: [] }, "input"],
+    ["a part after a text", { input: ["a", { type: "text", text: "b" }] }, "input[1]"],
+    ["a text after a part", { input: [{ type: "text", text: "b" }, "a"] }, "input[1]"],
+    ["a field of conversations", { stop: "a" }, "stop"],
+    ["a model without moderations", { model: "cohere:command-a" }, "model"],
+    ["a model of Azure", { model: "azure:gpt-5" }, "model"],
+  ];
+  for (const [what, fields, param] of REFUSED)
+    test(`[d12.1 d12.6] ${what} is 400 with its path`, async () => {
+      const gateway = gatewayOf();
+      const response = await gateway.chat({ model: "openai:omni-moderation-latest", input: "a", ...fields });
+      const { error } = (await response.json()) as Body;
+      expect([response.status, error["param"], gateway.sent.length]).toEqual([400, param, 0]);
+    });
+  test("[d12.1] an answer without results is 502", async () => {
+    expect((await gatewayOf({ id: "x" }).chat({ model: "openai:omni-moderation-latest", input: "a" })).status).toBe(
+      502,
+    );
+  });
+});
