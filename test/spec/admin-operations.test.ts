@@ -41,6 +41,7 @@ const FILTER_VALUES = [
   "0".repeat(32),
   "5xx",
   "0",
+  "embeddings",
 ];
 
 let world: AdminWorld;
