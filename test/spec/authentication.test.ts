@@ -46,8 +46,8 @@ describe("the header", () => {
       expect((await call(header)).outcome).toBe("200");
     for (const header of [token, `Basic ${btoa(`x:${token}`)}`, `Token ${token}`, `Bearer ${token}, Bearer ${token}`])
       expect((await call(header)).outcome).toBe("401 invalid_token");
-    // neither another header nor the address stands in for it
-    expect((await call(null, {}, { "x-api-key": token, cookie: `token=${token}` })).outcome).toBe("401 missing_token");
+    // but for x-api-key, which programs of the Messages API send, no other header stands in for it
+    expect((await call(null, {}, { "api-key": token, cookie: `token=${token}` })).outcome).toBe("401 missing_token");
   });
 
   test("[s:authentication.2] the token is a Project token or a Personal token, as the command line creates them", async () => {

@@ -370,7 +370,8 @@ describe("a turn with tool calls of one provider, at every other provider", () =
             continue;
           }
           const text = JSON.stringify(body);
-          if (!provider.sameShape) {
+          // models that speak only the Responses API are sent items
+          if (!provider.sameShape || body["input"] !== undefined) {
             if (/"extra_content"|"reasoning_details"|"annotations"/.test(text))
               fault("has members of chat completions");
             continue;

@@ -72,7 +72,7 @@ describe("a flood of wrong tokens", () => {
     const heldBefore = heldBack();
     const beganMs = performance.now();
     const statuses = await Promise.all(
-      Array.from({ length: 300 }, async () => (await fetch(`${gateway.url}/v1/embeddings`, { method: "POST" })).status),
+      Array.from({ length: 300 }, async () => (await fetch(`${gateway.url}/v1/unheard-of`, { method: "POST" })).status),
     );
     const seconds = Math.ceil((performance.now() - beganMs) / 1000) + 1;
     expect(new Set(statuses)).toEqual(new Set([404]));

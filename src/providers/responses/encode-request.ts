@@ -91,6 +91,7 @@ function encodeParams(params: ChatParams): JsonObject {
 
 /** Parameters that are always sent in another form, each with its place on the wire. */
 const PLACES = [
+  ["max_tokens", "max_tokens -> max_output_tokens"],
   ["max_completion_tokens", "max_completion_tokens -> max_output_tokens"],
   ["response_format", "response_format -> text.format"],
   ["verbosity", "verbosity -> text.verbosity"],
