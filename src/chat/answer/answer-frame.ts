@@ -1,5 +1,7 @@
 // What non-streaming and streamed answers have in common: the frame around the content, and the response head.
+import type { ChatRequest } from "../../core/chat.ts";
 import { attemptSummary } from "../../core/record.ts";
+import { DIRECT_ROUTE } from "../../core/route.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import type { Call } from "../call/call.ts";
 import type { FittedRequest } from "../fit/fit.ts";
@@ -41,6 +43,8 @@ export function answerHeaders(
   Object.assign(headers, call.cors, call.rateHeaders());
   if (target !== null) {
     headers["x-gateway-model"] = targetName(target);
+    if (fitted !== null && !hasRouteInBody(fitted.request))
+      headers["x-gateway-route"] = call.record.route ?? DIRECT_ROUTE;
     Object.assign(headers, providerHeaders(call.record));
     headers["x-gateway-attempts"] = String(call.record.attempts.length);
     if (call.mayDebug)
@@ -54,4 +58,9 @@ export function answerHeaders(
   if (fitted !== null && fitted.dropped.length > 0) headers["x-gateway-dropped-params"] = fitted.dropped.join(",");
   if (call.record.warnings.length > 0) headers["x-gateway-warnings"] = call.record.warnings.join(",");
   return headers;
+}
+
+/** Bodies in other forms than the engine's have no member for the route (promise 12.2). */
+function hasRouteInBody({ written, form }: ChatRequest): boolean {
+  return written === undefined && form.task === undefined;
 }

@@ -113,6 +113,7 @@ describe("what a client gets", () => {
     const answer = await gatewayOf().chat({ model: "openai/text-embedding-3-small", input: "a" });
     expect(((await answer.json()) as Body)["model"]).toBe("openai/text-embedding-3-small");
     expect(answer.headers.get("x-gateway-model")).toBe(MODEL);
+    expect(answer.headers.get("x-gateway-route")).toBe("direct");
   });
   test("[d12.10] is what the vendor's own client asks for: its format and its other fields go out", async () => {
     const gateway = gatewayOf();

@@ -158,6 +158,13 @@ describe("an answer", () => {
     expect(Object.keys(response)).not.toContain("route");
     expect(Object.keys(response)).not.toContain("x_gateway_trace_id");
   });
+  test("[d12.2] names the target, the route and the trace in its head", async () => {
+    const gateway = saying("Hello");
+    const { headers } = await gateway.respond({ model: "openai:gpt-4o-mini", input: "Hi" });
+    expect([headers.get("x-gateway-model"), headers.get("x-gateway-route"), headers.get("x-gateway-trace-id")]).toEqual(
+      ["openai:gpt-4o-mini", "direct", gateway.records[0]!.traceId],
+    );
+  });
 
   test("[d12.7] has the usage that the provider reported, with its parts", async () => {
     const { response } = await streamed([openaiChunk({ content: "a" }), END]);
