@@ -66,7 +66,8 @@ describe("which models, and where", () => {
       "computer-use-preview",
     ])
       expect(urlOf("openai", model)).toBe("https://api.openai.com/v1/responses");
-    for (const model of ["gpt-5", "gpt-5.1", "gpt-5-mini", "o3", "o1", "o4-mini", "gpt-4o", "gpt-5-chat-latest"])
+    const others = ["gpt-5", "gpt-5.1", "gpt-5-mini", "o3", "o1", "o4-mini", "gpt-4o", "gpt-5-chat-latest"];
+    for (const model of [...others, "gpt-5.2-proo", "o1-provisional", "gpt-5-codexes"])
       expect(urlOf("openai", model)).toBe("https://api.openai.com/v1/chat/completions");
     expect(urlOf("xai", "grok-4.20-multi-agent-0309")).toBe("https://api.x.ai/v1/responses");
     expect(urlOf("xai", "grok-4.20-0309-reasoning")).toBe("https://api.x.ai/v1/chat/completions");

@@ -482,7 +482,7 @@ const copilot: OpenAICompatibleRow = {
   reasoningBack: "reasoning_text",
   // Its list of models names the endpoints of each, and `/responses` alone for these.
   responses: {
-    only: /^gpt-[\d.]+-codex/,
+    only: /^gpt-[\d.]+-codex(-|$)/,
     source: "https://github.com/microsoft/vscode-copilot-chat",
     reasoningFormat: "copilot-responses-v1",
   },

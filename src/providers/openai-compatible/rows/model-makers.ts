@@ -54,7 +54,7 @@ const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
  * https://platform.openai.com/docs/models
  */
 export const OPENAI_RESPONSES: ResponsesModels = {
-  only: /^(ft:)?(gpt-\d+(\.\d+)?-(pro|codex)|codex-|o\d-pro|o\d(-mini)?-deep-research|computer-use-preview)/,
+  only: /^(ft:)?(gpt-\d+(\.\d+)?-(pro|codex)|codex-mini|o\d-pro|o\d(-mini)?-deep-research|computer-use-preview)(-|:|$)/,
   source: "https://platform.openai.com/docs/models",
   reasoningFormat: "openai-responses-v1",
 };
