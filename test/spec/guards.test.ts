@@ -879,7 +879,11 @@ describe("guards on streams", () => {
       chunk({ content: "Hi" }),
       chunk({}, "stop"),
     ]);
-    expect([got.text.includes("1111"), got.faults, got.content]).toEqual([false, [], "Hi"]);
+    expect([got.text.replaceAll(/[0-9a-f]{32}/g, "").includes("1111"), got.faults, got.content]).toEqual([
+      false,
+      [],
+      "Hi",
+    ]);
     expect(contentOf(got, "own_words")).toBe("[card]");
     expect(got.text).toContain('{"own":{"words":"[card]"}}');
   });
