@@ -10,7 +10,7 @@ const KEY_HEADER = "x-api-key";
 const MAX_LENGTH = 16_384;
 
 /**
- * Returns the value of an `Authorization` header that presents the token that counts; `null` when there is none. Throws
+ * Returns the token that counts, as the value of an `Authorization` header; `null` when the request has no token. Throws
  * `invalid_token` when both headers have a token of this gateway and these differ.
  */
 export function presentedToken(headers: Headers, { logins }: Pick<Snapshot, "logins">): string | null {

@@ -30,7 +30,7 @@ function shown({ type, text }: ReasoningDetail, carrier: string, index: number):
     : { type: "reasoning.encrypted", data: carrier, index };
 }
 
-/** What vendors keep beside a message and its calls, as one detail; empty where there is none. */
+/** Returns what vendors keep beside a message and its calls, as one detail; the list is empty when they keep nothing. */
 export function sealedExtras(extra: JsonObject, seal: Seal): readonly ReasoningDetail[] {
   if (Object.keys(extra).length === 0) return [];
   const carrier = seal(extra);

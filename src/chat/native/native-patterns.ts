@@ -22,7 +22,7 @@ interface NativePattern {
   /** One more than there are holes. */
   readonly source: readonly string[];
   readonly shown: readonly string[];
-  /** The number of the last event; 0 where there is none. */
+  /** The number of the last event; 0 when events have no number. */
   number: number;
 }
 
