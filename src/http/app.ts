@@ -143,7 +143,6 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   });
 
   serveListings(app, context, reply);
-  for (const base of BASES) serveKeptResponses(app, base, context, reply);
   serveAdmin(app, context, (c) => ({ ...baseHeaders(c.get("traceId"), elapsedMs(c)), ...cors(c) }));
   for (const [path, { errors }] of CALL_PATHS) {
     app.use(path, async (c, next) => {
@@ -157,6 +156,9 @@ export function createApp(context: AppContext): Hono<AppEnv> {
     );
     refuseOthers(app, path, "POST");
   }
+
+  // a path of an operation is no id of a response
+  for (const base of BASES) serveKeptResponses(app, base, context, reply);
 
   // some clients ask these before their first call
   app.get("/api/hello", (c) => new Response(null, { headers: baseHeaders(c.get("traceId"), elapsedMs(c)) }));

@@ -15,7 +15,7 @@ const MAX_PATH = 200;
 /** Keys are the first segment of the path below the base address. */
 const HINTS: Readonly<Record<string, string>> = {
   responses:
-    "Of the Responses API, this gateway serves POST /responses over HTTP, and GET and DELETE /responses/{id} and /responses/{id}/input_items for what it has kept.",
+    "Of the Responses API, this gateway serves POST /responses and /responses/input_tokens over HTTP, and GET and DELETE /responses/{id} and /responses/{id}/input_items for what it has kept.",
   messages:
     "Of the Messages API, this gateway serves POST /messages and /messages/count_tokens. Batches are not supported: send the calls one by one.",
   completions: `Legacy completions are not supported. Send the prompt as a message to ${CHAT}; for models that take a raw prompt, the gateway builds one.`,

@@ -6,13 +6,14 @@ import { MODERATIONS_FORM } from "./moderations/parse-moderations.ts";
 import { RERANK_FORM } from "./rerank/parse-rerank.ts";
 import { EMBEDDINGS_FORM } from "./embeddings/parse-embeddings.ts";
 import { COUNT_FORM, MESSAGES_FORM } from "./messages/messages-form.ts";
-import { RESPONSES_FORM } from "./responses/responses-form.ts";
+import { INPUT_TOKENS_FORM, RESPONSES_FORM } from "./responses/responses-form.ts";
 
 export const FORMS: ReadonlyMap<OperationName, RequestForm> = new Map([
   ["chat.completions", CHAT_FORM],
   ["messages", MESSAGES_FORM],
   ["messages.count_tokens", COUNT_FORM],
   ["responses", RESPONSES_FORM],
+  ["responses.input_tokens", INPUT_TOKENS_FORM],
   ["embeddings", EMBEDDINGS_FORM],
   ["rerank", RERANK_FORM],
   ["moderations", MODERATIONS_FORM],

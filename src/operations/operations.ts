@@ -4,6 +4,7 @@ import { CHAT_COMPLETIONS } from "./chat/chat-completions.ts";
 import { MODERATIONS } from "./moderations/moderations.ts";
 import { RERANK } from "./rerank/rerank.ts";
 import { EMBEDDINGS } from "./embeddings/embeddings.ts";
+import { INPUT_TOKENS } from "./responses/input-tokens.ts";
 import { RESPONSES } from "./responses/responses.ts";
 import { COUNT_TOKENS } from "./messages/count-tokens.ts";
 import { MESSAGES } from "./messages/messages.ts";
@@ -15,6 +16,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
   ["/rerank", RERANK],
   ["/moderations", MODERATIONS],
   ["/responses", RESPONSES],
+  ["/responses/input_tokens", INPUT_TOKENS],
   ["/messages", MESSAGES],
   ["/messages/count_tokens", COUNT_TOKENS],
 ]);

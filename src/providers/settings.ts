@@ -110,7 +110,12 @@ function toModelListing(model: z.output<typeof modelSchema>): ModelListing {
 }
 
 /** Operations that are translated where a model does not speak them. */
-const NATIVE_OPERATIONS = ["messages", "responses"] as const satisfies readonly OperationName[];
+const NATIVE_OPERATIONS = [
+  "messages",
+  "messages.count_tokens",
+  "responses",
+  "responses.input_tokens",
+] as const satisfies readonly OperationName[];
 
 /** Names of models of each kind that a provider may call in a form of its own. */
 const NATIVE_MODELS = ["m", "claude-m", "anthropic.claude-m"] as const;

@@ -6,6 +6,7 @@ import { readEnvironment } from "../../src/config/environment.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 import { LEAST_BODY_BOUNDS } from "../../src/core/body-bounds.ts";
 import type { ChatRequest } from "../../src/core/chat.ts";
+import type { OperationName } from "../../src/core/operation.ts";
 import type { NativeOperation, Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { translatedForm } from "../../src/chat/request/translated-form.ts";
@@ -31,7 +32,7 @@ const BODY = '{"model":"x:m","max_tokens":1.0,"new":[ ]}';
 /** A model of the provider that speaks the operation, with how it is called. */
 function spoken(
   provider: Provider,
-  operation: "messages" | "responses",
+  operation: (typeof BY_OPERATION)[number][0],
 ): { readonly model: string; readonly native: NativeOperation } | null {
   for (const model of ["m", "claude-m", "anthropic.claude-m-v1:0", "anthropic.claude-m"]) {
     const native = provider.native?.(operation, model, "row") ?? null;
@@ -82,7 +83,8 @@ const RESPONSES: Readonly<Record<string, string>> = {
 const BY_OPERATION = [
   ["messages", MESSAGES],
   ["responses", RESPONSES],
-] as const;
+  ["responses.input_tokens", { openai: "https://api.openai.com/v1/responses/input_tokens" }],
+] as const satisfies readonly (readonly [OperationName, Readonly<Record<string, string>>])[];
 
 for (const [operation, addresses] of BY_OPERATION) {
   test(`[d12.3] the providers whose rows say that they speak ${operation} are asked at these addresses, and no other`, () => {
@@ -102,7 +104,7 @@ for (const [operation, addresses] of BY_OPERATION) {
     for (const id of Object.keys(addresses)) {
       const { native } = spoken(providers.get(id)!, operation)!;
       expect(page).toMatch(
-        new RegExp(String.raw`^\| \`${id}\` \| ${operation} \|.*${RegExp.escape(native.source)}`, "m"),
+        new RegExp(String.raw`^\| \`${id}\` \| ${RegExp.escape(operation)} \|.*${RegExp.escape(native.source)}`, "m"),
       );
     }
   });

@@ -1,7 +1,9 @@
-// The form of requests of the Responses API.
+// The forms of requests of the Responses API, and of counts of their tokens, without what answers them.
 import { translatedForm } from "../../chat/request/translated-form.ts";
 import type { RequestForm } from "../../core/chat.ts";
-import { responsesTranslator } from "./translate-request.ts";
+import { countTranslator, responsesTranslator } from "./translate-request.ts";
 
 /** The form without what is kept of earlier responses: a request that refers to some is refused. */
 export const RESPONSES_FORM: RequestForm = translatedForm(responsesTranslator(null));
+
+export const INPUT_TOKENS_FORM: RequestForm = translatedForm(countTranslator(null));

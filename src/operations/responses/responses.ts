@@ -15,7 +15,7 @@ import { RESPONSES_FORM } from "./responses-form.ts";
 import { responsesTranslator } from "./translate-request.ts";
 
 /** The code and the trace id of ours stand in the body's `code` and in headers. */
-const RESPONSE_ERRORS: CalledOperation["errors"] = {
+export const RESPONSE_ERRORS: CalledOperation["errors"] = {
   body: ({ code, message, param, entry }) => ({ error: { message, type: entry.type, param, code } }),
 };
 
@@ -27,7 +27,7 @@ export const RESPONSES: Operation = {
     kept === null || !mayKeep(snapshot, token.tenantId, token.projectId)
       ? RESPONSES_FORM
       : translatedForm(responsesTranslator(earlierResponses(kept, token))),
-  refers: (body) => REFERENCE.test(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1")),
+  refers: refersToKept,
   async reply(ready) {
     const { clock, kept } = ready.call.context;
     const frame = responseFrame(memoOf(ready.request), () => Math.floor(clock.now() / 1000));
@@ -41,8 +41,12 @@ export const RESPONSES: Operation = {
 
 const REFERENCE = /"(?:previous_response_id"\s*:\s*"|item_reference")/;
 
+export function refersToKept(body: Uint8Array): boolean {
+  return REFERENCE.test(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"));
+}
+
 /** Each scope can say that nothing is kept. */
-function mayKeep(
+export function mayKeep(
   { settings, tenantSettings, projectSettings }: Snapshot,
   tenantId: string,
   projectId: string | null,

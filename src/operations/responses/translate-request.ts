@@ -1,6 +1,7 @@
 // Translates a request of the Responses API to a chat completion. https://platform.openai.com/docs/api-reference/responses
 // docs/responses.md has the table of members for users.
 import type { Translation, Translator } from "../../chat/request/translated-form.ts";
+import type { Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import { type EarlierResponses, listedItems } from "./kept-responses.ts";
@@ -24,6 +25,22 @@ const NAMES: Translator["names"] = {
 /** `earlier` is what the caller may refer to; `null` where nothing is kept. */
 export function responsesTranslator(earlier: EarlierResponses | null): Translator {
   return { translate: (body) => translatedRequest(body, earlier), names: NAMES };
+}
+
+/** The path of the refusal where the request would be translated: a translation has no count. */
+export const COUNTED = "responses.input_tokens";
+
+/** Requests whose tokens are counted are never streamed and never translated. */
+export function countTranslator(earlier: EarlierResponses | null): Translator {
+  return {
+    translate(body) {
+      const { stream: _stream, ...counted } = body;
+      const translation = translatedRequest({ input: [], ...counted }, earlier);
+      const never: Untranslated = { path: COUNTED, message: `${COUNTED} is not translated.`, dropped: "never" };
+      return { ...translation, untranslated: [never, ...translation.untranslated] };
+    },
+    names: NAMES,
+  };
 }
 
 /** Members with the same name and meaning in a chat completion. */

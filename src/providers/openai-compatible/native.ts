@@ -7,10 +7,10 @@ import { API_VERSION } from "../anthropic/encode-request.ts";
 import { NATIVE_MESSAGES } from "../anthropic/native-messages.ts";
 import { nativeBody } from "../native-body.ts";
 import type { NativeCircumstance, NativeOperation, Provider, UpstreamFailure } from "../provider.ts";
-import { nativeResponses } from "../responses/native-responses.ts";
+import { nativeInputTokens, nativeResponses } from "../responses/native-responses.ts";
 
 /** The operations that rows can name. */
-export type NativeName = Extract<OperationName, "messages" | "responses">;
+export type NativeName = Extract<OperationName, "messages" | "responses" | "responses.input_tokens">;
 
 /** That models of a row speak an operation. */
 export interface NativeFact {
@@ -38,6 +38,7 @@ export function nativeOperations(
   const forms: Readonly<Record<NativeName, SpokenForm>> = {
     messages: { form: NATIVE_MESSAGES, path: "messages", headers: { "anthropic-version": API_VERSION } },
     responses: { form: nativeResponses(failureOf), path: "responses", headers: {} },
+    "responses.input_tokens": { form: nativeInputTokens(failureOf), path: "responses/input_tokens", headers: {} },
   };
   const byRow = new Map<string, NativeOperation>();
   const atSetAddress = new Map<string, NativeOperation>();

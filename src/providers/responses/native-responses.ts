@@ -1,5 +1,6 @@
 // The Responses API for clients that speak it themselves: their own body goes out with another model, and answers and
 // streams are read for their figures only. https://platform.openai.com/docs/api-reference/responses
+import { decodeCount } from "../native-count.ts";
 import type { NativeForm, NativeOperation } from "../provider.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
@@ -63,5 +64,17 @@ export function nativeResponses(failureOf: ResponsesRules["failureOf"]): Omit<Na
     answerHeaders: ["openai-version", "openai-processing-ms"],
     decodeResponse: (body) => decodeResponse(body, rules),
     openStream: () => openStream(rules),
+  };
+}
+
+const { storeMember: _stores, ...COUNT_FORM } = RESPONSES_FORM;
+
+/** Counts of tokens before a call. Nothing is stored, so that the body gets no `store`. */
+export function nativeInputTokens(failureOf: ResponsesRules["failureOf"]): Omit<NativeOperation, "encodeRequest"> {
+  return {
+    ...nativeResponses(failureOf),
+    source: "https://developers.openai.com/api/reference/cli/resources/responses/subresources/input_tokens",
+    form: COUNT_FORM,
+    decodeResponse: (body) => decodeCount(body, (answer) => failureOf(answer, body)),
   };
 }

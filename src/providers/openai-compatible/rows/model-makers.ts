@@ -68,6 +68,10 @@ export const openai: OpenAICompatibleRow = {
   baseUrl: "https://api.openai.com/v1",
   native: {
     responses: { path: "responses", source: "https://platform.openai.com/docs/api-reference/responses/create" },
+    "responses.input_tokens": {
+      path: "responses/input_tokens",
+      source: "https://developers.openai.com/api/reference/cli/resources/responses/subresources/input_tokens",
+    },
   },
   keyVariables: ["OPENAI_API_KEY"],
   verified: { source: "https://github.com/openai/openai-openapi", date: "2026-11-20" },

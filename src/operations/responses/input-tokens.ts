@@ -1,0 +1,41 @@
+// The operation `POST /responses/input_tokens`. A count is that of the provider itself, or there is none (promise 12.11).
+// https://developers.openai.com/api/reference/cli/resources/responses/subresources/input_tokens
+import type { AnswerForm } from "../../chat/answer-form.ts";
+import type { Operation } from "../../chat/operation.ts";
+import { replyConversation } from "../../chat/reply-conversation.ts";
+import { translatedForm } from "../../chat/request/translated-form.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { responseFrame } from "./response-object.ts";
+import { earlierResponses } from "./kept-responses.ts";
+import { memoOf } from "./request-memo.ts";
+import { responseAnswers } from "./response-answers.ts";
+import { INPUT_TOKENS_FORM } from "./responses-form.ts";
+import { mayKeep, refersToKept, RESPONSE_ERRORS } from "./responses.ts";
+import { COUNTED, countTranslator } from "./translate-request.ts";
+
+export const INPUT_TOKENS: Operation = {
+  name: "responses.input_tokens",
+  errors: RESPONSE_ERRORS,
+  form: INPUT_TOKENS_FORM,
+  formFor: (token, { kept }, snapshot) =>
+    kept === null || !mayKeep(snapshot, token.tenantId, token.projectId)
+      ? INPUT_TOKENS_FORM
+      : translatedForm(countTranslator(earlierResponses(kept, token))),
+  refers: refersToKept,
+  async reply(ready) {
+    const frame = responseFrame(memoOf(ready.request), () => Math.floor(ready.call.context.clock.now() / 1000));
+    const form = responseAnswers(frame, null);
+    const counts: AnswerForm = { ...form, native: { ...form.native!, body: (text) => text } };
+    try {
+      return await replyConversation(ready, counts);
+    } catch (thrown) {
+      // no target of the call counts
+      if (thrown instanceof GatewayError && thrown.param === COUNTED)
+        throw new GatewayError(
+          "not_implemented",
+          "The provider of this model does not count tokens before a call, and the gateway does not guess. Use the usage of an answer, or estimate the count yourself.",
+        );
+      throw thrown;
+    }
+  },
+};
