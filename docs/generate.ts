@@ -12,6 +12,7 @@ import { integrationsList, integrationsTable } from "./generate-integrations.ts"
 import { metricsPage } from "./generate-metrics.ts";
 import { commonFieldsTable, gatewayFieldsTable } from "./generate-fields.ts";
 import { providersPage } from "./generate-providers.ts";
+import { clientDeviations } from "./generate-clients.ts";
 import { embeddingProviders, rerankProviders } from "./generate-tasks.ts";
 import { withGeneratedPart } from "./markdown.ts";
 
@@ -34,6 +35,7 @@ export function generatedFiles(projectFolder: string): ReadonlyMap<string, strin
       "docs/admin-api.md",
       withGeneratedPart(read("docs/admin-api.md"), "operations", adminReference(NOTHING_CONFIGURED)),
     ],
+    ["docs/clients/README.md", withGeneratedPart(read("docs/clients/README.md"), "deviations", clientDeviations())],
     ["docs/configuration.md", configurationPage(PROVIDER_FAMILIES, read("examples/dragoman.yaml"))],
     ["docs/embeddings.md", withGeneratedPart(read("docs/embeddings.md"), "providers", embeddingProviders())],
     ["docs/errors.md", errorsPage()],

@@ -76,6 +76,21 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
     reason: "zod's word for a problem that one finds oneself",
   },
   {
+    path: "src/core/client-deviations.ts",
+    text: "https://developers.openai.com/codex/config-reference",
+    reason: "the page of a client program",
+  },
+  {
+    path: "src/core/client-deviations.ts",
+    text: "https://github.com/openai/codex",
+    reason: "the page of a client program",
+  },
+  {
+    path: "src/core/client-deviations.ts",
+    text: "https://code.claude.com/docs/en/llm-gateway-protocol",
+    reason: "the page of a client program",
+  },
+  {
     path: "src/http/model-forms.ts",
     text: "anthropic-version",
     reason: "the header of that form, whichever provider serves the call",

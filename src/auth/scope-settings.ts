@@ -1,6 +1,7 @@
 // The section `settings` of the configuration file, and `settings` of tenants and projects in file and store: how
 // requests are treated, which models are enabled, and whether content is kept.
 import { z } from "zod";
+import { CLIENT_DEVIATION_NAMES } from "../core/client-deviations.ts";
 import type { ScopeSettings } from "../core/snapshot.ts";
 import { cacheUseSchema, toCacheUse } from "./cache-use-settings.ts";
 import { contentLogSchema, toContentLogSettings } from "./content-settings.ts";
@@ -18,6 +19,12 @@ const responsesSettings = z
       "`store`: whether responses are kept in memory for an hour, so that later calls can refer to them ([responses.md](responses.md#responses-that-are-kept)): `ephemeral`, or `off`. Each scope can turn it off; the default is `ephemeral`.",
   });
 
+const clientDeviations = z.partialRecord(z.enum(CLIENT_DEVIATION_NAMES), z.boolean()).optional().meta({
+  title: "Deviations for clients",
+  description:
+    "What the gateway does for named clients ([clients/README.md](clients/README.md#what-the-gateway-does-for-named-clients)), by name: `false` switches it off. The first value set in this order is used: project, tenant, gateway. The default is `true`.",
+});
+
 export const scopeSettings = z.strictObject({
   drop_params: z
     .boolean()
@@ -34,6 +41,7 @@ export const scopeSettings = z.strictObject({
       description: `${DISABLE_STOP_LIMIT} The default is the value of the next wider scope.`,
     }),
   responses: responsesSettings,
+  client_deviations: clientDeviations,
   content_log: contentLogSchema.optional(),
   cache_allowed: z.boolean().optional().meta({
     title: "Response cache allowed",
@@ -52,8 +60,11 @@ export const scopeSettings = z.strictObject({
   }),
 });
 export const toScopeSettings = (
-  file: Omit<z.output<typeof scopeSettings>, "content_log" | "cache" | "cache_allowed" | "responses"> &
-    Partial<Pick<z.output<typeof scopeSettings>, "cache" | "cache_allowed" | "responses">> & {
+  file: Omit<
+    z.output<typeof scopeSettings>,
+    "content_log" | "cache" | "cache_allowed" | "responses" | "client_deviations"
+  > &
+    Partial<Pick<z.output<typeof scopeSettings>, "cache" | "cache_allowed" | "responses" | "client_deviations">> & {
       readonly content_log?: z.output<typeof contentLogSchema> | undefined;
     },
 ): ScopeSettings => ({
@@ -61,6 +72,7 @@ export const toScopeSettings = (
   disableStopSequenceLimit: file.disable_stop_sequence_limit ?? null,
   ...(file.models !== undefined && { models: file.models }),
   ...(file.responses !== undefined && { keepsResponses: file.responses.store !== "off" }),
+  ...(file.client_deviations !== undefined && { clientDeviations: file.client_deviations }),
   ...(file.content_log !== undefined && { contentLog: toContentLogSettings(file.content_log) }),
   ...(file.cache_allowed !== undefined && { cacheAllowed: file.cache_allowed }),
   ...(file.cache !== undefined && { cache: toCacheUse(file.cache) }),
@@ -80,6 +92,7 @@ export const settingsSection = z
       .default(false)
       .meta({ title: "No limit on stop sequences", description: DISABLE_STOP_LIMIT }),
     responses: responsesSettings,
+    client_deviations: clientDeviations,
   })
   .transform(toScopeSettings)
   .prefault({})

@@ -3,6 +3,7 @@
 // https://platform.openai.com/docs/api-reference/chat
 import type { BodyBounds } from "./body-bounds.ts";
 import type { CacheRequest } from "./cache.ts";
+import type { ClientDeviationName } from "./client-deviations.ts";
 import type { CredentialForm, StoredCredential } from "./credential.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { JsonEdit } from "./json-edit.ts";
@@ -395,6 +396,8 @@ export interface Untranslated {
    * allows it; `never`. In the first two cases the answer's head names it among the dropped parameters.
    */
   readonly dropped: "always" | "asked" | "never";
+  /** Set where it is left out `always` only for a named client. Where that is switched off, it is left out if `asked`. */
+  readonly deviation?: ClientDeviationName;
 }
 
 /** What the engine has to know of an operation whose answers are values for inputs, and no generated text. */

@@ -3,6 +3,7 @@
 import type { OperationName } from "./operation.ts";
 import type { BodyBounds } from "./body-bounds.ts";
 import type { CacheSetting } from "./cache.ts";
+import type { ClientDeviationSettings } from "./client-deviations.ts";
 import type { ContentLogs } from "./content.ts";
 import type { StoredCredential } from "./credential.ts";
 import type { WebhookSet } from "./event.ts";
@@ -25,6 +26,8 @@ export interface ScopeSettings {
   readonly contentLog?: ContentLogSettings;
   /** Whether responses are kept, so that later calls can refer to them; absent when this scope does not say. */
   readonly keepsResponses?: boolean;
+  /** What is not done for named clients, or done; absent when this scope does not say. */
+  readonly clientDeviations?: ClientDeviationSettings;
   /** Whether answers of the tenant may be kept in the response cache; absent when it does not say. */
   readonly cacheAllowed?: boolean;
   /** How a project keeps answers; absent when it does not say. */
@@ -189,4 +192,16 @@ export function snapshotSeenBy(
   if (tenantProviders.size === 0 && projectProviders.size === 0) return snapshot;
   const providers = (projectId === null ? undefined : projectProviders.get(projectId)) ?? tenantProviders.get(tenantId);
   return providers === undefined ? snapshot : viewsOf(snapshot)(providers);
+}
+
+/** Returns the settings that concern a caller, the narrowest first; undefined stands for a scope without any. */
+export function settingsOf(
+  { projectId, tenantId }: { readonly projectId: string | null; readonly tenantId: string | null },
+  { projectSettings, tenantSettings, settings }: Snapshot,
+): readonly (ScopeSettings | undefined)[] {
+  return [
+    projectId === null ? undefined : projectSettings.get(projectId),
+    tenantId === null ? undefined : tenantSettings.get(tenantId),
+    settings,
+  ];
 }

@@ -13,6 +13,7 @@ import { type CalledOperation, GATEWAY_ERRORS } from "../chat/call/called-operat
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/call/reply-headers.ts";
 import type { KeptObjects } from "../chat/keeping/kept-objects.ts";
 import type { Clock } from "../core/clock.ts";
+import { deviates } from "../core/client-deviations.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { loadedOnce } from "../core/loaded-once.ts";
 import { newTraceId } from "../core/ids.ts";
@@ -29,7 +30,7 @@ import {
   type KeptResponseRequest,
   retrievedResponse,
 } from "../operations/responses/kept-response-requests.ts";
-import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
+import { settingsOf, type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentDependencies } from "./admin/document-rule.ts";
@@ -264,16 +265,17 @@ function serveListings(
     restrictions: restrictionsOf(token),
     nowMs: context.clock.now(),
   });
-  const listingRequest = (c: Context<AppEnv>): ListingRequest => ({
+  const listingRequest = (c: Context<AppEnv>, token: AccessToken): ListingRequest => ({
     headers: c.req.raw.headers,
     query: (name) => c.req.query(name),
+    deviates: (name) => deviates(name, settingsOf(token, context.snapshot())),
   });
   for (const path of MODEL_PATHS) {
     const list = async (c: Context<AppEnv>): Promise<Response> => {
       const token = await requireToken(c);
       return reply(
         c,
-        listingFor(listModels(viewOf(token), callableRoutes(token, context), context.models), listingRequest(c)),
+        listingFor(listModels(viewOf(token), callableRoutes(token, context), context.models), listingRequest(c, token)),
       );
     };
     app.get(path, list).get(`${path}/`, list);
@@ -285,7 +287,7 @@ function serveListings(
         route === undefined
           ? describeModel(namedModel(id, token, context), context.models, viewOf(token))
           : describeRoute(route, viewOf(token).snapshot, context.models);
-      return reply(c, modelFor(model, listingRequest(c)));
+      return reply(c, modelFor(model, { headers: c.req.raw.headers }));
     });
     refuseOthers(app, path, "GET");
   }

@@ -1,4 +1,5 @@
 // The forms of `GET /models` that other clients than those of chat completions read (promise 12.12).
+import type { ClientDeviationName } from "../core/client-deviations.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Json, JsonObject } from "../core/json.ts";
 
@@ -7,6 +8,8 @@ export interface ListingRequest {
   readonly headers: Headers;
   /** The value of a parameter of the query. */
   readonly query: (name: string) => string | undefined;
+  /** Whether what is done for named clients is done for the caller. */
+  readonly deviates: (name: ClientDeviationName) => boolean;
 }
 
 /** The header with which clients of the Messages API say its version. */
@@ -16,15 +19,15 @@ const MESSAGES_VERSION = "anthropic-version";
 const CODEX_VERSION = "client_version";
 
 /** Returns the list in the form of who asks. */
-export function listingFor(models: readonly JsonObject[], { headers, query }: ListingRequest): JsonObject {
+export function listingFor(models: readonly JsonObject[], { headers, query, deviates }: ListingRequest): JsonObject {
   if (headers.has(MESSAGES_VERSION)) return pageOfModels(models.map(messagesModel), query);
   // an entry of that form holds the instructions of the agent for the model; without one the client uses its own
-  if (query(CODEX_VERSION) !== undefined) return { models: [] };
+  if (query(CODEX_VERSION) !== undefined && deviates("client_version_listing")) return { models: [] };
   return { object: "list", data: models };
 }
 
 /** Returns one model in the form of who asks. */
-export function modelFor(model: JsonObject, { headers }: ListingRequest): JsonObject {
+export function modelFor(model: JsonObject, { headers }: Pick<ListingRequest, "headers">): JsonObject {
   return headers.has(MESSAGES_VERSION) ? messagesModel(model) : model;
 }
 

@@ -174,11 +174,13 @@ function withDefaults(file: ScopeSettings, store: ScopeSettings): ScopeSettings 
   const cacheAllowed = file.cacheAllowed ?? store.cacheAllowed;
   const cache = file.cache ?? store.cache;
   const keepsResponses = file.keepsResponses ?? store.keepsResponses;
+  const hasDeviations = file.clientDeviations !== undefined || store.clientDeviations !== undefined;
   return {
     dropParams: file.dropParams ?? store.dropParams,
     disableStopSequenceLimit: file.disableStopSequenceLimit ?? store.disableStopSequenceLimit,
     ...(models !== undefined && { models }),
     ...(keepsResponses !== undefined && { keepsResponses }),
+    ...(hasDeviations && { clientDeviations: { ...store.clientDeviations, ...file.clientDeviations } }),
     ...(contentLog !== undefined && { contentLog }),
     ...(cacheAllowed !== undefined && { cacheAllowed }),
     ...(cache !== undefined && { cache }),

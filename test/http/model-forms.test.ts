@@ -14,6 +14,7 @@ const MODELS = ["a", "b", "c"].map((id) => ({
 const asked = (version: string | null, query: Readonly<Record<string, string>> = {}) => ({
   headers: new Headers(version === null ? {} : { "anthropic-version": version }),
   query: (name: string) => query[name],
+  deviates: () => true,
 });
 
 test("[d12.12] without a version or a query of others, the list is that of chat completions", () => {
@@ -54,4 +55,9 @@ test("[d12.12] clients of the Messages API get its form, in pages", () => {
 
 test("[d12.12] Codex gets a list in its own form, which leaves it its own instructions", () => {
   expect(listingFor(MODELS, asked(null, { client_version: "0.159.2" }))).toEqual({ models: [] });
+});
+
+test("[d12.14] without the deviation for it, Codex gets the list of chat completions", () => {
+  const asks = { ...asked(null, { client_version: "0.159.2" }), deviates: () => false };
+  expect(listingFor(MODELS, asks)).toEqual({ object: "list", data: MODELS });
 });

@@ -1,4 +1,5 @@
 // What every call needs of its operation, from the arrival of the head: the name for its record, and the form of errors.
+import type { ClientDeviationName } from "../../core/client-deviations.ts";
 import { errorBody, type GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { RecordedOperation } from "../../core/operation.ts";
@@ -16,6 +17,8 @@ export interface ErrorForm {
   body(error: GatewayError, traceId: string): JsonObject;
   /** Returns further headers of an error response. */
   headers?(error: GatewayError, traceId: string): Readonly<Record<string, string>>;
+  /** The form where what it does for named clients is switched off; absent where it does nothing for them. */
+  readonly without?: { readonly deviation: ClientDeviationName; readonly form: ErrorForm };
 }
 
 /** The errors of chat completions, of the listings, of the admin API, and of paths that belong to no operation. */

@@ -3,11 +3,12 @@
 import { clientAddress } from "../../auth/client-address.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { ArrivedCall } from "../../core/empty-record.ts";
+import { deviates } from "../../core/client-deviations.ts";
 import { asGatewayError } from "../../core/errors.ts";
 import { newSpanId, newTraceId } from "../../core/ids.ts";
-import type { Snapshot } from "../../core/snapshot.ts";
+import { settingsOf, type Snapshot } from "../../core/snapshot.ts";
 import { beginTrace, parseTraceparent } from "../../core/trace.ts";
-import type { CalledOperation } from "./called-operation.ts";
+import type { CalledOperation, ErrorForm } from "./called-operation.ts";
 import { CallClock } from "./call-clock.ts";
 import { CallLifetime } from "./call-lifetime.ts";
 import { CallRecorder } from "./call-recorder.ts";
@@ -64,6 +65,14 @@ export class ReceivedCall {
     });
   }
 
+  /** The form of errors in the scopes of the caller, as far as they are known. */
+  get #errors(): ErrorForm {
+    const { errors } = this.#operation;
+    if (errors.without === undefined) return errors;
+    const { deviation, form } = errors.without;
+    return deviates(deviation, settingsOf(this.recorder.record, this.snapshot)) ? errors : form;
+  }
+
   /** Publishes the call as failed. Returns the error response for anything that was thrown. */
   fail(thrown: unknown): Response {
     const found = asGatewayError(thrown);
@@ -75,7 +84,7 @@ export class ReceivedCall {
     } finally {
       lifetime.publish();
     }
-    return errorResponse(this.#operation.errors, error, record.traceId, clock.ownMs(), {
+    return errorResponse(this.#errors, error, record.traceId, clock.ownMs(), {
       ...this.cors,
       ...lifetime.meter?.headers(),
       ...providerHeaders(record),

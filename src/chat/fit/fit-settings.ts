@@ -1,9 +1,10 @@
 // The settings that decide how a request is fitted: the request's own, then those of route, project, tenant and gateway
 // (promise 6.4).
+import { type ClientDeviationName, deviates } from "../../core/client-deviations.ts";
 import type { CallOptions } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { Route } from "../../core/route.ts";
-import type { ScopeSettings, Snapshot } from "../../core/snapshot.ts";
+import { type ScopeSettings, settingsOf, type Snapshot } from "../../core/snapshot.ts";
 import type { FitSettings } from "./fit.ts";
 
 type Switch = "dropParams" | "disableStopSequenceLimit";
@@ -20,6 +21,7 @@ export function settingsFor(
   return {
     dropParams: options.dropParams ?? decided(scopes, "dropParams"),
     disableStopSequenceLimit: decided(scopes, "disableStopSequenceLimit"),
+    deviates: (name: ClientDeviationName) => deviates(name, settingsOf(principal, snapshot)),
   };
 }
 

@@ -2,8 +2,9 @@
 // that is allowed, dropped and reported. It works only on data: the provider's capability table, its dialect and its
 // reserved names.
 import { withMembers } from "../../core/request-source.ts";
+import type { ClientDeviationName } from "../../core/client-deviations.ts";
 import { type Capability, capabilityOf, effectiveCapability } from "../../core/capability.ts";
-import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
+import type { ChatParams, ChatRequest, Message, Untranslated } from "../../core/chat.ts";
 import type { RequestSource } from "../../core/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
@@ -21,6 +22,8 @@ export interface FitSettings {
   readonly disableStopSequenceLimit: boolean;
   /** Parameters that the route's target drops from every request; absent when there are none. */
   readonly drop?: ReadonlySet<CommonParameter>;
+  /** Whether what is done for named clients is done here; all of it when absent. */
+  readonly deviates?: (name: ClientDeviationName) => boolean;
 }
 
 export interface FittedRequest {
@@ -78,12 +81,18 @@ export function fitRequest(
  * Returns the paths of what the target is not sent, because it is sent a translation. Throws `unsupported_parameter` for
  * what may not be left out.
  */
-function leftUntranslated({ written }: ChatRequest, { dropParams }: FitSettings): readonly string[] {
+function leftUntranslated({ written }: ChatRequest, settings: FitSettings): readonly string[] {
   if (written === undefined || written.untranslated.length === 0) return NOTHING_LEFT;
-  for (const { path, message, dropped } of written.untranslated)
-    if (dropped === "never" || (dropped === "asked" && !dropParams))
-      throw new GatewayError("unsupported_parameter", message, { param: path, isWritten: true });
+  for (const part of written.untranslated)
+    if (!mayBeLeft(part, settings))
+      throw new GatewayError("unsupported_parameter", part.message, { param: part.path, isWritten: true });
   return written.untranslated.map(({ path }) => path);
+}
+
+/** Whether a request may go without a part that its target does not take. */
+export function mayBeLeft({ dropped, deviation }: Untranslated, { dropParams, deviates }: FitSettings): boolean {
+  if (dropped === "never") return false;
+  return dropParams || (dropped === "always" && (deviation === undefined || deviates?.(deviation) !== false));
 }
 const NOTHING_LEFT: readonly string[] = [];
 

@@ -10,7 +10,7 @@ import { memoizeBounded } from "../../core/memoization.ts";
 import type { ParameterDisposition } from "../../core/record.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import type { NativeForm, Provider } from "../../providers/provider.ts";
-import type { FitSettings, FittedRequest } from "../fit/fit.ts";
+import { type FitSettings, type FittedRequest, mayBeLeft } from "../fit/fit.ts";
 import type { NativeTarget } from "./native-target.ts";
 
 /** Throws `permission_required`, `unsupported_parameter` or `unknown_reference` with the path in the client's body. */
@@ -18,7 +18,7 @@ export function fitNative(
   request: ChatRequest,
   { native, resolved, edits, dropped }: NativeTarget,
   { hostedTools = [], vendorStore = false }: ProviderSettings,
-  { dropParams }: FitSettings,
+  settings: FitSettings,
   principal: Principal,
 ): FittedRequest {
   const written = request.written!;
@@ -29,7 +29,7 @@ export function fitNative(
   const left = hostedToolsLeft(
     body,
     form,
-    { hostedTools, dropParams, untranslated: written.untranslated },
+    { hostedTools, settings, untranslated: written.untranslated },
     resolved.provider,
   );
   if (!isOwnCredential(resolved) && !principal.permissions.has("vendor_objects"))
@@ -94,7 +94,7 @@ function refusePrivileged(
 interface HostedRules {
   /** The types that the operator allows. */
   readonly hostedTools: readonly string[];
-  readonly dropParams: boolean;
+  readonly settings: FitSettings;
   readonly untranslated: readonly Untranslated[];
 }
 
@@ -115,8 +115,7 @@ function hostedToolsLeft(
     if (typeof type === "string" && rules.hostedTools.some((one) => matches(one, type))) return [];
     const path = `tools[${index}]`;
     const known = rules.untranslated.find((one) => one.path === path);
-    if (known !== undefined && (known.dropped === "always" || (known.dropped === "asked" && rules.dropParams)))
-      return [path];
+    if (known !== undefined && mayBeLeft(known, rules.settings)) return [path];
     throw new GatewayError(
       "unsupported_parameter",
       `${path} would run at ${label} on the account of the gateway, and its operator has not allowed tools of type ${JSON.stringify(type)} in hosted_tools of the provider. Leave it out, or use a tool that you run yourself.`,

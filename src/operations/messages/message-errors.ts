@@ -1,6 +1,7 @@
 // Errors of this form: https://platform.claude.com/docs/en/api/errors. Code and path of ours stand in headers.
 import type { ErrorForm } from "../../chat/call/called-operation.ts";
 import { type ErrorCode, type GatewayError } from "../../core/errors.ts";
+import type { JsonObject } from "../../core/json.ts";
 
 const TYPES: Readonly<Record<number, string>> = {
   400: "invalid_request_error",
@@ -43,19 +44,27 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set(["unsupported_parameter", "unsu
 /** The words by which programs recognize that the conversation has to be shortened. */
 const TOO_LONG = "prompt is too long";
 
-export const MESSAGE_ERRORS: ErrorForm = {
-  body: (error, traceId) => ({
-    type: "error",
-    error: { type: typeOf(error), message: wordFor(error) ?? messageOf(error) },
-    request_id: traceId,
-  }),
+const PLAIN: ErrorForm = {
+  body: (error, traceId) => bodyOf(error, messageOf(error), traceId),
   headers: (error, traceId) => ({
     "request-id": traceId,
     "x-gateway-error-code": error.code,
     ...(error.param !== null && { "x-gateway-error-param": visible(error.param) }),
-    ...(wordFor(error) !== null && { "x-gateway-error-message": visible(error.message) }),
   }),
 };
+
+export const MESSAGE_ERRORS: ErrorForm = {
+  body: (error, traceId) => bodyOf(error, wordFor(error) ?? messageOf(error), traceId),
+  headers: (error, traceId) => ({
+    ...PLAIN.headers!(error, traceId),
+    ...(wordFor(error) !== null && { "x-gateway-error-message": visible(error.message) }),
+  }),
+  without: { deviation: "capability_words", form: PLAIN },
+};
+
+function bodyOf(error: GatewayError, message: string, traceId: string): JsonObject {
+  return { type: "error", error: { type: typeOf(error), message }, request_id: traceId };
+}
 
 function typeOf({ code, entry: { status } }: GatewayError): string {
   return OWN_TYPES[code] ?? TYPES[status] ?? (status < 500 ? "invalid_request_error" : "api_error");

@@ -10,7 +10,7 @@ import { placedBlocks } from "./translate-content.ts";
 import { translateOutput } from "./translate-output.ts";
 import { translateTools } from "./translate-tools.ts";
 import { systemMessage, translateTurns } from "./translate-turns.ts";
-import { advice, asked } from "./untranslated.ts";
+import { advice, asked, deviating } from "./untranslated.ts";
 
 /** What the answer needs of the request. */
 export interface MessagesMemo {
@@ -185,7 +185,11 @@ function leaveOthers(body: JsonObject, left: Untranslated[]): void {
         (edits as readonly Json[]).every(
           (edit) => isObject(edit) && typeof edit["type"] === "string" && CHEAPER.test(edit["type"]),
         ));
-    left.push(isAdvice ? advice("context_management") : asked("context_management", "an edit that writes a summary"));
+    left.push(
+      isAdvice
+        ? deviating("context_management", "an edit of the context", "default_context_edits")
+        : asked("context_management", "an edit that writes a summary"),
+    );
   }
   for (const name of Object.keys(body))
     if (!TRANSLATED.has(name) && given(body, name) !== undefined)

@@ -1,4 +1,5 @@
 // What a request of this form says that has no counterpart in a chat completion.
+import type { ClientDeviationName } from "../../core/client-deviations.ts";
 import type { Untranslated } from "../../core/chat.ts";
 
 /** `what` is the subject of the sentence, such as "the tool type bash_20250124". */
@@ -22,4 +23,9 @@ export function never(path: string, what: string, cure: string): Untranslated {
 /** For advice that changes the cost of an answer and never what is asked. */
 export function advice(path: string): Untranslated {
   return { path, message: `${path} has no counterpart where the Messages API is not spoken.`, dropped: "always" };
+}
+
+/** For advice that a named client sends by itself. */
+export function deviating(path: string, what: string, deviation: ClientDeviationName): Untranslated {
+  return { ...asked(path, what), dropped: "always", deviation };
 }

@@ -1,28 +1,23 @@
-// Tools that a client adds to every request by default, although its user did not ask for them (promise 12.14). A
-// provider that cannot run such a tool is sent the request without it, also where the caller does not set drop_params.
+// Tools that a client adds to every request by default, although its user did not ask for them (promise 12.14;
+// core/client-deviations.ts says of which client). A provider that cannot run such a tool is sent the request without it.
+import type { ClientDeviationName } from "../../core/client-deviations.ts";
 import type { JsonObject } from "../../core/json.ts";
 
 interface DefaultTool {
-  readonly client: string;
+  readonly deviation: ClientDeviationName;
   /** Members by which the tool is recognized; each has this value. */
   readonly members: JsonObject;
 }
 
 const DEFAULT_TOOLS: readonly DefaultTool[] = [
-  {
-    // https://developers.openai.com/codex/config-reference: web_search is "cached" unless configured otherwise
-    client: "Codex CLI",
-    members: { type: "web_search", external_web_access: false },
-  },
-  {
-    // the default of Codex when it runs with full access
-    client: "Codex CLI",
-    members: { type: "web_search", external_web_access: true },
-  },
+  // the default: https://developers.openai.com/codex/config-reference
+  { deviation: "default_search_tool", members: { type: "web_search", external_web_access: false } },
+  // the default where it runs with full access
+  { deviation: "default_search_tool", members: { type: "web_search", external_web_access: true } },
 ];
 
-/** Returns the client that adds a tool of this form by default; `null` for any other tool. */
-export function defaultedTool(tool: JsonObject): string | null {
+/** Returns the deviation for a tool that a client adds by default; `null` for any other tool. */
+export function defaultedTool(tool: JsonObject): ClientDeviationName | null {
   const found = DEFAULT_TOOLS.find(({ members }) => Object.keys(members).every((name) => tool[name] === members[name]));
-  return found?.client ?? null;
+  return found?.deviation ?? null;
 }

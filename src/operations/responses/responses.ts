@@ -6,7 +6,7 @@ import type { Operation, ReadyCall } from "../../chat/operation.ts";
 import { replyConversation } from "../../chat/reply-conversation.ts";
 import { translatedForm } from "../../chat/request/translated-form.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ScopeSettings, Snapshot } from "../../core/snapshot.ts";
+import { settingsOf, type Snapshot } from "../../core/snapshot.ts";
 import { earlierResponses, keepResponse } from "./kept-responses.ts";
 import { memoOf } from "./request-memo.ts";
 import { responseAnswers } from "./response-answers.ts";
@@ -46,17 +46,8 @@ export function refersToKept(body: Uint8Array): boolean {
 }
 
 /** Each scope can say that nothing is kept. */
-export function mayKeep(
-  { settings, tenantSettings, projectSettings }: Snapshot,
-  tenantId: string,
-  projectId: string | null,
-): boolean {
-  const scopes: readonly (ScopeSettings | undefined)[] = [
-    settings,
-    tenantSettings.get(tenantId),
-    projectId === null ? undefined : projectSettings.get(projectId),
-  ];
-  return scopes.every((scope) => scope?.keepsResponses !== false);
+export function mayKeep(snapshot: Snapshot, tenantId: string, projectId: string | null): boolean {
+  return settingsOf({ tenantId, projectId }, snapshot).every((scope) => scope?.keepsResponses !== false);
 }
 
 /** Returns what keeps the response of a call; `null` where it may not be kept. */

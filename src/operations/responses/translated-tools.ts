@@ -188,12 +188,10 @@ export class TranslatedTools {
   #leaveHosted(tool: JsonObject, path: string): void {
     const type = tool["type"];
     if (typeof type !== "string") throw invalid(`${path}.type`, "the type of a tool", type);
-    if (defaultedTool(tool) !== null) this.#left.always(path);
-    else
-      this.#left.asked(
-        path,
-        `is of the type ${JSON.stringify(type.slice(0, 64))}, which only providers that run it themselves can take`,
-      );
+    const why = `is of the type ${JSON.stringify(type.slice(0, 64))}, which only providers that run it themselves can take`;
+    const deviation = defaultedTool(tool);
+    if (deviation !== null) this.#left.deviating(path, deviation, why);
+    else this.#left.asked(path, why);
   }
 
   #put(client: ClientTool, { path }: Place, definition: JsonObject): void {

@@ -1,4 +1,5 @@
 // Collects what a request says that a chat completion cannot say. A target that speaks the operation itself takes it.
+import type { ClientDeviationName } from "../../core/client-deviations.ts";
 import type { Untranslated } from "../../core/chat.ts";
 
 export class UntranslatedParts {
@@ -16,6 +17,12 @@ export class UntranslatedParts {
   /** Notes a part that is left out, because the answer means the same without it. */
   always(path: string): void {
     this.#note(path, "always", `${path} has no counterpart at this provider.`);
+  }
+
+  /** Notes a part that a named client sends by itself, and that is left out unless that is switched off. */
+  deviating(path: string, deviation: ClientDeviationName, why: string): void {
+    const message = `${path} ${why}. Leave it out, or set x_gateway.drop_params to true to drop it.`;
+    if (!this.#found.has(path)) this.#found.set(path, { path, message, dropped: "always", deviation });
   }
 
   /** Notes a part that is left out where the caller allows it. */
