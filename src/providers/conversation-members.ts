@@ -29,6 +29,11 @@ export interface ConversationMembers {
    * reasoning is not accepted. `null` when the vendor accepts the plain text.
    */
   readonly hasSignedReasoning: ((message: Message) => boolean) | null;
+  /**
+   * Whether an assistant message has its reasoning as the plain text that the vendor accepts. `null` when the vendor
+   * accepts all reasoning members of its table. Of a long conversation the function gets `true` in place of each value.
+   */
+  readonly hasPlainReasoning: ((message: Message) => boolean) | null;
 }
 
 type Names = readonly string[] | "any";
@@ -56,6 +61,7 @@ export interface MemberTable {
   readonly tools?: Names;
   readonly extraContent?: readonly string[];
   readonly hasSignedReasoning?: (message: Message) => boolean;
+  readonly hasPlainReasoning?: (message: Message) => boolean;
 }
 
 /** Types of content parts that every caller may send. Each table covers them even when it does not name them. */
@@ -70,7 +76,7 @@ const COMMON_PARTS: readonly (readonly [type: string, own: readonly string[]])[]
 ];
 
 export function conversationMembers(table: MemberTable): ConversationMembers {
-  const { source, everyPart = [], parts = {}, extraContent = [], hasSignedReasoning = null } = table;
+  const { source, everyPart = [], parts = {}, extraContent = [] } = table;
   const system = members(table.system);
   const common = COMMON_PARTS.map(
     ([type, own]) => [type, members(everyPart, [...own, ...(parts[type] ?? [])])] as const,
@@ -91,7 +97,8 @@ export function conversationMembers(table: MemberTable): ConversationMembers {
     functions: members(table.functions, ["name", "arguments"]),
     tools: members(table.tools),
     extraContent,
-    hasSignedReasoning,
+    hasSignedReasoning: table.hasSignedReasoning ?? null,
+    hasPlainReasoning: table.hasPlainReasoning ?? null,
   };
 }
 
@@ -119,11 +126,16 @@ export function openTable(source: string, extraContent: readonly string[] = []):
   };
 }
 
+/** Whether reasoning is plain text: what has details came from another vendor. */
+export function isPlainReasoning({ reasoning_details: details }: Message): boolean {
+  return details === undefined || details === null || (Array.isArray(details) && details.length === 0);
+}
+
 /**
  * The text of earlier reasoning, for providers whose reasoning is plain text without a signature.
  * Empty when the answer came from another vendor: reasoning that has details is never plain.
  */
 export function plainReasoning(message: Message): string {
-  if (Array.isArray(message.reasoning_details) && message.reasoning_details.length > 0) return "";
+  if (!isPlainReasoning(message)) return "";
   return typeof message.reasoning_content === "string" ? message.reasoning_content : "";
 }

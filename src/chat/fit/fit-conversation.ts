@@ -77,24 +77,29 @@ function fitMessage(message: Message, members: ConversationMembers, left: Left):
 
 const OF_MESSAGE: readonly string[] = ["role", "content"];
 
-/** Removes reasoning that its vendor has not signed, where the provider accepts only signed reasoning. */
-function fitReasoning(
-  message: Message,
-  fitted: JsonObject,
-  { hasSignedReasoning }: ConversationMembers,
-  left: Left,
-): JsonObject {
-  if (hasSignedReasoning === null || message.role !== "assistant") return fitted;
-  const unsigned = REASONING.filter((name) => isGiven(fitted[name]));
-  if (unsigned.length === 0 || isSkeletonSigned(message) || hasSignedReasoning(message)) return fitted;
+/**
+ * Removes reasoning that its vendor has not signed, where the provider accepts only signed reasoning, and reasoning of
+ * another vendor, where it accepts only plain text.
+ */
+function fitReasoning(message: Message, fitted: JsonObject, members: ConversationMembers, left: Left): JsonObject {
+  if (message.role !== "assistant") return fitted;
+  const there = REASONING.filter((name) => isGiven(fitted[name]));
+  if (there.length === 0 || isReasoningTaken(message, members)) return fitted;
   const without: Record<string, Json | undefined> = { ...fitted };
-  for (const name of unsigned) {
+  for (const name of there) {
     left.add("messages[]", name);
     delete without[name];
   }
   return without;
 }
 const REASONING = ["reasoning_content", "reasoning_details"] as const;
+
+function isReasoningTaken(message: Message, { hasSignedReasoning, hasPlainReasoning }: ConversationMembers): boolean {
+  return (
+    (hasSignedReasoning === null || isSkeletonSigned(message) || hasSignedReasoning(message)) &&
+    (hasPlainReasoning === null || hasPlainReasoning(message))
+  );
+}
 
 function isGiven(value: Json | undefined): boolean {
   return value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);

@@ -14,6 +14,7 @@ import type { ParameterDisposition } from "../../core/record.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import { type Dialect, dialectOf, type NativeOperation, type Provider } from "../../providers/provider.ts";
 import { fitConversation } from "./fit-conversation.ts";
+import { SILENT_ROLES } from "./silent-turns.ts";
 import { taskRequests } from "./task-parts.ts";
 import { withToolImages } from "./tool-images.ts";
 
@@ -184,7 +185,8 @@ function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatR
 
 /** Adds a warning about empty messages, which the encoder leaves out where the vendor would refuse them. */
 function withEmptyMessagesWarning(request: ChatRequest, provider: Provider, target: Target): ChatRequest {
-  const leavesOutEmpty = provider.leavesOutEmpty?.(target.model);
+  const leavesOutEmpty =
+    provider.leavesOutEmpty?.(target.model) ?? (request.written === undefined ? undefined : SILENT_ROLES);
   if (
     leavesOutEmpty === undefined ||
     !request.messages.some((message) => leavesOutEmpty.has(message.role) && isEmptyMessage(message))

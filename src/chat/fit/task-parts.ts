@@ -6,6 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { withMembers } from "../../core/request-source.ts";
 import type { Target } from "../../core/target.ts";
 import type { EncodedRequest, Provider, TaskForm } from "../../providers/provider.ts";
+import { withoutSilentTurns } from "./silent-turns.ts";
 
 /** The inputs of one upstream request. */
 export interface TaskPart {
@@ -63,7 +64,7 @@ export function encodedRequest(
   part: TaskPart | null,
 ): EncodedRequest {
   const { task } = request.form;
-  if (task === undefined) return provider.encodeRequest(request, target);
+  if (task === undefined) return provider.encodeRequest(withoutSilentTurns(request), target);
   return taskFormOf(task, provider, target.model).encode(part === null ? request : partOf(request, part), target);
 }
 

@@ -2,7 +2,13 @@
 // https://docs.cohere.com/docs/models
 import { emulated, mapped, type CapabilityTable, native, unsupported } from "../../core/capability.ts";
 import { BEFORE_R7B, NOT_THINKING, TEXT_ONLY, WITHOUT_TOOLS } from "./models.ts";
-import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
+import type { Message } from "../../core/chat.ts";
+import {
+  conversationMembers,
+  type ConversationMembers,
+  isPlainReasoning,
+  type MemberTable,
+} from "../conversation-members.ts";
 import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
 
 const recorded = unsupported("the API has no field for it; it is only recorded by the gateway");
@@ -85,10 +91,23 @@ export const capabilities: CapabilityTable = {
   verified: { source: "https://docs.cohere.com/reference/chat", date: "2026-11-20" },
 };
 
-export const conversation: ConversationMembers = conversationMembers({
+const MEMBERS: MemberTable = {
   source: "https://docs.cohere.com/reference/chat#request.body.messages",
-  // Reasoning with details comes from another vendor and is not plain text.
   assistant: ["refusal", "tool_plan", "citations", "reasoning_content", "reasoning_details"],
   tool: ["name"],
   parts: { document: ["title", "id", "document"] },
+};
+const THINKING = conversationMembers({ ...MEMBERS, hasPlainReasoning: isPlainReasoning });
+const NOT_THINKING_MEMBERS = conversationMembers({
+  ...MEMBERS,
+  hasPlainReasoning: (message) => isPlainReasoning(message) && isPlanned(message),
 });
+
+/** Returns the members that messages may have; a model that does not think accepts reasoning as the plan of calls alone. */
+export function conversation({ model }: { readonly model: string }): ConversationMembers {
+  return NOT_THINKING.test(model) ? NOT_THINKING_MEMBERS : THINKING;
+}
+
+function isPlanned({ tool_calls: calls, tool_plan: plan }: Message): boolean {
+  return calls !== undefined && calls !== null && calls.length !== 0 && typeof plan !== "string";
+}

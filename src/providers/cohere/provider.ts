@@ -19,7 +19,7 @@ export const cohere: Provider = {
   keyVariables: ["COHERE_API_KEY", "CO_API_KEY"],
   capabilities,
   dialect: { ...PLAIN_DIALECT, blocks: ["thinking", "refusal"], messageRules: ["document_inline", "empty_content"] },
-  conversation: () => conversation,
+  conversation,
   sameShape: false,
   reserved: RESERVED,
   encodeRequest,

@@ -1,7 +1,7 @@
 // What Ollama's native chat API accepts of the common parameters: https://docs.ollama.com/api/chat, and the server's
 // own types: https://github.com/ollama/ollama/blob/main/api/types.go
 import { emulated, mapped, type Capability, type CapabilityTable, native, unsupported } from "../../core/capability.ts";
-import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
+import { conversationMembers, type ConversationMembers, isPlainReasoning } from "../conversation-members.ts";
 import { NOT_IN_MESSAGES } from "../prompt-parameters.ts";
 
 const option = (name: string, more = ""): Capability => mapped(`options.${name}${more}`);
@@ -77,8 +77,8 @@ export const capabilities: CapabilityTable = {
 
 export const conversation: ConversationMembers = conversationMembers({
   source: "https://docs.ollama.com/api/chat",
-  // Reasoning with details comes from another vendor and is not plain text.
   assistant: ["refusal", "reasoning_content", "reasoning_details"],
+  hasPlainReasoning: isPlainReasoning,
   tool: ["name"],
   parts: { document: ["title"] },
 });
