@@ -1,7 +1,7 @@
 // Vercel's AI SDK (ai 7 with @ai-sdk/openai-compatible) against the running gateway: sandbox models, and a provider of each wire family behind it.
 // Limits of the library: whether to retry it decides by the status alone and does not read `x-should-retry`; of an error in the middle of a stream
 // it keeps words, type and code.
-import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import {
   APICallError,
@@ -16,25 +16,24 @@ import {
 } from "ai";
 import { expectedCallId, expectedFrame, expectedThought, expectedWithheld } from "./expected-answers.ts";
 import { FAMILIES, type Family, type Form } from "./families.ts";
-import { type FamilyGateway, saidTo, startFamilyGateway } from "./family-gateway.ts";
+import { saidTo } from "./family-gateway.ts";
+import { standingFamilyGateway } from "./standing-family-gateway.ts";
 import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
 import { until } from "../harness/until.ts";
 
 /** The promise is 50 ms, which the drill measures; on a busy machine it is only seen that the call ends. */
 const CANCEL_MS = 10_000;
 
-let stage: FamilyGateway;
+const stage = standingFamilyGateway();
 let provider: ReturnType<typeof createOpenAICompatible>;
 let plainProvider: ReturnType<typeof createOpenAICompatible>;
-beforeAll(async () => {
+beforeAll(() => {
   // a word on the console where JSON mode has no schema
   Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
-  stage = await startFamilyGateway();
   const settings = { name: "dragoman", baseURL: stage.baseUrl, apiKey: stage.token, includeUsage: true };
   provider = createOpenAICompatible({ ...settings, supportsStructuredOutputs: true });
   plainProvider = createOpenAICompatible(settings);
 });
-afterAll(() => stage.stop());
 
 const isForecast = (value: unknown): value is typeof FORECAST =>
   typeof value === "object" && value !== null && "city" in value && "degrees" in value;

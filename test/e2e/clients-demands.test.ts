@@ -1,23 +1,21 @@
 // Requests and expectations of common clients beyond a plain call, the demands H, R and M of promise 9.7: each is sent
 // through OpenAI's own library to a provider of each wire family, and checked where it arrives. The demands on streams
 // and on errors are in the files beside this one.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import OpenAI, { APIError } from "openai";
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
 import { FAMILIES, type Family, type Form, type Refusable } from "./families.ts";
-import { type FamilyGateway, startFamilyGateway } from "./family-gateway.ts";
+import { openaiClient, standingFamilyGateway } from "./standing-family-gateway.ts";
 import { AFTER_TOOLS, FORECAST_SCHEMA, TEXT, WEATHER_SCHEMA } from "./scripted-answers.ts";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const PDF = "JVBERi0xLjQKJSVFT0YK";
 
-let stage: FamilyGateway;
+const stage = standingFamilyGateway();
 let client: OpenAI;
-beforeAll(async () => {
-  stage = await startFamilyGateway();
-  client = new OpenAI({ baseURL: stage.baseUrl, apiKey: stage.token, maxRetries: 0 });
+beforeAll(() => {
+  client = openaiClient(stage);
 });
-afterAll(() => stage.stop());
 
 /** Text of the answer to a body that may hold what the library's types do not know. */
 async function say(

@@ -1,24 +1,21 @@
 // LangChain's client (@langchain/openai) against the running gateway: sandbox models, and a provider of each wire family behind it. Limits of the
 // library: breaking out of its stream waits for the pending read (also against a provider without a gateway between), so that a silent
 // stream is left by a signal here; and it retries by the status alone, without `x-should-retry`.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { type AIMessage, type AIMessageChunk, HumanMessage, type ToolMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { ChatOpenAI, type ChatOpenAIFields } from "@langchain/openai";
 import { expectedBeside, expectedCallId, expectedFrame, expectedThought, expectedUsage } from "./expected-answers.ts";
 import { FAMILIES, type Family } from "./families.ts";
-import { type FamilyGateway, saidTo, startFamilyGateway } from "./family-gateway.ts";
+import { saidTo } from "./family-gateway.ts";
+import { standingFamilyGateway } from "./standing-family-gateway.ts";
 import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
 import { until } from "../harness/until.ts";
 
 /** The promise is 50 ms, which the drill measures; on a busy machine it is only seen that the call ends. */
 const CANCEL_MS = 10_000;
 
-let stage: FamilyGateway;
-beforeAll(async () => {
-  stage = await startFamilyGateway();
-});
-afterAll(() => stage.stop());
+const stage = standingFamilyGateway();
 
 const chat = (model: string, fields: ChatOpenAIFields = {}): ChatOpenAI =>
   new ChatOpenAI({ model, apiKey: stage.token, maxRetries: 0, configuration: { baseURL: stage.baseUrl }, ...fields });

@@ -1,23 +1,19 @@
 // What OpenAI's own client library makes of failures, retries and cancellation, against the running gateway with each wire family behind it. Calls are
 // counted at the client's own fetch, so that retries of the gateway do not count. This client tells its time limit (`X-Stainless-Timeout`) only where
 // the single call sets one, not for a limit of the whole client.
-import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import OpenAI, { APIError } from "openai";
 import type { ChatCompletionCreateParamsNonStreaming } from "openai/resources/chat/completions";
 import { TRACE_ID } from "./expected-answers.ts";
 import { FAMILIES } from "./families.ts";
-import { type FamilyGateway, startFamilyGateway } from "./family-gateway.ts";
+import { standingFamilyGateway } from "./standing-family-gateway.ts";
 import type { ScriptedFailure } from "./scripted-answers.ts";
 import { until, untilFound } from "../harness/until.ts";
 
 /** The promise is 50 ms, which the drill measures; on a busy machine it is only seen that the call ends. */
 const CANCEL_MS = 10_000;
 
-let stage: FamilyGateway;
-beforeAll(async () => {
-  stage = await startFamilyGateway();
-});
-afterAll(() => stage.stop());
+const stage = standingFamilyGateway();
 
 interface CountingClient {
   readonly client: OpenAI;

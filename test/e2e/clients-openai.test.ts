@@ -1,7 +1,7 @@
 // OpenAI's own client library (openai) against the running gateway: sandbox models, and a provider of each wire family behind it. Whole objects are
 // compared. A limit of the client: its stream helper joins only fields that it knows, so that of `reasoning_content` it keeps the last piece;
 // streamed reasoning is therefore read from the chunks.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { ContentFilterFinishReasonError, LengthFinishReasonError } from "openai/error";
 import type {
@@ -22,16 +22,15 @@ import {
   TRACE_ID,
 } from "./expected-answers.ts";
 import { FAMILIES, type Family } from "./families.ts";
-import { type FamilyGateway, saidTo, startFamilyGateway } from "./family-gateway.ts";
+import { saidTo } from "./family-gateway.ts";
+import { openaiClient, standingFamilyGateway } from "./standing-family-gateway.ts";
 import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
 
-let stage: FamilyGateway;
+const stage = standingFamilyGateway();
 let client: OpenAI;
-beforeAll(async () => {
-  stage = await startFamilyGateway();
-  client = new OpenAI({ baseURL: stage.baseUrl, apiKey: stage.token, maxRetries: 0 });
+beforeAll(() => {
+  client = openaiClient(stage);
 });
-afterAll(() => stage.stop());
 
 const ask = (model: string, content: string): Pick<ChatCompletionCreateParamsNonStreaming, "model" | "messages"> => ({
   model,

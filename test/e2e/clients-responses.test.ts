@@ -1,7 +1,7 @@
 // OpenAI's own client library (openai) asks for responses, in front of a provider of each wire family behind the running gateway. Its stream helper
 // joins events itself and throws where one is missing; what it joins is compared with what the terminal event has.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import OpenAI from "openai";
+import { beforeAll, describe, expect, test } from "bun:test";
+import type OpenAI from "openai";
 import { APIError } from "openai/error";
 import type {
   FunctionTool,
@@ -11,16 +11,14 @@ import type {
 } from "openai/resources/responses/responses";
 import { WORKERS } from "../harness/gateway-process.ts";
 import { FAMILIES, type Family } from "./families.ts";
-import { type FamilyGateway, startFamilyGateway } from "./family-gateway.ts";
+import { openaiClient, standingFamilyGateway } from "./standing-family-gateway.ts";
 import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
 
-let stage: FamilyGateway;
+const stage = standingFamilyGateway();
 let client: OpenAI;
-beforeAll(async () => {
-  stage = await startFamilyGateway();
-  client = new OpenAI({ baseURL: stage.baseUrl, apiKey: stage.token, maxRetries: 0 });
+beforeAll(() => {
+  client = openaiClient(stage);
 });
-afterAll(() => stage.stop());
 
 const weather: FunctionTool = { type: "function", name: "weather", parameters: WEATHER_SCHEMA, strict: false };
 

@@ -1,16 +1,12 @@
 // Requests to clouds, seen by the server that is called: tokens of Google's, signatures of AWS's, and plain keys for
 // both. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html,
 // https://developers.google.com/identity/protocols/oauth2/service-account#httprest
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createHash, createHmac } from "node:crypto";
 import type { SeenRequest } from "../harness/upstream.ts";
-import { type FamilyGateway, startFamilyGateway } from "./family-gateway.ts";
+import { standingFamilyGateway } from "./standing-family-gateway.ts";
 
-let stage: FamilyGateway;
-beforeAll(async () => {
-  stage = await startFamilyGateway();
-});
-afterAll(() => stage.stop());
+const stage = standingFamilyGateway();
 
 const VERTEX = "vertex:gemini-2.5-flash";
 const BEDROCK = "bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0";

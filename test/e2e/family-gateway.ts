@@ -21,12 +21,16 @@ export interface FamilyGateway {
   stop(): Promise<void>;
 }
 
+/** What the providers that count tokens before a call say. */
+export const COUNTED_TOKENS = 1234;
+
 /** `config`: further text of the configuration. */
 export async function startFamilyGateway(config = ""): Promise<FamilyGateway> {
   let goOn = (): void => {};
   let ended: (atMs: number) => void = () => {};
   const upstream = startUpstream(({ path, text, body }, raw) => {
     const family: WireFamily = WIRE_FAMILIES[/^\/(\w+)\//.exec(path)![1] as Wire];
+    if (path.endsWith("/count_tokens")) return Response.json({ input_tokens: COUNTED_TOKENS });
     const script = scriptOf(text);
     if (typeof script === "string") {
       const { status, headers, body: error } = family.failures[script];
