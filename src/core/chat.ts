@@ -5,10 +5,11 @@ import type { BodyBounds } from "./body-bounds.ts";
 import type { CacheRequest } from "./cache.ts";
 import type { ClientDeviationName } from "./client-deviations.ts";
 import type { CredentialForm, StoredCredential } from "./credential.ts";
+import type { HeldBody } from "./held-body.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { JsonEdit } from "./json-edit.ts";
 import type { Permission } from "./identity.ts";
-import type { TaskName } from "./operation.ts";
+import type { OperationName, TaskName } from "./operation.ts";
 import type { RequestSource, Sourced } from "./request-source.ts";
 import type { ToolApproval } from "./tool.ts";
 
@@ -373,7 +374,20 @@ export interface WrittenRequest {
   readonly replaced?: JsonObject;
   /** Set where the request is fitted to a target that speaks the operation: how the text changes for it. */
   readonly edits?: readonly JsonEdit[];
+  /** Set with `edits`: how the provider is asked for the operation. */
+  readonly spoken?: SpokenOperation;
+  /** What is known of the body where another thread holds it; `text` and `body` are empty then. */
+  readonly held?: HeldBody;
 }
+
+/** What a provider has to know to say how it speaks an operation. */
+export interface SpokenOperation {
+  readonly operation: OperationName;
+  readonly circumstance: NativeCircumstance;
+}
+
+/** Why a provider is asked: its row says so, or the operator; `elsewhere` is an address that is not the row's own. */
+export type NativeCircumstance = "row" | "elsewhere" | "set";
 
 /** Where the messages and tools of the translated request stand in the client's body, by their indexes, for errors. */
 export interface Origins {

@@ -2,11 +2,12 @@
 // that has conversations serves each operation whose answer is generated text; the others need a form of their own.
 import { modelKind } from "../accounting/model-catalogue.ts";
 import { circumstanceOf } from "../chat/native/native-target.ts";
+import type { NativeCircumstance } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
 import { OPERATION_NAMES, type OperationName, type TaskName } from "../core/operation.ts";
 import type { ProviderSettings } from "../core/snapshot.ts";
 import { OPERATIONS } from "../operations/operations.ts";
-import type { NativeCircumstance, Provider } from "../providers/provider.ts";
+import type { Provider } from "../providers/provider.ts";
 
 const CONVERSATIONS: ReadonlySet<OperationName> = new Set(["chat.completions", "responses", "messages"]);
 const TASKS: ReadonlySet<OperationName> = new Set<TaskName>(["embeddings", "rerank", "moderations"]);

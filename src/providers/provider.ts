@@ -1,7 +1,15 @@
 // The interface of a provider: it only translates, and uses no clock, no environment and no socket.
 // test/contract/provider.suite.ts is run against every provider.
 import type { CapabilityTable } from "../core/capability.ts";
-import type { BlockType, CallerSettings, ChatAnswer, ChatChunk, ChatRequest, MessageRole } from "../core/chat.ts";
+import type {
+  BlockType,
+  CallerSettings,
+  ChatAnswer,
+  ChatChunk,
+  ChatRequest,
+  MessageRole,
+  NativeCircumstance,
+} from "../core/chat.ts";
 import type { CredentialForm } from "../core/credential.ts";
 import type { Credential, ModelFacts, Target } from "../core/target.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
@@ -229,9 +237,6 @@ export interface NativeOperation {
    */
   refusalIn?(body: string): string | null;
 }
-
-/** Why a provider is asked: its row says so, or the operator; `elsewhere` is an address that is not the row's own. */
-export type NativeCircumstance = "row" | "elsewhere" | "set";
 
 /**
  * How one model does a task: something for a list of inputs, where the answer is no generated text. A request has one

@@ -1,6 +1,9 @@
 // What providers need back of their reasoning travels sealed through clients of Responses and Messages, and reaches the
 // provider as it wrote it; nothing else does (promises 12.9 and 12.13).
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
+import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import type { Operation } from "../../src/chat/operation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";
@@ -220,6 +223,16 @@ function upstreamOf({ rounds, events: made }: Vendor): (request: UpstreamRequest
   };
 }
 
+const thread = openLongBodyThread(longBodyProgram());
+const longRequests = openLongRequests(thread);
+afterAll(() => thread.close());
+
+/** The same question with so much before it that another thread holds the body. */
+const long = (body: JsonObject): JsonObject => {
+  const [before, after] = JSON.stringify(body).split(ASKED.content) as [string, string];
+  return JSON.parse(`${before}${"Look out. ".repeat(LONG_BODY_BYTES / 9)}${ASKED.content}${after}`) as JsonObject;
+};
+
 function gateway(vendor: Vendor): Stub {
   // Anthropic's own models are asked in the client's form unless that is switched off
   const settings = (family: string) =>
@@ -227,6 +240,7 @@ function gateway(vendor: Vendor): Stub {
   return stubGateway({
     upstream: cannedUpstream(upstreamOf(vendor)),
     providers: Object.keys(VENDORS).map(settings),
+    longRequests,
   });
 }
 
@@ -237,7 +251,11 @@ async function ask(stub: Stub, { operation, answerOf }: Front, body: JsonObject,
   return { answer: answerOf(text, stream), headers: response.headers };
 }
 
-const lastBody = (stub: Stub): string => stub.sent.at(-1)!.body;
+/** The body of the last upstream request; one that another thread has written came as bytes. */
+function lastBody(stub: Stub): string {
+  const { body, bytes } = stub.sent.at(-1)!;
+  return bytes === undefined ? body : Buffer.from(bytes).toString("utf8");
+}
 
 /** Changes the character in the middle of every carrier. */
 function bent(answer: readonly JsonObject[]): readonly JsonObject[] {
@@ -264,6 +282,20 @@ for (const [name, front] of Object.entries(FRONTS))
           expect(second.headers.get("x-gateway-warnings")).toBeNull();
           expect(front.textOf(second.answer)).toBe("It is warm.");
         });
+      test("[d5.8] a long body opens them as well, and tells which it could not open", async () => {
+        const stub = gateway(vendor);
+        const body = { ...front.first, model: vendor.model };
+        const { answer } = await ask(stub, front, body, false);
+        for (const stream of [false, true]) {
+          const second = await ask(stub, front, long({ ...body, ...front.second(answer) }), stream);
+          expect(stub.sent.at(-1)!.bytes!.length).toBeGreaterThan(LONG_BODY_BYTES);
+          expect(vendor.isBack(JSON.parse(lastBody(stub)))).toBe(true);
+          expect(second.headers.get("x-gateway-warnings")).toBeNull();
+          const changed = await ask(stub, front, long({ ...body, ...front.second(bent(answer)) }), stream);
+          expect(vendor.hasAny(lastBody(stub))).toBe(false);
+          expect(changed.headers.get("x-gateway-warnings")).toBe("reasoning_left_out");
+        }
+      });
       test("what was changed, or is of another model, is not sent on, and this is told", async () => {
         const stub = gateway(vendor);
         const body = { ...front.first, model: vendor.model };

@@ -3,8 +3,11 @@ import type { ChatRequest } from "../../core/chat.ts";
 import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import type { Target } from "../../core/target.ts";
 import type { EncodedRequest, Provider } from "../../providers/provider.ts";
+import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import type { Call } from "../call/call.ts";
+import { warned } from "../carriers/opened-request.ts";
 import { withClientHeaders } from "../fit/caller-headers.ts";
+import type { FittedRequest } from "../fit/fit.ts";
 import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
 import { unfit } from "../fit/unfit-for-target.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
@@ -19,7 +22,7 @@ export function encodedFor(
   { provider, target }: Pick<Resolved, "provider" | "target">,
   call: Call,
   part: TaskPart | null = null,
-): MaybePromise<EncodedRequest> {
+): MaybePromise<EncodedThere> {
   const called = withClientHeaders(target, provider, call.clientHeader);
   return whenReady(withFetchedParts(fitted, provider, target.model, call), (request) =>
     request.held === undefined
@@ -42,10 +45,23 @@ async function encodedThere(
   target: Target,
   call: Call,
   part: TaskPart | null,
-): Promise<EncodedRequest> {
+): Promise<EncodedThere> {
   try {
     return await call.context.longRequests!.encode(request, target, call.context.clock.now(), part);
   } catch (thrown) {
     throw unfit(thrown);
   }
+}
+
+/** Tells what the thread that holds the conversation found out only when it wrote the request. */
+export function withLeftThere(fitted: FittedRequest, { leavesReasoning, left = [] }: EncodedThere): FittedRequest {
+  const { request, dispositions, dropped } = fitted;
+  const untold = left.filter((name) => dispositions[name] !== "dropped");
+  const told = leavesReasoning === true ? { ...fitted, request: warned(request) } : fitted;
+  if (untold.length === 0) return told;
+  return {
+    ...told,
+    dispositions: { ...dispositions, ...Object.fromEntries(untold.map((name) => [name, "dropped" as const])) },
+    dropped: [...new Set([...dropped, ...untold.map((name) => request.form.pathOf(name, request))])],
+  };
 }

@@ -26,7 +26,7 @@ import { UnfitForTarget } from "../fit/unfit-for-target.ts";
 /** An attempt that holds everything that it needs, so that its upstream requests may be sent. */
 export interface OpenAttempt {
   readonly candidate: RouteCandidate;
-  readonly fitted: FittedRequest;
+  fitted: FittedRequest;
   /** The target with its credential. */
   readonly resolved: Resolved;
   /** The name of the route that serves the call, as the answer has it. */

@@ -1,11 +1,6 @@
 // The upstream requests of one attempt: encode, check the address, sign, send, and turn an error response of the
 // provider into an error of the catalogue.
-import {
-  type DecodeContext,
-  type EncodedRequest,
-  StreamError,
-  type UpstreamFailure,
-} from "../../providers/provider.ts";
+import { type DecodeContext, StreamError, type UpstreamFailure } from "../../providers/provider.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
@@ -17,7 +12,8 @@ import type { TraceHeaders } from "../../core/trace.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
-import { encodedFor } from "./encode-attempt.ts";
+import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
+import { encodedFor, withLeftThere } from "./encode-attempt.ts";
 import { followedAnswer } from "./follow-up.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { passedHeaders, passedRefusal } from "../native/passed-response.ts";
@@ -52,7 +48,7 @@ export function sendRequests(attempt: OpenAttempt, call: Call): readonly Promise
 
 /** Sends one of several equal requests. */
 async function sendOneOf(
-  encoding: MaybePromise<EncodedRequest>,
+  encoding: MaybePromise<EncodedThere>,
   index: number,
   attempt: OpenAttempt,
   call: Call,
@@ -90,12 +86,13 @@ export function besideFailure(): GatewayError {
 }
 
 /** Returns the provider's response once its head reports success. Throws GatewayError. */
-export async function sendRequest(encoded: EncodedRequest, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
+export async function sendRequest(encoded: EncodedThere, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
   const {
     resolved: { target },
     cached,
     lifetime,
   } = attempt;
+  attempt.fitted = withLeftThere(attempt.fitted, encoded);
   attempt.meter.sending();
   const recorder = call.beginAttempt(target);
   attempt.requests.push(recorder);

@@ -4,7 +4,7 @@ import { FlightReader } from "../../cache/flight.ts";
 import type { CancelSignal } from "../../core/cancellation.ts";
 import type { CachedCall, CacheOutcome, CacheScope } from "../../core/cache.ts";
 import { asGatewayError } from "../../core/errors.ts";
-import type { EncodedRequest } from "../../providers/provider.ts";
+import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import { decodeUtf8, readBytes } from "../../wire/body-bytes.ts";
 import type { UpstreamBody, UpstreamResponse } from "../../wire/upstream.ts";
 
@@ -18,7 +18,7 @@ export interface CachedAttemptOptions {
   readonly cache: ResponseCache;
   readonly question: CacheQuestion;
   readonly scope: CacheScope;
-  readonly encoded: EncodedRequest;
+  readonly encoded: EncodedThere;
   readonly found: KeptAnswer | FlightReader;
   readonly nowMs: number;
   /** Called when the call has to pay for the request of another call, which has left. */
@@ -27,7 +27,7 @@ export interface CachedAttemptOptions {
 
 export class CachedAttempt {
   /** The request, which was encoded in order to find its answer. */
-  readonly encoded: EncodedRequest;
+  readonly encoded: EncodedThere;
   readonly #cache: ResponseCache;
   readonly #question: CacheQuestion;
   readonly #scope: CacheScope;

@@ -1,6 +1,6 @@
 // Looks an attempt up in the response cache, once everything that would go out is known and before anything is sent.
 import { isPending } from "../../core/maybe-promise.ts";
-import type { EncodedRequest } from "../../providers/provider.ts";
+import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import type { Call } from "../call/call.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { cacheAddress, credentialIdentity } from "./cache-address.ts";
@@ -13,7 +13,7 @@ import type { CacheUse } from "./cache-use.ts";
  */
 export async function lookUp(
   use: CacheUse,
-  encoded: EncodedRequest,
+  encoded: EncodedThere,
   { target }: Resolved,
   route: string,
   call: Call,

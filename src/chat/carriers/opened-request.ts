@@ -44,6 +44,8 @@ export function openedMessages(messages: readonly Message[], { keys, place }: Ca
 export function withCarriersLeft(fitted: FittedRequest): FittedRequest {
   const { request } = fitted;
   const written = request.written!;
+  // the thread that holds a body leaves out the carriers in it
+  if (written.held !== undefined) return written.held.hasCarriers ? { ...fitted, request: warned(request) } : fitted;
   const edits = withoutCarriers(written.body);
   if (edits.length === 0) return fitted;
   return {
@@ -52,6 +54,8 @@ export function withCarriersLeft(fitted: FittedRequest): FittedRequest {
   };
 }
 
-function warned(request: ChatRequest): ChatRequest {
-  return { ...request, warnings: [...request.warnings, "reasoning_left_out"] };
+/** Adds the warning that reasoning is not sent on. */
+export function warned(request: ChatRequest): ChatRequest {
+  const isTold = request.warnings.includes("reasoning_left_out");
+  return isTold ? request : { ...request, warnings: [...request.warnings, "reasoning_left_out"] };
 }

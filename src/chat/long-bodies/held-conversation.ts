@@ -159,12 +159,13 @@ export interface RequestOutline {
   /** The messages that follow the conversation, but for those that are inserted. */
   readonly behind: string;
   readonly inserted: HeldConversation["inserted"];
-  readonly rest: Omit<ChatRequest, "form" | "messages" | "params" | "extra" | "held" | "offered">;
+  readonly rest: Omit<ChatRequest, "form" | "written" | "messages" | "params" | "extra" | "held" | "offered">;
   readonly offered: Omit<OfferedTools, "requested"> | null;
 }
 
 export function outlineOf({
   form: _form,
+  written: _written,
   messages,
   held,
   params,
@@ -228,6 +229,7 @@ export function withConversation(
   return requestOfText<ChatRequest>({
     ...rest,
     form: whole.form,
+    ...(whole.written !== undefined && { written: whole.written }),
     offered: offered === null ? null : { ...offered, requested: whole },
     params: parseBoundedJson(params) as ChatParams,
     extra: ownExtra,

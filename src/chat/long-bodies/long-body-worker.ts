@@ -11,24 +11,29 @@ import type {
   ChatRequest,
   HeldConversation,
   RequestForm,
+  SpokenOperation,
   VendorForm,
   WrittenRequest,
 } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
+import type { JsonEdit } from "../../core/json-edit.ts";
 import type { OperationName } from "../../core/operation.ts";
 import { withMembers } from "../../core/request-source.ts";
 import type { Target } from "../../core/target.ts";
-import type { EncodedRequest } from "../../providers/provider.ts";
+import { nativeFormOf } from "../../providers/native-forms.ts";
+import type { EncodedRequest, Provider } from "../../providers/provider.ts";
 import { providers } from "../../providers/registry.ts";
 import { readingOf } from "../../providers/sandbox/reading.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { type Fetched, type Place, placesToFetch, withContent } from "../attempt/content-places.ts";
+import { withoutCarriers } from "../carriers/native-carriers.ts";
 import { openedMessages } from "../carriers/opened-request.ts";
 import { cutWithMargin, type Fitting } from "../content/content-size.ts";
 import { fitConversation } from "../fit/fit-conversation.ts";
 import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
 import { type HeldFinding, HeldGuardSearch } from "../guards/guard-held.ts";
+import { heldBody } from "../native/native-facts.ts";
 import { decodedTask, type TaskQuestion } from "./decoded-task.ts";
 import {
   heldFigures,
@@ -119,6 +124,24 @@ export interface CutMessages extends Omit<Fitting, "kept"> {
   readonly kept: string;
 }
 
+/** Asks for what the client wrote, as it is sent to a target that speaks the operation. */
+export interface EncodeNativeQuestion {
+  readonly conversation: number;
+  readonly spoken: SpokenOperation;
+  /** The changes of the body beside those for the provider and for carriers. */
+  readonly edits: readonly JsonEdit[];
+  readonly target: Target;
+  readonly nowMs: number;
+}
+
+/** A request as it is sent, signed. */
+export interface EncodedThere extends EncodedRequest {
+  /** Whether carriers of reasoning were not opened, and so are not sent. */
+  readonly leavesReasoning?: boolean;
+  /** Members of the conversation that the provider is not sent. */
+  readonly left?: readonly string[];
+}
+
 export interface EncodeQuestion {
   readonly conversation: number;
   readonly outline: RequestOutline;
@@ -167,8 +190,24 @@ class HeldConversations {
       toolImages: request.toolImages,
       legacyFunctions: request.options.legacyFunctions,
       isRewritten: request.source.rewritten.has("messages"),
-      written: request.written === undefined ? null : { ...request.written, text: "", body: {} },
+      written: request.written === undefined ? null : withoutBody(request.written, operation),
     };
+  }
+
+  /** Carriers of reasoning say nothing to a vendor, and are left out. */
+  async encodeNative({
+    conversation,
+    spoken: { operation, circumstance },
+    edits,
+    target,
+    nowMs,
+  }: EncodeNativeQuestion): Promise<EncodedThere> {
+    const provider = providers.get(target.family)!;
+    const { request } = this.#heldOf(conversation);
+    const written = request.written!;
+    const native = provider.native!(operation, target.model, circumstance)!;
+    const sent = { ...request, written: { ...written, edits: [...edits, ...withoutCarriers(written.body)] } };
+    return signedBytes(native.encodeRequest(sent, target), provider, target, nowMs);
   }
 
   async encode({
@@ -180,22 +219,25 @@ class HeldConversations {
     target,
     nowMs,
     part,
-  }: EncodeQuestion): Promise<EncodedRequest> {
+  }: EncodeQuestion): Promise<EncodedThere> {
     const provider = providers.get(target.family)!;
     const one = this.#heldOf(conversation);
     const guarded = masks.length === 0 ? one : one.search!.masked(masks);
     const joined = withConversation(outline, guarded);
-    const whole =
-      opening === null ? joined : withMembers(joined, { messages: openedMessages(joined.messages, opening).messages });
+    const opened = opening === null ? null : openedMessages(joined.messages, opening);
+    const whole = opened === null ? joined : withMembers(joined, { messages: opened.messages });
     const fitted =
       whole.form.task === undefined
-        ? fitConversation(withToolImages(whole, provider, target), provider.conversation(target)).request
-        : whole;
+        ? fitConversation(withToolImages(whole, provider, target), provider.conversation(target))
+        : { request: whole, left: [] };
     const files = fill === null ? undefined : one.fills.get(fill)!;
-    const request = files === undefined ? fitted : withContent(fitted, files.places, files.fetched);
+    const request = files === undefined ? fitted.request : withContent(fitted.request, files.places, files.fetched);
     const encoded = encodedRequest(request, provider, target, part);
-    const signed = await provider.sign(encoded.request, target.credential, { nowMs, settings: target.settings });
-    return { ...encoded, request: { ...signed, body: "", bytes: new TextEncoder().encode(signed.body) } };
+    return {
+      ...(await signedBytes(encoded, provider, target, nowMs)),
+      leavesReasoning: opened?.isWhole === false,
+      left: fitted.left,
+    };
   }
 
   takeFiles({ conversation, fill: name, places, fetched }: FillQuestion): void {
@@ -243,6 +285,22 @@ class HeldConversations {
   }
 }
 
+async function signedBytes(
+  encoded: EncodedRequest,
+  provider: Provider,
+  target: Target,
+  nowMs: number,
+): Promise<EncodedRequest> {
+  const signed = await provider.sign(encoded.request, target.credential, { nowMs, settings: target.settings });
+  return { ...encoded, request: { ...signed, body: "", bytes: new TextEncoder().encode(signed.body) } };
+}
+
+/** Returns what the serving thread gets of a body in the form of another operation than chat completions. */
+function withoutBody(written: WrittenRequest, operation: OperationName): WrittenRequest {
+  const form = nativeFormOf(operation);
+  return { ...written, text: "", body: {}, ...(form !== null && { held: heldBody(written, form) }) };
+}
+
 /** A method of this thread. What it throws is passed on to the thread that asked. */
 interface LongBodyTask<Question, Reply> {
   readonly run: (question: Question) => Reply;
@@ -265,6 +323,10 @@ function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
     open: task((question: OpenQuestion) => held.open(question)),
     encode: task(
       (question: EncodeQuestion) => held.encode(question),
+      ({ request }) => request.bytes,
+    ),
+    encode_native: task(
+      (question: EncodeNativeQuestion) => held.encodeNative(question),
       ({ request }) => request.bytes,
     ),
     places: task((question: PlacesQuestion) => held.placesIn(question)),

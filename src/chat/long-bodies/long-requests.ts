@@ -10,7 +10,7 @@ import type { OperationName } from "../../core/operation.ts";
 import type { Json } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
-import type { EncodedRequest, Provider } from "../../providers/provider.ts";
+import type { Provider } from "../../providers/provider.ts";
 import type { Fetched, Place } from "../attempt/content-places.ts";
 import type { HeldFinding } from "../guards/guard-held.ts";
 import type { TaskPart } from "../fit/task-parts.ts";
@@ -22,7 +22,7 @@ import {
   type LongBodyThread,
   ownMemory,
 } from "./long-body-thread.ts";
-import type { Opened } from "./long-body-worker.ts";
+import type { EncodedThere, Opened } from "./long-body-worker.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
 import type { Fitting } from "../content/content-size.ts";
 
@@ -73,7 +73,7 @@ export interface LongRequests {
    * Returns the request as it is sent to the target, signed; of a task, only the inputs of `part` unless that is null.
    * Throws what the encoder throws.
    */
-  encode(request: ChatRequest, target: Target, nowMs: number, part: TaskPart | null): Promise<EncodedRequest>;
+  encode(request: ChatRequest, target: Target, nowMs: number, part: TaskPart | null): Promise<EncodedThere>;
   release(request: ChatRequest): void;
 }
 
@@ -124,9 +124,13 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         throw thrown;
       }
     },
-    encode: (request, target, nowMs, part) =>
-      ask(request.held!.id, "encode", {
-        conversation: request.held!.id,
+    encode(request, target, nowMs, part) {
+      const { id: conversation } = request.held!;
+      const { spoken, edits = [] } = request.written ?? {};
+      if (spoken !== undefined)
+        return ask(conversation, "encode_native", { conversation, spoken, edits, target, nowMs });
+      return ask(conversation, "encode", {
+        conversation,
         outline: outlineOf(request),
         masks: request.held!.masks ?? [],
         fill: request.held!.fill ?? null,
@@ -134,7 +138,8 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         target,
         nowMs,
         part,
-      }),
+      });
+    },
     async search(request, guards, search) {
       const { id } = request.held!;
       const matches = await search(await ask(id, "texts", id));

@@ -1,12 +1,12 @@
 // Whether a target is sent what the client wrote (promise 12.3): its model has to speak the operation, and nothing may
 // be asked of the call that needs the translation.
-import type { ChatRequest } from "../../core/chat.ts";
+import type { ChatRequest, NativeCircumstance, SpokenOperation } from "../../core/chat.ts";
 import type { JsonEdit } from "../../core/json-edit.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import type { OperationName, RecordedOperation } from "../../core/operation.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import { FIELDS, GATEWAY } from "../../core/params.ts";
-import type { NativeCircumstance, NativeForm, NativeOperation, Provider } from "../../providers/provider.ts";
+import type { NativeForm, NativeOperation, Provider } from "../../providers/provider.ts";
 import type { FitSettings } from "../fit/fit.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
@@ -22,6 +22,7 @@ export interface NativeCall {
 /** A target that speaks the operation of the call. */
 export interface NativeTarget {
   readonly native: NativeOperation;
+  readonly spoken: SpokenOperation;
   readonly resolved: Resolved;
   /** The changes for parameters that the configuration adds or drops. */
   readonly edits: readonly JsonEdit[];
@@ -35,9 +36,9 @@ export function nativeAt(
   resolved: Resolved,
   { operation, settings, isGuarded, fit }: NativeCall,
 ): NativeTarget | null {
-  const { written, held, offered } = request;
-  // guards and tool servers work on the translation, and another thread holds the text of a long body
-  if (written === undefined || held !== undefined || offered !== null || isGuarded) return null;
+  const { written, offered } = request;
+  // guards and tool servers work on the translation
+  if (written === undefined || offered !== null || isGuarded) return null;
   if (operation === "unserved") return null;
   const { provider, target } = resolved;
   const circumstance = circumstanceOf(settings, operation, target.isCallersAddress);
@@ -46,7 +47,12 @@ export function nativeAt(
   const settingEdits = editsOfSettings(request, native.form, provider, fit);
   return settingEdits === null
     ? null
-    : { native, resolved: { ...resolved, provider: nativeProvider(provider)(native) }, ...settingEdits };
+    : {
+        native,
+        spoken: { operation, circumstance: circumstance! },
+        resolved: { ...resolved, provider: nativeProvider(provider)(native) },
+        ...settingEdits,
+      };
 }
 
 /** Returns null where the operator says that the provider does not speak the operation. */

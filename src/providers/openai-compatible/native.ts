@@ -1,12 +1,13 @@
 // Operations beside chat completions that a row's models speak themselves. The row says which, where, and according to
 // which page; the forms are those of the providers that have no other.
+import type { NativeCircumstance } from "../../core/chat.ts";
 import type { Json } from "../../core/json.ts";
 import type { OperationName } from "../../core/operation.ts";
 import type { Target } from "../../core/target.ts";
 import { API_VERSION } from "../anthropic/encode-request.ts";
 import { NATIVE_MESSAGES } from "../anthropic/native-messages.ts";
 import { nativeBody } from "../native-body.ts";
-import type { NativeCircumstance, NativeOperation, Provider, UpstreamFailure } from "../provider.ts";
+import type { NativeOperation, Provider, UpstreamFailure } from "../provider.ts";
 import { nativeInputTokens, nativeResponses } from "../responses/native-responses.ts";
 
 /** The operations that rows can name. */

@@ -12,7 +12,7 @@ import type { ResponsesRules } from "./rules.ts";
  */
 const CLIENT_TOOLS = /^(function|custom|namespace|local_shell|apply_patch|computer|computer_use_preview)$/;
 
-const RESPONSES_FORM: NativeForm = {
+export const RESPONSES_FORM: NativeForm = {
   parameters: {
     temperature: ["temperature"],
     top_p: ["top_p"],

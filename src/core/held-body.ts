@@ -1,0 +1,26 @@
+// What the thread that serves calls knows of a body that another thread holds, in the form of an operation other than
+// chat completions (promise 5.8). It suffices to judge whether a target that speaks the operation may be sent the body.
+
+export interface HeldBody {
+  /** The names of all members. */
+  readonly names: readonly string[];
+  /** The names of the members that are null. */
+  readonly unset: readonly string[];
+  readonly tools: readonly NotedTool[];
+  /** The path of the first id of a thing that lives at a vendor; null where there is none. */
+  readonly reference: string | null;
+  /** Whether carriers of reasoning stand in it. */
+  readonly hasCarriers: boolean;
+}
+
+/** A tool that may need the operator's consent or a permission. */
+export interface NotedTool {
+  /** The index in the member `tools`. */
+  readonly index: number;
+  /** As far as it can be the name of a type; null where it is no string. */
+  readonly type: string | null;
+  /** Whether a vendor runs it. */
+  readonly isHosted: boolean;
+  /** The first of its members that needs a permission; null where there is none. */
+  readonly privileged: string | null;
+}
