@@ -112,6 +112,7 @@ function listedRoute(
     queue: { max: route.queue.max, timeout_ms: route.queue.timeoutMs },
     drop_params: dropParams,
     disable_stop_sequence_limit: disableStopSequenceLimit,
+    fallback_on_refusal: route.fallbackOnRefusal,
   };
 }
 

@@ -109,6 +109,8 @@ export interface Route {
   readonly queue: { readonly max: number; readonly timeoutMs: number };
   readonly dropParams: boolean | null;
   readonly disableStopSequenceLimit: boolean | null;
+  /** Whether there are fallbacks after a refusal that the client of a native operation knows how to cure (promise 12.6). */
+  readonly fallbackOnRefusal: boolean;
   /** How answers are kept; `null` when the project or the request decides. */
   readonly cache: CacheSetting | "off" | null;
 }
@@ -146,6 +148,7 @@ export function directRoute(target: Pick<RouteTarget, "name" | "providerId" | "m
     queue: DEFAULT_QUEUE,
     dropParams: null,
     disableStopSequenceLimit: null,
+    fallbackOnRefusal: defaults?.fallbackOnRefusal ?? false,
     cache: defaults?.cache ?? null,
   };
 }

@@ -41,7 +41,7 @@ import type { Turns } from "./admin/turns.ts";
 import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
 import { type ListingRequest, listingFor, modelFor } from "./model-forms.ts";
 import { shownStanding, shownTargets, type Standing } from "./standing.ts";
-import { errorsAt, type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
+import { errorsAt, errorsBeside, type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
 import { ADMIN_BASE, BASES, CALL_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS } from "./paths.ts";
 import { operationsAt } from "./model-operations.ts";
 import {
@@ -121,6 +121,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   app.notFound((c) => {
     const operation = unservedOperation(c.req.method, c.req.path);
     if (operation !== null) return context.refuseUnserved(operation, c.req.raw, c.env.peer);
+    c.set("errors", errorsBeside(c.req.path));
     throw new GatewayError(
       "not_found",
       `Unknown path: ${c.req.method} ${c.req.path.slice(0, 200)}. Chat completions are at POST /api/v1/chat/completions.`,

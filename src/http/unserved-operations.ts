@@ -7,7 +7,7 @@ import { ReceivedCall } from "../chat/call/received-call.ts";
 import type { ChatContext } from "../chat/call/context.ts";
 import { GatewayError } from "../core/errors.ts";
 import { OPERATIONS } from "../operations/operations.ts";
-import { BASES } from "./paths.ts";
+import { BASES, CALL_PATHS } from "./paths.ts";
 
 const CHAT = "POST /api/v1/chat/completions";
 const MAX_PATH = 200;
@@ -46,6 +46,14 @@ const IN_FORM_OF: Readonly<Record<string, string>> = { conversations: "responses
 /** The form of errors at a path below a base address, by its first segment. */
 export function errorsAt(name: string): CalledOperation["errors"] {
   return OPERATIONS.get(`/${IN_FORM_OF[name] ?? name}`)?.errors ?? GATEWAY_ERRORS;
+}
+
+/** The form of errors at a path where nothing is: that of the operation beside which it stands. */
+export function errorsBeside(path: string): CalledOperation["errors"] {
+  const base = BASES.find((one) => path.startsWith(`${one}/`));
+  if (base !== undefined) return errorsAt(path.slice(base.length + 1).split("/", 1)[0]!);
+  for (const [served, { errors }] of CALL_PATHS) if (path.startsWith(`${served}/`)) return errors;
+  return GATEWAY_ERRORS;
 }
 
 /**

@@ -207,6 +207,11 @@ export interface NativeForm {
   readonly referenceTypes?: readonly string[];
   /** Members that only the gateway itself can do what they ask for; absent where there are none. */
   readonly ownMembers?: readonly string[];
+  /**
+   * Set where clients of the form read a refusal of a feature and ask again without it, so that the refusal is theirs and
+   * leads to no other target unless the route says so.
+   */
+  readonly refusalsAreClients?: true;
   /** The member that makes the vendor store the answer unless it is false; absent where the form has none. */
   readonly storeMember?: string;
 }

@@ -74,6 +74,7 @@ function compileRoute(name: string, entry: RouteEntry, defaults: readonly RouteD
     },
     dropParams: first((scope) => scope.drop_params),
     disableStopSequenceLimit: first((scope) => scope.disable_stop_sequence_limit),
+    fallbackOnRefusal: first((scope) => scope.fallback_on_refusal) ?? false,
     cache: first((scope) => (scope.cache === undefined ? undefined : toCacheUse(scope.cache))),
   };
 }

@@ -231,6 +231,11 @@ const ROUTE_SHAPE = {
     title: "No limit on stop sequences",
     description: "As in `settings`; takes precedence over project, tenant and global settings.",
   }),
+  fallback_on_refusal: z.boolean().optional().meta({
+    title: "Fallback on refusal",
+    description:
+      "Whether fallbacks are attempted after a provider that speaks the Messages API itself has refused a request to `/messages` with 400 or 413. Clients such as Claude Code read the refusal, leave out what was refused, and ask again. The default is false.",
+  }),
   cache: cacheUseSchema.meta({
     title: "Response cache",
     description:

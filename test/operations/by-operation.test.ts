@@ -2,6 +2,8 @@
 // has the form of the operation that was called.
 import { expect, test } from "bun:test";
 import { handleCall } from "../../src/chat/handle.ts";
+import { GatewayError } from "../../src/core/errors.ts";
+import type { PolicySet } from "../../src/core/policy.ts";
 import { OPERATIONS } from "../../src/operations/operations.ts";
 import { compilePolicies } from "../../src/policies/compile-policies.ts";
 import { policiesSection } from "../../src/policies/policy-settings.ts";
@@ -26,9 +28,10 @@ async function called(gateway: Stub, path: string, headers: Record<string, strin
   );
 }
 
-test("[d12.2 d3.1] a rule forbids one operation and leaves the others alone", async () => {
-  const document = policiesSection.parse({ none: { rule: 'request.operation == "messages"', message: "Not these." } });
-  const policies = compilePolicies([
+/** A policy that denies calls by a rule, with the message "Not these." */
+function forbidding(rule: string): PolicySet {
+  const document = policiesSection.parse({ none: { rule, message: "Not these." } });
+  return compilePolicies([
     {
       id: "none",
       name: "none",
@@ -40,6 +43,10 @@ test("[d12.2 d3.1] a rule forbids one operation and leaves the others alone", as
       document: document["none"]!,
     },
   ]);
+}
+
+test("[d12.2 d3.1] a rule forbids one operation and leaves the others alone", async () => {
+  const policies = forbidding('request.operation == "messages"');
   const gateway = stubGateway({ snapshot: { policies } });
   for (const [path, { name }] of SERVED) {
     const response = await called(gateway, path);
@@ -81,4 +88,26 @@ test("[d12.2 d9.4] an explanation of any operation names it, and nothing is sent
     ]);
   }
   expect(gateway.sent).toEqual([]);
+});
+
+test("[d12.6] what token, policy and limit refuse is told in the form of each operation, with code and trace id in its head", async () => {
+  const limitRules = limitSet({ limits: { none: { metric: "requests", window: "day", limit: 1 } } });
+  for (const [path, { name, errors }] of OPERATIONS) {
+    const limited = stubGateway({ snapshot: { limitRules } });
+    await (await called(limited, path)).text();
+    for (const [code, status, response] of [
+      ["invalid_token", 401, await called(stubGateway(), path, { authorization: "Bearer none" })],
+      ["policy_violation", 403, await called(stubGateway({ snapshot: { policies: forbidding("true") } }), path)],
+      ["rate_limit_exceeded", 429, await called(limited, path)],
+    ] as const) {
+      // what has no count of tokens of its own says so first
+      if (name === "messages.count_tokens" || name === "responses.input_tokens") continue;
+      expect([name, code, response.status]).toEqual([name, code, status]);
+      const traceId = response.headers.get("x-gateway-trace-id")!;
+      const sent = (await response.json()) as object;
+      const example = errors.body(new GatewayError(code, "x", {}), traceId);
+      expect([name, Object.keys(sent).toSorted()]).toEqual([name, Object.keys(example).toSorted()]);
+      if (name === "messages") expect(response.headers.get("x-gateway-error-code")).toBe(code);
+    }
+  }
 });

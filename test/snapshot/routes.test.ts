@@ -68,6 +68,7 @@ describe("a route", () => {
       queue: DEFAULT_QUEUE,
       dropParams: null,
       disableStopSequenceLimit: null,
+      fallbackOnRefusal: false,
       cache: null,
     });
   });
@@ -87,6 +88,7 @@ describe("a route", () => {
     queue: {max: 0, timeout_ms: 7}
     drop_params: true
     disable_stop_sequence_limit: false
+    fallback_on_refusal: true
     cache: {ttl_s: 60, scope: project}`);
     expect(said).toEqual({
       name: "r",
@@ -124,6 +126,7 @@ describe("a route", () => {
       queue: { max: 0, timeoutMs: 7 },
       dropParams: true,
       disableStopSequenceLimit: false,
+      fallbackOnRefusal: true,
       cache: { ttlMs: 60_000, scope: "project" },
     });
   });

@@ -704,6 +704,31 @@ describe("operations", () => {
     ]);
   });
 
+  test("[d12.6] unknown paths beside an operation answer in its form, with code and trace id in headers", async () => {
+    const bare = ["error"];
+    for (const [path, keys, inner] of [
+      ["/v1/messages/nothing/here", ["error", "request_id", "type"], ["message", "type"]],
+      ["/api/v1/responses/nothing/here", bare, ["code", "message", "param", "type"]],
+      ["/v1/embeddings/nothing", bare, ["code", "message", "param", "type"]],
+      ["/api/moderations/nothing", bare, ["code", "message", "param", "type"]],
+      ["/v1/rerank/nothing", ["id", "message"], []],
+      ["/v2/rerank/nothing", ["id", "message"], []],
+      ["/api/v1/chat/completions/nothing", ["error", "x_gateway_trace_id"], ["code", "message", "param", "type"]],
+    ] as const)
+      for (const method of ["GET", "POST"]) {
+        const response = await fetch(plain.url + path, {
+          method,
+          headers: { authorization: `Bearer ${plain.token}`, "content-type": "application/json" },
+          ...(method === "POST" && { body: "{}" }),
+        });
+        const sent = (await response.json()) as Record<string, object | undefined>;
+        expect([404, 501]).toContain(response.status);
+        expect([path, method, Object.keys(sent).toSorted()]).toEqual([path, method, [...keys]]);
+        expect(Object.keys(sent["error"] ?? {}).toSorted()).toEqual([...inner]);
+        expect(response.headers.get("x-gateway-trace-id")).toMatch(/^[0-9a-f]{32}$/);
+      }
+  });
+
   test("[d11.1] a record says which operation the request is for", async () => {
     const { records } = plain.stub;
     const before = records.length;

@@ -5,6 +5,7 @@ import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
+import type { NativeOperation } from "../../providers/provider.ts";
 import type { Outcome } from "../../routing/health.ts";
 import { type AttemptEnd, outcomeAfter } from "../../routing/verdict.ts";
 import { bypassedCall } from "../../core/cache.ts";
@@ -102,6 +103,11 @@ export class AttemptRun<T> {
 
   get hasContent(): boolean {
     return this.#open?.lifetime.hasContent === true;
+  }
+
+  /** How the target is called where it speaks the operation; undefined where it is sent the translation, or nothing. */
+  get native(): NativeOperation | undefined {
+    return this.#open?.fitted.native;
   }
 
   /** The upstream request that shows how the attempt ended. */

@@ -5,6 +5,7 @@ import { LATE, pause, within } from "../../core/timeout.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import { attemptSummary } from "../../core/record.ts";
 import type { Hedge, Route } from "../../core/route.ts";
+import type { NativeOperation } from "../../providers/provider.ts";
 import { createPlan, type Failure, type Plan } from "../../routing/plan.ts";
 import { failureAfter, Failures } from "../../routing/verdict.ts";
 import type { Call } from "../call/call.ts";
@@ -60,9 +61,22 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
       // the reason that ended the whole call is what its client receives
       if (call.signal.aborted) throw withAttempts(thrown, call);
       failures.add(thrown, asGatewayError(thrown).code, true);
-      failure = failureAfter(endOf(thrown, call, run.endingRequest));
+      failure = isForClient(thrown, run.native, serving)
+        ? { kind: "final", retryAfterMs: null }
+        : failureAfter(endOf(thrown, call, run.endingRequest));
     }
   }
+}
+
+/** Whether the provider has refused a feature in a way that the client knows how to cure (promise 12.6). */
+function isForClient(thrown: unknown, native: NativeOperation | undefined, { fallbackOnRefusal }: Route): boolean {
+  return (
+    !fallbackOnRefusal &&
+    native?.form.refusalsAreClients === true &&
+    thrown instanceof GatewayError &&
+    thrown.passed !== null &&
+    thrown.code === "upstream_invalid_request"
+  );
 }
 
 /**

@@ -22,6 +22,8 @@ export const MESSAGES_FORM: NativeForm = {
   // https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview: tools that the client runs
   isClientTool: (_tool, type) => CLIENT_TOOLS.test(type),
   vendorIds: ["file_id", "container"],
+  // https://code.claude.com/docs/en/llm-gateway-protocol: the wording of a refusal tells the client what to leave out
+  refusalsAreClients: true,
 };
 
 export const NATIVE_MESSAGES: NativeOperation = {
