@@ -27,12 +27,22 @@ export interface NativeAnswers {
   stream(): NativeEvents;
 }
 
+/** A text of the answer, as far as the client has it. */
+export interface Growing {
+  text: string;
+  /** The number of the last piece; 0 where pieces have none. */
+  number: number;
+  lastPiece: string;
+}
+
 /** Passes on the events of one stream, which the provider's decoder has accepted. */
 export interface NativeEvents {
   /** The events with which the stream begins, as far as they have come. They are not returned by `pass`. */
   readonly opening: string;
   /** Whether an event has come that brings something of the answer. */
   readonly hasContent: boolean;
+  /** What the last event has lengthened, so that pieces that pass without being read lengthen it too. */
+  readonly growing?: Growing | null;
   /** Returns the text for the client: that of the event, with what had to come before it. */
   pass(event: SseEvent): string;
   /** Returns the events that are missing at the end of a stream that is complete. */

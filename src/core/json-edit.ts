@@ -1,9 +1,30 @@
-// A change of a JSON text at one place. What is not changed keeps its text byte for byte (wire/json-edit.ts).
-import type { Json } from "./json.ts";
+// A change of a JSON text at one place. What is not changed keeps its text byte for byte (wire/json-edit.ts). The same
+// changes can be made to its value.
+import { isObject, type Json, type JsonObject } from "./json.ts";
 
 export interface JsonEdit {
   /** Names of members and indexes of items, from the outermost value on. */
   readonly path: readonly (string | number)[];
   /** The value that the place gets; undefined removes the member or item, if it is there. */
   readonly value: Json | undefined;
+}
+
+/** Returns the value with all edits, as the text would have them. The value itself is not changed. */
+export function withEdits(value: JsonObject, edits: readonly JsonEdit[]): JsonObject {
+  return edits.reduce<JsonObject>((edited, { path, value: next }) => withEdit(edited, path, next) as JsonObject, value);
+}
+
+function withEdit(value: Json | undefined, path: JsonEdit["path"], next: Json | undefined): Json | undefined {
+  const [key, ...rest] = path;
+  if (key === undefined) return next;
+  if (Array.isArray(value)) {
+    if (typeof key !== "number" || key >= value.length) return value as Json;
+    const edited = withEdit(value[key] as Json, rest, next);
+    return edited === undefined ? (value.toSpliced(key, 1) as Json) : (value.with(key, edited) as Json);
+  }
+  const holder = isObject(value) ? value : {};
+  const edited = withEdit(holder[key], rest, next);
+  if (edited !== undefined) return { ...holder, [key]: edited };
+  const { [String(key)]: _removed, ...others } = holder;
+  return others;
 }

@@ -6,7 +6,7 @@ import type { Target } from "../../core/target.ts";
 import type { NativeOperation } from "../../providers/provider.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerWithoutKeys } from "../answer/answer-keys.ts";
-import type { NativeEvents } from "../answer-form.ts";
+import type { Growing, NativeEvents } from "../answer-form.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
 
 export class NativePassing {
@@ -43,6 +43,11 @@ export class NativePassing {
   /** Whether an event that differs from a passed one only in its text may pass without being read. */
   passes(event: string): boolean {
     return answerWithoutKeys(event, this.#target.credential) === event;
+  }
+
+  /** The text that the last event has lengthened, if the form needs to know it. */
+  get growing(): Growing | null {
+    return this.#events.growing ?? null;
   }
 
   /** Returns the events that are missing at the end of a complete stream. */

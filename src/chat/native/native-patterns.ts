@@ -4,6 +4,7 @@
 import { type TokenTally, tally } from "../../accounting/estimate.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import type { SseEvent } from "../../wire/sse.ts";
+import type { Growing } from "../answer-form.ts";
 import { nameOfText } from "../stream/event-patterns.ts";
 
 export interface NativePatternParts {
@@ -12,6 +13,8 @@ export interface NativePatternParts {
   readonly generated: TokenTally;
   /** Whether an event may pass as it is. */
   readonly passes: (event: string) => boolean;
+  /** What the event that was passed last has lengthened. */
+  readonly growing: () => Growing | null;
 }
 
 type Hole = "text" | "number" | "padding";
@@ -24,6 +27,8 @@ interface NativePattern {
   readonly shown: readonly string[];
   /** The number of the last event; 0 when events have no number. */
   number: number;
+  /** What its events lengthen. */
+  readonly growing: Growing | null;
 }
 
 /** Text and reasoning. */
@@ -75,7 +80,7 @@ export class NativePatterns {
     if (this.#tries >= MAX_TRIES || this.#patterns.some((known) => isLike(known, text))) return;
     this.#tries += 1;
     const piece = chunks[0]!.choices[0]!.delta![name] as string;
-    const pattern = patternOf(text, piece, shown);
+    const pattern = patternOf(text, piece, shown, this.#parts.growing());
     if (pattern !== null && this.#patterns.unshift(pattern) > MAX_PATTERNS) this.#patterns.pop();
   }
 
@@ -123,9 +128,16 @@ export class NativePatterns {
     if (plain === null) return start;
     tally(this.#parts.generated, plain);
     pattern.number = number;
+    if (pattern.growing !== null) grow(pattern.growing, plain, number);
     this.#shown += passed;
     return at;
   }
+}
+
+function grow(growing: Growing, piece: string, number: number): void {
+  growing.text += piece;
+  growing.lastPiece = piece;
+  growing.number = number;
 }
 
 /** Whether an event has all literals of the pattern in their order. */
@@ -140,7 +152,7 @@ function isLike({ source }: NativePattern, event: string): boolean {
 }
 
 /** Returns `null` for an event that is not passed on as it came, but for its number. */
-function patternOf(event: string, piece: string, shown: string): NativePattern | null {
+function patternOf(event: string, piece: string, shown: string, growing: Growing | null): NativePattern | null {
   const found = [textPlace(event, piece), numberPlace(event), paddingPlace(event)];
   if (found[0] === null || found.includes("several")) return null;
   const places = found.filter((one) => one !== null && one !== "several").toSorted((a, b) => a.start - b.start);
@@ -160,6 +172,7 @@ function patternOf(event: string, piece: string, shown: string): NativePattern |
         source,
         shown: literals,
         number: number === undefined ? 0 : Number(event.slice(number.start, number.end)),
+        growing,
       };
 }
 
@@ -228,6 +241,8 @@ function shownLiterals(event: string, shown: string, places: readonly Place[]): 
     const before = event.slice(copied, start);
     const at = copied === 0 ? rest.indexOf(before) : rest.startsWith(before) ? 0 : -1;
     if (at < 0) return null;
+    // events that had to come before the first of a part do not come again
+    if (rest.slice(0, at).includes("\n\n")) return null;
     // the passed event may begin with the name that the provider left out
     literal += rest.slice(0, at) + before;
     rest = rest.slice(at + before.length);

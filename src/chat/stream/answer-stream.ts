@@ -244,6 +244,7 @@ function patternsOf(parts: AnswerStreamParts): EventPatterns | NativePatterns | 
     return new NativePatterns({
       maxEventBytes,
       passes: (event) => passing.passes(event),
+      growing: () => passing.growing,
       generated: normalizer.generated,
     });
   if (decoder.passes === undefined) return null;

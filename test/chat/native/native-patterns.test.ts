@@ -7,7 +7,10 @@ import type { ChatChunk } from "../../../src/core/chat.ts";
 const chunk = (content: string): readonly ChatChunk[] => [{ choices: [{ index: 0, delta: { content } }] }];
 const patterns = (passes: (event: string) => boolean = () => true) => {
   const generated = newTally();
-  return { generated, patterns: new NativePatterns({ maxEventBytes: 1_000_000, passes, generated }) };
+  return {
+    generated,
+    patterns: new NativePatterns({ maxEventBytes: 1_000_000, passes, generated, growing: () => null }),
+  };
 };
 
 const delta = (text: string, index = 0): string =>

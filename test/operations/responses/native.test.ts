@@ -278,7 +278,20 @@ const STREAM: readonly Event[] = [
       content: [{ type: "output_text", text: "Hé\n", annotations: [], logprobs: [] }],
     },
   },
-  { type: "response.completed", sequence_number: 11, response: WHOLE },
+  {
+    type: "response.completed",
+    sequence_number: 11,
+    response: {
+      ...WHOLE,
+      output: [
+        {
+          ...MESSAGE,
+          status: "completed",
+          content: [{ type: "output_text", text: "Hé\n", annotations: [], logprobs: [] }],
+        },
+      ],
+    },
+  },
 ];
 
 function eventsIn(text: string): readonly Event[] {
@@ -337,10 +350,12 @@ describe("streams", () => {
       "response.output_item.added",
       "response.content_part.added",
       "response.output_text.delta",
+      "response.output_text.done",
+      "response.content_part.done",
       "response.output_item.done",
       "response.completed",
     ]);
-    expect(events.map(({ sequence_number: number }) => number)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(events.map(({ sequence_number: number }) => number)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
     expect(events[0]!["response"]).toMatchObject({
       object: "response",
       status: "in_progress",
@@ -357,7 +372,8 @@ describe("streams", () => {
       const events = eventsIn(await (await ask({ ...ASKED, stream: true })).text());
       expect(events.slice(-2).map(({ type }) => type)).toEqual(["error", "response.failed"]);
       expect(events.some(({ type }) => type === "response.completed")).toBe(false);
-      expect((events.at(-1)!["response"] as JsonObject)["output"]).toHaveLength(count === 11 ? 1 : 0);
+      const { output } = events.at(-1)!["response"] as JsonObject;
+      expect(output).toMatchObject([{ type: "message", status: count === 11 ? "completed" : "incomplete" }]);
       expect(records[0]!.code).toBe("upstream_incomplete");
     }
   });
