@@ -13,6 +13,7 @@ import {
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { asFunctionCall } from "../request/legacy-functions.ts";
+import { ANY_TEXT, NAMELESS_CALL } from "../stream/tool-call-deltas.ts";
 import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
 
 /** What an answer states about its call; it is the same in a non-streaming answer and in every chunk. */
@@ -155,7 +156,7 @@ function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame)
       if (annotations !== null) message[name] = annotations;
     } else if (name !== "reasoning_content" || value !== "") message[name] = value;
   }
-  const calls = wholeCalls(source["tool_calls"], frame, position);
+  const calls = namedCalls(wholeCalls(source["tool_calls"], frame, position), choice.finish_reason);
   if (calls.length > 0) {
     if (frame.legacyFunctions) message["function_call"] = asFunctionCall(calls)!;
     else message["tool_calls"] = calls;
@@ -178,32 +179,59 @@ function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame)
   return { json, message, calls, finishReason };
 }
 
+/** Some servers send calls in which nothing stands. */
+function saysAnything({ id, function: called, type }: JsonObject): boolean {
+  return (
+    (typeof id === "string" && id !== "") ||
+    (typeof type === "string" && type !== "function") ||
+    (isObject(called) && Object.values(called).some((member) => member !== "" && member !== null))
+  );
+}
+
+/**
+ * Leaves out a call whose name was cut off at the answer's bound. Throws MalformedAnswer for
+ * any other call without a name, as streams do.
+ */
+function namedCalls(calls: readonly ToolCall[], finish: Json | undefined): readonly ToolCall[] {
+  if (!calls.some(isNameless)) return calls;
+  if (finish !== "length") throw new MalformedAnswer(NAMELESS_CALL);
+  return calls.filter((call) => !isNameless(call));
+}
+
+function isNameless({ type, function: called, custom }: ToolCall): boolean {
+  return type === "function" ? called.name === "" : type === ANY_TEXT && isObject(custom) && custom["name"] === "";
+}
+
 function wholeCalls(value: Json | undefined, frame: AnswerFrame, position: number): readonly ToolCall[] {
   if (!Array.isArray(value)) return [];
   const ids = new Set<string>();
-  return (value as readonly Json[]).filter(isObject).map((call, index) => {
-    // the ids stay as the provider wrote them; what another provider requires of ids is handled when a request is sent
-    // there
-    const made =
-      typeof call["id"] === "string" && call["id"] !== ""
-        ? call["id"]
-        : `call_${frame.traceId.slice(TRACE_TIME_DIGITS)}_${position}_${index}`;
-    const id = ids.has(made) ? `${made}_${index}` : made;
-    ids.add(id);
-    const { index: _index, ...rest } = call;
-    if (typeof call["type"] === "string" && call["type"] !== "function" && isObject(call[call["type"]]))
-      return { ...rest, id } as unknown as ToolCall;
-    const called = isObject(call["function"]) ? call["function"] : {};
-    const text = called["arguments"];
-    return {
-      ...rest,
-      id,
-      type: "function",
-      function: {
-        ...called,
-        name: typeof called["name"] === "string" ? called["name"] : "",
-        arguments: typeof text === "string" ? text : text === null || text === undefined ? "{}" : JSON.stringify(text),
-      },
-    };
-  });
+  return (value as readonly Json[])
+    .filter(isObject)
+    .filter(saysAnything)
+    .map((call, index) => {
+      // the ids stay as the provider wrote them; what another provider requires of ids is handled when a request is sent
+      // there
+      const made =
+        typeof call["id"] === "string" && call["id"] !== ""
+          ? call["id"]
+          : `call_${frame.traceId.slice(TRACE_TIME_DIGITS)}_${position}_${index}`;
+      const id = ids.has(made) ? `${made}_${index}` : made;
+      ids.add(id);
+      const { index: _index, ...rest } = call;
+      if (typeof call["type"] === "string" && call["type"] !== "function" && isObject(call[call["type"]]))
+        return { ...rest, id } as unknown as ToolCall;
+      const called = isObject(call["function"]) ? call["function"] : {};
+      const text = called["arguments"];
+      return {
+        ...rest,
+        id,
+        type: "function",
+        function: {
+          ...called,
+          name: typeof called["name"] === "string" ? called["name"] : "",
+          arguments:
+            typeof text === "string" ? text : text === null || text === undefined ? "{}" : JSON.stringify(text),
+        },
+      };
+    });
 }

@@ -32,6 +32,8 @@ export interface CallState {
 const MAX_CALLS = 1024;
 /** The most characters of a call's arguments that are kept to check whether they are complete. */
 const MAX_KEPT_ARGUMENTS = 4 * 1024 * 1024;
+/** Nothing can run such a call, and no client could send it back. */
+export const NAMELESS_CALL = "The provider's answer has a tool call without a name.";
 /** The most characters of a call's name or id; some servers put a signature in the id. */
 const MAX_NAME = 65_536;
 

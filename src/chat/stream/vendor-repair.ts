@@ -25,6 +25,7 @@ import {
   callOf,
   type CallState,
   isOpened,
+  NAMELESS_CALL,
   isWholeCall,
   openingDelta,
   uniqueCallId,
@@ -253,6 +254,8 @@ export class VendorRepair implements StreamStage {
   #ended(choice: ChoiceState, isCut: boolean): readonly ChunkChoice[] {
     const { index, calls, native } = choice;
     if (isCut) choice.finish = "length";
+    // the name of a call at which an answer met its bound may be what was cut off
+    if (choice.finish !== "length" && calls.some(isNameless)) throw new MalformedAnswer(NAMELESS_CALL);
     const reason = strictFinishReason(choice.finish!, calls.some(isOpened), this.#frame.sameShape, false);
     // a call without arguments gets an empty object, unless the answer was cut off before them
     const empty =
@@ -262,6 +265,11 @@ export class VendorRepair implements StreamStage {
       { index, delta: {}, finish_reason: reason, ...(native !== null && { native_finish_reason: native }) },
     ];
   }
+}
+
+/** Whether a call has an id or arguments and never got a name. Some servers send deltas that say nothing at all. */
+function isNameless(call: CallState): boolean {
+  return !isOpened(call) && (call.sourceId !== null || call.hasArguments);
 }
 
 function sourceIndex(index: number | undefined): number {

@@ -11,6 +11,7 @@ import {
   chunkOf,
   NO_CHUNKS,
   type OpenCall,
+  refuseInputOfNoCall,
   requireFewCitations,
   requireKeepable,
   TurnChunks,
@@ -36,10 +37,11 @@ interface CallBlock {
   readonly kind: "call";
   readonly call: OpenCall;
 }
-/** The block that is in progress. */
-type Block = TextBlock | ThinkingBlock | CallBlock | { readonly kind: "other" };
+/** The block that is in progress. Tools that run at the vendor have input in blocks of kinds of their own. */
+type Block = TextBlock | ThinkingBlock | CallBlock | { readonly kind: "other" | "none" };
 
 const OTHER: Block = { kind: "other" };
+const NONE: Block = { kind: "none" };
 
 export function openStream(context: DecodeContext): StreamDecoder {
   return new MessageStream(answerToolOf(context.memo));
@@ -50,7 +52,7 @@ class MessageStream implements StreamDecoder {
   readonly #chunks = new TurnChunks();
   /** For what chat completions cannot express. Its blocks are numbered in their order. */
   readonly #turn = new GrowingTurn();
-  #block: Block = OTHER;
+  #block: Block = NONE;
   #blockIndex = -1;
   #usage: JsonObject = {};
   #stopReason: string | null = null;
@@ -158,11 +160,9 @@ class MessageStream implements StreamDecoder {
       case "text_delta":
         return this.#chunks.text(textOrEmpty(delta["text"]));
       case "input_json_delta":
-        return block.kind === "call"
-          ? this.#chunks.callInput(block.call, textOrEmpty(delta["partial_json"]))
-          : NO_CHUNKS;
+        return this.#addInput(block, textOrEmpty(delta["partial_json"]));
       case "thinking_delta":
-        return block.kind === "thinking" ? this.#addThinking(block, textOrEmpty(delta["thinking"])) : NO_CHUNKS;
+        return this.#addThinking(this.#thinkingBlock(), textOrEmpty(delta["thinking"]));
       case "signature_delta":
         if (block.kind === "thinking")
           requireKeepable((block.signature += textOrEmpty(delta["signature"])).length, "thinking");
@@ -176,6 +176,19 @@ class MessageStream implements StreamDecoder {
     }
   }
 
+  #addInput(block: Block, piece: string): readonly ChatChunk[] {
+    if (block.kind === "call") return this.#chunks.callInput(block.call, piece);
+    return block.kind === "other" ? NO_CHUNKS : refuseInputOfNoCall(piece);
+  }
+
+  /** The block of a piece of thinking, also where its beginning did not come. */
+  #thinkingBlock(): ThinkingBlock {
+    if (this.#block.kind === "thinking") return this.#block;
+    const block: ThinkingBlock = { kind: "thinking", text: "", signature: "" };
+    if (this.#block.kind === "none") this.#block = block;
+    return block;
+  }
+
   #addThinking(block: ThinkingBlock, piece: string): readonly ChatChunk[] {
     block.text += piece;
     requireKeepable(block.text.length, "thinking");
@@ -185,7 +198,7 @@ class MessageStream implements StreamDecoder {
   #onBlockStop(): readonly ChatChunk[] {
     this.#turn.end(this.#blockIndex, endBlock);
     const ended = this.#block;
-    this.#block = OTHER;
+    this.#block = NONE;
     switch (ended.kind) {
       case "thinking":
         return this.#chunks.detail((index) => thinkingDetail(ended.text, ended.signature, index));

@@ -10,6 +10,7 @@ import {
   chunkOf,
   NO_CHUNKS,
   type OpenCall,
+  refuseInputOfNoCall,
   requireFewCitations,
   requireKeepable,
   TurnChunks,
@@ -38,6 +39,8 @@ class ConverseStream implements StreamDecoder {
    * Calls of tools that the service runs itself are not among them.
    */
   readonly #openCalls = new Map<Json | undefined, OpenCall>();
+  /** The block of a tool that the service runs itself. */
+  #ofService: Json | undefined;
   #reasoning = { text: "", signature: "" };
   #citations: Json[] = [];
   #citedFrom = 0;
@@ -78,7 +81,10 @@ class ConverseStream implements StreamDecoder {
     if (!isObject(start)) return released;
     this.#turn.begin(index, start);
     const { toolUse } = start;
-    return isObject(toolUse) && !isOfService(toolUse) ? [...released, ...this.#openCall(index, toolUse)] : released;
+    if (!isObject(toolUse)) return released;
+    if (!isOfService(toolUse)) return [...released, ...this.#openCall(index, toolUse)];
+    this.#ofService = index;
+    return released;
   }
 
   #openCall(index: Json | undefined, { toolUseId, name }: JsonObject): readonly ChatChunk[] {
@@ -99,13 +105,16 @@ class ConverseStream implements StreamDecoder {
     this.#turn.grow(index, delta, size, growBlock);
     const { text, toolUse, reasoningContent, citation } = delta;
     if (typeof text === "string") return this.#chunks.text(text);
-    if (isObject(toolUse)) {
-      const call = this.#openCalls.get(index);
-      return call === undefined ? NO_CHUNKS : this.#chunks.callInput(call, textOrEmpty(toolUse["input"]));
-    }
+    if (isObject(toolUse)) return this.#addInput(index, textOrEmpty(toolUse["input"]));
     if (isObject(reasoningContent)) return this.#addReasoning(reasoningContent);
     if (isObject(citation)) requireFewCitations(this.#citations.push(citation));
     return NO_CHUNKS;
+  }
+
+  #addInput(index: Json | undefined, piece: string): readonly ChatChunk[] {
+    const call = this.#openCalls.get(index);
+    if (call !== undefined) return this.#chunks.callInput(call, piece);
+    return index === this.#ofService ? NO_CHUNKS : refuseInputOfNoCall(piece);
   }
 
   #addReasoning({ text, signature, redactedContent }: JsonObject): readonly ChatChunk[] {

@@ -131,6 +131,12 @@ export function requireKeepable(characters: number, what: "thinking" | "reasonin
     throw new MalformedAnswer(`The provider's stream holds a ${what} block of more than ${MAX_KEPT} characters.`);
 }
 
+/** Throws MalformedAnswer for the input of a call whose beginning did not come, and so its name. */
+export function refuseInputOfNoCall(piece: string): readonly ChatChunk[] {
+  if (piece === "") return NO_CHUNKS;
+  throw new MalformedAnswer("The provider's stream holds the input of a tool call that has not begun.");
+}
+
 /** Throws MalformedAnswer. */
 export function requireFewCitations(count: number): void {
   if (count > MAX_CITATIONS)

@@ -73,11 +73,16 @@ const inputImage = (data: string): JsonObject => ({
   image_url: `data:image/png;base64,${data}`,
 });
 
-/** The arguments of a call; of one that was cut off, none. */
-const argumentsOf = (text: string, isCut: boolean): JsonObject => (isCut ? {} : JSON.parse(text));
+/** The arguments of a call. Those that are no JSON are what the model or its server wrote. */
+function argumentsOf(text: string): JsonObject {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { "no JSON": text };
+  }
+}
 
 function toldByResponse(response: Record<string, any>): Told {
-  const isFailed = response["status"] === "failed";
   const said = (response["output"] as readonly any[]).flatMap((item): Said[] => {
     switch (item.type) {
       case "reasoning": {
@@ -87,7 +92,7 @@ function toldByResponse(response: Record<string, any>): Told {
       case "message":
         return item.content.map((part: any) => ({ text: part.text ?? part.refusal }));
       default:
-        return [{ call: item.call_id, name: item.name, input: argumentsOf(item.arguments, isFailed) }];
+        return [{ call: item.call_id, name: item.name, input: argumentsOf(item.arguments) }];
     }
   });
   const { status, usage, incomplete_details: details } = response;
@@ -195,14 +200,13 @@ function toldByMessage(text: string): Told {
 function toldByEvents(text: string): Told {
   const { events, content } = readEvents(text);
   const last = events.at(-1)!;
-  const isFailed = last.type === "error";
   const said = toldByBlocks(
     content.map(({ pieces, ...block }) => {
-      if (block["type"] === "tool_use") return { ...block, input: argumentsOf(pieces, isFailed) };
+      if (block["type"] === "tool_use") return { ...block, input: argumentsOf(pieces) };
       return block["type"] === "text" ? { ...block, text: pieces } : { ...block, thinking: pieces };
     }),
   );
-  if (isFailed) return { said, end: "failed", counted: null };
+  if (last.type === "error") return { said, end: "failed", counted: null };
   const [ending, ...more] = events.filter(({ type }) => type === "message_delta");
   expect([more.length, last.type, events[0]!.type]).toEqual([0, "message_stop", "message_start"]);
   expect(events.filter(({ type }) => type === "message_start")).toHaveLength(1);
@@ -258,17 +262,19 @@ export async function asked(
     said = [{ text: "Hello." }],
     stream = false,
     answer,
+    headers = {},
   }: {
     readonly conversation?: readonly Piece[];
     readonly body?: JsonObject;
     readonly said?: readonly Said[];
     readonly stream?: boolean;
     readonly answer?: CannedAnswer;
+    readonly headers?: Record<string, string>;
   } = {},
 ) {
   const gateway = bridge(answer ?? (stream ? vendor.stream(said) : vendor.answer(said)));
   const request = { model: vendor.model, ...front.asking(conversation), ...(stream && { stream }), ...body };
-  const response = await gateway.call(front.operation, request);
+  const response = await gateway.call(front.operation, request, { headers });
   const text = await response.text();
   return { response, text, gateway, sent: gateway.sent.at(-1)?.body ?? "", record: gateway.records[0]! };
 }

@@ -71,10 +71,79 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   error: ["code", "error", "message", "param"],
 };
 
+/** What belongs to the open part of an item, by the beginning of the names of its events. */
+interface OpenPart {
+  readonly kind: "output_text" | "refusal" | "reasoning_summary_text";
+  text: string;
+  isDone: boolean;
+}
+
+/** The events of one item: its parts are announced, and each text is told whole after its pieces. */
+class ItemGrammar {
+  readonly index: number;
+  readonly id: string;
+  readonly #type: string;
+  #part: OpenPart | null = null;
+  #arguments = "";
+  #isToldWhole = false;
+
+  constructor({ output_index: index, item }: Record<string, any>) {
+    expect(item.status).toBe(item.type === "reasoning" ? item.status : "in_progress");
+    if (item.type === "message") expect(item.content).toEqual([]);
+    this.index = index;
+    this.id = item.id;
+    this.#type = item.type;
+  }
+
+  read(type: string, members: Record<string, any>): void {
+    expect([type, members["output_index"], members["item_id"]]).toEqual([type, this.index, this.id]);
+    const [, name, what] = /^response\.(\w+)\.(\w+)$/.exec(type) ?? [];
+    switch (`${name === "content_part" || name === "reasoning_summary_part" ? "part" : "text"} ${what}`) {
+      case "part added":
+        expect([type, this.#part]).toEqual([type, null]);
+        this.#part = { kind: kindOf(members["part"].type), text: "", isDone: false };
+        return;
+      case "part done":
+        expect([type, this.#part?.isDone]).toEqual([type, true]);
+        expect(members["part"].text ?? members["part"].refusal).toBe(this.#part!.text);
+        this.#part = null;
+        return;
+      case "text delta":
+        if (this.#isCall) this.#arguments += members["delta"];
+        else {
+          expect([type, this.#part?.kind]).toEqual([type, name as OpenPart["kind"]]);
+          this.#part!.text += members["delta"];
+        }
+        return;
+      case "text done": {
+        const whole = members["text"] ?? members["refusal"] ?? members["arguments"] ?? members["input"];
+        expect([type, whole]).toEqual([type, this.#isCall ? this.#arguments : this.#part!.text]);
+        if (this.#isCall) this.#isToldWhole = true;
+        else this.#part!.isDone = true;
+      }
+    }
+  }
+
+  end({ output_index: index, item }: Record<string, any>): void {
+    expect([index, item.id, item.type, this.#part]).toEqual([this.index, this.id, this.#type, null]);
+    if (!this.#isCall) return;
+    expect([item.type, this.#isToldWhole]).toEqual([item.type, true]);
+    expect(item.arguments ?? item.input).toBe(this.#arguments);
+  }
+
+  get #isCall(): boolean {
+    return this.#type === "function_call" || this.#type === "custom_tool_call";
+  }
+}
+
+function kindOf(part: string): OpenPart["kind"] {
+  return part === "summary_text" ? "reasoning_summary_text" : (part as OpenPart["kind"]);
+}
+
 /** Checks the grammar of a stream, and returns its response object. */
 export function endOf(events: readonly SentEvent[]): Record<string, any> {
   expect(events.slice(0, 2).map(({ type }) => type)).toEqual(["response.created", "response.in_progress"]);
-  let open: { readonly index: number; readonly id: string } | null = null;
+  let open: ItemGrammar | null = null;
   const done: object[] = [];
   for (const { type, sequence_number: _number, ...members } of events) {
     expect([type, Object.keys(members).toSorted()]).toEqual([type, [...MEMBERS[type]!]]);
@@ -83,13 +152,12 @@ export function endOf(events: readonly SentEvent[]): Record<string, any> {
       expect(members["response"].id).toBe(events[0]!["response"].id);
     } else if (type === "response.output_item.added") {
       expect([open, members["output_index"]]).toEqual([null, done.length]);
-      open = { index: members["output_index"], id: members["item"].id };
+      open = new ItemGrammar(members);
     } else if (type === "response.output_item.done") {
-      expect([open!.index, open!.id]).toEqual([members["output_index"], members["item"].id]);
+      open!.end(members);
       done.push(members["item"]);
       open = null;
-    } else if (type !== "error")
-      expect([type, members["output_index"], members["item_id"]]).toEqual([type, open!.index, open!.id]);
+    } else if (type !== "error") open!.read(type, members);
   }
   const { type, response } = events.at(-1)!;
   expect(type).toBe(`response.${response.status}`);
