@@ -6,7 +6,6 @@ import { openMemoryLimits } from "./admission/memory.ts";
 import { openGuardThreads } from "./chat/guards/guard-threads.ts";
 import { handleCall } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/call/context.ts";
-import { KeptObjects } from "./chat/keeping/kept-objects.ts";
 import { reasoningCarriers } from "./chat/carriers/reasoning-carrier.ts";
 import { openLongAnswers } from "./chat/long-bodies/long-answers.ts";
 import { openLongBodyThread } from "./chat/long-bodies/long-body-thread.ts";
@@ -42,6 +41,7 @@ import { ArgumentChecks } from "./mcp/tool-arguments.ts";
 import { type Base, openFromBase } from "./gateway-parts/base.ts";
 import { openCache } from "./gateway-parts/open-cache.ts";
 import { openConfiguration } from "./gateway-parts/open-configuration.ts";
+import { openKept } from "./gateway-parts/open-kept.ts";
 import { openExternalClients, openUpstream } from "./gateway-parts/open-external-clients.ts";
 import { openGatewayMetrics } from "./gateway-parts/open-gateway-metrics.ts";
 import type { Records } from "./gateway-parts/open-records.ts";
@@ -162,9 +162,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     onEnded: (why) => log.error({ error_detail: why }, "a worker thread of guards ended"),
   });
   closing.beside(() => guards.close());
-  // the workers of a machine do not know what another one keeps
-  const kept = parts.machine === null ? new KeptObjects(systemClock) : null;
-  closing.beside(() => kept?.close());
+  const kept = await openKept(base, storage.keys.read(), parts.machine?.kept ?? null);
   const context: ChatContext = {
     clock: systemClock,
     snapshot: () => source.current(),

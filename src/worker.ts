@@ -24,6 +24,7 @@ import { openWorkerFigures } from "./workers/machine-figures.ts";
 import { contentWriter, workerContentLog } from "./workers/shared-contents.ts";
 import { openWorkerEvents } from "./workers/shared-events.ts";
 import { openWorkerIntegrations } from "./workers/shared-integrations.ts";
+import { openWorkerKept } from "./workers/shared-kept.ts";
 import { openWorkerPlaces, openWorkerRouting } from "./workers/shared-targets.ts";
 import { openProcessTimer } from "./workers/process-timers.ts";
 import { remoteLedgerSink } from "./workers/remote-ledger.ts";
@@ -212,6 +213,7 @@ function machineOf(channel: SupervisorChannel, places: Places): Machine {
         RELOADED_MS,
       );
     },
+    kept: openWorkerKept(channel, () => systemClock.now()),
     places,
   };
 }

@@ -16,7 +16,7 @@ const responsesSettings = z
   .meta({
     title: "Responses",
     description:
-      "`store`: whether responses are kept in memory for an hour, so that later calls can refer to them ([responses.md](responses.md#responses-that-are-kept)): `ephemeral`, or `off`. Each scope can turn it off; the default is `ephemeral`.",
+      "`store`: whether responses are kept for an hour, so that later calls can refer to them ([responses.md](responses.md#responses-that-are-kept)): `ephemeral`, or `off`. Each scope can turn it off; the default is `ephemeral`.",
   });
 
 const clientDeviations = z.partialRecord(z.enum(CLIENT_DEVIATION_NAMES), z.boolean()).optional().meta({

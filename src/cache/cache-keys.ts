@@ -1,13 +1,11 @@
 // Keys of the response cache, which are derived from the master key (RFC 5869): one that makes the addresses of entries,
 // and one for each tenant that seals what is kept outside of this process. Without the master key, an address does not
 // reveal what was asked, and what was answered cannot be read.
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { hkdfSync } from "node:crypto";
+import { openedBytes, SEALING_KEY_BYTES, sealedBytes } from "../config/sealed-bytes.ts";
 import { memoizeBounded } from "../core/memoization.ts";
 import type { CacheEntry } from "./answer-cache.ts";
 
-const KEY_BYTES = 32;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 const MAX_TENANTS = 1000;
 
 export interface CacheKeys {
@@ -21,7 +19,7 @@ export interface CacheKeys {
 
 export function cacheKeys(masterKey: Uint8Array): CacheKeys {
   const derived = (purpose: string): Uint8Array =>
-    new Uint8Array(hkdfSync("sha256", masterKey, "", `dragoman response cache\0${purpose}`, KEY_BYTES));
+    new Uint8Array(hkdfSync("sha256", masterKey, "", `dragoman response cache\0${purpose}`, SEALING_KEY_BYTES));
   const addressKey = derived("address");
   const sealingKey = memoizeBounded(MAX_TENANTS, (tenantId: string) => derived(`sealing\0${tenantId}`));
   return {
@@ -30,19 +28,10 @@ export function cacheKeys(masterKey: Uint8Array): CacheKeys {
         .update(`${circumstances.length}\0${circumstances}`)
         .update(body)
         .digest("hex"),
-    seal(entry) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", sealingKey(entry.tenantId), nonce).setAAD(boundTo(entry));
-      return Buffer.concat([nonce, cipher.update(entry.body), cipher.final(), cipher.getAuthTag()]);
-    },
+    seal: (entry) => sealedBytes(sealingKey(entry.tenantId), entry.body, boundTo(entry)),
     open(entry) {
-      const { body } = entry;
-      if (body.length < NONCE_BYTES + TAG_BYTES) return null;
-      const decipher = createDecipheriv("aes-256-gcm", sealingKey(entry.tenantId), body.subarray(0, NONCE_BYTES))
-        .setAAD(boundTo(entry))
-        .setAuthTag(body.subarray(-TAG_BYTES));
       try {
-        return Buffer.concat([decipher.update(body.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+        return openedBytes(sealingKey(entry.tenantId), entry.body, boundTo(entry));
       } catch {
         return null;
       }

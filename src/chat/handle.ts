@@ -3,10 +3,9 @@
 import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import { presentedToken } from "../auth/presented-token.ts";
-import type { CallOptions, ChatRequest, RequestForm } from "../core/chat.ts";
-import type { AccessToken, Permission } from "../core/identity.ts";
-import { isPending } from "../core/maybe-promise.ts";
-import type { Snapshot } from "../core/snapshot.ts";
+import type { CallOptions, ChatRequest } from "../core/chat.ts";
+import type { Permission } from "../core/identity.ts";
+import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import { Call } from "./call/call.ts";
 import type { ChatContext } from "./call/context.ts";
 import { withEntriesInTurns } from "./fit/entry-request.ts";
@@ -14,7 +13,7 @@ import { asksToExplain, requireExplainable, EXPLAIN_HEADER } from "./explain/exp
 import { isOn } from "./call/header-switch.ts";
 import { prepare } from "./plan/stages.ts";
 import { LONG_BODY_BYTES } from "./long-bodies/long-body-thread.ts";
-import type { Operation } from "./operation.ts";
+import type { FormCaller, Operation } from "./operation.ts";
 import { afterUnread, bodyText, isUnread, readBody } from "./call/read-body.ts";
 import { type Peers, ReceivedCall } from "./call/received-call.ts";
 
@@ -48,10 +47,11 @@ export async function handleCall(
     const body = isPending(reading) ? await reading : reading;
     if (explains) requireExplainable(body);
     const { longRequests } = context;
-    const parsed =
+    const parsing =
       longRequests === null || explains || body.length < LONG_BODY_BYTES || operation.refers?.(body) === true
-        ? formOf(operation, token, context, snapshot).parse(bodyText(body), limits.body)
+        ? parsedHere(operation, { token, context, snapshot }, bodyText(body))
         : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId, operation));
+    const parsed = isPending(parsing) ? await parsing : parsing;
     const checked = withEntriesInTurns(parsed);
     const sent = isPending(checked) ? await checked : checked;
     received.parsed(sent);
@@ -81,8 +81,10 @@ export async function handleCall(
   return answer;
 }
 
-function formOf(operation: Operation, token: AccessToken, context: ChatContext, snapshot: Snapshot): RequestForm {
-  return operation.formFor?.(token, context, snapshot) ?? operation.form;
+function parsedHere(operation: Operation, caller: FormCaller, text: string): MaybePromise<ChatRequest> {
+  const bounds = caller.snapshot.limits.body;
+  if (operation.formFor === undefined) return operation.form.parse(text, bounds);
+  return whenReady(operation.formFor(caller, text), (form) => form.parse(text, bounds));
 }
 
 const NOTHING_NEEDED: ReadonlyMap<Permission, string> = new Map();

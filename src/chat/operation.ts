@@ -2,6 +2,7 @@
 // is a folder of src/operations/; the engine, from admission to ledger, knows no operation by name.
 import type { ChatRequest, RequestForm } from "../core/chat.ts";
 import type { AccessToken, Principal } from "../core/identity.ts";
+import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { OperationName } from "../core/operation.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { Call } from "./call/call.ts";
@@ -13,14 +14,21 @@ export interface Operation extends CalledOperation {
   readonly name: OperationName;
   readonly form: RequestForm;
   /**
-   * Returns the form in which a caller's requests can refer to what is kept of earlier ones. Absent where requests of the
-   * operation refer to nothing.
+   * Returns the form in which a caller's request can refer to what is kept of earlier ones. Absent where requests of the
+   * operation refer to nothing. Throws, or rejects with, GatewayError.
    */
-  formFor?(token: AccessToken, context: ChatContext, snapshot: Snapshot): RequestForm;
+  formFor?(caller: FormCaller, text: string): MaybePromise<RequestForm>;
   /** Whether a body refers to something that is kept. Only the thread that serves calls can find it. */
   refers?(body: Uint8Array): boolean;
   /** Answers a call that was admitted. A failure before the head of the response is thrown. */
   reply(ready: ReadyCall): Promise<Response>;
+}
+
+/** Who has sent a request, before it is parsed. */
+export interface FormCaller {
+  readonly token: AccessToken;
+  readonly context: ChatContext;
+  readonly snapshot: Snapshot;
 }
 
 /** A call that was admitted, and of which nothing has been sent. */

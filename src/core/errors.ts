@@ -324,6 +324,14 @@ export const CATALOGUE = {
     "The limit store cannot be reached, and `on_store_failure` of a limit is `closed`.",
     "Try again. The operator has to check the limit store, or can change `on_store_failure`.",
   ),
+  kept_store_unavailable: entry(
+    503,
+    "server_error",
+    "gateway",
+    true,
+    "The store of responses that are kept cannot be reached, so that a call cannot refer to one.",
+    "Try again, or send the whole conversation. The operator has to check the Valkey or Redis of the response cache or of limits.",
+  ),
   ledger_unavailable: entry(
     503,
     "server_error",

@@ -1,4 +1,5 @@
 // What a worker has of the other processes of its gateway.
+import type { KeptStore } from "../chat/keeping/kept-store.ts";
 import type { OpenCredentialProvider } from "../credentials/credential-provider.ts";
 import type { RefusalNews } from "../credentials/rotation.ts";
 import type { Places } from "../routing/concurrency.ts";
@@ -22,6 +23,8 @@ export interface Machine {
   begin(own: OwnFigures, credentials: Pick<OpenCredentialProvider, "learn">): WorkerFiguresView;
   /** Resolves when all other processes serve by what is in the database now, after a second at the latest. */
   follow(): Promise<void>;
+  /** What operations keep of calls. */
+  readonly kept: KeptStore<Uint8Array>;
   /** Bounded places that all processes share. */
   readonly places: Places;
 }

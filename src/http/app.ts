@@ -11,7 +11,7 @@ import type { ResponseCache } from "../cache/response-cache.ts";
 import { restrictionsOf, permitsRoute } from "../auth/token-restrictions.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/call/reply-headers.ts";
-import type { KeptObjects } from "../chat/keeping/kept-objects.ts";
+import type { KeptStore } from "../chat/keeping/kept-store.ts";
 import type { Clock } from "../core/clock.ts";
 import { deviates } from "../core/client-deviations.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
@@ -67,7 +67,7 @@ export interface AppContext {
   standing(): MaybePromise<Standing>;
   readonly refuseUnserved: RefuseUnserved;
   /** What operations keep of calls; absent or `null` where nothing is kept. */
-  readonly kept?: KeptObjects | null;
+  readonly kept?: KeptStore<unknown> | null;
   /** When absent, the admin API is not served. */
   readonly admin?: AdminSources;
 }
@@ -236,13 +236,13 @@ function serveKeptResponses(
   reply: (c: Context<AppEnv>, body: JsonObject) => Response,
 ): void {
   const serve =
-    (answer: (asked: KeptResponseRequest) => JsonObject) =>
+    (answer: (asked: KeptResponseRequest) => Promise<JsonObject>) =>
     async (c: Context<AppEnv>): Promise<Response> => {
       c.set("errors", errorsAt("responses"));
       const token = await authenticated(c, context);
       requireMoreThanOps(token);
       const id = percentDecoded(c.req.param("id") ?? "");
-      return reply(c, answer({ kept: context.kept ?? null, token, id, query: (name) => c.req.query(name) }));
+      return reply(c, await answer({ kept: context.kept ?? null, token, id, query: (name) => c.req.query(name) }));
     };
   const path = `${base}/responses/:id`;
   app.get(path, serve(retrievedResponse)).delete(path, serve(deletedResponse));

@@ -1,9 +1,10 @@
 // Compresses and encrypts the content of calls before it goes to the database: AES-256-GCM (NIST SP 800-38D) under a
 // key of the tenant, which is stored encrypted under the master key. A new master key therefore re-encrypts a few keys
 // and no contents, and removing its key destroys all content of a tenant.
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
+import { openedBytes, SEALING_KEY_BYTES, sealedBytes } from "../config/sealed-bytes.ts";
 import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { JsonObject } from "../core/json.ts";
 import { messageOf } from "../core/thrown.ts";
@@ -12,9 +13,6 @@ import type { ConfigurationScope } from "./records.ts";
 import { StoreError } from "./store.ts";
 
 const FORMAT = 1;
-const KEY_BYTES = 32;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 /** A tenant may be removed and another one created under the same name, so a cached key expires after this time. */
 const KNOWN_MS = 60_000;
 /** No text is longer: settings limit its characters, and JSON may escape each of them. */
@@ -74,7 +72,7 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
     const place = contentKeyPlace(tenantId);
     const encryptedKey = await writer.contentKey(
       tenantId,
-      cipher.encrypt(randomBytes(KEY_BYTES).toString("base64"), place),
+      cipher.encrypt(randomBytes(SEALING_KEY_BYTES).toString("base64"), place),
     );
     try {
       return Buffer.from(cipher.decrypt(encryptedKey, place), "base64");
@@ -136,19 +134,14 @@ function boundTo({ tenantId, projectId, traceId }: Pick<StoredContent, "tenantId
 }
 
 function encrypted(key: Buffer, text: Uint8Array, bound: Buffer): Uint8Array {
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(bound);
-  return Buffer.concat([Buffer.of(FORMAT), nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()]);
+  return Buffer.concat([Buffer.of(FORMAT), sealedBytes(key, text, bound)]);
 }
 
 function decrypted(key: Buffer, body: Uint8Array, bound: Buffer): Buffer {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   try {
     if (bytes[0] !== FORMAT) throw new Error("it was written by a later version");
-    const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(1, 1 + NONCE_BYTES))
-      .setAAD(bound)
-      .setAuthTag(bytes.subarray(-TAG_BYTES));
-    return Buffer.concat([decipher.update(bytes.subarray(1 + NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+    return openedBytes(key, bytes.subarray(1), bound);
   } catch (error) {
     throw new StoreError(
       "encryption",

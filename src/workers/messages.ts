@@ -73,6 +73,17 @@ export type ToSupervisor = {
   readonly contents: { readonly body: readonly ContentWire[]; readonly reply: null };
   /** Content of this place is about to be removed: no process keeps what waits. Replies when none of it is written. */
   readonly forget_content: { readonly body: ConfigurationScope; readonly reply: null };
+  /** What an operation keeps of a call, sealed in the bytes. Replies false when it is too large. */
+  readonly keep_object: {
+    readonly body: { readonly tenantId: string; readonly ids: readonly string[] };
+    readonly reply: boolean;
+  };
+  /** The reply has the object in its bytes. */
+  readonly find_object: {
+    readonly body: { readonly tenantId: string; readonly id: string };
+    readonly reply: { readonly ids: readonly string[]; readonly untilMs: number } | null;
+  };
+  readonly remove_object: { readonly body: { readonly tenantId: string; readonly id: string }; readonly reply: null };
 };
 /** What the supervisor sends to a worker. */
 export type ToWorker = {

@@ -1,4 +1,5 @@
 // What the supervisor has for all workers, besides their limits and their ledger.
+import { KeptObjects } from "../chat/keeping/kept-objects.ts";
 import type { Clock } from "../core/clock.ts";
 import type { DeliveringIntegrations } from "../observe/integrations/integrations.ts";
 import type { OpenEvents } from "../observe/webhooks/open-events.ts";
@@ -10,10 +11,11 @@ import { serveContents } from "./shared-contents.ts";
 import { openSharedCredentials } from "./shared-credentials.ts";
 import { serveEvents } from "./shared-events.ts";
 import { serveIntegrations } from "./shared-integrations.ts";
+import { serveKept } from "./shared-kept.ts";
 import { openSharedTargets } from "./shared-targets.ts";
 
 export interface SharedPartsOptions {
-  readonly clock: Pick<Clock, "monotonic">;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly events: OpenEvents;
   readonly integrations: DeliveringIntegrations | null;
   readonly contents: ContentWriter;
@@ -37,12 +39,14 @@ export function openSharedParts(options: SharedPartsOptions): SharedParts {
   const { clock, events, integrations, contents, own, onBreaker, everyWorker, follow, onFault } = options;
   const targets = openSharedTargets(clock, onBreaker);
   const credentials = openSharedCredentials(clock);
+  const kept = new KeptObjects<Uint8Array>(clock);
   const figures = openMachineFigures(own, onFault);
   return {
     join(channel) {
       serveEvents(channel, events);
       serveIntegrations(channel, integrations);
       serveContents(channel, contents, everyWorker);
+      serveKept(channel, kept);
       figures.join(channel);
       targets.join(channel);
       credentials.join(channel);
@@ -59,6 +63,7 @@ export function openSharedParts(options: SharedPartsOptions): SharedParts {
     close() {
       figures.close();
       targets.close();
+      kept.close();
     },
   };
 }

@@ -91,7 +91,8 @@ describe("headers of docs/api.md", () => {
     expect(sorted(names)).toEqual(sorted(listed));
   });
   test("x-gateway-warnings: every warning that the code can give", () => {
-    const words = clientSide.flatMap(({ text }) => [
+    const forms = readTree(projectFolder, ["src/operations/**/*.ts"]);
+    const words = [...clientSide, ...forms].flatMap(({ text }) => [
       ...found(text, /[wW]arnings(?:: | = )\[[^\]]*"([a-z_]+)"/g),
       ...found(text, /\.warned\("([a-z_]+)"\)/g),
     ]);

@@ -1,6 +1,6 @@
 // What is kept of responses, over HTTP: retrieval, lists of input, deletion, and whom they open to.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type GatewayProcess, startGateway, WORKERS } from "../harness/gateway-process.ts";
+import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 
 let gateway: GatewayProcess;
 let token: string;
@@ -28,10 +28,8 @@ async function send(
 }
 const create = async (body: object = {}): Promise<Record<string, any>> =>
   (await send("POST", "/responses", { body: { model: "sandbox:echo", input: "Hello there", ...body } })).json;
-/** The workers of a machine keep nothing. */
-const isMultiple = WORKERS !== undefined;
 
-test.skipIf(isMultiple)("[d12.1, d12.8] a response is retrieved as it was answered, until it is deleted", async () => {
+test("[d12.1, d12.8] a response is retrieved as it was answered, until it is deleted", async () => {
   const response = await create();
   const path = `/responses/${response["id"]}`;
   expect((await send("GET", path)).json).toEqual(response);
@@ -52,45 +50,42 @@ test.skipIf(isMultiple)("[d12.1, d12.8] a response is retrieved as it was answer
   }
 });
 
-test.skipIf(isMultiple)(
-  "[d12.8] the input of a response is listed in pages, with that of the responses before it",
-  async () => {
-    const first = await create({ input: "One" });
-    const second = await create({
-      input: [
-        { role: "user", content: "Two" },
-        { type: "message", id: "msg_own", role: "developer", content: [{ type: "input_text", text: "Three" }] },
-      ],
-      previous_response_id: first["id"],
-    });
-    const list = async (query: string) => (await send("GET", `/responses/${second["id"]}/input_items${query}`)).json;
-    const all = await list("?order=asc");
-    expect(all).toMatchObject({ object: "list", has_more: false, last_id: "msg_own" });
-    expect(all["data"].map(({ role, content: [{ text }] }: any) => [role, text])).toEqual([
-      ["user", "One"],
-      ["assistant", "One"],
-      ["user", "Two"],
-      ["developer", "Three"],
-    ]);
-    for (const item of all["data"])
-      expect([item.type, item.status, typeof item.id]).toEqual(["message", "completed", "string"]);
-    const newest = await list("?limit=1");
-    expect(newest).toMatchObject({ data: [{ id: "msg_own" }], has_more: true, first_id: "msg_own" });
-    expect((await list("?limit=3&after=msg_own"))["data"].map(({ content: [{ text }] }: any) => text)).toEqual([
-      "Two",
-      "One",
-      "One",
-    ]);
-    for (const [query, param] of [
-      ["?order=up", "order"],
-      ["?limit=0", "limit"],
-      ["?after=x", "after"],
-    ] as const)
-      expect(await list(query)).toMatchObject({ error: { code: "invalid_request", param } });
-  },
-);
+test("[d12.8] the input of a response is listed in pages, with that of the responses before it", async () => {
+  const first = await create({ input: "One" });
+  const second = await create({
+    input: [
+      { role: "user", content: "Two" },
+      { type: "message", id: "msg_own", role: "developer", content: [{ type: "input_text", text: "Three" }] },
+    ],
+    previous_response_id: first["id"],
+  });
+  const list = async (query: string) => (await send("GET", `/responses/${second["id"]}/input_items${query}`)).json;
+  const all = await list("?order=asc");
+  expect(all).toMatchObject({ object: "list", has_more: false, last_id: "msg_own" });
+  expect(all["data"].map(({ role, content: [{ text }] }: any) => [role, text])).toEqual([
+    ["user", "One"],
+    ["assistant", "One"],
+    ["user", "Two"],
+    ["developer", "Three"],
+  ]);
+  for (const item of all["data"])
+    expect([item.type, item.status, typeof item.id]).toEqual(["message", "completed", "string"]);
+  const newest = await list("?limit=1");
+  expect(newest).toMatchObject({ data: [{ id: "msg_own" }], has_more: true, first_id: "msg_own" });
+  expect((await list("?limit=3&after=msg_own"))["data"].map(({ content: [{ text }] }: any) => text)).toEqual([
+    "Two",
+    "One",
+    "One",
+  ]);
+  for (const [query, param] of [
+    ["?order=up", "order"],
+    ["?limit=0", "limit"],
+    ["?after=x", "after"],
+  ] as const)
+    expect(await list(query)).toMatchObject({ error: { code: "invalid_request", param } });
+});
 
-test.skipIf(isMultiple)("[d12.8] a response opens to its own token, and to one that may read content", async () => {
+test("[d12.8] a response opens to its own token, and to one that may read content", async () => {
   const { id } = await create();
   const path = `/responses/${id}`;
   expect((await send("GET", path, { as: other })).status).toBe(404);

@@ -11,7 +11,7 @@ import type { ChatContext } from "../../src/chat/call/context.ts";
 import { openRouting } from "../../src/chat/plan/open-routing.ts";
 import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
 import type { LongRequests } from "../../src/chat/long-bodies/long-requests.ts";
-import type { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
+import type { KeptStore } from "../../src/chat/keeping/kept-store.ts";
 import { handleCall } from "../../src/chat/handle.ts";
 import type { Operation } from "../../src/chat/operation.ts";
 import { CHAT_COMPLETIONS } from "../../src/operations/chat/chat-completions.ts";
@@ -102,7 +102,7 @@ export interface StubOptions {
   /** Answers are not kept, if left out. */
   readonly cache?: ResponseCache;
   /** Operations keep nothing of calls, if left out. */
-  readonly kept?: KeptObjects;
+  readonly kept?: KeptStore<unknown>;
   /** Keeps nothing, if left out. */
   readonly ledger?: Ledger;
   /** Long requests are parsed and written in this thread, if left out. */

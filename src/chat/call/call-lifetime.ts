@@ -33,6 +33,7 @@ export class CallLifetime {
   #ledgerEntry: OpenEntry | null = null;
   #isPublished = false;
   #written: Promise<void> | null = null;
+  #heldUp: Promise<void> | null = null;
 
   constructor(context: ChatContext, recorder: CallRecorder, clock: CallClock) {
     this.#context = context;
@@ -132,6 +133,16 @@ export class CallLifetime {
     if (this.#content !== null) return void this.#publishWithContent(this.#content);
     this.#leave();
     this.#context.observer.publish(record, null);
+  }
+
+  /** What is written of the answer from now on waits for this work, which must not reject. */
+  holdsUp(work: Promise<void>): void {
+    this.#heldUp = work;
+  }
+
+  /** What the next text of a stream has to wait for; `null` when it need not wait. */
+  get heldUp(): Promise<void> | null {
+    return this.#heldUp;
   }
 
   /** What the last byte of the answer has to wait for once the call is published; `null` when it need not wait. */

@@ -17,7 +17,7 @@ import type { Places } from "../../routing/concurrency.ts";
 import type { Health } from "../../routing/health.ts";
 import type { Hedging } from "../../routing/hedging.ts";
 import type { Ledger } from "../../store/ledger.ts";
-import type { KeptObjects } from "../keeping/kept-objects.ts";
+import type { KeptStore } from "../keeping/kept-store.ts";
 import type { ReasoningCarriers } from "../carriers/reasoning-carrier.ts";
 import type { LongAnswers } from "../long-bodies/long-answers.ts";
 import type { ArgumentChecks } from "../../mcp/tool-arguments.ts";
@@ -55,8 +55,8 @@ export interface ChatContext {
   readonly traffic: Traffic;
   /** `null` when answers are not kept. */
   readonly cache: ResponseCache | null;
-  /** What operations keep of calls for a while; `null` where this process alone cannot keep it. */
-  readonly kept: KeptObjects | null;
+  /** What operations keep of calls for a while; `null` where nothing is kept. */
+  readonly kept: KeptStore<unknown> | null;
   /** Seals and opens what providers need back of their reasoning. */
   readonly carriers: ReasoningCarriers;
   readonly limits: LimitStore;

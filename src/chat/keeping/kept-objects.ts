@@ -1,48 +1,32 @@
-// What operations keep of calls for a while, so that a later call can refer to it (promise 12.8). It is in the memory of
-// this process alone, each tenant has a bound, and the oldest objects make room for new ones.
+// Objects that are kept in the memory of this process: each tenant has a bound, and the oldest objects make room for new
+// ones.
 import type { Clock } from "../../core/clock.ts";
+import {
+  KEEPING_BOUNDS,
+  type KeepingBounds,
+  type KeptObject,
+  type KeptStore,
+  type NewKeptObject,
+} from "./kept-store.ts";
 
-export interface KeptOwner {
+interface OwnedObject<Value> extends KeptObject<Value> {
   readonly tenantId: string;
-  readonly projectId: string;
-  readonly tokenId: string;
-  /** `null` when the token belongs to no user. */
-  readonly userId: string | null;
-}
-
-export interface KeptObject {
-  readonly owner: KeptOwner;
-  /** Only the operation that keeps it knows what it is. */
-  readonly value: unknown;
-  /** The first names the object; the others are those of its parts. */
-  readonly ids: readonly string[];
-  readonly bytes: number;
-  readonly untilMs: number;
-}
-
-export interface KeepingBounds {
-  readonly lifetimeMs: number;
-  /** An object that is larger is not kept. */
-  readonly objectBytes: number;
-  readonly tenantBytes: number;
   readonly bytes: number;
 }
 
-const MIB = 1024 * 1024;
-export const KEEPING_BOUNDS: KeepingBounds = {
-  lifetimeMs: 3_600_000,
-  objectBytes: 8 * MIB,
-  tenantBytes: 64 * MIB,
-  bytes: 256 * MIB,
-};
+interface TenantObjects<Value> {
+  bytes: number;
+  readonly objects: Set<OwnedObject<Value>>;
+  /** By their own ids and those of their parts. */
+  readonly byId: Map<string, OwnedObject<Value>>;
+}
 
-export class KeptObjects {
+export class KeptObjects<Value = unknown> implements KeptStore<Value> {
   readonly #clock: Pick<Clock, "now">;
   readonly #bounds: KeepingBounds;
   /** In the order in which they were kept, which is that in which they expire. */
-  readonly #objects = new Set<KeptObject>();
-  readonly #byId = new Map<string, KeptObject>();
-  readonly #tenants = new Map<string, { bytes: number; readonly objects: Set<KeptObject> }>();
+  readonly #objects = new Set<OwnedObject<Value>>();
+  readonly #tenants = new Map<string, TenantObjects<Value>>();
   #bytes = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -51,32 +35,34 @@ export class KeptObjects {
     this.#bounds = bounds;
   }
 
-  /** When an object that is kept now expires. */
+  get isAway(): boolean {
+    return false;
+  }
+
   get untilMs(): number {
     return this.#clock.now() + this.#bounds.lifetimeMs;
   }
 
-  /** Returns false for an object that is too large. `bytes` is about what it takes. */
-  keep(ids: readonly string[], owner: KeptOwner, value: unknown, bytes: number): boolean {
+  keep({ tenantId, ids, value, size }: NewKeptObject<Value>): boolean {
+    const bytes = size();
     if (bytes > this.#bounds.objectBytes) return false;
     this.#removeExpired();
-    const kept: KeptObject = { owner, value, ids, bytes, untilMs: this.untilMs };
-    this.#add(kept);
-    const tenant = this.#tenants.get(owner.tenantId)!;
+    this.remove(tenantId, ids[0]!);
+    const tenant = this.#add({ tenantId, ids, value, bytes, untilMs: this.untilMs });
     while (tenant.bytes > this.#bounds.tenantBytes) this.#remove(firstOf(tenant.objects));
     while (this.#bytes > this.#bounds.bytes) this.#remove(firstOf(this.#objects));
     this.#wait();
     return true;
   }
 
-  /** Returns the object that has the id, or a part with it; `null` when it is not kept any more. */
-  find(id: string): KeptObject | null {
-    const found = this.#byId.get(id);
+  find(tenantId: string, id: string): KeptObject<Value> | null {
+    const found = this.#tenants.get(tenantId)?.byId.get(id);
     return found === undefined || found.untilMs <= this.#clock.now() ? null : found;
   }
 
-  remove(kept: KeptObject): void {
-    if (this.#objects.has(kept)) this.#remove(kept);
+  remove(tenantId: string, id: string): void {
+    const found = this.#tenants.get(tenantId)?.byId.get(id);
+    if (found?.ids[0] === id) this.#remove(found);
   }
 
   close(): void {
@@ -85,25 +71,26 @@ export class KeptObjects {
     for (const kept of this.#objects) this.#remove(kept);
   }
 
-  #add(kept: KeptObject): void {
-    const { tenantId } = kept.owner;
-    const tenant = this.#tenants.get(tenantId) ?? { bytes: 0, objects: new Set<KeptObject>() };
+  #add(kept: OwnedObject<Value>): TenantObjects<Value> {
+    const { tenantId } = kept;
+    const tenant = this.#tenants.get(tenantId) ?? { bytes: 0, objects: new Set(), byId: new Map() };
     this.#tenants.set(tenantId, tenant);
     tenant.bytes += kept.bytes;
     tenant.objects.add(kept);
     this.#bytes += kept.bytes;
     this.#objects.add(kept);
-    for (const id of kept.ids) this.#byId.set(id, kept);
+    for (const id of kept.ids) tenant.byId.set(id, kept);
+    return tenant;
   }
 
-  #remove(kept: KeptObject): void {
+  #remove(kept: OwnedObject<Value>): void {
     this.#objects.delete(kept);
     this.#bytes -= kept.bytes;
-    for (const id of kept.ids) if (this.#byId.get(id) === kept) this.#byId.delete(id);
-    const tenant = this.#tenants.get(kept.owner.tenantId)!;
+    const tenant = this.#tenants.get(kept.tenantId)!;
+    for (const id of kept.ids) if (tenant.byId.get(id) === kept) tenant.byId.delete(id);
     tenant.objects.delete(kept);
     tenant.bytes -= kept.bytes;
-    if (tenant.objects.size === 0) this.#tenants.delete(kept.owner.tenantId);
+    if (tenant.objects.size === 0) this.#tenants.delete(kept.tenantId);
   }
 
   #removeExpired(): void {
@@ -128,7 +115,7 @@ export class KeptObjects {
 }
 
 /** The set is not empty. */
-function firstOf(objects: ReadonlySet<KeptObject>): KeptObject {
+function firstOf<Value>(objects: ReadonlySet<Value>): Value {
   const [first] = objects;
   return first!;
 }

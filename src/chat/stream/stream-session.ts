@@ -122,6 +122,7 @@ export class StreamSession {
           this.#awaitsClient = false;
           this.#isAsked = true;
           const text = await this.#text();
+          if (this.#call.lifetime.heldUp !== null) await this.#call.lifetime.heldUp;
           if (this.#over && this.#call.lifetime.written !== null) await this.#call.lifetime.written;
           this.#isAsked = false;
           this.#lastSentMs = this.#call.context.clock.monotonic();

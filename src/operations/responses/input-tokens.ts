@@ -5,22 +5,24 @@ import type { Operation } from "../../chat/operation.ts";
 import { replyConversation } from "../../chat/reply-conversation.ts";
 import { translatedForm } from "../../chat/request/translated-form.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { whenReady } from "../../core/maybe-promise.ts";
 import { responseFrame } from "./response-object.ts";
-import { earlierResponses } from "./kept-responses.ts";
+import { NOTHING_EARLIER } from "./kept-responses.ts";
 import { memoOf } from "./request-memo.ts";
 import { responseAnswers } from "./response-answers.ts";
 import { INPUT_TOKENS_FORM } from "./responses-form.ts";
-import { mayKeep, refersToKept, RESPONSE_ERRORS } from "./responses.ts";
+import { earlierIn, refersToKept, RESPONSE_ERRORS } from "./responses.ts";
 import { COUNTED, countTranslator } from "./translate-request.ts";
 
 export const INPUT_TOKENS: Operation = {
   name: "responses.input_tokens",
   errors: RESPONSE_ERRORS,
   form: INPUT_TOKENS_FORM,
-  formFor: (token, { kept }, snapshot) =>
-    kept === null || !mayKeep(snapshot, token.tenantId, token.projectId)
-      ? INPUT_TOKENS_FORM
-      : translatedForm(countTranslator(earlierResponses(kept, token))),
+  formFor(caller, text) {
+    const earlier = earlierIn(caller, text);
+    if (earlier === null || earlier === NOTHING_EARLIER) return INPUT_TOKENS_FORM;
+    return whenReady(earlier, (found) => translatedForm(countTranslator(found)));
+  },
   refers: refersToKept,
   async reply(ready) {
     const frame = responseFrame(memoOf(ready.request), () => Math.floor(ready.call.context.clock.now() / 1000));

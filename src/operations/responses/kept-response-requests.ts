@@ -1,5 +1,5 @@
 // What the paths below /responses answer from what is kept. https://platform.openai.com/docs/api-reference/responses/get
-import type { KeptObject, KeptObjects } from "../../chat/keeping/kept-objects.ts";
+import type { KeptStore } from "../../chat/keeping/kept-store.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -8,7 +8,7 @@ import { findResponse, type KeptResponse } from "./kept-responses.ts";
 
 export interface KeptResponseRequest {
   /** `null` where nothing is kept. */
-  readonly kept: KeptObjects | null;
+  readonly kept: KeptStore<unknown> | null;
   readonly token: AccessToken;
   readonly id: string;
   readonly query: (name: string) => string | undefined;
@@ -18,8 +18,8 @@ const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
 
 /** Throws `not_found`, and `invalid_request` for a stream: only responses that run in the background have one. */
-export function retrievedResponse(request: KeptResponseRequest): JsonObject {
-  const { response } = valueOf(foundIn(request));
+export async function retrievedResponse(request: KeptResponseRequest): Promise<JsonObject> {
+  const { response } = await foundIn(request);
   const { query } = request;
   for (const name of ["stream", "starting_after"])
     if (query(name) !== undefined && query(name) !== "false")
@@ -33,13 +33,14 @@ export function retrievedResponse(request: KeptResponseRequest): JsonObject {
   return response;
 }
 
-export function deletedResponse(request: KeptResponseRequest): JsonObject {
-  request.kept?.remove(foundIn(request));
+export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {
+  const { owner } = await foundIn(request);
+  await request.kept!.remove(owner.tenantId, request.id);
   return { id: request.id, object: "response", deleted: true };
 }
 
-export function cancelledResponse(request: KeptResponseRequest): JsonObject {
-  foundIn(request);
+export async function cancelledResponse(request: KeptResponseRequest): Promise<JsonObject> {
+  await foundIn(request);
   throw new GatewayError(
     "invalid_request",
     "This response did not run in the background, so that it cannot be cancelled; close the connection of a call to end it.",
@@ -47,8 +48,8 @@ export function cancelledResponse(request: KeptResponseRequest): JsonObject {
 }
 
 /** The newest item is the first, unless the request says otherwise. */
-export function inputItems(request: KeptResponseRequest): JsonObject {
-  const { input } = valueOf(foundIn(request));
+export async function inputItems(request: KeptResponseRequest): Promise<JsonObject> {
+  const { input } = await foundIn(request);
   const { query } = request;
   const order = query("order") ?? "desc";
   if (order !== "asc" && order !== "desc") throw invalid("order", '"asc" or "desc"', order);
@@ -69,15 +70,11 @@ export function inputItems(request: KeptResponseRequest): JsonObject {
   };
 }
 
-function foundIn({ kept, token, id }: KeptResponseRequest): KeptObject {
-  const found = kept === null ? null : findResponse(kept, token, id);
+async function foundIn({ kept, token, id }: KeptResponseRequest): Promise<KeptResponse> {
+  const found = kept === null ? null : await findResponse(kept, token, id);
   if (found !== null) return found;
   throw new GatewayError(
     "not_found",
-    `No response with the id ${JSON.stringify(id.slice(0, 100))} is kept for this caller. Responses are kept for an hour at most, by the process that answered.`,
+    `No response with the id ${JSON.stringify(id.slice(0, 100))} is kept for this caller. Responses are kept for an hour at most.`,
   );
-}
-
-function valueOf({ value }: KeptObject): KeptResponse {
-  return value as KeptResponse;
 }

@@ -4,7 +4,7 @@ import type { Translation, Translator } from "../../chat/request/translated-form
 import type { Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
-import { type EarlierResponses, listedItems } from "./kept-responses.ts";
+import { type EarlierResponses, isReference, listedItems } from "./kept-responses.ts";
 import { repeatedMembers } from "./repeated-members.ts";
 import type { KeptInput, RequestMemo } from "./request-memo.ts";
 import { translatedChoice } from "./translate-choice.ts";
@@ -159,10 +159,6 @@ function replacedMembers({ input }: JsonObject, before: readonly JsonObject[]): 
     (item) => !isObject(item) || item["type"] !== "reasoning" || typeof item["encrypted_content"] === "string",
   );
   return { input: items, previous_response_id: undefined };
-}
-
-function isReference(item: Json): item is JsonObject & { readonly id: string } {
-  return isObject(item) && item["type"] === "item_reference" && typeof item["id"] === "string";
 }
 
 function keptInput(before: readonly JsonObject[], input: Json | undefined): KeptInput {

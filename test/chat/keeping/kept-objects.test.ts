@@ -1,47 +1,49 @@
-// What is kept of calls: until it expires, and within the bounds of each tenant and of the process.
+// What one process keeps of calls: within the bound of each tenant, and of all of them together.
 import { expect, test } from "bun:test";
-import { KeptObjects, type KeptOwner } from "../../../src/chat/keeping/kept-objects.ts";
+import { KeptObjects } from "../../../src/chat/keeping/kept-objects.ts";
 
 const BOUNDS = { lifetimeMs: 1000, objectBytes: 50, tenantBytes: 100, bytes: 150 };
-const owner = (tenantId: string): KeptOwner => ({ tenantId, projectId: "p", tokenId: "t", userId: null });
 
 function open() {
   const clock = { nowMs: 0, now: () => clock.nowMs };
-  const kept = new KeptObjects(clock, BOUNDS);
-  return { clock, kept, has: (...ids: readonly string[]) => ids.map((id) => kept.find(id) !== null) };
+  const kept = new KeptObjects<string>(clock, BOUNDS);
+  const keep = (tenantId: string, ids: readonly string[], bytes: number): boolean =>
+    kept.keep({ tenantId, ids, value: ids[0]!, size: () => bytes });
+  const has = (...places: readonly string[]): readonly boolean[] =>
+    places.map((place) => kept.find(place.split("/")[0]!, place.split("/")[1]!) !== null);
+  return { clock, kept, keep, has };
 }
 
-test("[d12.8] an object is found by its id and by those of its parts until it expires", () => {
-  const { clock, kept, has } = open();
-  expect(kept.keep(["a", "part"], owner("one"), "value", 10)).toBe(true);
-  expect([kept.find("a")?.value, kept.find("part")?.value, kept.find("b")]).toEqual(["value", "value", null]);
-  clock.nowMs = 999;
-  expect(has("a", "part")).toEqual([true, true]);
-  clock.nowMs = 1000;
-  expect(has("a", "part")).toEqual([false, false]);
+test("[d12.8] the oldest objects of a tenant make room, and those of others only at the bound of the process", () => {
+  const { kept, keep, has } = open();
+  for (const id of ["a", "b"]) keep("one", [id], 50);
+  keep("two", ["c"], 40);
+  keep("one", ["d"], 10);
+  expect(has("one/a", "one/b", "two/c", "one/d")).toEqual([false, true, true, true]);
+  keep("two", ["e"], 50);
+  keep("three", ["f"], 50);
+  expect(has("one/b", "two/c", "one/d", "two/e", "three/f")).toEqual([false, true, true, true, true]);
   kept.close();
+  expect(has("two/c", "one/d", "two/e", "three/f")).toEqual([false, false, false, false]);
 });
 
-test("[d12.8] the oldest objects of a tenant make room, and those of others only at the bound of the process", () => {
-  const { kept, has } = open();
-  for (const id of ["a", "b"]) kept.keep([id], owner("one"), id, 50);
-  kept.keep(["c"], owner("two"), "c", 40);
-  kept.keep(["d"], owner("one"), "d", 10);
-  expect(has("a", "b", "c", "d")).toEqual([false, true, true, true]);
-  kept.keep(["e"], owner("two"), "e", 50);
-  kept.keep(["f"], owner("three"), "f", 50);
-  expect(has("b", "c", "d", "e", "f")).toEqual([false, true, true, true, true]);
-  expect(kept.keep(["g"], owner("one"), "g", 51)).toBe(false);
-  expect(has("g")).toEqual([false]);
+test("[d12.8] an object of which the time is over is not found, and another is kept in its place", async () => {
+  const { clock, kept, keep, has } = open();
+  keep("one", ["a"], 10);
+  clock.nowMs = 1000;
+  expect(has("one/a")).toEqual([false]);
+  keep("two", ["b"], 10);
+  expect(has("two/b")).toEqual([true]);
   kept.close();
-  expect(has("c", "d", "e", "f")).toEqual([false, false, false, false]);
 });
 
 test("an object that is removed leaves the parts of a later one alone", () => {
-  const { kept, has } = open();
-  kept.keep(["a", "part"], owner("one"), "a", 10);
-  kept.keep(["b", "part"], owner("one"), "b", 10);
-  kept.remove(kept.find("a")!);
-  expect([...has("a", "b"), kept.find("part")?.value]).toEqual([false, true, "b"]);
+  const { kept, keep, has } = open();
+  keep("one", ["a", "part"], 10);
+  keep("one", ["b", "part"], 10);
+  kept.remove("one", "a");
+  expect([...has("one/a", "one/b"), kept.find("one", "part")?.value]).toEqual([false, true, "b"]);
+  kept.remove("one", "part");
+  expect(has("one/b")).toEqual([true]);
   kept.close();
 });

@@ -1,0 +1,84 @@
+// Seals what is kept outside of this process: under keys that are derived from the master key (RFC 5869), one that makes
+// the addresses of objects from their ids, and one for each tenant. Whoever reads the store learns neither ids nor texts.
+import { createHmac, hkdfSync } from "node:crypto";
+import { openedBytes, SEALING_KEY_BYTES, sealedBytes } from "../../config/sealed-bytes.ts";
+import { memoizeBounded } from "../../core/memoization.ts";
+import type { KeptObject, KeptStore, NewKeptObject } from "./kept-store.ts";
+
+const MAX_TENANTS = 1000;
+
+interface Keys {
+  addressOf(tenantId: string, id: string): string;
+  sealingKey(tenantId: string): Uint8Array;
+}
+
+/** What is sealed. */
+interface Sealed<Value> {
+  readonly ids: readonly string[];
+  readonly untilMs: number;
+  readonly value: Value;
+}
+
+/** The first master key seals, and each of them opens. Values are JSON. */
+export function sealedStore<Value>(
+  store: KeptStore<Uint8Array>,
+  masterKeys: readonly Uint8Array[],
+  nowMs: () => number,
+): KeptStore<Value> {
+  const all = masterKeys.map(keysOf);
+  const [newest] = all;
+  if (newest === undefined) throw new Error("a sealed store needs a master key");
+  const opened = (keys: Keys, tenantId: string, { ids, value }: KeptObject<Uint8Array>): KeptObject<Value> | null => {
+    try {
+      const text = openedBytes(keys.sealingKey(tenantId), value, placeOf(tenantId, ids[0]!));
+      const sealed = JSON.parse(text.toString("utf8")) as Sealed<Value>;
+      return sealed.untilMs > nowMs() ? sealed : null;
+    } catch {
+      return null;
+    }
+  };
+  return {
+    get untilMs() {
+      return store.untilMs;
+    },
+    get isAway() {
+      return store.isAway;
+    },
+    keep({ tenantId, ids, value }: NewKeptObject<Value>) {
+      const sealed: Sealed<Value> = { ids, untilMs: store.untilMs, value };
+      const text = Buffer.from(JSON.stringify(sealed));
+      const addresses = ids.map((id) => newest.addressOf(tenantId, id));
+      const body = sealedBytes(newest.sealingKey(tenantId), text, placeOf(tenantId, addresses[0]!));
+      return store.keep({ tenantId, ids: addresses, value: body, size: () => body.length });
+    },
+    async find(tenantId, id) {
+      for (const keys of all) {
+        const found = await store.find(tenantId, keys.addressOf(tenantId, id));
+        const open = found === null ? null : opened(keys, tenantId, found);
+        if (open !== null) return open;
+      }
+      return null;
+    },
+    async remove(tenantId, id) {
+      for (const keys of all) await store.remove(tenantId, keys.addressOf(tenantId, id));
+    },
+    close: () => store.close(),
+  };
+}
+
+function keysOf(masterKey: Uint8Array): Keys {
+  const derived = (purpose: string): Uint8Array =>
+    new Uint8Array(hkdfSync("sha256", masterKey, "", `dragoman kept object\0${purpose}`, SEALING_KEY_BYTES));
+  const addressKey = derived("address");
+  return {
+    addressOf: (tenantId, id) =>
+      createHmac("sha256", addressKey)
+        .update(JSON.stringify([tenantId, id]))
+        .digest("hex"),
+    sealingKey: memoizeBounded(MAX_TENANTS, (tenantId: string) => derived(`sealing\0${tenantId}`)),
+  };
+}
+
+function placeOf(tenantId: string, address: string): Uint8Array {
+  return Buffer.from(JSON.stringify([tenantId, address]));
+}

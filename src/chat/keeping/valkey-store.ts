@@ -1,0 +1,131 @@
+// Objects kept in Valkey or Redis 7, which several gateways share. All names of one tenant have one hash tag, so that a
+// script may use them together on a cluster. A set by time of expiry says which objects are the oldest of the tenant, and
+// a hash how many bytes each of them takes. Ids are addresses, and values are sealed (sealed-store.ts).
+import { createHash } from "node:crypto";
+import type { Cluster, Redis } from "ioredis";
+import { type ConnectionOptions, openClient } from "../../admission/valkey/valkey-connection.ts";
+import type { Clock } from "../../core/clock.ts";
+import { KEEPING_BOUNDS, type KeepingBounds, type KeptStore } from "./kept-store.ts";
+
+const COMMAND_MS = 1000;
+/** Others that use the server, such as the counts of limits, need room of their own. */
+const MOST_USED = 0.8;
+const MEMORY_LOOK_MS = 5000;
+
+/**
+ * KEYS: the prefix of objects and the index, both of the tenant. ARGV: now, expiry, the tenant's bound, the body, the
+ * addresses. `sizes` has the bytes of each object, and their sum under an empty name.
+ */
+const KEEP = `
+local objects, parts, index, sizes = KEYS[1] .. 'object:', KEYS[1] .. 'part:', KEYS[1] .. 'index', KEYS[1] .. 'sizes'
+local function remove(address)
+  local bytes = tonumber(redis.call('HGET', sizes, address) or '0')
+  redis.call('DEL', objects .. address)
+  redis.call('ZREM', index, address)
+  redis.call('HDEL', sizes, address)
+  return redis.call('HINCRBY', sizes, '', 0 - bytes)
+end
+for _, address in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', ARGV[1])) do remove(address) end
+remove(ARGV[5])
+redis.call('HSET', objects .. ARGV[5], 'body', ARGV[4], 'until', ARGV[2])
+redis.call('PEXPIREAT', objects .. ARGV[5], ARGV[2])
+for i = 6, #ARGV do redis.call('SET', parts .. ARGV[i], ARGV[5], 'PXAT', ARGV[2]) end
+redis.call('ZADD', index, ARGV[2], ARGV[5])
+redis.call('HSET', sizes, ARGV[5], #ARGV[4])
+local total = redis.call('HINCRBY', sizes, '', #ARGV[4])
+while total > tonumber(ARGV[3]) do total = remove(redis.call('ZRANGE', index, 0, 0)[1]) end
+redis.call('PEXPIREAT', index, ARGV[2])
+redis.call('PEXPIREAT', sizes, ARGV[2])
+return 1`;
+/** KEYS: the prefix. ARGV: the address. */
+const FIND = `
+local address = ARGV[1]
+if redis.call('EXISTS', KEYS[1] .. 'object:' .. address) == 0 then
+  address = redis.call('GET', KEYS[1] .. 'part:' .. address)
+  if not address then return false end
+end
+local found = redis.call('HMGET', KEYS[1] .. 'object:' .. address, 'body', 'until')
+if not found[1] then return false end
+return {address, found[1], found[2]}`;
+const REMOVE = `
+local bytes = tonumber(redis.call('HGET', KEYS[1] .. 'sizes', ARGV[1]) or '0')
+redis.call('DEL', KEYS[1] .. 'object:' .. ARGV[1])
+redis.call('ZREM', KEYS[1] .. 'index', ARGV[1])
+redis.call('HDEL', KEYS[1] .. 'sizes', ARGV[1])
+redis.call('HINCRBY', KEYS[1] .. 'sizes', '', 0 - bytes)
+return 1`;
+
+type Scripted = {
+  dragomanKeep(...args: readonly (string | number | Buffer)[]): Promise<number>;
+  dragomanFindBuffer(...args: readonly string[]): Promise<readonly [Buffer, Buffer, Buffer] | null>;
+  dragomanRemove(...args: readonly string[]): Promise<number>;
+};
+
+export async function openValkeyStore(
+  options: ConnectionOptions,
+  clock: Pick<Clock, "now" | "monotonic">,
+  bounds: KeepingBounds = KEEPING_BOUNDS,
+): Promise<KeptStore<Uint8Array>> {
+  const client = await openClient(options, COMMAND_MS);
+  client.defineCommand("dragomanKeep", { lua: KEEP, numberOfKeys: 1 });
+  client.defineCommand("dragomanFind", { lua: FIND, numberOfKeys: 1 });
+  client.defineCommand("dragomanRemove", { lua: REMOVE, numberOfKeys: 1 });
+  const scripts = client as unknown as Scripted;
+  const memory = new ServerMemory(client, clock);
+  return {
+    isAway: false,
+    get untilMs() {
+      return clock.now() + bounds.lifetimeMs;
+    },
+    async keep({ tenantId, ids, value }) {
+      if (value.length > bounds.objectBytes || (await memory.isShort())) return false;
+      const nowMs = clock.now();
+      const untilMs = Math.ceil(nowMs + bounds.lifetimeMs);
+      await scripts.dragomanKeep(prefixOf(tenantId), nowMs, untilMs, bounds.tenantBytes, Buffer.from(value), ...ids);
+      return true;
+    },
+    async find(tenantId, id) {
+      const found = await scripts.dragomanFindBuffer(prefixOf(tenantId), id);
+      if (found === null) return null;
+      const [address, value, until] = found;
+      const untilMs = Number(until.toString());
+      return untilMs > clock.now() ? { ids: [address.toString()], value, untilMs } : null;
+    },
+    async remove(tenantId, id) {
+      await scripts.dragomanRemove(prefixOf(tenantId), id);
+    },
+    close: () => client.disconnect(),
+  };
+}
+
+/** Whether the server has little memory left, of which it is asked now and then. */
+class ServerMemory {
+  readonly #client: Redis | Cluster;
+  readonly #clock: Pick<Clock, "monotonic">;
+  #isShort = false;
+  #lookedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(client: Redis | Cluster, clock: Pick<Clock, "monotonic">) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  async isShort(): Promise<boolean> {
+    if (this.#clock.monotonic() - this.#lookedMs < MEMORY_LOOK_MS) return this.#isShort;
+    this.#lookedMs = this.#clock.monotonic();
+    try {
+      const text = await this.#client.info("memory");
+      const figure = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, "m").exec(text)?.[1] ?? 0);
+      const most = figure("maxmemory");
+      this.#isShort = most > 0 && figure("used_memory") > most * MOST_USED;
+    } catch {
+      // an account that may not ask: the server refuses what it has no room for
+      this.#isShort = false;
+    }
+    return this.#isShort;
+  }
+}
+
+function prefixOf(tenantId: string): string {
+  return `dragoman:kept:{${createHash("sha256").update(tenantId).digest("hex").slice(0, 32)}}:`;
+}

@@ -1,0 +1,170 @@
+// Every driver of the store of kept objects through one suite, and what sealing adds.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Redis } from "ioredis";
+import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
+import type { KeptStore } from "../../src/chat/keeping/kept-store.ts";
+import { reportedStore } from "../../src/chat/keeping/reported-store.ts";
+import { sealedStore } from "../../src/chat/keeping/sealed-store.ts";
+import { openValkeyStore } from "../../src/chat/keeping/valkey-store.ts";
+import type { GatewayError } from "../../src/core/errors.ts";
+import { openWorkerKept, serveKept } from "../../src/workers/shared-kept.ts";
+import { openChannels } from "../harness/channels.ts";
+import { findServer, type RedisServer, startCluster, startRedis } from "../harness/redis-server.ts";
+import { keptStoreSuite, SUITE_BOUNDS, turnedClock, type TurnedClock } from "./kept-store.suite.ts";
+
+keptStoreSuite("one process", async (clock) => {
+  const store = new KeptObjects<Uint8Array>(clock, SUITE_BOUNDS);
+  return { views: [store], close: async () => store.close() };
+});
+
+keptStoreSuite("the workers of a machine", async (clock) => {
+  const store = new KeptObjects<Uint8Array>(clock, SUITE_BOUNDS);
+  const views = [0, 1].map(() => {
+    const { worker, supervisor } = openChannels();
+    serveKept(supervisor, store);
+    return openWorkerKept(worker, () => clock.now(), SUITE_BOUNDS);
+  });
+  return { views, close: async () => store.close() };
+});
+
+async function valkeyStores(url: string, clusterNodes: readonly string[] | null, clock: TurnedClock) {
+  const open = (): Promise<KeptStore<Uint8Array>> => openValkeyStore({ url, clusterNodes }, clock, SUITE_BOUNDS);
+  const views = [await open(), await open()];
+  return {
+    views,
+    async close() {
+      for (const view of views) view.close();
+    },
+  };
+}
+
+const hasRedis = findServer("redis-server") !== null;
+if (!hasRedis) console.log("skipped: there is no redis-server on this machine");
+
+describe.skipIf(!hasRedis)("redis-server", () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(() => server.stop());
+  keptStoreSuite("redis-server", (clock) => valkeyStores(server.url, null, clock));
+
+  test("[d12.8] what is kept has a time of expiry at the server, under every name, and no text or id is readable", async () => {
+    const clock = turnedClock();
+    const bytes = await openValkeyStore({ url: server.url, clusterNodes: null }, clock);
+    const store = sealedStore<string>(bytes, [new Uint8Array(32).fill(1)], () => clock.now());
+    expect(
+      await store.keep({ tenantId: "acme", ids: ["resp_1", "msg_1"], value: "said in secret", size: () => 0 }),
+    ).toBe(true);
+    const redis = new Redis(server.url);
+    const names = await redis.keys("dragoman:kept:*");
+    expect(names.length).toBeGreaterThan(3);
+    for (const name of names) {
+      expect([name, (await redis.pttl(name)) > 0]).toEqual([name, true]);
+      const held = (await redis.dumpBuffer(name)).toString("latin1");
+      for (const secret of ["resp_1", "msg_1", "said in secret", "acme"])
+        expect([name.includes(secret), held.includes(secret)]).toEqual([false, false]);
+    }
+    expect((await store.find("acme", "msg_1"))?.value).toBe("said in secret");
+    redis.disconnect();
+    store.close();
+  });
+
+  test("[d12.8] a server that has little room left for others keeps nothing more", async () => {
+    const clock = turnedClock();
+    const store = await openValkeyStore({ url: server.url, clusterNodes: null }, clock);
+    const redis = new Redis(server.url);
+    const object = (id: string) => ({ tenantId: "full", ids: [id], value: new Uint8Array(10), size: () => 10 });
+    expect(await store.keep(object("a"))).toBe(true);
+    await redis.config("SET", "maxmemory", "1mb");
+    clock.aheadMs += 10_000;
+    expect(await store.keep(object("b"))).toBe(false);
+    expect((await store.find("full", "a")) !== null).toBe(true);
+    await redis.config("SET", "maxmemory", "0");
+    clock.aheadMs += 10_000;
+    expect(await store.keep(object("b"))).toBe(true);
+    redis.disconnect();
+    store.close();
+  });
+
+  test("[d12.8] while the server is away every question is an error that says so, which is reported once", async () => {
+    const own = await startRedis();
+    const clock = turnedClock();
+    const bytes = await openValkeyStore({ url: own.url, clusterNodes: null }, clock);
+    const changes: boolean[] = [];
+    const store = reportedStore(bytes, (error) => void changes.push(error === null));
+    const object = { tenantId: "t", ids: ["a"], value: new Uint8Array(10), size: () => 10 };
+    expect(await store.keep(object)).toBe(true);
+    await own.kill();
+    for (const ask of [() => store.find("t", "a"), () => store.keep(object), () => store.remove("t", "a")])
+      expect(await Promise.resolve(ask()).catch((error: unknown) => (error as GatewayError).code)).toBe(
+        "kept_store_unavailable",
+      );
+    expect([changes, store.isAway]).toEqual([[false], true]);
+    await own.restart(true);
+    while (store.isAway) await Promise.resolve(store.find("t", "a")).catch(() => Bun.sleep(10));
+    expect([changes, (await store.find("t", "a")) !== null]).toEqual([[false, true], true]);
+    await own.stop();
+    store.close();
+  }, 60_000);
+});
+
+describe.skipIf(!hasRedis)("a cluster", () => {
+  let cluster: Awaited<ReturnType<typeof startCluster>>;
+  beforeAll(async () => {
+    cluster = await startCluster(3);
+  }, 120_000);
+  afterAll(() => cluster.stop());
+  keptStoreSuite("a cluster", (clock) => valkeyStores(cluster.servers[0]!.url, [], clock));
+});
+
+describe("sealed", () => {
+  const KEYS = [1, 2].map((fill) => new Uint8Array(32).fill(fill));
+  const clock = turnedClock();
+  const now = (): number => clock.now();
+  const object = (tenantId: string) => ({
+    tenantId,
+    ids: ["resp_1", "msg_1"],
+    value: { text: "hello" },
+    size: () => 0,
+  });
+
+  test("[d12.8] a store is opened with an earlier master key too, and not without it", async () => {
+    const bytes = new KeptObjects<Uint8Array>(clock);
+    expect(await sealedStore(bytes, [KEYS[0]!], now).keep(object("t"))).toBe(true);
+    const rotated = sealedStore<{ readonly text: string }>(bytes, [KEYS[1]!, KEYS[0]!], now);
+    expect((await rotated.find("t", "msg_1"))?.value).toEqual({ text: "hello" });
+    expect((await rotated.find("t", "msg_1"))?.ids).toEqual(["resp_1", "msg_1"]);
+    expect(await sealedStore(bytes, [KEYS[1]!], now).find("t", "resp_1")).toBeNull();
+    await rotated.remove("t", "resp_1");
+    expect(await rotated.find("t", "resp_1")).toBeNull();
+  });
+
+  test("[d12.8] what was changed, or moved to another tenant, is not there", async () => {
+    const held: { ids: readonly string[]; value: Uint8Array }[] = [];
+    const store = (bend: (value: Uint8Array) => Uint8Array): KeptStore<Uint8Array> => ({
+      isAway: false,
+      untilMs: now() + 1000,
+      keep: ({ ids, value }) => held.push({ ids, value }) > 0,
+      find: () => ({ ids: held[0]!.ids, value: bend(held[0]!.value), untilMs: now() + 1000 }),
+      remove: () => {},
+      close: () => {},
+    });
+    const same = sealedStore(
+      store((value) => value),
+      [KEYS[0]!],
+      now,
+    );
+    await same.keep(object("t"));
+    expect((await same.find("t", "resp_1")) !== null).toBe(true);
+    expect(await same.find("other", "resp_1")).toBeNull();
+    for (let at = 0; at < held[0]!.value.length; at++) {
+      const bent = sealedStore(
+        store((value) => value.map((byte, index) => (index === at ? byte ^ 1 : byte))),
+        [KEYS[0]!],
+        now,
+      );
+      expect([at, await bent.find("t", "resp_1")]).toEqual([at, null]);
+    }
+  });
+});
