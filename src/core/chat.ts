@@ -360,7 +360,7 @@ export interface WrittenRequest {
    * Parameters of chat completions that stand for less than the client would miss: where a target lacks one, or takes
    * other values of it, the parameter is left out without `drop_params`, and named among the dropped ones.
    */
-  readonly advisory: readonly string[];
+  readonly advisory: readonly Advisory[];
   /** The members of `x_gateway`. */
   readonly ownFields: readonly string[];
   /** What entries and targets of routes have added, with the names of chat completions; null removes a parameter. */
@@ -395,6 +395,13 @@ export interface Origins {
   /** Of the parts of each message, where they stand elsewhere than their message; null for a message of plain text. */
   readonly parts?: readonly (readonly string[] | null)[];
   readonly tools: readonly string[];
+}
+
+/** A parameter that is left out where a target lacks it. */
+export interface Advisory {
+  readonly name: string;
+  /** Set where that is done for a named client only. */
+  readonly deviation?: ClientDeviationName;
 }
 
 /**

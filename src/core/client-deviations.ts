@@ -21,6 +21,14 @@ export const CLIENT_DEVIATIONS = {
     otherwise: "The call is refused, unless `drop_params` is set.",
     source: "https://developers.openai.com/codex/config-reference",
   },
+  default_model_settings: {
+    client: "Codex CLI",
+    sends:
+      "`text.verbosity`, `parallel_tool_calls` and `reasoning.context` of the models that it knows, with `client_metadata`, in each request to `/responses`",
+    gateway: "Where a provider has no place for them, they are left out and named as dropped.",
+    otherwise: "The call is refused, unless `drop_params` is set.",
+    source: "https://github.com/openai/codex",
+  },
   client_version_listing: {
     client: "Codex CLI",
     sends: "`GET /models?client_version=...`, and reads a form of its own",

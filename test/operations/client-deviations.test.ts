@@ -64,7 +64,7 @@ const EFFORT = { ...HELLO, model: "cohere:m", output_config: { effort: "max" } }
 describe("what is done for named clients", () => {
   test("[d12.14] is a table with a source for each", () => {
     for (const name of CLIENT_DEVIATION_NAMES) expect(CLIENT_DEVIATIONS[name].source).toStartWith("https://");
-    expect(CLIENT_DEVIATION_NAMES).toHaveLength(4);
+    expect(CLIENT_DEVIATION_NAMES).toHaveLength(5);
   });
 
   test("[d12.14] a default tool and a default edit are left out and told, and refused with the cure where that is off", async () => {
@@ -81,6 +81,32 @@ describe("what is done for named clients", () => {
       const dropping = await asked(operation, { ...body, x_gateway: { drop_params: true } }, { settings });
       expect(dropping).toEqual({ status: 200, dropped: path, message: null });
     }
+  });
+
+  test("[d12.14] settings that a client sends for its models are left out and told, and refused where that is off", async () => {
+    const body = {
+      model: "gemini:gemini-3-pro",
+      input: "Why?",
+      tools: [{ type: "function", name: "f", parameters: {} }],
+      text: { verbosity: "low" },
+      parallel_tool_calls: false,
+      reasoning: { context: "all_turns" },
+    };
+    const answer = {
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ candidates: [{ content: { parts: [{ text: "Hi" }] }, finishReason: "STOP" }] }),
+    };
+    const ofClient = { ...body, client_metadata: { session_id: "1" } };
+    const { status, dropped } = await asked(RESPONSES, ofClient, {}, answer);
+    expect([status, dropped!.split(",").toSorted()]).toEqual([
+      200,
+      ["client_metadata", "parallel_tool_calls", "reasoning.context", "text.verbosity"],
+    ]);
+    const settings = setting("default_model_settings", false);
+    for (const refused of [await asked(RESPONSES, ofClient, { settings }), await asked(RESPONSES, body)])
+      expect(refused).toMatchObject({ status: 400, message: expect.stringContaining("drop_params") });
+    const { reasoning: _, ...others } = ofClient;
+    expect((await asked(RESPONSES, others, { settings })).message).toContain("parallel_tool_calls");
   });
 
   test("[d12.14] a tool that no client adds by itself is not left out unasked", async () => {

@@ -97,6 +97,11 @@ export function mayBeLeft({ dropped, deviation }: Untranslated, { dropParams, de
 }
 const NOTHING_LEFT: readonly string[] = [];
 
+function isAdvisory(name: string, { written }: ChatRequest, { deviates }: FitSettings): boolean {
+  const found = written?.advisory.find((one) => one.name === name);
+  return found !== undefined && (found.deviation === undefined || deviates?.(found.deviation) !== false);
+}
+
 /** Returns what was dropped by the paths of the client's own body. */
 function inForm(dropped: readonly string[], untranslated: readonly string[], request: ChatRequest): readonly string[] {
   if (request.written === undefined) return dropped;
@@ -252,7 +257,7 @@ function fitParams(
     if (settings.drop?.has(name) === true) {
       removed.push(name);
       if (sent !== null) unwanted.push(sent);
-    } else if (request.written?.advisory.includes(name) === true && !takes(name, value, cell)) {
+    } else if (isAdvisory(name, request, settings) && !takes(name, value, cell)) {
       removed.push(name);
       if (sent !== null) unwanted.push(sent);
     } else if (cell.support !== "unsupported") {

@@ -1,10 +1,10 @@
 // The form of an operation whose requests the engine translates to a chat completion. The translation is text, so that
 // all rules of chat completions apply to it (parse.ts); errors name the path in what the client wrote.
 import type { BodyBounds } from "../../core/body-bounds.ts";
-import type { ChatRequest, Origins, RequestForm, TaskRules, Untranslated } from "../../core/chat.ts";
+import type { Advisory, ChatRequest, Origins, RequestForm, TaskRules, Untranslated } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
-import { type CommonParameter, GATEWAY, invalid } from "../../core/params.ts";
+import { GATEWAY, invalid } from "../../core/params.ts";
 import { requestWithEntry } from "./entry-text.ts";
 import { beyondBound } from "./bounded-body.ts";
 import { relocated } from "../call/located-error.ts";
@@ -30,7 +30,7 @@ export interface Translation {
   readonly origins: Origins;
   readonly untranslated: readonly Untranslated[];
   /** Parameters of `chat` that are left out where a target lacks them. */
-  readonly advisory?: readonly CommonParameter[];
+  readonly advisory?: readonly Advisory[];
   /** As in `WrittenRequest`. */
   readonly replaced?: JsonObject;
   /** What the form has to remember of the request to write its answer. It can be sent to another thread. */

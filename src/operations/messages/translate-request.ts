@@ -96,7 +96,7 @@ function translate(body: JsonObject, needsBound: boolean): Translation {
       tools: tools.origins,
     },
     untranslated: left,
-    advisory,
+    advisory: advisory.map((name) => ({ name })),
     memo,
   };
 }

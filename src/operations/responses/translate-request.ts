@@ -1,7 +1,7 @@
 // Translates a request of the Responses API to a chat completion. https://platform.openai.com/docs/api-reference/responses
 // docs/responses.md has the table of members for users.
 import type { Translation, Translator } from "../../chat/request/translated-form.ts";
-import type { Untranslated } from "../../core/chat.ts";
+import type { Advisory, Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import { type EarlierResponses, isReference, listedItems } from "./kept-responses.ts";
@@ -79,6 +79,14 @@ const ADVISORY: ReadonlySet<string> = new Set([
   "client_metadata",
 ]);
 
+/** Hints that chat completions have too. */
+const HINTS: readonly Advisory[] = [{ name: "prompt_cache_key" }];
+/** What a client that is known by `client_metadata` sends for its models by itself (promise 12.14). */
+const MODEL_SETTINGS: readonly Advisory[] = ["verbosity", "parallel_tool_calls"].map((name) => ({
+  name,
+  deviation: "default_model_settings",
+}));
+
 const LOGPROBS = "message.output_text.logprobs";
 const ENCRYPTED_REASONING = "reasoning.encrypted_content";
 /** The most log probabilities of one position in a chat completion. */
@@ -100,6 +108,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
   const { messages, origins } = translatedInput(input, body["instructions"], { left, tools, isOpen, before });
   noteMembers(body, tools, left, earlier !== null);
   const includes = translatedIncludes(body["include"], left);
+  const hasDefaults = isObject(body["client_metadata"]);
   const chat: Record<string, Json> = { messages };
   for (const name of SAME) if (!isNothing(body[name])) chat[name] = body[name]!;
   checkMetadata(body["metadata"]);
@@ -113,7 +122,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     chat,
     translatedBound(body),
     translatedText(body["text"], left),
-    translatedReasoning(body["reasoning"], left),
+    translatedReasoning(body["reasoning"], hasDefaults, left),
   );
   const showsLogprobs = includes.has(LOGPROBS);
   Object.assign(chat, translatedLogprobs(body["top_logprobs"], showsLogprobs, left));
@@ -127,7 +136,13 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     kept: earlier === null || body["store"] === false ? null : keptInput(before, body["input"]),
     showsCarriers: includes.has(ENCRYPTED_REASONING),
   };
-  const translation = { chat, origins: { messages: origins, tools: tools.paths }, untranslated: left.list, memo };
+  const translation = {
+    chat,
+    origins: { messages: origins, tools: tools.paths },
+    untranslated: left.list,
+    advisory: hasDefaults ? [...HINTS, ...MODEL_SETTINGS] : HINTS,
+    memo,
+  };
   return body === sent ? translation : { ...translation, replaced: replacedMembers(body, before) };
 }
 
@@ -280,12 +295,15 @@ function translatedFormat(format: Json | undefined, left: UntranslatedParts): Js
 }
 
 /** Reasoning is shown as a summary wherever the provider shows it. */
-function translatedReasoning(reasoning: Json | undefined, left: UntranslatedParts): JsonObject {
+/** `hasDefaults`: members may be those that a named client sends by itself. */
+function translatedReasoning(reasoning: Json | undefined, hasDefaults: boolean, left: UntranslatedParts): JsonObject {
   if (isNothing(reasoning)) return {};
   if (!isObject(reasoning)) throw invalid("reasoning", "an object", reasoning);
   const { effort, summary: _summary, generate_summary: _older, context, mode, ...others } = reasoning;
   for (const name in others) if (!isNothing(others[name])) left.asked(`reasoning.${name.slice(0, 64)}`);
-  if (!isNothing(context) && context !== "auto") left.asked("reasoning.context");
+  if (context === "all_turns" && hasDefaults)
+    left.deviating("reasoning.context", "default_model_settings", "has no counterpart at this provider");
+  else if (!isNothing(context) && context !== "auto") left.asked("reasoning.context");
   if (!isNothing(mode) && mode !== "standard") left.asked("reasoning.mode");
   if (!isNothing(effort) && typeof effort !== "string") throw invalid("reasoning.effort", "a string", effort);
   return typeof effort === "string" ? { reasoning_effort: effort } : {};

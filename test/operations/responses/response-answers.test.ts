@@ -375,5 +375,8 @@ describe("a refusal", () => {
     expect(stub.bodies()[0]).not.toHaveProperty("tools");
     const hint = await stub.respond({ ...OPENAI, tools: [{ type: "web_search", external_web_access: false }] });
     expect([hint.status, hint.headers.get("x-gateway-dropped-params")]).toEqual([200, "tools[0]"]);
+    const keyed = await stub.respond({ ...OPENAI, model: "groq:m", prompt_cache_key: "k" });
+    expect([keyed.status, keyed.headers.get("x-gateway-dropped-params")]).toEqual([200, "prompt_cache_key"]);
+    expect(stub.bodies().at(-1)).not.toHaveProperty("prompt_cache_key");
   });
 });
