@@ -32,6 +32,12 @@ export function requireSentObject(value: Json, sent: keyof typeof SENT): JsonObj
   return value;
 }
 
+/** Throws MalformedAnswer for a chunk of chat completions in a stream of another form, whose text would be lost. */
+export function requireNoChunk(event: JsonObject): void {
+  if (event["type"] === undefined && Array.isArray(event["choices"]))
+    throw new MalformedAnswer("The provider's stream has a chunk of chat completions, which is another form.");
+}
+
 /** Describes a text that should have been JSON, without quoting it, because it may come from an unknown proxy. */
 export function describeText(text: string): string {
   const start = text.slice(0, 512).trimStart();

@@ -37,10 +37,24 @@ function messageEdits(message: Json, model: string | null, id: string): JsonEdit
   return edits;
 }
 
-const DELTA_BLOCKS: Readonly<Record<string, JsonObject>> = {
+/** The block that a piece belongs to, as it begins. */
+const BLOCKS_OF_DELTAS: Readonly<Record<string, JsonObject & { readonly type: string }>> = {
   text_delta: { type: "text", text: "" },
+  citations_delta: { type: "text", text: "" },
   thinking_delta: { type: "thinking", thinking: "", signature: "" },
+  signature_delta: { type: "thinking", thinking: "", signature: "" },
 };
+
+/** The block that is in progress. */
+interface OpenBlock {
+  /** Its place among the blocks of the message, by which clients find it. */
+  readonly index: number;
+  readonly type: string;
+  /** What every event of it has that passes without being read; `null` where its number has to be written anew. */
+  readonly plain: readonly [index: string, type: string] | null;
+  /** The input with which a call began. It comes as a piece where no piece has come. */
+  input: Json;
+}
 
 class MessageEvents implements NativeEvents {
   readonly #model: string | null;
@@ -48,11 +62,12 @@ class MessageEvents implements NativeEvents {
   #opening = "";
   #hasStarted = false;
   #hasContent = false;
-  /** The index of the block that is in progress; `null` between blocks. */
-  #block: Json = null;
-  #hasBlock = false;
+  #block: OpenBlock | null = null;
+  #begun = 0;
   #hasCalls = false;
-  #hasDelta = false;
+  /** The event with the stop reason, which waits for the next one: clients add up the figures of several. */
+  #last: JsonObject | null = null;
+  #lastData = "";
   #hasStopped = false;
 
   constructor(model: string | null, id: string) {
@@ -68,11 +83,14 @@ class MessageEvents implements NativeEvents {
   }
 
   pass(event: SseEvent): string {
+    const { event: name, data } = event;
     // nearly all events of a stream are deltas of a block that has begun
-    if (this.#hasBlock && event.event === "content_block_delta") return eventText(event.event, event.data);
-    const value = parseJson(event.data);
-    const type = isObject(value) && typeof value["type"] === "string" ? value["type"] : event.event;
-    return this.#passed(type, event.data, isObject(value) ? value : {});
+    const plain = this.#block?.plain ?? null;
+    if (plain !== null && name === "content_block_delta" && data.includes(plain[0]) && data.includes(plain[1]))
+      return eventText(name, data);
+    const value = parseJson(data);
+    const type = isObject(value) && typeof value["type"] === "string" ? value["type"] : name;
+    return this.#passed(type, data, isObject(value) ? value : {});
   }
 
   end(): string {
@@ -92,15 +110,15 @@ class MessageEvents implements NativeEvents {
       case "content_block_start":
         return this.#stopBlock() + this.#startBlock(data, value);
       case "content_block_delta":
-        return this.#openBlock(value) + eventText(type, data);
+        return this.#delta(data, value);
       case "content_block_stop":
-        this.#hasBlock = false;
-        return eventText(type, data);
+        return this.#stopBlock(data, value);
       case "message_delta":
-        return this.#stopBlock() + this.#delta(data, value);
+        return this.#stopBlock() + this.#end(data, value);
       case "message_stop":
         if (this.#hasStopped) return "";
-        return this.#ended() + this.#stop(data);
+        this.#hasStopped = true;
+        return this.#ended() + eventText(type, data);
       default:
         return eventText(type, data);
     }
@@ -122,60 +140,102 @@ class MessageEvents implements NativeEvents {
   }
 
   #startBlock(data: string, { index, content_block: block }: JsonObject): string {
-    this.#block = index ?? null;
-    this.#hasBlock = true;
-    const type = isObject(block) ? block["type"] : undefined;
+    const { type, input } = isObject(block) ? block : {};
+    const hasInput = type === "tool_use" && isObject(input) && Object.keys(input).length > 0;
+    const opened = this.#open(typeof type === "string" ? type : "", index, hasInput ? input : null);
+    const edits: JsonEdit[] = numberEdits(opened, index);
+    if (hasInput) edits.push({ path: ["content_block", "input"], value: {} });
+    return eventText("content_block_start", edited(data, edits));
+  }
+
+  #open(type: string, index: Json | undefined, input: Json): OpenBlock {
+    const own = this.#begun++;
     if (type === "tool_use") this.#hasCalls = true;
     // what is neither text nor reasoning is whole with its beginning, such as the call of a tool
     if (type !== "text" && type !== "thinking") this.#hasContent = true;
-    return eventText("content_block_start", data);
+    const piece = type === "tool_use" ? "input_json_delta" : `${type}_delta`;
+    const plain = index === own && input === null ? ([`"index":${own},`, `"${piece}"`] as const) : null;
+    this.#block = { index: own, type, plain, input };
+    return this.#block;
   }
 
-  /** Returns the beginning of a block whose provider has left it out. */
-  #openBlock({ index, delta }: JsonObject): string {
-    if (this.#hasBlock) return "";
-    const block = isObject(delta) && typeof delta["type"] === "string" ? DELTA_BLOCKS[delta["type"]] : undefined;
-    if (block === undefined) return "";
-    this.#block = index ?? 0;
-    this.#hasBlock = true;
-    return written({ type: "content_block_start", index: this.#block, content_block: block });
+  #delta(data: string, { index, delta }: JsonObject): string {
+    const begun = this.#openBlock(isObject(delta) ? delta : {});
+    if (this.#block === null) return begun + eventText("content_block_delta", data);
+    // what it began with is said again in pieces
+    if (isObject(delta) && delta["type"] === "input_json_delta" && delta["partial_json"] !== "")
+      this.#block.input = null;
+    return begun + eventText("content_block_delta", edited(data, numberEdits(this.#block, index)));
   }
 
-  /** Returns the end of a block whose provider has left it out. */
-  #stopBlock(): string {
-    if (!this.#hasBlock) return "";
-    this.#hasBlock = false;
-    return written({ type: "content_block_stop", index: this.#block });
+  /** Returns the beginning of a block whose provider has left it out, and the end of the one before it. */
+  #openBlock({ type }: JsonObject): string {
+    const block = typeof type === "string" ? BLOCKS_OF_DELTAS[type] : undefined;
+    const isOpen = this.#block !== null && (!OWN_TYPES.has(this.#block.type) || this.#block.type === block?.type);
+    if (block === undefined || isOpen) return "";
+    const stopped = this.#stopBlock();
+    const { index } = this.#open(block.type, null, null);
+    return stopped + written({ type: "content_block_start", index, content_block: block });
   }
 
-  #delta(data: string, { delta, usage }: JsonObject): string {
-    this.#hasDelta = true;
+  /** Returns the end of the block, which the provider may have left out. */
+  #stopBlock(data?: string, { index }: JsonObject = {}): string {
+    const block = this.#block;
+    if (block === null) return "";
+    this.#block = null;
+    const piece = { type: "input_json_delta", partial_json: JSON.stringify(block.input) };
+    const input =
+      block.input === null ? "" : written({ type: "content_block_delta", index: block.index, delta: piece });
+    const stop =
+      data === undefined
+        ? written({ type: "content_block_stop", index: block.index })
+        : eventText("content_block_stop", edited(data, numberEdits(block, index)));
+    return input + stop;
+  }
+
+  /** Returns nothing, because the event waits for the end of the message. */
+  #end(data: string, value: JsonObject): "" {
+    const before = this.#last;
+    this.#last = before === null ? value : merged(before, value);
+    this.#lastData = before === null ? data : JSON.stringify(this.#last);
+    return "";
+  }
+
+  /** Returns what comes before the end of a message, whether it has come or not. */
+  #ended(): string {
+    const stopped = this.#stopBlock();
+    if (this.#last === null) {
+      const reason = this.#hasCalls ? "tool_use" : "end_turn";
+      const delta = { stop_reason: reason, stop_sequence: null };
+      return stopped + written({ type: "message_delta", delta, usage: { output_tokens: 0 } });
+    }
+    const { delta, usage } = this.#last;
     const edits: JsonEdit[] = [];
     if (!isObject(delta)) edits.push({ path: ["delta"], value: { stop_reason: null, stop_sequence: null } });
     if (!isObject(usage) || typeof usage["output_tokens"] !== "number")
       edits.push({ path: ["usage", "output_tokens"], value: 0 });
-    return eventText("message_delta", editedJson(data, edits));
+    return stopped + eventText("message_delta", edited(this.#lastData, edits));
   }
+}
 
-  /** Returns what has to come before the end of a message and did not come. */
-  #ended(): string {
-    const stopped = this.#stopBlock();
-    if (this.#hasDelta) return stopped;
-    this.#hasDelta = true;
-    return (
-      stopped +
-      written({
-        type: "message_delta",
-        delta: { stop_reason: this.#hasCalls ? "tool_use" : "end_turn", stop_sequence: null },
-        usage: { output_tokens: 0 },
-      })
-    );
-  }
+/** Blocks that have pieces of a type of their own. */
+const OWN_TYPES: ReadonlySet<string> = new Set(["text", "thinking", "tool_use"]);
 
-  #stop(data: string): string {
-    this.#hasStopped = true;
-    return eventText("message_stop", data);
-  }
+function numberEdits({ index: own }: OpenBlock, index: Json | undefined): JsonEdit[] {
+  return index === own ? [] : [{ path: ["index"], value: own }];
+}
+
+function edited(data: string, edits: readonly JsonEdit[]): string {
+  return edits.length === 0 ? data : editedJson(data, edits);
+}
+
+/** The later of two events replaces what it names of the earlier one. */
+function merged(before: JsonObject, after: JsonObject): JsonObject {
+  const both = (name: string): JsonObject => {
+    const [first, second] = [before[name], after[name]];
+    return isObject(first) && isObject(second) ? { [name]: { ...first, ...second } } : {};
+  };
+  return { ...before, ...after, ...both("delta"), ...both("usage") };
 }
 
 function written(event: JsonObject & { readonly type: string }): string {

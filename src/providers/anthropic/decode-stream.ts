@@ -16,8 +16,8 @@ import {
   requireKeepable,
   TurnChunks,
 } from "../content-blocks/turn-chunks.ts";
-import { StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
-import { objectsIn, parseSentObject, textOrEmpty } from "../sent-json.ts";
+import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
+import { objectsIn, parseSentObject, requireNoChunk, textOrEmpty } from "../sent-json.ts";
 import { callerOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
@@ -43,6 +43,15 @@ type Block = TextBlock | ThinkingBlock | CallBlock | { readonly kind: "other" | 
 const OTHER: Block = { kind: "other" };
 const NONE: Block = { kind: "none" };
 
+/** The blocks that pieces belong to. */
+const KINDS: Readonly<Record<string, "text" | "thinking" | "call">> = {
+  text_delta: "text",
+  citations_delta: "text",
+  thinking_delta: "thinking",
+  signature_delta: "thinking",
+  input_json_delta: "call",
+};
+
 export function openStream(context: DecodeContext): StreamDecoder {
   return new MessageStream(answerToolOf(context.memo));
 }
@@ -53,6 +62,9 @@ class MessageStream implements StreamDecoder {
   /** For what chat completions cannot express. Its blocks are numbered in their order. */
   readonly #turn = new GrowingTurn();
   #block: Block = NONE;
+  /** The number that the provider gives to the block, and those of blocks that had not ended when the next one began. */
+  #number: Json | undefined;
+  readonly #unended = new Set<Json | undefined>();
   #blockIndex = -1;
   #usage: JsonObject = {};
   #stopReason: string | null = null;
@@ -70,21 +82,27 @@ class MessageStream implements StreamDecoder {
     if (event === null) return NO_CHUNKS;
     switch (event["type"]) {
       case "content_block_delta":
-        return isObject(event["delta"]) ? this.#onDelta(event["delta"], data.length) : NO_CHUNKS;
+        return isObject(event["delta"]) ? this.#onDelta(event["delta"], event["index"], data.length) : NO_CHUNKS;
       case "content_block_start":
-        return isObject(event["content_block"]) ? this.#onBlockStart(event["content_block"]) : NO_CHUNKS;
+        return isObject(event["content_block"])
+          ? this.#onBlockStart(event["content_block"], event["index"])
+          : NO_CHUNKS;
       case "content_block_stop":
-        return this.#onBlockStop();
+        return this.#endOpenBlock();
       case "message_start":
         return isObject(event["message"]) ? this.#onMessageStart(event["message"]) : NO_CHUNKS;
       case "message_delta":
-        return this.#onMessageDelta(event);
+        return [...this.#endOpenBlock(), ...this.#onMessageDelta(event)];
       case "message_stop":
         this.isTerminated = true;
-        return this.#stopReason === null ? this.#chunks.releaseCall() : this.#finish(this.#stopReason, {});
+        return [
+          ...this.#endOpenBlock(),
+          ...(this.#stopReason === null ? this.#chunks.releaseCall() : this.#finish(this.#stopReason, {})),
+        ];
       default:
         if (event["type"] === "error" || (event["error"] ?? null) !== null)
           throw new StreamError(classifyError({ status: 200, body: data }));
+        requireNoChunk(event);
         return NO_CHUNKS;
     }
   }
@@ -105,12 +123,15 @@ class MessageStream implements StreamDecoder {
       ...(isObject(message["usage"]) && { usage: usageOf(this.#usage), ...serviceTierOf(this.#usage) }),
     };
     // A turn that is continued after code ran at the vendor begins with blocks that are already complete.
-    return [first, ...objectsIn(content).flatMap((block) => [...this.#onBlockStart(block), ...this.#onBlockStop()])];
+    return [first, ...objectsIn(content).flatMap((block) => [...this.#onBlockStart(block), ...this.#endOpenBlock()])];
   }
 
-  #onBlockStart(start: JsonObject): readonly ChatChunk[] {
+  #onBlockStart(start: JsonObject, number?: Json): readonly ChatChunk[] {
+    if (this.#block !== NONE) this.#unended.add(this.#number);
+    const ended = this.#endOpenBlock();
+    this.#number = number;
     this.#turn.begin(++this.#blockIndex, start);
-    return [...this.#chunks.releaseCall(), ...this.#openBlock(start)];
+    return [...ended, ...this.#chunks.releaseCall(), ...this.#openBlock(start)];
   }
 
   #openBlock(start: JsonObject): readonly ChatChunk[] {
@@ -153,16 +174,37 @@ class MessageStream implements StreamDecoder {
   }
 
   /** `size` is the length of the event's data. */
-  #onDelta(delta: JsonObject, size: number): readonly ChatChunk[] {
+  #onDelta(delta: JsonObject, number: Json | undefined, size: number): readonly ChatChunk[] {
+    if (number !== this.#number && this.#unended.has(number))
+      throw new MalformedAnswer("The provider's stream goes on with a block after another one has begun.");
+    const begun = this.#openBlockOf(delta, number);
+    const chunks = this.#grow(delta, size);
+    return begun.length === 0 ? chunks : [...begun, ...chunks];
+  }
+
+  /** Begins the block of a piece whose provider has left the beginning out, and ends the one before it. */
+  #openBlockOf(delta: JsonObject, number: Json | undefined): readonly ChatChunk[] {
+    const kind = KINDS[textOrEmpty(delta["type"])];
+    const { kind: open } = this.#block;
+    if (kind === undefined || open === "other" || open === kind) return NO_CHUNKS;
+    if (kind === "call") return refuseInputOfNoCall(textOrEmpty(delta["partial_json"]));
+    const start = kind === "text" ? { type: kind, text: "" } : { type: kind, thinking: "", signature: "" };
+    return [...this.#endOpenBlock(), ...this.#onBlockStart(start, number)];
+  }
+
+  /** `size` is the length of the event's data. */
+  #grow(delta: JsonObject, size: number): readonly ChatChunk[] {
     const block = this.#block;
     if (this.#blockIndex >= 0) this.#turn.grow(this.#blockIndex, delta, size, growBlock);
     switch (delta["type"]) {
       case "text_delta":
         return this.#chunks.text(textOrEmpty(delta["text"]));
       case "input_json_delta":
-        return this.#addInput(block, textOrEmpty(delta["partial_json"]));
+        return block.kind === "call"
+          ? this.#chunks.callInput(block.call, textOrEmpty(delta["partial_json"]))
+          : NO_CHUNKS;
       case "thinking_delta":
-        return this.#addThinking(this.#thinkingBlock(), textOrEmpty(delta["thinking"]));
+        return block.kind === "thinking" ? this.#addThinking(block, textOrEmpty(delta["thinking"])) : NO_CHUNKS;
       case "signature_delta":
         if (block.kind === "thinking")
           requireKeepable((block.signature += textOrEmpty(delta["signature"])).length, "thinking");
@@ -176,26 +218,15 @@ class MessageStream implements StreamDecoder {
     }
   }
 
-  #addInput(block: Block, piece: string): readonly ChatChunk[] {
-    if (block.kind === "call") return this.#chunks.callInput(block.call, piece);
-    return block.kind === "other" ? NO_CHUNKS : refuseInputOfNoCall(piece);
-  }
-
-  /** The block of a piece of thinking, also where its beginning did not come. */
-  #thinkingBlock(): ThinkingBlock {
-    if (this.#block.kind === "thinking") return this.#block;
-    const block: ThinkingBlock = { kind: "thinking", text: "", signature: "" };
-    if (this.#block.kind === "none") this.#block = block;
-    return block;
-  }
-
   #addThinking(block: ThinkingBlock, piece: string): readonly ChatChunk[] {
     block.text += piece;
     requireKeepable(block.text.length, "thinking");
     return this.#chunks.reasoning(piece);
   }
 
-  #onBlockStop(): readonly ChatChunk[] {
+  /** A provider may leave the end of a block out; what follows the block ends it too. */
+  #endOpenBlock(): readonly ChatChunk[] {
+    if (this.#block === NONE) return NO_CHUNKS;
     this.#turn.end(this.#blockIndex, endBlock);
     const ended = this.#block;
     this.#block = NONE;

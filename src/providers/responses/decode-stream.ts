@@ -6,7 +6,7 @@ import type { SseEvent } from "../../wire/sse.ts";
 import { chunkOf, MAX_KEPT, NO_CHUNKS } from "../content-blocks/turn-chunks.ts";
 import { readErrorJson } from "../error-body.ts";
 import { MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
-import { objectsIn, parseSentObject, textOrEmpty } from "../sent-json.ts";
+import { objectsIn, parseSentObject, requireNoChunk, textOrEmpty } from "../sent-json.ts";
 import { carriedItems } from "./carried-items.ts";
 import { besideChoices, finishOf, frameOf } from "./outcome.ts";
 import { type ItemKind, kindOf } from "./output-items.ts";
@@ -75,6 +75,7 @@ class ResponseStream implements StreamDecoder {
     const type = textOrEmpty(event["type"]) || name;
     if (type === "error" || (event["error"] ?? null) !== null)
       throw new StreamError(this.#rules.failureOf(event, data));
+    requireNoChunk(event);
     if (this.#isRepeated(event["sequence_number"], data)) return NO_CHUNKS;
     const { response } = event;
     if (!isObject(response)) return this.#onItemEvent(type, event, data.length);

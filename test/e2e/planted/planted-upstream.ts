@@ -1,0 +1,74 @@
+// A provider in three forms that answers every request with the same stream, of which something is spoiled that the request asks for by `#name`.
+import { type FakeUpstream, startUpstream } from "../../harness/upstream.ts";
+import { CHAT_DEFECTS, CHAT_STREAM } from "./chat-defects.ts";
+import { MESSAGES_DEFECTS, MESSAGES_STREAM } from "./messages-defects.ts";
+import { type Defect, type Event, named, type Planted, unnamed } from "./planted-answer.ts";
+import { RESPONSES_DEFECTS, RESPONSES_STREAM } from "./responses-defects.ts";
+
+export interface PlantedForm {
+  readonly name: "responses" | "messages" | "chat";
+  /** The model at the gateway that is asked in this form. */
+  readonly model: string;
+  readonly path: string;
+  readonly defects: readonly Defect[];
+  readonly events: readonly Event[];
+  readonly sound: string;
+}
+
+/** The word by which a request asks for the sound stream. */
+export const SOUND = "sound";
+
+export const PLANTED_FORMS: readonly PlantedForm[] = [
+  {
+    name: "responses",
+    model: "openai:gpt-5-pro",
+    path: "/r/v1/responses",
+    defects: RESPONSES_DEFECTS,
+    events: RESPONSES_STREAM,
+    sound: named(RESPONSES_STREAM),
+  },
+  {
+    name: "messages",
+    model: "anthropic:claude-sonnet-4-5",
+    path: "/m/v1/messages",
+    defects: MESSAGES_DEFECTS,
+    events: MESSAGES_STREAM,
+    sound: named(MESSAGES_STREAM),
+  },
+  {
+    name: "chat",
+    model: "chat:planted",
+    path: "/c/v1/chat/completions",
+    defects: CHAT_DEFECTS,
+    events: CHAT_STREAM,
+    sound: `${unnamed(CHAT_STREAM)}data: [DONE]\n\n`,
+  },
+];
+
+/** The `providers:` section of a gateway before the server at `url`. */
+export const plantedConfig = (url: string): string => `providers:
+  openai: {base_url: "${url}/r/v1", api_key: key-of-openai, native: [responses]}
+  anthropic: {base_url: "${url}/m", api_key: key-of-anthropic}
+  chat: {type: custom, base_url: "${url}/c/v1", api_key: key-of-chat, native: []}
+`;
+
+export function startPlantedUpstream(): FakeUpstream {
+  return startUpstream(({ path, text }) => {
+    const form = PLANTED_FORMS.find((one) => path.startsWith(one.path));
+    const name = /#([a-z0-9-]+)/.exec(text)?.[1];
+    if (form === undefined || name === undefined)
+      throw new Error(`nothing is planted at ${path}: ${text.slice(0, 200)}`);
+    return answered(name === SOUND ? form.sound : defectOf(form, name).plant(form.events));
+  });
+}
+
+function defectOf({ defects, name }: PlantedForm, wanted: string): Defect {
+  const found = defects.find((defect) => defect.name === wanted);
+  if (found === undefined) throw new Error(`${name} has no defect ${wanted}`);
+  return found;
+}
+
+function answered(planted: Planted): Response {
+  if (typeof planted !== "string") return Response.json(planted.body, { status: planted.status });
+  return new Response(planted, { headers: { "content-type": "text/event-stream" } });
+}
