@@ -378,6 +378,8 @@ export interface WrittenRequest {
   readonly spoken?: SpokenOperation;
   /** What is known of the body where another thread holds it; `text` and `body` are empty then. */
   readonly held?: HeldBody;
+  /** What such a target is sent in place of the client's own HTTP headers; an empty text stands for none. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** What a provider has to know to say how it speaks an operation. */

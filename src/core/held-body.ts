@@ -11,6 +11,8 @@ export interface HeldBody {
   readonly reference: string | null;
   /** Whether carriers of reasoning stand in it. */
   readonly hasCarriers: boolean;
+  /** The words by which the body uses features that a header lists. */
+  readonly uses: readonly string[];
 }
 
 /** A tool that may need the operator's consent or a permission. */

@@ -48,6 +48,8 @@ export interface Target {
   readonly facts: ModelFacts;
   /** Extra headers of the caller, with lower-case names (promise 2.10). */
   readonly headers: Readonly<Record<string, string>>;
+  /** Members of the query of the client's own request that its address takes over; absent where there are none. */
+  readonly query?: Readonly<Record<string, string>>;
   /**
    * The field of the request that contains or chose the address, when the address guard has to check it (promise 2.12);
    * `null` when the operator configured the provider.

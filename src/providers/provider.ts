@@ -212,8 +212,21 @@ export interface NativeForm {
    * leads to no other target unless the route says so.
    */
   readonly refusalsAreClients?: true;
+  /** The header in which clients list features; absent where they list none. */
+  readonly features?: FeatureHeader;
   /** The member that makes the vendor store the answer unless it is false; absent where the form has none. */
   readonly storeMember?: string;
+}
+
+/** A header of the client that lists features, with those that only their own vendor's platform has. */
+export interface FeatureHeader {
+  readonly name: string;
+  readonly foreign: readonly {
+    /** Matches the feature in the header. */
+    readonly feature: RegExp;
+    /** Beginnings of the strings in a body that uses the feature. The feature goes along with such a body. */
+    readonly inBody: readonly string[];
+  }[];
 }
 
 /**
@@ -227,6 +240,10 @@ export interface NativeOperation {
   readonly framing: Framing;
   /** The client's own HTTP headers that are sent along, in lower case. */
   readonly clientHeaders: readonly string[];
+  /** Members of the query of the client's own request that are sent along. */
+  readonly clientQuery: readonly string[];
+  /** Set where the platform lacks the foreign features of the form. */
+  readonly lacksFeatures?: true;
   /** Headers of the provider's response that the client receives, in lower case. */
   readonly answerHeaders: readonly string[];
   /** `request` has the client's own body with its edits. Throws GatewayError. */
@@ -381,6 +398,8 @@ export interface Provider {
    * vendor understands them, and none of them is a credential.
    */
   readonly clientHeaders: readonly string[];
+  /** Members of the query that are forwarded; absent where there are none. */
+  readonly clientQuery?: readonly string[];
 
   /** What it does beside chat completions, where the answer is no generated text. Absent when it does nothing else. */
   readonly tasks?: Tasks;

@@ -6,7 +6,7 @@ import type { EncodedRequest, Provider } from "../../providers/provider.ts";
 import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import type { Call } from "../call/call.ts";
 import { warned } from "../carriers/opened-request.ts";
-import { withClientHeaders } from "../fit/caller-headers.ts";
+import { withClientHead } from "../fit/caller-headers.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
 import { unfit } from "../fit/unfit-for-target.ts";
@@ -23,7 +23,7 @@ export function encodedFor(
   call: Call,
   part: TaskPart | null = null,
 ): MaybePromise<EncodedThere> {
-  const called = withClientHeaders(target, provider, call.clientHeader);
+  const called = withClientHead(target, provider, fitted, call.clientHead);
   return whenReady(withFetchedParts(fitted, provider, target.model, call), (request) =>
     request.held === undefined
       ? encodedHere(request, called, provider, part)

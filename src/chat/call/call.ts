@@ -23,6 +23,7 @@ import type { FittedRequest } from "../fit/fit.ts";
 import { GuardScheduler } from "../guards/guard-scheduler.ts";
 import { CallMeter } from "../metering/call-meter.ts";
 import { CallPrices } from "../metering/call-prices.ts";
+import type { ClientHead } from "../fit/caller-headers.ts";
 import type { ReceivedCall } from "./received-call.ts";
 
 /** What the headers of the request ask for. */
@@ -75,6 +76,7 @@ export class Call {
     this.traceId = recorder.record.traceId;
     this.cors = received.cors;
     this.#headers = received.headers;
+    this.clientHead = { header: this.clientHeader, query: received.query };
     this.mayDebug = principal.permissions.has("debug");
     this.showsCost = showsCost;
     this.meter = this.#meterOf(sent, principal);
@@ -150,6 +152,9 @@ export class Call {
 
   /** Returns one of the client's own HTTP headers, by lower-case name. */
   readonly clientHeader = (name: string): string | null => this.#headers.get(name);
+
+  /** What the client's request says beside its body. */
+  readonly clientHead: ClientHead;
 
   /** Records the attempt whose answer the client receives, and the dispositions of the parameters there. */
   won({

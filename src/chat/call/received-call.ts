@@ -32,6 +32,8 @@ export class ReceivedCall {
   readonly lifetime: CallLifetime;
   readonly cors: Readonly<Record<string, string>>;
   readonly headers: Headers;
+  /** Returns the value of a member of the request's query, which is read when it is first needed. */
+  readonly query: (name: string) => string | null;
   /** Returns the client's address, which is looked up when it is first needed; `null` when it is unknown. */
   readonly clientIp: () => string | null;
   readonly #operation: CalledOperation;
@@ -49,6 +51,7 @@ export class ReceivedCall {
     this.clock = new CallClock(context.clock);
     this.recorder = new CallRecorder(arrivedCall(operation, context, headers, this.snapshot.version), this.clock);
     this.lifetime = new CallLifetime(context, this.recorder, this.clock);
+    this.query = (name) => new URL(http.url).searchParams.get(name);
     this.clientIp = addressOf(http, peers, this.snapshot);
     // the listener is never removed, because a published call ignores it
     http.signal.addEventListener("abort", this.lifetime.cancel);

@@ -12,7 +12,7 @@ import { targetName } from "../../core/target.ts";
 import { answerHeaders } from "../answer/answer-frame.ts";
 import { cacheUseAt } from "../cache/cache-use.ts";
 import type { Call } from "../call/call.ts";
-import { withClientHeaders } from "../fit/caller-headers.ts";
+import { withClientHead } from "../fit/caller-headers.ts";
 import { estimateReservation } from "../metering/attempt-estimate.ts";
 import { withStandIns } from "./explained-content.ts";
 import { isOn } from "../call/header-switch.ts";
@@ -153,7 +153,7 @@ function plannedAt(
       encoded: encodedRequest(
         request,
         provider,
-        withClientHeaders(target, provider, call.clientHeader),
+        withClientHead(target, provider, request, call.clientHead),
         firstPart(request, provider, target.model),
       ),
       route: candidate.route,

@@ -1,5 +1,6 @@
 // `headers` and `extra_headers` of a request, and the client's own HTTP headers: what a caller may send to the provider
 // (promise 2.10).
+import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
@@ -40,22 +41,52 @@ const NONE: Readonly<Record<string, string>> = Object.freeze({});
 /** Longer than any real list of beta features. */
 const MAX_CLIENT_HEADER = 1024;
 
+/** What a request says beside its body. */
+export interface ClientHead {
+  readonly header: (name: string) => string | null;
+  /** The value of a member of the query. */
+  readonly query: (name: string) => string | null;
+}
+
 /**
- * Returns the target with those of the client's own HTTP headers that the provider lists; headers of the same name in
- * the request's body override them.
+ * Returns the target with those of the client's own HTTP headers that the provider lists, and members of its query;
+ * headers of the same name in the request's body override them.
  */
-export function withClientHeaders(
+export function withClientHead(
   target: Target,
-  { clientHeaders }: Pick<Provider, "clientHeaders">,
-  headerOf: (name: string) => string | null,
+  { clientHeaders, clientQuery = [] }: Pick<Provider, "clientHeaders" | "clientQuery">,
+  { written }: Pick<ChatRequest, "written">,
+  client: ClientHead,
 ): Target {
-  if (clientHeaders.length === 0) return target;
-  let listed: Record<string, string> | null = null;
-  for (const name of clientHeaders) {
-    const value = headerOf(name);
-    if (value !== null && value.length <= MAX_CLIENT_HEADER && VALUE.test(value)) (listed ??= {})[name] = value;
+  const headers = listed(
+    clientHeaders,
+    (name) => written?.headers?.[name] ?? client.header(name),
+    (value) => value !== "" && value.length <= MAX_CLIENT_HEADER && VALUE.test(value),
+  );
+  const query = listed(clientQuery, client.query, (value) => QUERY_VALUE.test(value));
+  if (headers === null && query === null) return target;
+  return {
+    ...target,
+    ...(headers !== null && { headers: { ...headers, ...target.headers } }),
+    ...(query !== null && { query }),
+  };
+}
+
+/** The values of the query that client libraries send, such as `true`. */
+const QUERY_VALUE = /^[\w.-]{1,64}$/;
+
+/** Returns null where no name has a value that passes. */
+function listed(
+  names: readonly string[],
+  valueOf: (name: string) => string | null,
+  passes: (value: string) => boolean,
+): Record<string, string> | null {
+  let found: Record<string, string> | null = null;
+  for (const name of names) {
+    const value = valueOf(name);
+    if (value !== null && passes(value)) (found ??= {})[name] = value;
   }
-  return listed === null ? target : { ...target, headers: { ...listed, ...target.headers } };
+  return found;
 }
 
 /**

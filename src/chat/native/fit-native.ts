@@ -11,6 +11,7 @@ import type { ProviderSettings } from "../../core/snapshot.ts";
 import type { NativeForm, Provider } from "../../providers/provider.ts";
 import { type FitSettings, type FittedRequest, mayBeLeft } from "../fit/fit.ts";
 import { factsOf, type NativeFacts } from "./native-facts.ts";
+import { splitFeatures } from "./split-features.ts";
 import type { NativeTarget } from "./native-target.ts";
 
 /** Throws `permission_required`, `unsupported_parameter` or `unknown_reference` with the path in the client's body. */
@@ -20,6 +21,7 @@ export function fitNative(
   { hostedTools = [], vendorStore = false }: ProviderSettings,
   settings: FitSettings,
   principal: Principal,
+  http: Headers,
 ): FittedRequest {
   const written = request.written!;
   const { form } = native;
@@ -29,9 +31,14 @@ export function fitNative(
   const left = hostedToolsLeft(facts, { hostedTools, settings, untranslated: written.untranslated }, resolved.provider);
   if (!isOwnCredential(resolved) && !principal.permissions.has("vendor_objects"))
     refuseReferences(facts, resolved.provider);
+  const features =
+    form.features === undefined || native.lacksFeatures !== true
+      ? null
+      : splitFeatures(http.get(form.features.name), form.features, facts);
+  const told = [...dropped, ...left, ...(features?.left ?? [])];
   const dispositions: Record<string, ParameterDisposition> = {};
   for (const name of facts.names) dispositions[name] = "native";
-  for (const path of [...dropped, ...left]) dispositions[path] = "dropped";
+  for (const path of told) dispositions[path] = "dropped";
   return {
     request: {
       ...request,
@@ -45,9 +52,10 @@ export function fitNative(
           ...edits,
           ...left.map((path): JsonEdit => ({ path: ["tools", indexIn(path)], value: undefined })),
         ],
+        ...(features !== null && { headers: { [form.features!.name]: features.header } }),
       },
     },
-    dropped: [...dropped, ...left],
+    dropped: told,
     dispositions,
     native,
   };

@@ -15,6 +15,8 @@ export interface NativeFacts {
   readonly tools: readonly NotedTool[];
   /** Returns the path of the first id of a thing that lives at the vendor; null where there is none. */
   reference(): string | null;
+  /** Whether a string of the body begins with the word by which a feature is used. */
+  readonly uses: (word: string) => boolean;
 }
 
 /** Returns the facts of a body that this thread or another one holds. */
@@ -27,6 +29,7 @@ export function factsOf({ text, body: sent, replaced, held }: WrittenRequest, fo
       has: (name) => names.has(name) && !unset.has(name),
       tools: held.tools,
       reference: () => held.reference,
+      uses: (word) => held.uses.includes(word),
     };
   }
   const body = { ...sent, ...replaced };
@@ -35,6 +38,7 @@ export function factsOf({ text, body: sent, replaced, held }: WrittenRequest, fo
     has: (name) => Object.hasOwn(body, name) && isSet(body[name]),
     tools: notedTools(body, form),
     reference: () => referenceIn(body, text, form),
+    uses: (word) => text.includes(`"${word}`),
   };
 }
 
@@ -47,6 +51,7 @@ export function heldBody({ text, body }: WrittenRequest, form: NativeForm): Held
     tools: notedTools(body, form),
     reference: referenceIn(body, text, form),
     hasCarriers: withoutCarriers(body).length > 0,
+    uses: (form.features?.foreign ?? []).flatMap(({ inBody }) => inBody.filter((word) => text.includes(`"${word}`))),
   };
 }
 

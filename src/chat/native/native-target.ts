@@ -101,6 +101,7 @@ const nativeProvider = memoizePerObject((provider: Provider) =>
       ...(Object.fromEntries(members) as unknown as Provider),
       framing: native.framing,
       clientHeaders: native.clientHeaders,
+      clientQuery: native.clientQuery,
       inlines: () => NOTHING,
       encodeRequest: (request, target) => native.encodeRequest(request, target),
       decodeResponse: (body, context) => native.decodeResponse(body, context),

@@ -99,6 +99,8 @@ export interface Serving {
 export interface Caller {
   readonly principal: Principal;
   readonly call: PlannedCall;
+  /** The client's own HTTP headers. */
+  readonly http: Headers;
 }
 
 export interface CandidateParts {
@@ -187,7 +189,7 @@ export class PlannedCandidate implements RouteCandidate {
   }
 
   #prepared(): ReadyTarget {
-    const { principal, call } = this.#caller;
+    const { principal, call, http } = this.#caller;
     const { snapshot, policies } = call;
     const { route, target } = this;
     const unguarded = requestForTarget(this.#request, target, route);
@@ -211,7 +213,7 @@ export class PlannedCandidate implements RouteCandidate {
         fit: settings,
       });
       if (native !== null) {
-        const fitted = withCarriersLeft(fitNative(own, native, entry, settings, principal));
+        const fitted = withCarriersLeft(fitNative(own, native, entry, settings, principal, http));
         return { resolved: native.resolved, fitted, outputGuards };
       }
     }

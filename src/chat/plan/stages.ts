@@ -43,7 +43,6 @@ const REQUESTED_AND_COVERED: Origin = { ...REQUESTED, covered: true };
 /** What all stages of one call have in common. */
 interface Preparing extends Caller {
   readonly sent: ChatRequest;
-  readonly http: Headers;
   /**
    * The routes that have taken over the call. No route does so twice, because that would bring nothing new, and a chain
    * of routes may be a loop.

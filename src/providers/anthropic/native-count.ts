@@ -1,6 +1,6 @@
 // Counts of tokens before a call, by the vendor's own counter, which costs nothing:
 // https://platform.claude.com/docs/en/build-with-claude/token-counting
-import { nativeBody } from "../native-body.ts";
+import { nativeBody, nativeUrl } from "../native-body.ts";
 import { decodeCount } from "../native-count.ts";
 import type { NativeOperation } from "../provider.ts";
 import { messagesUrl } from "./encode-request.ts";
@@ -16,7 +16,7 @@ export const NATIVE_COUNT: NativeOperation = {
       ...encoded,
       request: {
         ...encoded.request,
-        url: `${messagesUrl(target.baseUrl)}/count_tokens`,
+        url: nativeUrl(`${messagesUrl(target.baseUrl)}/count_tokens`, target),
         body: nativeBody(request, [{ path: ["model"], value: target.model }]),
       },
     };

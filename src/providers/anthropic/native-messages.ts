@@ -1,7 +1,8 @@
 // The Messages API for clients that speak it themselves: their own body goes out with another model, their versions and
 // beta features go along, and answers and streams are read for their figures only.
 // https://platform.claude.com/docs/en/api/messages
-import { nativeBody } from "../native-body.ts";
+import { FEATURES_OF_THE_VENDOR } from "./beta-names.ts";
+import { nativeBody, nativeUrl } from "../native-body.ts";
 import type { NativeForm, NativeOperation } from "../provider.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
@@ -24,6 +25,7 @@ export const MESSAGES_FORM: NativeForm = {
   vendorIds: ["file_id", "container"],
   // https://code.claude.com/docs/en/llm-gateway-protocol: the wording of a refusal tells the client what to leave out
   refusalsAreClients: true,
+  features: FEATURES_OF_THE_VENDOR,
 };
 
 export const NATIVE_MESSAGES: NativeOperation = {
@@ -31,10 +33,12 @@ export const NATIVE_MESSAGES: NativeOperation = {
   form: MESSAGES_FORM,
   framing: "sse",
   clientHeaders: ["anthropic-version", "anthropic-beta"],
+  // https://code.claude.com/docs/en/llm-gateway-protocol: the vendor's clients ask for /v1/messages?beta=true
+  clientQuery: ["beta"],
   answerHeaders: ["anthropic-version", "anthropic-beta"],
   encodeRequest: (request, target) => ({
     request: {
-      url: messagesUrl(target.baseUrl),
+      url: nativeUrl(messagesUrl(target.baseUrl), target),
       headers: {
         "anthropic-version": target.settings["api_version"] ?? API_VERSION,
         ...target.headers,

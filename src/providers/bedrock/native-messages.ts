@@ -84,6 +84,8 @@ const MESSAGES: NativeOperation = {
   ...NATIVE_MESSAGES,
   source: "https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html",
   framing: "aws-event-stream",
+  clientQuery: [],
+  lacksFeatures: true,
   answerHeaders: [],
   encodeRequest,
   openStream,

@@ -6,7 +6,7 @@ import type { OperationName } from "../../core/operation.ts";
 import type { Target } from "../../core/target.ts";
 import { API_VERSION } from "../anthropic/encode-request.ts";
 import { NATIVE_MESSAGES } from "../anthropic/native-messages.ts";
-import { nativeBody } from "../native-body.ts";
+import { nativeBody, nativeUrl } from "../native-body.ts";
 import type { NativeOperation, Provider, UpstreamFailure } from "../provider.ts";
 import { nativeInputTokens, nativeResponses } from "../responses/native-responses.ts";
 
@@ -21,6 +21,10 @@ export interface NativeFact {
   readonly source: string;
   /** The models that speak it; all when absent. */
   readonly models?: RegExp;
+  /** Members of the client's query that are sent along, in place of those of the form. */
+  readonly query?: readonly string[];
+  /** Set where the platform lacks the features that only the form's own vendor has. */
+  readonly lacksFeatures?: true;
 }
 export type NativeFacts = Readonly<Partial<Record<NativeName, NativeFact>>>;
 
@@ -55,13 +59,18 @@ export function nativeOperations(
   };
 }
 
-function operationAt({ form, headers }: SpokenForm, { path, source }: NativeFact): NativeOperation {
+function operationAt(
+  { form, headers }: SpokenForm,
+  { path, source, query = form.clientQuery, lacksFeatures }: NativeFact,
+): NativeOperation {
   return {
     ...form,
     source,
+    clientQuery: query,
+    ...(lacksFeatures === true && { lacksFeatures }),
     encodeRequest: (request, target) => ({
       request: {
-        url: typeof path === "string" ? new URL(path, `${target.baseUrl}/`).href : path(target),
+        url: nativeUrl(typeof path === "string" ? new URL(path, `${target.baseUrl}/`).href : path(target), target),
         headers: { ...headers, ...target.headers, "content-type": "application/json" },
         body: nativeBody(request, [{ path: ["model"], value: target.model }]),
       },

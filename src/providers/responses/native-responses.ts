@@ -61,6 +61,7 @@ export function nativeResponses(failureOf: ResponsesRules["failureOf"]): Omit<Na
     form: RESPONSES_FORM,
     framing: "sse",
     clientHeaders: ["openai-beta"],
+    clientQuery: [],
     answerHeaders: ["openai-version", "openai-processing-ms"],
     decodeResponse: (body) => decodeResponse(body, rules),
     openStream: () => openStream(rules),

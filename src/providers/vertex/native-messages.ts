@@ -31,5 +31,7 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
 export const NATIVE_CLAUDE: NativeOperation = {
   ...NATIVE_MESSAGES,
   source: "https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai",
+  clientQuery: [],
+  lacksFeatures: true,
   encodeRequest,
 };

@@ -388,6 +388,7 @@ const bedrockMantle: OpenAICompatibleRow = {
       path: "/anthropic/v1/messages",
       source: "https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html",
       models: /^anthropic\./,
+      lacksFeatures: true,
     },
   },
   keyVariables: ["AWS_BEARER_TOKEN_BEDROCK", "BEDROCK_MANTLE_API_KEY"],

@@ -67,7 +67,12 @@ export const openai: OpenAICompatibleRow = {
   docs: "https://platform.openai.com/docs/api-reference/chat/create",
   baseUrl: "https://api.openai.com/v1",
   native: {
-    responses: { path: "responses", source: "https://platform.openai.com/docs/api-reference/responses/create" },
+    responses: {
+      path: "responses",
+      source: "https://platform.openai.com/docs/api-reference/responses/create",
+      // https://github.com/openai/openai-openapi: paths with ?beta=true
+      query: ["beta"],
+    },
     "responses.input_tokens": {
       path: "responses/input_tokens",
       source: "https://developers.openai.com/api/reference/cli/resources/responses/subresources/input_tokens",
