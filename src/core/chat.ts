@@ -504,6 +504,8 @@ export interface Usage extends JsonObject {
     readonly cache_write_1h_tokens?: number;
   };
   readonly completion_tokens_details?: JsonObject & { readonly reasoning_tokens?: number };
+  /** How often the provider ran each of its own tools. */
+  readonly hosted_tools?: Readonly<Record<string, number>>;
   /** What other models used within the call. It is part of the figures above, at the prices of those models. */
   readonly other_models?: readonly (Usage & { readonly model: string })[];
 }

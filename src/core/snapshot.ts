@@ -88,8 +88,9 @@ export interface ProviderSettings {
   readonly native?: readonly OperationName[];
   /** The address is not the row's own, so that another server may answer there. */
   readonly isElsewhere?: boolean;
-  /** Types of tools that may run at the vendor; one that ends in `*` allows every type that begins so. */
+  /** Types of tools that may run at the vendor, and what they cost (core/hosted-tool.ts). */
   readonly hostedTools?: readonly string[];
+  readonly hostedToolPrices?: Readonly<Record<string, number>>;
   /** Answers may be stored at the vendor where the client asks for it. */
   readonly vendorStore?: boolean;
 }

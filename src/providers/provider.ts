@@ -12,6 +12,7 @@ import type {
 } from "../core/chat.ts";
 import type { CredentialForm } from "../core/credential.ts";
 import type { Credential, ModelFacts, Target } from "../core/target.ts";
+import type { PricedTool } from "../core/hosted-tool.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
@@ -400,6 +401,9 @@ export interface Provider {
   readonly clientHeaders: readonly string[];
   /** Members of the query that are forwarded; absent where there are none. */
   readonly clientQuery?: readonly string[];
+
+  /** Tools that it runs itself at a price for each use; absent where there are none. */
+  readonly hostedTools?: readonly PricedTool[];
 
   /** What it does beside chat completions, where the answer is no generated text. Absent when it does nothing else. */
   readonly tasks?: Tasks;

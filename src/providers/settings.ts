@@ -46,8 +46,16 @@ export interface ProviderEntry {
   readonly sharesConnections: boolean;
   /** `null` when the row decides. */
   readonly native: readonly OperationName[] | null;
-  readonly hostedTools: readonly string[];
+  /** `null` when the row decides. */
+  readonly hostedTools: readonly HostedToolEntry[] | null;
   readonly vendorStore: boolean;
+}
+
+/** A type of tools that may run at the vendor. */
+export interface HostedToolEntry {
+  readonly type: string;
+  /** `null` when the row's price holds, if it has one. */
+  readonly nanoUsd: number | null;
 }
 
 export interface ProvidersConfiguration {
@@ -120,6 +128,10 @@ const NATIVE_OPERATIONS = [
 /** Names of models of each kind that a provider may call in a form of its own. */
 const NATIVE_MODELS = ["m", "claude-m", "anthropic.claude-m"] as const;
 
+const hostedToolType = z
+  .string()
+  .regex(/^[\w.-]{1,64}\*?$/, "expected a type of tools, such as web_search_20250305 or web_search*");
+
 const ENTRY_SHAPE = {
   type: z.string().optional().meta({
     title: "Type",
@@ -153,14 +165,25 @@ const ENTRY_SHAPE = {
   }),
   hosted_tools: z
     .array(
-      z.string().regex(/^[\w.-]{1,64}\*?$/, "expected a type of tools, such as web_search_20250305 or web_search*"),
+      z.union([
+        hostedToolType,
+        z
+          .strictObject({
+            type: hostedToolType,
+            price: z
+              .string()
+              .regex(/^[0-9](\.\d{1,9})?$/, 'expected US dollars in quotes, such as "0.01"')
+              .meta({ title: "Price", description: "Price of one use in US dollars." }),
+          })
+          .meta({ title: "Hosted tool with its price" }),
+      ]),
     )
     .max(100)
-    .default([])
+    .optional()
     .meta({
       title: "Hosted tools",
       description:
-        "Types of tools that may run at the vendor, on the bill of its account, where a call is sent as the client wrote it. A type that ends in `*` stands for every type that begins so.",
+        'Types of tools that may run at the vendor, on the bill of its account, where a call is sent as the client wrote it. A type that ends in `*` stands for every type that begins so; `{type: ..., price: "0.01"}` says what one use costs. Without the list, tools may run whose price the gateway knows ([Tools that run at the vendor](native-operations.md#tools-that-run-at-the-vendor)); an empty list forbids all.',
     }),
   vendor_store: z.boolean().default(false).meta({
     title: "Storing at the vendor",
@@ -263,10 +286,18 @@ export function toProviderEntry(
     models: entry.models.map(toModelListing),
     sharesConnections: entry.shared_connections,
     native: entry.native ?? null,
-    hostedTools: entry.hosted_tools,
+    hostedTools: entry.hosted_tools?.map(toHostedTool) ?? null,
     vendorStore: entry.vendor_store,
   };
 }
+
+function toHostedTool(entry: string | { readonly type: string; readonly price: string }): HostedToolEntry {
+  if (typeof entry === "string") return { type: entry, nanoUsd: null };
+  const [whole, digits = ""] = entry.price.split(".");
+  return { type: entry.type, nanoUsd: Number(whole) * NANO + Number(digits.padEnd(NANO_DIGITS, "0")) };
+}
+const NANO_DIGITS = 9;
+const NANO = 10 ** NANO_DIGITS;
 
 /** The members that are not keys of every entry: they are settings of families. */
 function settingsOf(entry: FileEntry): readonly (readonly [string, string])[] {

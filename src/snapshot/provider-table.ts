@@ -120,9 +120,20 @@ export function entrySettings(
     ...(entry.sharesConnections && { sharesConnections: true }),
     ...(entry.native !== null && { native: entry.native }),
     ...elsewhereWhere(baseUrl, family),
-    ...(entry.hostedTools.length > 0 && { hostedTools: entry.hostedTools }),
+    ...hostedToolsOf(entry),
     ...(entry.vendorStore && { vendorStore: true }),
     ...guardedWhere(!entry.enabled && entry.baseUrl === null && address.value === null, family),
+  };
+}
+
+function hostedToolsOf({ hostedTools }: ProviderEntry): Pick<ProviderSettings, "hostedTools" | "hostedToolPrices"> {
+  if (hostedTools === null) return {};
+  const priced = hostedTools.filter(({ nanoUsd }) => nanoUsd !== null);
+  return {
+    hostedTools: hostedTools.map(({ type }) => type),
+    ...(priced.length > 0 && {
+      hostedToolPrices: Object.fromEntries(priced.map(({ type, nanoUsd }) => [type, nanoUsd!])),
+    }),
   };
 }
 

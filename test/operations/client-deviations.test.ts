@@ -115,7 +115,7 @@ describe("what is done for named clients", () => {
   });
 
   test("[d12.14] a tool that a provider may not run is left out for the client alone, where that is not off", async () => {
-    const native = { ...SEARCH, model: "openai:gpt-9" };
+    const native = { ...SEARCH, model: "groq:m" };
     expect((await asked(RESPONSES, native, {}, NATIVE)).dropped).toBe("tools[1]");
     const refused = await asked(RESPONSES, native, { settings: setting("default_search_tool", false) });
     expect(refused).toMatchObject({ status: 400, dropped: null });

@@ -131,15 +131,19 @@ test("[d12.3] an entry of the configuration says which operations its models spe
     }).providers.entries.get(id)!;
   const entry = entryOf(
     "openai",
-    "{api_key: k, native: [responses, messages], hosted_tools: [web_search*], vendor_store: true}",
+    '{api_key: k, native: [responses, messages], hosted_tools: [web_search*, {type: code_execution, price: "0.05"}], vendor_store: true}',
   );
   expect(entry).toMatchObject({
     native: ["responses", "messages"],
-    hostedTools: ["web_search*"],
+    hostedTools: [
+      { type: "web_search*", nanoUsd: null },
+      { type: "code_execution", nanoUsd: 50_000_000 },
+    ],
     vendorStore: true,
   });
   expect(entryOf("anthropic", "{api_key: k, native: []}").native).toEqual([]);
-  expect(entryOf("anthropic", "{api_key: k}").native).toBeNull();
+  expect(entryOf("anthropic", "{api_key: k}")).toMatchObject({ native: null, hostedTools: null });
+  expect(() => entryOf("anthropic", '{api_key: k, hosted_tools: [{type: x, price: "12.5"}]}')).toThrow();
   for (const id of ["anthropic", "bedrock", "vertex"])
     expect(entryOf(id, "{native: [messages]}").native).toEqual(["messages"]);
   expect(() => entryOf("anthropic", "{api_key: k, native: [responses]}")).toThrow("native[0]");

@@ -165,7 +165,7 @@ describe("providers", () => {
       models: [],
       sharesConnections: false,
       native: null,
-      hostedTools: [],
+      hostedTools: null,
       vendorStore: false,
     });
   });
@@ -181,7 +181,7 @@ describe("providers", () => {
       models: [],
       sharesConnections: false,
       native: null,
-      hostedTools: [],
+      hostedTools: null,
       vendorStore: false,
     });
   });

@@ -3,6 +3,7 @@ import { costOf } from "../../accounting/cost.ts";
 import { type CurrentPrice, priceAt } from "../../accounting/price-book.ts";
 import { usageWithout } from "../../accounting/summed-usage.ts";
 import type { CallOptions, ChatRequest, Usage } from "../../core/chat.ts";
+import { hostedToolPrice } from "../../core/hosted-tool.ts";
 import type { Clock } from "../../core/clock.ts";
 import { NO_RATES, type Rate, type Rates } from "../../core/price.ts";
 import type { CallCost } from "../../core/record.ts";
@@ -57,6 +58,22 @@ export class CallPrices {
    */
   cost(usage: Usage, request: PricedRequest, at: PricedTarget): CallCost | null {
     const price = this.counted(request, at);
+    const tools = price === null || price.id === REQUEST_PRICE ? 0 : this.#hostedTools(usage, at);
+    const cost = this.#costOfTokens(usage, price, at);
+    return tools === 0 || cost === null ? cost : sumOfCosts(cost, { nanoUsd: tools, priceId: cost.priceId });
+  }
+
+  /** Returns nano-dollars for what the provider ran of its own tools; a tool without a known price adds nothing. */
+  #hostedTools({ hosted_tools: used }: Usage, { provider, target }: PricedTarget): number {
+    if (used === undefined) return 0;
+    const settings = this.#options.snapshot.providers.get(target.providerId);
+    if (settings === undefined || target.isCallersAddress) return 0;
+    return Object.entries(used).reduce((sum, [kind, uses]) => {
+      return sum + uses * (hostedToolPrice(kind, settings, provider.hostedTools ?? []) ?? 0);
+    }, 0);
+  }
+
+  #costOfTokens(usage: Usage, price: CurrentPrice | null, at: PricedTarget): CallCost | null {
     const others = price === null || price.id === REQUEST_PRICE ? [] : (usage.other_models ?? []);
     if (others.length === 0) return costAt(usage, price);
     const costs = [

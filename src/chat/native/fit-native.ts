@@ -6,6 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/json-edit.ts";
+import { mayRunHosted } from "../../core/hosted-tool.ts";
 import type { ParameterDisposition } from "../../core/record.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import type { NativeForm, Provider } from "../../providers/provider.ts";
@@ -18,7 +19,7 @@ import type { NativeTarget } from "./native-target.ts";
 export function fitNative(
   request: ChatRequest,
   { native, spoken, resolved, edits, dropped }: NativeTarget,
-  { hostedTools = [], vendorStore = false }: ProviderSettings,
+  entry: ProviderSettings,
   settings: FitSettings,
   principal: Principal,
   http: Headers,
@@ -28,7 +29,7 @@ export function fitNative(
   const facts = factsOf(written, form);
   refuseOwn(facts, written.untranslated, form);
   refusePrivileged(facts, written.added, form, resolved.provider, principal);
-  const left = hostedToolsLeft(facts, { hostedTools, settings, untranslated: written.untranslated }, resolved.provider);
+  const left = hostedToolsLeft(facts, { entry, settings, untranslated: written.untranslated }, resolved.provider);
   if (!isOwnCredential(resolved) && !principal.permissions.has("vendor_objects"))
     refuseReferences(facts, resolved.provider);
   const features =
@@ -48,7 +49,9 @@ export function fitNative(
         edits: [
           { path: ["x_gateway"], value: undefined },
           ...Object.entries(written.replaced ?? {}).map(([name, value]): JsonEdit => ({ path: [name], value })),
-          ...(form.storeMember === undefined || vendorStore ? [] : [{ path: [form.storeMember], value: false }]),
+          ...(form.storeMember === undefined || entry.vendorStore === true
+            ? []
+            : [{ path: [form.storeMember], value: false }]),
           ...edits,
           ...left.map((path): JsonEdit => ({ path: ["tools", indexIn(path)], value: undefined })),
         ],
@@ -95,8 +98,7 @@ function refusePrivileged(
 }
 
 interface HostedRules {
-  /** The types that the operator allows. */
-  readonly hostedTools: readonly string[];
+  readonly entry: ProviderSettings;
   readonly settings: FitSettings;
   readonly untranslated: readonly Untranslated[];
 }
@@ -105,15 +107,19 @@ interface HostedRules {
  * Returns the paths of tools that would run at the vendor without the operator's consent, and may be left out. Throws
  * `unsupported_parameter` for one that may not.
  */
-function hostedToolsLeft(facts: NativeFacts, rules: HostedRules, { label }: Provider): readonly string[] {
+function hostedToolsLeft(
+  facts: NativeFacts,
+  rules: HostedRules,
+  { label, hostedTools: priced = [] }: Provider,
+): readonly string[] {
   return facts.tools.flatMap(({ index, type, isHosted }) => {
-    if (!isHosted || (type !== null && rules.hostedTools.some((one) => matches(one, type)))) return [];
+    if (!isHosted || (type !== null && mayRunHosted(type, rules.entry, priced))) return [];
     const path = `tools[${index}]`;
     const known = rules.untranslated.find((one) => one.path === path);
     if (known !== undefined && mayBeLeft(known, rules.settings)) return [path];
     throw new GatewayError(
       "unsupported_parameter",
-      `${path} would run at ${label} on the account of the gateway, and its operator has not allowed tools of type ${JSON.stringify(type)} in hosted_tools of the provider. Leave it out, or use a tool that you run yourself.`,
+      `${path} would run at ${label} on the account of the gateway, which knows no price for tools of type ${JSON.stringify(type)}, and its operator has not allowed them in hosted_tools of the provider. Leave it out, or use a tool that you run yourself.`,
       { param: path, isWritten: true },
     );
   });
@@ -121,10 +127,6 @@ function hostedToolsLeft(facts: NativeFacts, rules: HostedRules, { label }: Prov
 
 function isSet(value: Json | undefined): boolean {
   return value !== undefined && value !== null;
-}
-
-function matches(allowed: string, type: string): boolean {
-  return allowed.endsWith("*") ? type.startsWith(allowed.slice(0, -1)) : allowed === type;
 }
 
 /** Throws `unknown_reference` for the first id of a thing that lives at the vendor. */

@@ -25,10 +25,7 @@ export function refusalOf(details: Json | undefined): string | null {
   return typeof explanation === "string" && explanation !== "" ? explanation : null;
 }
 
-/**
- * The vendor's usage object: https://platform.claude.com/docs/en/api/beta/messages/create. A use of a tool that the
- * vendor runs has a price that is not in tokens; it stays in the record.
- */
+/** The vendor's usage object: https://platform.claude.com/docs/en/api/beta/messages/create. */
 const OF_ONE_ITERATION: KnownFigures = {
   type: "figure",
   model: "figure",
@@ -42,6 +39,7 @@ const OF_ONE_ITERATION: KnownFigures = {
 const KNOWN: KnownFigures = {
   ...OF_ONE_ITERATION,
   iterations: OF_ONE_ITERATION,
+  server_tool_use: "all",
   service_tier: "figure",
   inference_geo: "figure",
 };
@@ -86,11 +84,24 @@ export function usageOf(native: JsonObject): Usage {
           ...figures(countsOf(one), { read: true, written: true, thought: false }),
         })),
       }),
+      ...hostedTools(native["server_tool_use"]),
     },
     native,
     KNOWN,
   );
 }
+
+/** `web_search_requests` counts uses of `web_search`. */
+function hostedTools(used: Json | undefined): Pick<Usage, "hosted_tools"> {
+  if (!isObject(used)) return {};
+  const counts = Object.entries(used).flatMap(([name, value]) => {
+    const uses = tokenCount(value);
+    return uses > 0 ? [[name.replace(/_requests$/, "").slice(0, MAX_KIND), uses] as const] : [];
+  });
+  return counts.length === 0 ? {} : { hosted_tools: Object.fromEntries(counts.slice(0, MAX_KINDS)) };
+}
+const MAX_KIND = 64;
+const MAX_KINDS = 32;
 
 function countsOf(native: JsonObject): Counts {
   const { cache_creation: creation, output_tokens_details: details } = native;

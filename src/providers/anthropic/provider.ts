@@ -8,6 +8,7 @@ import { dialect } from "./dialect.ts";
 import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { API_VERSION, encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
+import { HOSTED_TOOLS } from "./hosted-tools.ts";
 import { NATIVE_COUNT } from "./native-count.ts";
 import { NATIVE_MESSAGES } from "./native-messages.ts";
 import { factsOf } from "../claude/models.ts";
@@ -38,6 +39,7 @@ export const anthropic: Provider = {
   // The client's anthropic-version is not forwarded, because the version has to match the gateway's own encoding.
   clientHeaders: ["anthropic-beta"],
   encodeRequest,
+  hostedTools: HOSTED_TOOLS,
   // every address of this form speaks the operation, because it is the provider's only form
   native: (operation) =>
     operation === "messages" ? NATIVE_MESSAGES : operation === "messages.count_tokens" ? NATIVE_COUNT : null,

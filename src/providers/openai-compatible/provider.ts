@@ -71,6 +71,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     reserved: new Set([...RESERVED, ...(row.reserved ?? [])]),
     privileged: new Set(row.privileged),
     clientHeaders: row.clientHeaders ?? [],
+    ...(row.hostedTools !== undefined && { hostedTools: row.hostedTools }),
     native: nativeOperations(row.native ?? {}, (parsed, text) => rules.errors.classifyParsed(200, parsed, text)),
     encodeRequest: (request, target) => formOf(target.model).encodeRequest(request, target),
     sign: keySigner(row.auth ?? BEARER),

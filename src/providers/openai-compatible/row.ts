@@ -2,6 +2,7 @@
 // (https://platform.openai.com/docs/api-reference/chat); the code beside it does the rest.
 import type { KeyHeader } from "../key-header.ts";
 import type { Capability, Feature } from "../../core/capability.ts";
+import type { PricedTool } from "../../core/hosted-tool.ts";
 import type { BlockType, ChatParams, ChatRequest, ContentPart, FinishReason, Message } from "../../core/chat.ts";
 import type { CredentialForm } from "../../core/credential.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
@@ -79,6 +80,8 @@ export interface OpenAICompatibleRow extends RowDifferences {
   readonly privileged?: readonly string[];
   /** The client's own HTTP headers that are forwarded to the vendor, in lower case. */
   readonly clientHeaders?: readonly string[];
+  /** Tools that the vendor runs at a price for each use. */
+  readonly hostedTools?: readonly PricedTool[];
   /**
    * What messages, content parts and tool calls may hold on the vendor's wire. Everything else is left out, and this is
    * reported.

@@ -32,7 +32,7 @@ export function decodeResponse(body: string, rules: ResponsesRules): ChatAnswer 
         ...finish,
       },
     ],
-    ...besideChoices(response),
+    ...besideChoices(response, items),
   };
 }
 

@@ -189,7 +189,7 @@ class ResponseStream implements StreamDecoder {
       ...chunks,
       {
         choices: [{ index: 0, delta: carriedItems(whole, this.#rules.carriedAs), ...finish }],
-        ...besideChoices(response),
+        ...besideChoices(response, whole),
       },
     ];
   }

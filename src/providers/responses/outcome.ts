@@ -100,11 +100,35 @@ function detail(details: Json | undefined, name: string): number | null {
   return isCount(count) ? count : null;
 }
 
-/** What stands beside the choices of an answer or of its last chunk. */
-export function besideChoices(response: JsonObject): JsonObject & { readonly usage?: Usage } {
+/** Types of items that are uses of the vendor's own tools: https://platform.openai.com/docs/guides/tools */
+const HOSTED: ReadonlyMap<Json | undefined, string> = new Map<Json | undefined, string>([
+  ["web_search_call", "web_search"],
+  ["file_search_call", "file_search"],
+  ["code_interpreter_call", "code_interpreter"],
+  ["image_generation_call", "image_generation"],
+]);
+/** Opening a page that a search has found is no search: https://platform.openai.com/docs/pricing */
+const FREE_ACTIONS: ReadonlySet<unknown> = new Set(["open_page", "find_in_page", "find"]);
+
+/** Returns how often the vendor ran its own tools. */
+function hostedTools(items: readonly JsonObject[]): Pick<Usage, "hosted_tools"> {
+  const counts: Record<string, number> = {};
+  for (const { type, action } of items) {
+    const kind = HOSTED.get(type);
+    if (kind === undefined || (isObject(action) && FREE_ACTIONS.has(action["type"]))) continue;
+    counts[kind] = (counts[kind] ?? 0) + 1;
+  }
+  return Object.keys(counts).length === 0 ? {} : { hosted_tools: counts };
+}
+
+/** What stands beside the choices of an answer or of its last chunk. `items` are those of the answer. */
+export function besideChoices(
+  response: JsonObject,
+  items: readonly JsonObject[],
+): JsonObject & { readonly usage?: Usage } {
   const { usage, service_tier: tier } = response;
   return {
-    ...(isObject(usage) && { usage: usageOf(usage) }),
+    ...(isObject(usage) && { usage: { ...usageOf(usage), ...hostedTools(items) } }),
     ...(typeof tier === "string" && { service_tier: tier }),
   };
 }

@@ -78,6 +78,21 @@ export const openai: OpenAICompatibleRow = {
       source: "https://developers.openai.com/api/reference/cli/resources/responses/subresources/input_tokens",
     },
   },
+  // code_interpreter is billed by containers, and image_generation by tokens of another model
+  hostedTools: [
+    {
+      kind: "web_search",
+      types: ["web_search", "web_search_2025_08_26"],
+      nanoUsd: 10_000_000,
+      source: "https://platform.openai.com/docs/pricing",
+    },
+    {
+      kind: "file_search",
+      types: ["file_search"],
+      nanoUsd: 2_500_000,
+      source: "https://platform.openai.com/docs/pricing",
+    },
+  ],
   keyVariables: ["OPENAI_API_KEY"],
   verified: { source: "https://github.com/openai/openai-openapi", date: "2026-11-20" },
   moderations: { docs: "https://platform.openai.com/docs/api-reference/moderations" },
