@@ -6,6 +6,7 @@ import { openMemoryLimits } from "./admission/memory.ts";
 import { openGuardThreads } from "./chat/guards/guard-threads.ts";
 import { handleCall } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/call/context.ts";
+import { durableStore } from "./chat/keeping/durable-store.ts";
 import { reasoningCarriers } from "./chat/carriers/reasoning-carrier.ts";
 import { openLongAnswers } from "./chat/long-bodies/long-answers.ts";
 import { openLongBodyThread } from "./chat/long-bodies/long-body-thread.ts";
@@ -184,6 +185,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     traffic,
     cache,
     kept,
+    durable: durableStore(records.contents),
     carriers: reasoningCarriers(storage.keys.read()),
     limits,
     onContentLost: (traceId, fault) =>
@@ -248,7 +250,7 @@ async function openListener(
     notReady: () => (isRetiring ? "the gateway is shutting down" : (source.refusal() ?? ledger.refusal())),
     standing,
     refuseUnserved: refuseUnservedWith(context),
-    kept: context.kept,
+    kept: context,
     admin: {
       store,
       limits,
@@ -356,6 +358,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     traffic,
     cache: null,
     kept: null,
+    durable: null,
     carriers: reasoningCarriers([]),
     limits,
     onCharged: () => {},

@@ -11,12 +11,12 @@ const DROP_PARAMS =
 const DISABLE_STOP_LIMIT = "Pass on more than 4 stop sequences; otherwise only the first 4 are kept.";
 
 const responsesSettings = z
-  .strictObject({ store: z.enum(["off", "ephemeral"]) })
+  .strictObject({ store: z.enum(["off", "ephemeral", "on"]) })
   .optional()
   .meta({
     title: "Responses",
     description:
-      "`store`: whether responses are kept for an hour, so that later calls can refer to them ([responses.md](responses.md#responses-that-are-kept)): `ephemeral`, or `off`. Each scope can turn it off; the default is `ephemeral`.",
+      "`store`: whether responses are kept, so that later calls can refer to them ([responses.md](responses.md#responses-that-are-kept)): `ephemeral` for an hour in memory, `on` in the database where the project keeps content (`content_log`), and for as long as that, or `off`. The narrowest scope decides, but each scope can turn it off; the default is `ephemeral`.",
   });
 
 const clientDeviations = z.partialRecord(z.enum(CLIENT_DEVIATION_NAMES), z.boolean()).optional().meta({
@@ -71,7 +71,7 @@ export const toScopeSettings = (
   dropParams: file.drop_params ?? null,
   disableStopSequenceLimit: file.disable_stop_sequence_limit ?? null,
   ...(file.models !== undefined && { models: file.models }),
-  ...(file.responses !== undefined && { keepsResponses: file.responses.store !== "off" }),
+  ...(file.responses !== undefined && { responsesStore: file.responses.store }),
   ...(file.client_deviations !== undefined && { clientDeviations: file.client_deviations }),
   ...(file.content_log !== undefined && { contentLog: toContentLogSettings(file.content_log) }),
   ...(file.cache_allowed !== undefined && { cacheAllowed: file.cache_allowed }),

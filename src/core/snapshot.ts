@@ -16,6 +16,9 @@ import type { PolicySet } from "./policy.ts";
 import type { Route } from "./route.ts";
 import type { ToolServerSet } from "./tool.ts";
 
+/** How responses are kept: not at all, for a while, or like the content of calls. */
+export type ResponsesStore = "off" | "ephemeral" | "on";
+
 /** Settings of a scope. `null` means that they are not set here, and the next wider scope decides. */
 export interface ScopeSettings {
   readonly dropParams: boolean | null;
@@ -25,7 +28,7 @@ export interface ScopeSettings {
   /** Absent when this scope does not set it. */
   readonly contentLog?: ContentLogSettings;
   /** Whether responses are kept, so that later calls can refer to them; absent when this scope does not say. */
-  readonly keepsResponses?: boolean;
+  readonly responsesStore?: ResponsesStore;
   /** What is not done for named clients, or done; absent when this scope does not say. */
   readonly clientDeviations?: ClientDeviationSettings;
   /** Whether answers of the tenant may be kept in the response cache; absent when it does not say. */

@@ -11,7 +11,6 @@ import type { ResponseCache } from "../cache/response-cache.ts";
 import { restrictionsOf, permitsRoute } from "../auth/token-restrictions.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/call/reply-headers.ts";
-import type { KeptStore } from "../chat/keeping/kept-store.ts";
 import type { Clock } from "../core/clock.ts";
 import { deviates } from "../core/client-deviations.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
@@ -31,6 +30,7 @@ import {
   retrievedResponse,
 } from "../operations/responses/kept-response-requests.ts";
 import { settingsOf, type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
+import type { KeptStores } from "../operations/responses/kept-responses.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentDependencies } from "./admin/document-rule.ts";
@@ -66,8 +66,8 @@ export interface AppContext {
   /** For `/readyz?verbose`. */
   standing(): MaybePromise<Standing>;
   readonly refuseUnserved: RefuseUnserved;
-  /** What operations keep of calls; absent or `null` where nothing is kept. */
-  readonly kept?: KeptStore<unknown> | null;
+  /** What operations keep of calls; absent where nothing is kept. */
+  readonly kept?: KeptStores;
   /** When absent, the admin API is not served. */
   readonly admin?: AdminSources;
 }
@@ -96,6 +96,7 @@ type AppEnv = {
   Variables: { traceId: string; startedMs: number; errors: CalledOperation["errors"] };
 };
 
+const NOTHING_KEPT: KeptStores = { kept: null, durable: null };
 const CORS_MAX_AGE_S = "600";
 const PREFLIGHT_CURE = " Web pages may call only from the origins listed in cors.origins of the configuration.";
 
@@ -242,7 +243,10 @@ function serveKeptResponses(
       const token = await authenticated(c, context);
       requireMoreThanOps(token);
       const id = percentDecoded(c.req.param("id") ?? "");
-      return reply(c, await answer({ kept: context.kept ?? null, token, id, query: (name) => c.req.query(name) }));
+      return reply(
+        c,
+        await answer({ kept: context.kept ?? NOTHING_KEPT, token, id, query: (name) => c.req.query(name) }),
+      );
     };
   const path = `${base}/responses/:id`;
   app.get(path, serve(retrievedResponse)).delete(path, serve(deletedResponse));

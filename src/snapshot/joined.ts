@@ -173,13 +173,13 @@ function withDefaults(file: ScopeSettings, store: ScopeSettings): ScopeSettings 
   const contentLog = file.contentLog ?? store.contentLog;
   const cacheAllowed = file.cacheAllowed ?? store.cacheAllowed;
   const cache = file.cache ?? store.cache;
-  const keepsResponses = file.keepsResponses ?? store.keepsResponses;
+  const responsesStore = file.responsesStore ?? store.responsesStore;
   const hasDeviations = file.clientDeviations !== undefined || store.clientDeviations !== undefined;
   return {
     dropParams: file.dropParams ?? store.dropParams,
     disableStopSequenceLimit: file.disableStopSequenceLimit ?? store.disableStopSequenceLimit,
     ...(models !== undefined && { models }),
-    ...(keepsResponses !== undefined && { keepsResponses }),
+    ...(responsesStore !== undefined && { responsesStore }),
     ...(hasDeviations && { clientDeviations: { ...store.clientDeviations, ...file.clientDeviations } }),
     ...(contentLog !== undefined && { contentLog }),
     ...(cacheAllowed !== undefined && { cacheAllowed }),

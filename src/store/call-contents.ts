@@ -92,6 +92,9 @@ export async function removeContents(db: Db, which: Parameters<CallStore["remove
     .$if("projectId" in which && which.projectId !== null, (query) =>
       query.where("project_id", "=", (which as { readonly projectId: string }).projectId),
     )
+    .$if("traceIds" in which, (query) =>
+      query.where("trace_id", "in", [...(which as { readonly traceIds: readonly string[] }).traceIds]),
+    )
     .limit(sql.lit(REMOVED_AT_ONCE));
   return Number((await db.deleteFrom("call_content").where("trace_id", "in", some).executeTakeFirst()).numDeletedRows);
 }

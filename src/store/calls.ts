@@ -225,11 +225,14 @@ export interface CallStore extends LedgerSink, ReplicaTable {
   /** The number of calls in a place that have stored content. */
   countContents(place: { readonly tenantId: string; readonly projectId: string | null }): Promise<number>;
   /**
-   * Removes contents whose retention has ended, or all contents of a place. It removes a bounded number and returns how
+   * Removes contents whose retention has ended, all contents of a place, or single ones. It removes a bounded number and returns how
    * many, so it is to be repeated until it returns 0.
    */
   removeContents(
-    which: { readonly expiredMs: number } | { readonly tenantId: string; readonly projectId: string | null },
+    which:
+      | { readonly expiredMs: number }
+      | { readonly tenantId: string; readonly projectId: string | null }
+      | { readonly traceIds: readonly string[] },
   ): Promise<number>;
   /** `null` also when the call belongs to another tenant than `tenantId`. */
   findCall(traceId: string, tenantId?: string): Promise<StoredCall | null>;

@@ -39,6 +39,8 @@ export interface ContentStore {
   keptUntilMs(traceId: string): Promise<number | null>;
   /** The number of calls in a place that have stored content. */
   count(place: ConfigurationScope): Promise<number>;
+  /** Removes the contents of these ids. */
+  removeOnes(traceIds: readonly string[]): Promise<void>;
   /** Removes all content of a place. Returns how many were removed. */
   remove(place: ConfigurationScope): Promise<number>;
 }
@@ -113,6 +115,9 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
     },
     keptUntilMs: async (traceId) => (await findKept(traceId))?.expiresMs ?? null,
     count: (place) => calls.countContents(place),
+    async removeOnes(traceIds) {
+      while ((await calls.removeContents({ traceIds })) > 0);
+    },
     async remove({ tenantId, projectId }) {
       let removed = 0;
       for (;;) {

@@ -11,6 +11,7 @@ import type { ChatContext } from "../../src/chat/call/context.ts";
 import { openRouting } from "../../src/chat/plan/open-routing.ts";
 import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
 import type { LongRequests } from "../../src/chat/long-bodies/long-requests.ts";
+import type { DurableStore } from "../../src/chat/keeping/durable-store.ts";
 import type { KeptStore } from "../../src/chat/keeping/kept-store.ts";
 import { handleCall } from "../../src/chat/handle.ts";
 import type { Operation } from "../../src/chat/operation.ts";
@@ -103,6 +104,7 @@ export interface StubOptions {
   readonly cache?: ResponseCache;
   /** Operations keep nothing of calls, if left out. */
   readonly kept?: KeptStore<unknown>;
+  readonly durable?: DurableStore;
   /** Keeps nothing, if left out. */
   readonly ledger?: Ledger;
   /** Long requests are parsed and written in this thread, if left out. */
@@ -211,6 +213,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     ledger: options.ledger ?? noLedger,
     cache: options.cache ?? null,
     kept: options.kept ?? null,
+    durable: options.durable ?? null,
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),
   };
   return {

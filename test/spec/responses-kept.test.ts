@@ -1,6 +1,8 @@
 // Promise 12.8: responses that are kept for a while, what refers to them, and who may do so.
 import { describe, expect, test } from "bun:test";
+import type { DurableObject, DurableStore } from "../../src/chat/keeping/durable-store.ts";
 import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
+import { GatewayError } from "../../src/core/errors.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { openaiAnswer, openaiChunk, eventStream } from "../harness/upstream.ts";
 import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
@@ -203,11 +205,11 @@ describe("what is kept", () => {
   });
 
   test("[d12.8] is nothing where the gateway, the tenant or the project says off", async () => {
-    const off = { dropParams: null, disableStopSequenceLimit: null, keepsResponses: false };
+    const off = { dropParams: null, disableStopSequenceLimit: null, responsesStore: "off" } as const;
     const places = new Map([["default", off]]);
     for (const snapshot of [{ settings: off }, { tenantSettings: places }, { projectSettings: places }])
       expect(await isKept(keeping({ snapshot }))).toBe(false);
-    expect(await isKept(keeping({ snapshot: { settings: { ...off, keepsResponses: true } } }))).toBe(true);
+    expect(await isKept(keeping({ snapshot: { settings: { ...off, responsesStore: "ephemeral" } } }))).toBe(true);
   });
 
   test("[d12.5, d12.8] is nothing of a call whose request a guard may mask", async () => {
@@ -221,5 +223,63 @@ describe("what is kept", () => {
     const refused = await stub.respond({ ...OPENAI, temperature: 9 });
     for (const response of [explained, refused])
       expect(response.headers.get("x-gateway-response-kept-until")).toBeNull();
+  });
+});
+
+describe("in the mode on", () => {
+  const on = { dropParams: null, disableStopSequenceLimit: null, responsesStore: "on" } as const;
+  const rules = { sample: 1, retentionMs: 86_400_000, isStored: true, maxCharacters: 1000, detectors: [] };
+  const snapshot = (isStored: boolean) => ({
+    tenantSettings: new Map([["default", on]]),
+    contentLogs: new Map([["default", { ...rules, isStored }]]),
+  });
+  const failing: DurableStore = {
+    keep: () => Promise.reject(new GatewayError("store_unavailable", "The database is away.")),
+    find: () => Promise.reject(new GatewayError("store_unavailable", "The database is away.")),
+    remove: () => Promise.resolve(),
+  };
+
+  test("[d12.8] an answer says store: true only when it is kept, and a reference says that the database is away", async () => {
+    const kept: DurableObject[] = [];
+    const durable: DurableStore = {
+      keep: async (object) => void kept.push(object),
+      find: async (_, id) => kept.find(({ ids }) => ids.includes(id)) ?? null,
+      remove: () => Promise.resolve(),
+    };
+    for (const [store, isOn] of [
+      [durable, true],
+      [failing, false],
+    ] as const) {
+      const stub = keeping({ snapshot: snapshot(true), durable: store });
+      const response = await stub.respond({ ...OPENAI, input: "One." });
+      const { id, store: said } = (await response.json()) as Record<string, any>;
+      const until = new Date(START_MS + rules.retentionMs).toISOString();
+      expect([response.status, said]).toEqual([200, isOn]);
+      expect(response.headers.get("x-gateway-response-kept-until")).toBe(isOn ? until : null);
+      expect(response.headers.get("x-gateway-warnings")).toBe(isOn ? null : "response_not_kept");
+      const next = await stub.respond({ ...OPENAI, previous_response_id: id });
+      expect(next.status).toBe(isOn ? 200 : 503);
+    }
+    expect(kept[0]).toMatchObject({ tenantId: "default", projectId: "default", untilMs: START_MS + rules.retentionMs });
+  });
+
+  test("[d11.3, d12.8] a response is kept only for an hour where the project keeps no content in the database", async () => {
+    const stub = keeping({ snapshot: snapshot(false), durable: failing });
+    const response = await stub.respond({ ...OPENAI, input: "One.", store: true });
+    expect(((await response.json()) as Record<string, any>)["store"]).toBe(false);
+    expect(response.headers.get("x-gateway-response-kept-until")).toBe(new Date(START_MS + 3_600_000).toISOString());
+  });
+
+  test("[d12.8] each scope can still say off, and store: false keeps nothing", async () => {
+    const off = { ...on, responsesStore: "off" } as const;
+    for (const [settings, body] of [
+      [{ ...snapshot(true), settings: off }, {}],
+      [snapshot(true), { store: false }],
+    ] as const) {
+      const response = await keeping({ snapshot: settings, durable: failing }).respond({ ...OPENAI, ...body });
+      expect(((await response.json()) as Record<string, any>)["store"]).toBe(false);
+      expect(response.headers.get("x-gateway-response-kept-until")).toBeNull();
+      expect(response.headers.get("x-gateway-warnings")).toBeNull();
+    }
   });
 });

@@ -17,6 +17,7 @@ import type { Places } from "../../routing/concurrency.ts";
 import type { Health } from "../../routing/health.ts";
 import type { Hedging } from "../../routing/hedging.ts";
 import type { Ledger } from "../../store/ledger.ts";
+import type { DurableStore } from "../keeping/durable-store.ts";
 import type { KeptStore } from "../keeping/kept-store.ts";
 import type { ReasoningCarriers } from "../carriers/reasoning-carrier.ts";
 import type { LongAnswers } from "../long-bodies/long-answers.ts";
@@ -57,6 +58,8 @@ export interface ChatContext {
   readonly cache: ResponseCache | null;
   /** What operations keep of calls for a while; `null` where nothing is kept. */
   readonly kept: KeptStore<unknown> | null;
+  /** What operations keep of calls like their content; `null` where no database keeps content. */
+  readonly durable: DurableStore | null;
   /** Seals and opens what providers need back of their reasoning. */
   readonly carriers: ReasoningCarriers;
   readonly limits: LimitStore;

@@ -3,10 +3,9 @@
 import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } from "../../core/chat.ts";
 import type { CallContent, ContentRules, AnswerContent } from "../../core/content.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { Guard, ProjectPolicies, GuardPolicy } from "../../core/policy.ts";
+import type { GuardPolicy, ProjectPolicies } from "../../core/policy.ts";
 import { objectsIn, textOrEmpty } from "../../providers/sent-json.ts";
-import { workOf } from "../../guards/compile-guard.ts";
-import { redactedValues } from "./content-redaction.ts";
+import { maskingGuards, redactedForKeeping } from "./content-redaction.ts";
 import {
   CUT,
   cutToSize,
@@ -18,8 +17,6 @@ import {
   withoutFiles,
   withoutMargin,
 } from "./content-size.ts";
-import { unscopedGuard } from "../../guards/guard-search.ts";
-import { textGuard, type TextGuard } from "../guards/text-guard.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
 import type { GuardScheduler } from "../guards/guard-scheduler.ts";
 
@@ -192,18 +189,8 @@ export class ContentRecorder {
     return cutToSize({ ...fitting, kept: await this.#redacted(fitting.kept) }, room);
   }
 
-  async #redacted(values: readonly Json[]): Promise<readonly Json[]> {
-    if (this.#guards.length === 0 || values.length === 0) return values;
-    const visit = (guard: TextGuard): readonly Json[] => redactedValues(values, guard);
-    let characters = 0;
-    visit((text) => {
-      characters += text.length + EACH_TEXT;
-      return text;
-    });
-    // what could not be searched in time is not kept, because these guards block in that case
-    return await this.#scheduler.search(this.#guards, characters, visit, (prior) =>
-      visit(textGuard(this.#guards, () => {}, prior)),
-    );
+  #redacted(values: readonly Json[]): Promise<readonly Json[]> {
+    return redactedForKeeping(values, this.#guards, this.#scheduler);
   }
 }
 
@@ -216,9 +203,6 @@ interface CutList {
 function listHere(values: readonly unknown[]): CutList {
   return { length: values.length, cut: async (characters) => cutWithMargin(values as readonly Json[], characters) };
 }
-
-/** The cost of searching an empty text, in characters. */
-const EACH_TEXT = 16;
 
 function keptAnswerOf(
   index: number,
@@ -233,30 +217,4 @@ function keptAnswerOf(
     toolCalls: (toolCalls ?? []) as unknown as readonly ToolCall[],
     finishReason,
   };
-}
-
-/** Whatever a guard of the project searches for must not be kept, whether the guard masks or blocks. */
-function maskingGuards({ detectors }: ContentRules, policies: ProjectPolicies | null): readonly GuardPolicy[] {
-  const own =
-    policies === null
-      ? []
-      : [...new Set([...policies.inputGuards, ...policies.outputGuards])].filter(({ mode }) => mode === "enforce");
-  const all: readonly (readonly [string, Guard])[] = [
-    [
-      "content log",
-      {
-        onInput: true,
-        onOutput: true,
-        action: "mask",
-        mask: null,
-        onError: "block",
-        work: workOf(detectors),
-        detectors,
-      },
-    ],
-    ...own.map(({ name, guard }) => [name, { ...guard, action: "mask", onError: "block" }] as const),
-  ];
-  return all
-    .filter(([, guard]) => guard.detectors.length > 0)
-    .map(([name, guard]) => unscopedGuard({ id: name, name, mode: "enforce", guard }));
 }

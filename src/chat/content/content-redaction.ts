@@ -1,11 +1,16 @@
 // Redacts what is kept of a call. It searches as guards search a request, and more: the kept copy need not work as a
 // request, so that ids, names of functions, names of members and numbers are searched as well, and JSON within a text
 // is searched with its escapes decoded.
+import { workOf } from "../../guards/compile-guard.ts";
+import { unscopedGuard } from "../../guards/guard-search.ts";
+import type { ContentRules } from "../../core/content.ts";
+import type { Guard, GuardPolicy, ProjectPolicies } from "../../core/policy.ts";
+import type { GuardScheduler } from "../guards/guard-scheduler.ts";
 import type { Found } from "../../guards/guarded-text.ts";
 import type { Json } from "../../core/json.ts";
 import { isWord } from "./content-size.ts";
 import { type KindOf, mapMessage, namesAndNumbers } from "../guards/guarded-values.ts";
-import type { TextGuard } from "../guards/text-guard.ts";
+import { textGuard, type TextGuard } from "../guards/text-guard.ts";
 
 export function redactedValues(values: readonly Json[], guard: TextGuard): readonly Json[] {
   const read: TextGuard = Object.assign(
@@ -23,4 +28,50 @@ const kindOf: KindOf = (name, owner) => {
 
 function isEscapedJson(text: string): boolean {
   return text.includes("\\") && /^\s*[{["]/.test(text);
+}
+
+/** The cost of searching an empty text, in characters. */
+const EACH_TEXT = 16;
+
+/** Returns the values as they may be kept, searched in another thread where there is much text. */
+export async function redactedForKeeping(
+  values: readonly Json[],
+  guards: readonly GuardPolicy[],
+  scheduler: GuardScheduler,
+): Promise<readonly Json[]> {
+  if (guards.length === 0 || values.length === 0) return values;
+  const visit = (guard: TextGuard): readonly Json[] => redactedValues(values, guard);
+  let characters = 0;
+  visit((text) => {
+    characters += text.length + EACH_TEXT;
+    return text;
+  });
+  // what could not be searched in time is not kept, because these guards block in that case
+  return await scheduler.search(guards, characters, visit, (prior) => visit(textGuard(guards, () => {}, prior)));
+}
+
+/** Whatever a guard of the project searches for must not be kept, whether the guard masks or blocks. */
+export function maskingGuards({ detectors }: ContentRules, policies: ProjectPolicies | null): readonly GuardPolicy[] {
+  const own =
+    policies === null
+      ? []
+      : [...new Set([...policies.inputGuards, ...policies.outputGuards])].filter(({ mode }) => mode === "enforce");
+  const all: readonly (readonly [string, Guard])[] = [
+    [
+      "content log",
+      {
+        onInput: true,
+        onOutput: true,
+        action: "mask",
+        mask: null,
+        onError: "block",
+        work: workOf(detectors),
+        detectors,
+      },
+    ],
+    ...own.map(({ name, guard }) => [name, { ...guard, action: "mask", onError: "block" }] as const),
+  ];
+  return all
+    .filter(([, guard]) => guard.detectors.length > 0)
+    .map(([name, guard]) => unscopedGuard({ id: name, name, mode: "enforce", guard }));
 }

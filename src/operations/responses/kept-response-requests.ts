@@ -1,14 +1,12 @@
 // What the paths below /responses answer from what is kept. https://platform.openai.com/docs/api-reference/responses/get
-import type { KeptStore } from "../../chat/keeping/kept-store.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
-import { findResponse, type KeptResponse } from "./kept-responses.ts";
+import { findResponse, type KeptResponse, type KeptStores, removeResponse } from "./kept-responses.ts";
 
 export interface KeptResponseRequest {
-  /** `null` where nothing is kept. */
-  readonly kept: KeptStore<unknown> | null;
+  readonly kept: KeptStores;
   readonly token: AccessToken;
   readonly id: string;
   readonly query: (name: string) => string | undefined;
@@ -34,8 +32,7 @@ export async function retrievedResponse(request: KeptResponseRequest): Promise<J
 }
 
 export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {
-  const { owner } = await foundIn(request);
-  await request.kept!.remove(owner.tenantId, request.id);
+  await removeResponse(request.kept, await foundIn(request));
   return { id: request.id, object: "response", deleted: true };
 }
 
@@ -71,10 +68,10 @@ export async function inputItems(request: KeptResponseRequest): Promise<JsonObje
 }
 
 async function foundIn({ kept, token, id }: KeptResponseRequest): Promise<KeptResponse> {
-  const found = kept === null ? null : await findResponse(kept, token, id);
+  const found = await findResponse(kept, token, id);
   if (found !== null) return found;
   throw new GatewayError(
     "not_found",
-    `No response with the id ${JSON.stringify(id.slice(0, 100))} is kept for this caller. Responses are kept for an hour at most.`,
+    `No response with the id ${JSON.stringify(id.slice(0, 100))} is kept for this caller. Responses are kept for an hour at most, unless the project keeps them with its content.`,
   );
 }

@@ -1,11 +1,20 @@
 // Responses that are kept for a while, with the items of their input: what previous_response_id and item_reference refer
 // to, and what the paths below /responses return (promise 12.8).
+import type { DurableStore } from "../../chat/keeping/durable-store.ts";
 import type { KeptStore } from "../../chat/keeping/kept-store.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
+
+/** Where responses are kept; `null` where there is no such place. */
+export interface KeptStores {
+  /** For a while. */
+  readonly kept: KeptStore<unknown> | null;
+  /** Like the content of calls. */
+  readonly durable: DurableStore | null;
+}
 
 export interface KeptOwner {
   readonly tenantId: string;
@@ -22,6 +31,16 @@ export interface KeptResponse {
   readonly input: readonly JsonObject[];
 }
 
+/** How a response is kept: like content, or for a while. */
+export interface Keeper {
+  readonly isStored: boolean;
+  /** Whether it is known that nothing can be kept now. */
+  readonly isAway: boolean;
+  readonly untilMs: number;
+  /** Returns false for a response that is too large. */
+  readonly keep: (value: KeptResponse) => MaybePromise<boolean>;
+}
+
 /** What a request refers to, as far as it is kept for its caller. */
 export interface EarlierResponses {
   /** Returns all items of a response, its input first; `null` when none with this id is kept for the caller. */
@@ -36,12 +55,12 @@ const MAX_LOOKUPS = 100;
 
 /** Finds what a body refers to. Throws `invalid_request` for too many references, and `kept_store_unavailable`. */
 export async function earlierResponses(
-  kept: KeptStore<unknown>,
+  stores: KeptStores,
   token: AccessToken,
   body: JsonObject,
 ): Promise<EarlierResponses> {
   const { previous_response_id: previous, input } = body;
-  const before = typeof previous === "string" ? await findResponse(kept, token, previous) : null;
+  const before = typeof previous === "string" ? await findResponse(stores, token, previous) : null;
   const items = new Map<string, JsonObject>();
   const add = (found: KeptResponse | null): void => {
     for (const item of found === null ? [] : itemsIn(found))
@@ -58,9 +77,8 @@ export async function earlierResponses(
         `input refers to items of more than ${MAX_LOOKUPS} responses. Send the items themselves.`,
         { param: "input" },
       );
-    const finding = kept.find(token.tenantId, id);
-    const found = isPending(finding) ? await finding : finding;
-    add(found === null ? null : openTo(found.value as KeptResponse, token));
+    const found = await foundIn(stores, token.tenantId, id);
+    add(found === null ? null : openTo(found.value, token));
   }
   return {
     itemsOf: (id) => (before !== null && id === previous ? itemsIn(before) : null),
@@ -73,14 +91,29 @@ export function isReference(item: Json): item is JsonObject & { readonly id: str
 }
 
 /** Returns `null` where nothing with this id is kept, or not for this caller. Throws `kept_store_unavailable`. */
-export async function findResponse(
-  kept: KeptStore<unknown>,
-  token: AccessToken,
-  id: string,
-): Promise<KeptResponse | null> {
-  const finding = kept.find(token.tenantId, id);
+export async function findResponse(stores: KeptStores, token: AccessToken, id: string): Promise<KeptResponse | null> {
+  const found = await foundIn(stores, token.tenantId, id);
+  return found?.ids[0] === id ? openTo(found.value, token) : null;
+}
+
+interface Found {
+  readonly ids: readonly string[];
+  readonly value: KeptResponse;
+}
+
+async function foundIn({ kept, durable }: KeptStores, tenantId: string, id: string): Promise<Found | null> {
+  const finding = kept === null ? null : kept.find(tenantId, id);
   const found = isPending(finding) ? await finding : finding;
-  return found?.ids[0] === id ? openTo(found.value as KeptResponse, token) : null;
+  return (found ?? (durable === null ? null : await durable.find(tenantId, id))) as Found | null;
+}
+
+export async function removeResponse(
+  { kept, durable }: KeptStores,
+  { owner: { tenantId }, response }: KeptResponse,
+): Promise<void> {
+  const id = response["id"] as string;
+  if (kept !== null) await kept.remove(tenantId, id);
+  if (durable !== null) await durable.remove(tenantId, id);
 }
 
 /** A response opens to the token or user that made it, and to those who may read the content of its project. */
@@ -103,12 +136,15 @@ function itemsIn({ input, response }: KeptResponse): readonly JsonObject[] {
 export function keepResponse(kept: KeptStore<unknown>, value: KeptResponse, own: number): MaybePromise<boolean> {
   const { owner, response, input } = value;
   const items = input.slice(input.length - own);
-  // ids of the input are the client's own, which others may use as well
-  const ids = [response, ...(response["output"] as readonly JsonObject[])].flatMap(({ id }) =>
+  const size = (): number => 2 * (JSON.stringify(response).length + JSON.stringify(items).length) + 64 * input.length;
+  return kept.keep({ tenantId: owner.tenantId, ids: idsOf(response), value, size });
+}
+
+/** Ids of the input are the client's own, which others may use as well. */
+export function idsOf(response: JsonObject): readonly string[] {
+  return [response, ...(response["output"] as readonly JsonObject[])].flatMap(({ id }) =>
     typeof id === "string" ? [id] : [],
   );
-  const size = (): number => 2 * (JSON.stringify(response).length + JSON.stringify(items).length) + 64 * input.length;
-  return kept.keep({ tenantId: owner.tenantId, ids, value, size });
 }
 
 /** Returns items as they are listed: each with an id, a type and a status, and texts as parts. */

@@ -49,7 +49,7 @@ export function responseEdits(sent: JsonObject, status: ResponseState["status"],
     ...(model === "" && sent["model"] !== undefined ? [] : [{ path: ["model"], value: model }]),
   ];
   // what the gateway does itself is not what its request to the provider said
-  for (const name of ["background", "previous_response_id"])
+  for (const name of ["background", "previous_response_id", "store"])
     if (sent[name] !== repeated[name]) edits.push({ path: [name], value: repeated[name] ?? null });
   const whole = responseObject(frame, { status, output: [], usage: null });
   for (const [name, value] of Object.entries(whole)) if (sent[name] === undefined) edits.push({ path: [name], value });

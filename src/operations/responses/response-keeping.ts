@@ -4,71 +4,105 @@ import type { KeptStore } from "../../chat/keeping/kept-store.ts";
 import type { ReadyCall } from "../../chat/operation.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
-import { settingsOf, type Snapshot } from "../../core/snapshot.ts";
-import { keepResponse } from "./kept-responses.ts";
+import { type ResponsesStore, settingsOf, type Snapshot } from "../../core/snapshot.ts";
+import { parseJson } from "../../wire/json.ts";
+import { contentKeeping } from "./content-keeping.ts";
+import { type Keeper, keepResponse } from "./kept-responses.ts";
 import { memoOf } from "./request-memo.ts";
 
 export interface ResponseKeeping {
+  /** Whether the response is kept like content, so that it says `store: true`. */
+  readonly isStored: boolean;
   /** Called with a response that is complete, or that was cut at its bound. */
   readonly keep: (response: JsonObject) => void;
-  /** Adds to the headers of the answer what became of it. */
-  tell(headers: Headers): Promise<void>;
+  /** Returns the answer with what became of it in its headers. */
+  readonly told: (answer: Response) => Promise<Response>;
 }
 
-/** Each scope can say that nothing is kept. */
-export function mayKeep(snapshot: Snapshot, tenantId: string, projectId: string | null): boolean {
-  return settingsOf({ tenantId, projectId }, snapshot).every((scope) => scope?.keepsResponses !== false);
+/** The narrowest scope decides, but each can turn it off. Only a project that keeps content keeps responses like it. */
+export function storeOf(
+  snapshot: Snapshot,
+  place: { readonly tenantId: string; readonly projectId: string | null },
+): ResponsesStore {
+  const said = settingsOf(place, snapshot).map((scope) => scope?.responsesStore);
+  if (said.includes("off")) return "off";
+  const isKept = place.projectId !== null && snapshot.contentLogs.get(place.projectId)?.isStored === true;
+  return isKept && said.find((one) => one !== undefined) === "on" ? "on" : "ephemeral";
 }
 
 /** Returns `null` where the response of the call may not be kept. */
-export function responseKeeping({ call, request, principal, explains }: ReadyCall): ResponseKeeping | null {
-  const { kept } = call.context;
+export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
+  const { call, request, principal, explains } = ready;
+  const { kept, durable } = call.context;
   const input = memoOf(request).kept;
   const { tenantId, projectId, tokenId, userId } = principal;
-  if (kept === null || input === null || explains || !mayKeep(call.snapshot, tenantId, projectId)) return null;
+  const store = storeOf(call.snapshot, principal);
+  if (kept === null || input === null || explains || store === "off") return null;
   // a guard masks only what is sent on, and what is kept would repeat the rest
   if (call.policies?.guardsRequests === true) return null;
   const owner = { tenantId, projectId, tokenId, userId };
-  const keeping = (response: JsonObject): MaybePromise<boolean> =>
-    keepResponse(kept, { owner, response, input: input.items }, input.own);
-  return request.params.stream === true ? ofStream(kept, keeping, call.lifetime) : ofBody(kept, keeping);
+  const keeper = store === "on" && durable !== null ? contentKeeping(ready, durable) : keptForAWhile(kept, input.own);
+  const keeping = (response: JsonObject): MaybePromise<boolean> => keeper.keep({ owner, response, input: input.items });
+  return request.params.stream === true ? ofStream(keeper, keeping, call.lifetime) : ofBody(keeper, keeping);
+}
+
+function keptForAWhile(kept: KeptStore<unknown>, own: number): Keeper {
+  return {
+    isStored: false,
+    isAway: kept.isAway,
+    get untilMs() {
+      return kept.untilMs;
+    },
+    keep: (value) => keepResponse(kept, value, own),
+  };
 }
 
 /** The head of a stream leaves before its response is kept. The last event waits for that. */
 function ofStream(
-  kept: KeptStore<unknown>,
+  keeper: Keeper,
   keeping: (response: JsonObject) => MaybePromise<boolean>,
   lifetime: ReadyCall["call"]["lifetime"],
 ): ResponseKeeping {
-  const { isAway } = kept;
+  const { isAway, isStored } = keeper;
   return {
+    isStored,
     keep(response) {
       if (isAway) return;
       const keeps = keeping(response);
       if (isPending(keeps)) lifetime.holdsUp(keeps.then(NOTHING, NOTHING));
     },
-    async tell(headers) {
-      tell(headers, !isAway, kept);
+    async told(answer) {
+      tell(answer.headers, !isAway, keeper);
+      return answer;
     },
   };
 }
 
 const NOTHING = (): void => {};
 
-function ofBody(kept: KeptStore<unknown>, keeping: (response: JsonObject) => MaybePromise<boolean>): ResponseKeeping {
+function ofBody(keeper: Keeper, keeping: (response: JsonObject) => MaybePromise<boolean>): ResponseKeeping {
   let keeps: MaybePromise<boolean> = false;
   return {
+    isStored: keeper.isStored,
     keep(response) {
       keeps = keeping(response);
       if (isPending(keeps)) keeps.catch(NOTHING);
     },
-    async tell(headers) {
-      tell(headers, isPending(keeps) ? await keeps.catch(() => false) : keeps, kept);
+    async told(answer) {
+      const isKept = isPending(keeps) ? await keeps.catch(() => false) : keeps;
+      tell(answer.headers, isKept, keeper);
+      return keeper.isStored && !isKept ? await withoutStore(answer) : answer;
     },
   };
 }
 
-function tell(headers: Headers, isKept: boolean, { untilMs }: KeptStore<unknown>): void {
+/** The body was written before the response could not be kept. */
+async function withoutStore(answer: Response): Promise<Response> {
+  const body = parseJson(await answer.text()) as JsonObject;
+  return new Response(JSON.stringify({ ...body, store: false }), answer);
+}
+
+function tell(headers: Headers, isKept: boolean, { untilMs }: Keeper): void {
   if (isKept) return headers.set("x-gateway-response-kept-until", new Date(untilMs).toISOString());
   const told = headers.get("x-gateway-warnings");
   const warnings = ["response_not_kept"];

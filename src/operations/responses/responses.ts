@@ -8,7 +8,7 @@ import { parsedBody } from "../../chat/request/parse.ts";
 import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import { type EarlierResponses, earlierResponses, NOTHING_EARLIER } from "./kept-responses.ts";
 import { memoOf } from "./request-memo.ts";
-import { mayKeep, responseKeeping } from "./response-keeping.ts";
+import { responseKeeping, storeOf } from "./response-keeping.ts";
 import { responseAnswers } from "./response-answers.ts";
 import { responseFrame } from "./response-object.ts";
 import { RESPONSES_FORM } from "./responses-form.ts";
@@ -35,11 +35,12 @@ export const RESPONSES: Operation = {
   refers: refersToKept,
   async reply(ready) {
     const { clock } = ready.call.context;
-    const frame = responseFrame(memoOf(ready.request), () => Math.floor(clock.now() / 1000));
     const keeping = responseKeeping(ready);
+    const memo = memoOf(ready.request);
+    const said = keeping?.isStored === true ? { ...memo, repeated: { ...memo.repeated, store: true } } : memo;
+    const frame = responseFrame(said, () => Math.floor(clock.now() / 1000));
     const answer = await replyConversation(ready, responseAnswers(frame, keeping?.keep ?? null));
-    if (keeping !== null && answer.ok) await keeping.tell(answer.headers);
-    return answer;
+    return keeping !== null && answer.ok ? await keeping.told(answer) : answer;
   },
 };
 
@@ -57,8 +58,7 @@ export function earlierIn(
   { token, context, snapshot }: FormCaller,
   text: string,
 ): MaybePromise<EarlierResponses> | null {
-  const { kept } = context;
-  if (kept === null || !mayKeep(snapshot, token.tenantId, token.projectId)) return null;
+  if (context.kept === null || storeOf(snapshot, token) === "off") return null;
   if (!REFERENCE.test(text)) return NOTHING_EARLIER;
-  return earlierResponses(kept, token, parsedBody(text, snapshot.limits.body).value);
+  return earlierResponses(context, token, parsedBody(text, snapshot.limits.body).value);
 }

@@ -1,0 +1,67 @@
+// Objects that are kept like the content of calls, in a real database: found by the ids of their parts in their own tenant,
+// until their time is over, and removed with their project or with its content.
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { durableStore } from "../../../src/chat/keeping/durable-store.ts";
+import { openSecretCipher } from "../../../src/config/secret-cipher.ts";
+import { openContentStore } from "../../../src/store/content-store.ts";
+import { openSqliteCalls } from "../../../src/store/sqlite-calls.ts";
+import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { writes } from "../../harness/store-writes.ts";
+
+test("[d11.3, d12.8] an object that is kept like content ends with its retention, its project and its content", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-durable-"));
+  const file = join(folder, "calls.db");
+  const store = await openSqliteStore({ file });
+  await store.migrate();
+  for (const tenant of ["acme", "other"]) await writes(store).createTenant({ id: tenant, name: tenant });
+  for (const [id, tenantId] of [
+    ["site", "acme"],
+    ["app", "acme"],
+    ["elsewhere", "other"],
+  ] as const)
+    await writes(store).createProject({ id, tenantId, name: id });
+  const calls = openSqliteCalls({ file });
+  const clock = { nowMs: 1000 };
+  const contents = openContentStore({
+    calls,
+    cipher: openSecretCipher([new Uint8Array(32).fill(1)]),
+    now: () => clock.nowMs,
+  });
+  const durable = durableStore(contents);
+  const keep = (tenantId: string, projectId: string, ids: readonly string[], untilMs = 2000): Promise<void> =>
+    durable.keep({ tenantId, projectId, ids, value: { said: projectId }, untilMs });
+  try {
+    await keep("acme", "site", ["resp_1", "msg_1"]);
+    await keep("acme", "app", ["resp_2", "msg_2"]);
+    // a vendor may give the same id to two tenants
+    await keep("other", "elsewhere", ["resp_3", "msg_1"], 1500);
+    const found = async (tenantId: string, id: string) => (await durable.find(tenantId, id))?.value ?? null;
+    expect(await found("acme", "resp_1")).toEqual({ said: "site" });
+    expect(await found("acme", "msg_1")).toEqual({ said: "site" });
+    expect(await found("other", "msg_1")).toEqual({ said: "elsewhere" });
+    expect([await found("other", "resp_1"), await found("acme", "none")]).toEqual([null, null]);
+    expect(await durable.find("acme", "msg_2")).toEqual({
+      ids: ["resp_2", "msg_2"],
+      value: { said: "app" },
+      untilMs: 2000,
+    });
+    await durable.remove("acme", "msg_2");
+    expect(await found("acme", "resp_2")).toEqual({ said: "app" });
+    await durable.remove("acme", "resp_2");
+    expect([await found("acme", "resp_2"), await found("acme", "msg_2")]).toEqual([null, null]);
+    await writes(store).removeProject("site");
+    expect([await found("acme", "resp_1"), await found("acme", "msg_1")]).toEqual([null, null]);
+    await keep("acme", "app", ["resp_4"]);
+    expect(await contents.remove({ tenantId: "acme", projectId: "app" })).toBe(1);
+    expect(await found("acme", "resp_4")).toBeNull();
+    clock.nowMs = 1500;
+    expect(await found("other", "msg_1")).toBeNull();
+  } finally {
+    await calls.close();
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
