@@ -374,6 +374,10 @@ export interface WrittenRequest {
   readonly replaced?: JsonObject;
   /** Set where the request is fitted to a target that speaks the operation: how the text changes for it. */
   readonly edits?: readonly JsonEdit[];
+  /** How guards mask the text for a target that speaks the operation. */
+  readonly masks?: readonly JsonEdit[];
+  /** Ids of the policies whose guards mask what they found in it, where another thread holds the body. */
+  readonly maskedBy?: readonly string[];
   /** Set with `edits`: how the provider is asked for the operation. */
   readonly spoken?: SpokenOperation;
   /** What is known of the body where another thread holds it; `text` and `body` are empty then. */

@@ -120,19 +120,35 @@ describe("each target of a call", () => {
 });
 
 describe("what governs a call", () => {
-  test("[d12.2 d3.3] a guard on requests or answers makes every target one of the translation, which it searches", async () => {
-    for (const on of ["input", "output"]) {
-      const policies = policiesFor({ name: "no-pii", guard: { classes: ["email"], action: "mask", on } });
-      const said = { ...MESSAGE, body: (MESSAGE.body as string).replace("Native", "ada@mail.example.org") };
-      const stub = gateway(() => said, { snapshot: { policies } });
-      const body = { ...ASKED, messages: [{ role: "user", content: "Write to ada@mail.example.org" }] };
-      const text = await (await ask(stub, body)).text();
-      if (on === "input") expect(stub.sent[0]!.body).not.toContain("ada@mail");
-      else expect(text).not.toContain("ada@mail");
-      // what the translation cannot say cannot pass a guard
-      expect((await ask(stub, { ...body, thinking_of_tomorrow: { to: "ada@mail.example.org" } })).status).toBe(400);
-      expect(stub.sent).toHaveLength(1);
-    }
+  test("[d12.2 d3.3] a guard on answers makes every target one of the translation, which it searches", async () => {
+    const policies = policiesFor({ name: "no-pii", guard: { classes: ["email"], action: "mask", on: "output" } });
+    const said = { ...MESSAGE, body: (MESSAGE.body as string).replace("Native", "ada@mail.example.org") };
+    const stub = gateway(() => said, { snapshot: { policies } });
+    expect(await (await ask(stub, ASKED)).text()).not.toContain("ada@mail");
+    // what the translation cannot say is refused
+    expect((await ask(stub, { ...ASKED, thinking_of_tomorrow: { to: "x" } })).status).toBe(400);
+    expect(stub.sent).toHaveLength(1);
+  });
+
+  test("[d12.2 d9.4] an explanation says why a target is sent the translation", async () => {
+    const forms = async (options: StubOptions, body: JsonObject = ASKED): Promise<unknown> => {
+      const stub = gateway(() => MESSAGE, { permissions: ["debug"], ...options });
+      const explained = (await (await ask(stub, body, { "x-gateway-explain": "true" })).json()) as {
+        readonly targets: readonly { readonly form: unknown }[];
+      };
+      return explained.targets[0]!.form;
+    };
+    const guarded = (on: string): StubOptions => ({
+      snapshot: { policies: policiesFor({ name: "no-pii", guard: { classes: ["email"], action: "mask", on } }) },
+    });
+    expect(await forms({})).toEqual({ native: true, translated_because: null });
+    expect(await forms(guarded("input"))).toEqual({ native: true, translated_because: null });
+    expect(await forms(guarded("output"))).toEqual({ native: false, translated_because: "output_guard" });
+    expect(await forms({}, AT_OPENAI)).toEqual({ native: false, translated_because: "not_spoken" });
+    const added = { ...AT_OPENAI, x_gateway: { fallbacks: [{ model: "anthropic:claude", stop: ["x"] }] } };
+    const stub = gateway(() => MESSAGE, { permissions: ["debug"] });
+    const explained = await (await ask(stub, added, { "x-gateway-explain": "true" })).json();
+    expect((explained as any).targets[1].form).toEqual({ native: false, translated_because: "parameter" });
   });
 
   test("[d12.2 d13.4] kept answers are those of the exact body, also of members that the gateway does not know", async () => {

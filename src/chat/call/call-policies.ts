@@ -20,9 +20,11 @@ import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-
 import { CallFacts, type FactSource } from "./call-facts.ts";
 import { blockedError, violation } from "./policy-violation.ts";
 import { charactersOfMessages, guardedMessages, guardedRequest } from "../guards/guard-request.ts";
-import { type PriorMatches, type TextGuard, textGuard, UNREPLACEABLE } from "../guards/text-guard.ts";
+import { guardedWritten } from "../guards/guard-written.ts";
+import { textsOf } from "../guards/guard-texts.ts";
+import { matchesIn, type PriorMatches, type TextGuard, textGuard, UNREPLACEABLE } from "../guards/text-guard.ts";
 import type { AnswerToSearch } from "../long-bodies/long-answers.ts";
-import type { HeldGuardFinding, LongRequests } from "../long-bodies/long-requests.ts";
+import type { HeldFindings, LongRequests } from "../long-bodies/long-requests.ts";
 import type { GuardScheduler, StreamUnderGuards } from "../guards/guard-scheduler.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
 import type { AnswerBody } from "../long-bodies/written-answer.ts";
@@ -50,8 +52,8 @@ export class CallPolicies {
   readonly #guarded = new Map<ChatRequest, Map<string, ChatRequest>>();
   /** What was found in advance; `null` when nothing was searched in advance. */
   #prior: PriorMatches | null = null;
-  /** Outcomes for a conversation that another thread holds. */
-  #heldFindings: readonly HeldGuardFinding[] = [];
+  /** What was found in a body that another thread holds; `null` when none was searched. */
+  #heldFindings: HeldFindings | null = null;
 
   constructor(policies: ProjectPolicies, call: PolicyCall) {
     this.#policies = policies;
@@ -103,21 +105,23 @@ export class CallPolicies {
 
   #admitConversation(guards: readonly GuardPolicy[]): MaybePromise<void> {
     const { sent } = this.#call;
-    return this.#search(
-      guards,
-      sent.source.text.length,
-      (guard) => guardedRequest(sent, guard),
-      (prior) => {
-        this.#prior = prior;
-        // guards that apply only to some targets take as much work there
-        if (prior === null && guards.some(({ perTarget }) => perTarget))
-          guardedRequest(
-            sent,
-            textGuard(guards.map(inAudit), () => {}),
-          );
-        this.input(sent, null);
-      },
-    );
+    const { written } = sent;
+    // a target may be sent either the translation or what the client wrote, whose texts are mostly the same
+    const visit = (guard: TextGuard): void => {
+      guardedRequest(sent, guard);
+      if (written !== undefined && written.held === undefined) guardedWritten(written, guard);
+    };
+    return this.#search(guards, Math.max(sent.source.text.length, written?.text.length ?? 0), visit, (found) => {
+      const prior = found ?? (written === undefined ? null : matchesIn(textsOf(visit), guards));
+      this.#prior = prior;
+      // guards that apply only to some targets take as much work there
+      if (prior === null && guards.some(({ perTarget }) => perTarget))
+        guardedRequest(
+          sent,
+          textGuard(guards.map(inAudit), () => {}),
+        );
+      this.input(sent, null);
+    });
   }
 
   /** Evaluates the rules that are evaluated once. Throws `policy_violation`. */
@@ -193,8 +197,8 @@ export class CallPolicies {
     const there = known.get(key);
     if (there !== undefined) return there;
     const fresh = this.guarded(() => {
-      const masks = request.held === undefined ? NONE : this.#masksOfHeld(guards);
-      const guarded = this.#bounded(guards, request);
+      const masks = request.held === undefined ? NONE : this.#masksOfHeld(guards, "conversation");
+      const guarded = this.#bounded(guards, request, guardedRequest);
       return masks.length === 0 ? guarded : { ...guarded, held: { ...guarded.held!, masks } };
     });
     known.set(key, fresh);
@@ -202,12 +206,26 @@ export class CallPolicies {
   }
 
   /**
-   * Records what these guards found in a held conversation, and returns the ids of those that mask it. Throws
+   * Returns the request as a target may receive it that is sent what the client wrote. Throws `policy_violation`.
+   */
+  written(request: ChatRequest, target: PolicyTarget): ChatRequest {
+    const guards = this.#guards(this.#policies.inputGuards, target);
+    const { written } = request;
+    if (guards.length === 0 || written === undefined) return request;
+    return this.guarded(() => {
+      const maskedBy = written.held === undefined ? NONE : this.#masksOfHeld(guards, "written");
+      const guarded = this.#bounded(guards, written, guardedWritten);
+      return { ...request, written: { ...guarded, maskedBy } };
+    });
+  }
+
+  /**
+   * Records what these guards found in what another thread holds, and returns the ids of those that mask it. Throws
    * BlockedText.
    */
-  #masksOfHeld(guards: readonly GuardPolicy[]): readonly string[] {
+  #masksOfHeld(guards: readonly GuardPolicy[], of: keyof HeldFindings): readonly string[] {
     const masks: string[] = [];
-    for (const { policy, failure, blocks } of this.#heldFindings) {
+    for (const { policy, failure, blocks } of this.#heldFindings?.[of] ?? NONE) {
       if (!guards.includes(policy)) continue;
       this.recordFinding(policy, failure ?? undefined);
       if (blocks) throw new BlockedText(policy, failure);
@@ -217,8 +235,8 @@ export class CallPolicies {
   }
 
   /** A search that takes too long where nothing can be awaited counts as a search that failed. Throws BlockedText. */
-  #bounded(guards: readonly GuardPolicy[], request: ChatRequest): ChatRequest {
-    const search = (): ChatRequest => guardedRequest(request, textGuard(guards, this.recordFinding, this.#prior));
+  #bounded<T>(guards: readonly GuardPolicy[], request: T, look: (request: T, guard: TextGuard) => T): T {
+    const search = (): T => look(request, textGuard(guards, this.recordFinding, this.#prior));
     if (this.#call.scheduler === null) return search();
     try {
       return withinWork(STEPS_AT_TARGET, search);
@@ -265,11 +283,6 @@ export class CallPolicies {
       }
     };
     return this.#search(guards, charactersOfMessages([message]), (guard) => guardedMessages([message], guard), search);
-  }
-
-  /** Whether a guard searches what is sent to a target. */
-  guardsInput(target: PolicyTarget): boolean {
-    return this.#guards(this.#policies.inputGuards, target).length > 0;
   }
 
   /** Returns the guards that search the answer of a target. */

@@ -39,6 +39,11 @@ export function isCarrier(text: unknown): text is string {
   return typeof text === "string" && (text.startsWith(HEAD) || text.endsWith(TAIL));
 }
 
+/** Whether the text has the form of a carrier to its last character. */
+export function isWholeCarrier(text: unknown): boolean {
+  return typeof text === "string" && SHAPE.test(text);
+}
+
 /** The first master key seals, and each of them opens. Without a key, nothing is sealed or opened. */
 export function reasoningCarriers(masterKeys: readonly Uint8Array[]): ReasoningCarriers {
   const keysOf = memoizeBounded(MAX_TENANTS, (tenantId: string): readonly Uint8Array[] =>

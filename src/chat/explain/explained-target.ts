@@ -57,6 +57,7 @@ export async function explainedTarget(
     model: target.model,
     facts: { context_tokens: target.facts.contextTokens, max_output_tokens: target.facts.maxOutputTokens },
     credentials: credentials.map(explainedCredential),
+    form: explainedForm(fitted),
     parameters: explainedParameters(planned, encoded.mapped ?? []),
     content: [...request.blocks].map(([type, path]) => {
       const { support, note } = effectiveCapability(provider.capabilities, type, target.model);
@@ -84,6 +85,14 @@ export async function explainedTarget(
           },
     fetches: fetches.map((one) => ({ ...one, url: masker.url(one.url) })),
   };
+}
+
+/** Says whether the target is sent what the client wrote; null where the client wrote a chat completion. */
+function explainedForm({ native, translated, request }: FittedRequest): JsonObject | null {
+  if (request.written === undefined) return null;
+  return native === undefined
+    ? { native: false, translated_because: translated ?? null }
+    : { native: true, translated_because: null };
 }
 
 function explainedCache(use: PlannedTarget["cache"]): JsonObject | null {

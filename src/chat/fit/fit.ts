@@ -27,6 +27,12 @@ export interface FitSettings {
   readonly deviates?: (name: ClientDeviationName) => boolean;
 }
 
+/**
+ * Why a target is sent the translation: its model does not speak the operation; the gateway runs tools of the call; a
+ * guard searches its answer, which it does in the form of chat completions; a parameter has no place in the form.
+ */
+export type TranslationReason = "not_spoken" | "tool_servers" | "output_guard" | "parameter";
+
 export interface FittedRequest {
   readonly request: ChatRequest;
   /** Parameters by the names that the caller used, and members of the conversation, such as `messages[].name`. */
@@ -34,6 +40,8 @@ export interface FittedRequest {
   readonly dispositions: Readonly<Record<string, ParameterDisposition>>;
   /** Set where the target speaks the operation and is sent what the client wrote. */
   readonly native?: NativeOperation;
+  /** Set where the target is sent the translation of a request in another form: why. */
+  readonly translated?: TranslationReason;
 }
 
 const MAX_STOP_SEQUENCES = 4;

@@ -6,7 +6,9 @@ import type { GuardPolicy } from "../../core/policy.ts";
 import { type Matches, receivedGuard, type SentGuard, type Texts } from "../../guards/guard-search.ts";
 import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
+import type { JsonEdit } from "../../core/json-edit.ts";
 import { guardedConversation } from "./guard-request.ts";
+import { guardedWritten } from "./guard-written.ts";
 import { type PriorMatches, type TextGuard, textGuard } from "./text-guard.ts";
 import type { HeldRequest } from "../long-bodies/held-conversation.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
@@ -25,18 +27,30 @@ export interface HeldFinding {
 /** The most steps to search texts again that a guard has changed; they take about half a second. */
 const STEPS_AGAIN = 50_000_000;
 
+/** The conversation with the members that are held beside it, or what the client wrote in the form of its operation. */
+export type HeldPlace = "conversation" | "written";
+
 export class HeldGuardSearch {
   readonly #held: HeldRequest;
   readonly #texts: Texts;
   #guards: readonly GuardPolicy[] = [];
   #prior: PriorMatches | null = null;
 
-  /** The masked conversations, by the ids of the policies that masked them. */
-  readonly #masked = new Map<string, HeldRequest>();
+  /** What was masked, by its place and the ids of the policies that masked it. */
+  readonly #masked = new Map<string, unknown>();
 
   constructor({ request, members }: HeldRequest) {
     this.#held = { request, members };
-    this.#texts = textsOf((guard) => guardedConversation(request, members, guard));
+    this.#texts = textsOf((guard) => {
+      this.#visit("conversation", guard);
+      this.#visit("written", guard);
+    });
+  }
+
+  #visit(where: HeldPlace, guard: TextGuard): void {
+    const { request, members } = this.#held;
+    if (where === "conversation") guardedConversation(request, members, guard);
+    else if (request.written !== undefined) guardedWritten(request.written, guard);
   }
 
   packed(): PackedTexts {
@@ -56,7 +70,7 @@ export class HeldGuardSearch {
   }
 
   /** Returns each finding of a guard once, up to the one for which it refuses the call. */
-  findingsOf(place: number): readonly HeldFinding[] {
+  findingsOf(place: number, where: HeldPlace): readonly HeldFinding[] {
     const policy = this.#guards[place]!;
     const findings: HeldFinding[] = [];
     // a guard that could not search reports that before the first text
@@ -82,7 +96,7 @@ export class HeldGuardSearch {
           },
         },
       );
-      withinWork(STEPS_AGAIN, () => guardedConversation(this.#held.request, this.#held.members, counted));
+      withinWork(STEPS_AGAIN, () => this.#visit(where, counted));
     } catch (thrown) {
       if (thrown instanceof TooMuchWork)
         return [...findings, { at, failure: UNSEARCHED, blocks: blocksUnsearched(policy) }];
@@ -94,21 +108,40 @@ export class HeldGuardSearch {
 
   /** Returns the conversation with the matches of these guards masked. Throws `policy_violation`. */
   masked(ids: readonly string[]): HeldRequest {
-    const key = ids.join("\n");
-    const known = this.#masked.get(key);
-    if (known !== undefined) return known;
     const { request, members } = this.#held;
+    return this.#maskedOnce(`conversation\n${ids.join("\n")}`, ids, this.#held, (guard) => ({
+      request: guardedConversation(request, members, guard),
+      members,
+    }));
+  }
+
+  /** Returns the changes that mask the matches of these guards in what the client wrote. Throws `policy_violation`. */
+  maskedWritten(ids: readonly string[]): readonly JsonEdit[] {
+    const { written } = this.#held.request;
+    return this.#maskedOnce(
+      `written\n${ids.join("\n")}`,
+      ids,
+      NOTHING_MASKED,
+      (guard) => guardedWritten(written!, guard).masks!,
+    );
+  }
+
+  #maskedOnce<T>(key: string, ids: readonly string[], unmasked: T, mask: (guard: TextGuard) => T): T {
+    const known = this.#masked.get(key);
+    if (known !== undefined) return known as T;
     const guards = this.#guards.filter(({ id }) => ids.includes(id));
     try {
       const guard = textGuard(guards, () => {}, this.#prior);
-      const masked = { request: withinWork(STEPS_AGAIN, () => guardedConversation(request, members, guard)), members };
+      const masked = withinWork(STEPS_AGAIN, () => mask(guard));
       this.#masked.set(key, masked);
       return masked;
     } catch (thrown) {
       if (!(thrown instanceof TooMuchWork)) throw blockedError(thrown);
       const blocking = guards.find(blocksUnsearched);
-      if (blocking === undefined) return this.#held;
+      if (blocking === undefined) return unmasked;
       throw blockedError(new BlockedText(blocking, UNSEARCHED));
     }
   }
 }
+
+const NOTHING_MASKED: readonly JsonEdit[] = [];

@@ -4,7 +4,7 @@ import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
 import { heldPlace } from "../../core/held-member.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { mappedList } from "../../core/mapped-list.ts";
-import { FUNCTION_NAME } from "../../core/params.ts";
+import { COMMON, FUNCTION_NAME, GATEWAY } from "../../core/params.ts";
 import { type SourcedMembers, withMembers } from "../../core/request-source.ts";
 import {
   type TextKind,
@@ -16,6 +16,7 @@ import {
   namesAndNumbers,
   guardedNames,
 } from "./guarded-values.ts";
+import { isWholeCarrier } from "../carriers/reasoning-carrier.ts";
 import type { TextGuard } from "./text-guard.ts";
 
 /**
@@ -99,7 +100,7 @@ function isOfTool(role: Json | undefined): boolean {
  * Returns the value of a text that is JSON with escapes; undefined for any other text. A provider gets such escapes
  * decoded if its vendor takes tool results as values.
  */
-function escapedJson(text: string): Json | undefined {
+export function escapedJson(text: string): Json | undefined {
   if (!text.includes("\\") || !/^\s*[{[]/.test(text)) return undefined;
   try {
     return JSON.parse(text) as Json;
@@ -128,17 +129,18 @@ const OPAQUE: ReadonlySet<string> = new Set(["signature", "thought_signature", "
 /** Members that may contain a file, which may be text. */
 const FILES: ReadonlySet<string> = new Set(["url", "file_id", "file_data", "data"]);
 
-const anyText: KindOf = (name, owner) =>
+export const anyText: KindOf = (name, owner) =>
   FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : FIXED.has(name) ? "fixed" : "plain";
 
-/** Treats a value as opaque bytes, which are not searched, only if it is long and nothing but base64. */
-function opaque(value: Json | undefined): TextKind {
+/** Treats a value as opaque bytes, which are not searched, only if it is long and nothing but base64, or a carrier. */
+export function opaque(value: Json | undefined): TextKind {
+  if (isWholeCarrier(value)) return "skip";
   return typeof value === "string" && value.length >= 32 && /^[A-Za-z0-9+/_=-]+$/.test(value) && /[A-Za-z]/.test(value)
     ? "skip"
     : "fixed";
 }
 
-function isFunctionName(name: Json | undefined): boolean {
+export function isFunctionName(name: Json | undefined): boolean {
   return typeof name === "string" && FUNCTION_NAME.test(name);
 }
 
@@ -153,6 +155,7 @@ function messageKind(name: string, owner: JsonObject): TextKind {
       ? "fixed"
       : "plain";
   if (name === "data" && owner["type"] === "text") return "plain";
+  if (name === "data" && owner["type"] === "reasoning.encrypted" && isWholeCarrier(owner["data"])) return "skip";
   return anyText(name, owner);
 }
 
@@ -175,7 +178,7 @@ const SCHEMA_FIXED: ReadonlySet<string> = new Set([
   "cache_control",
   "pattern",
 ]);
-const schemaKind: KindOf = (name, owner) =>
+export const schemaKind: KindOf = (name, owner) =>
   (name === "headers" || name === "authorization") && "server_url" in owner
     ? "none"
     : SCHEMA_FIXED.has(name)
@@ -226,6 +229,22 @@ function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
 /** Searches members that the gateway does not know, including their names and numbers. */
 function guardedExtra(extra: JsonObject, guard: TextGuard, kindOf: KindOf): JsonObject {
   return namesAndNumbers(mapTexts(extra, guard, kindOf), guard) as JsonObject;
+}
+/** Searches parameters that an entry of a request has added, by their names in chat completions. */
+export function guardedAdded(added: JsonObject, guard: TextGuard): JsonObject {
+  const named = (isOne: (name: string) => boolean): JsonObject =>
+    Object.fromEntries(Object.entries(added).filter(([name]) => isOne(name)));
+  const isOwn = (name: string): boolean => Object.hasOwn(GATEWAY, name);
+  const isCommon = (name: string): boolean => Object.hasOwn(COMMON, name);
+  return {
+    ...named(isOwn),
+    ...(guardedParams(named(isCommon), guard) as JsonObject),
+    ...guardedExtra(
+      named((name) => !isOwn(name) && !isCommon(name)),
+      guard,
+      extraKind,
+    ),
+  };
 }
 const extraKind: KindOf = (name, owner) =>
   FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : "plain";

@@ -1,6 +1,7 @@
 // Guards as a function of one text, which is searched by itself or with matches that were found in advance. What the
 // texts of a request or an answer are is decided in guard-request.ts and guard-answer.ts.
 import type { GuardPolicy } from "../../core/policy.ts";
+import type { Texts } from "../../guards/guard-search.ts";
 import {
   BlockedText,
   type Found,
@@ -70,6 +71,15 @@ export function textGuard(
       }
     },
   });
+}
+
+/** Searches each text once, in this thread. */
+export function matchesIn({ plain, json }: Texts, guards: readonly GuardPolicy[]): PriorMatches {
+  return {
+    plain: new Map(plain.map((text) => [text, searchText(text, guards)])),
+    json: new Map(json.map((text) => [text, searchText(text, guards, AS_JSON)])),
+    unsearched: new Set(),
+  };
 }
 
 /** Why a guard blocks a call although it is set to mask. */

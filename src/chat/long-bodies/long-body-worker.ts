@@ -32,7 +32,7 @@ import { openedMessages } from "../carriers/opened-request.ts";
 import { cutWithMargin, type Fitting } from "../content/content-size.ts";
 import { fitConversation } from "../fit/fit-conversation.ts";
 import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
-import { type HeldFinding, HeldGuardSearch } from "../guards/guard-held.ts";
+import { type HeldFinding, HeldGuardSearch, type HeldPlace } from "../guards/guard-held.ts";
 import { heldBody } from "../native/native-facts.ts";
 import { decodedTask, type TaskQuestion } from "./decoded-task.ts";
 import {
@@ -96,6 +96,7 @@ export interface FindingsQuestion {
   readonly conversation: number;
   /** The index of the guard in the list of FoundQuestion. */
   readonly place: number;
+  readonly where: HeldPlace;
 }
 
 /** Asks which files have to be fetched for a model. */
@@ -128,8 +129,10 @@ export interface CutMessages extends Omit<Fitting, "kept"> {
 export interface EncodeNativeQuestion {
   readonly conversation: number;
   readonly spoken: SpokenOperation;
-  /** The changes of the body beside those for the provider and for carriers. */
+  /** The changes of the body beside those for guards, for the provider and for carriers. */
   readonly edits: readonly JsonEdit[];
+  /** Ids of the guards that mask what they have found. */
+  readonly masks: readonly string[];
   readonly target: Target;
   readonly nowMs: number;
 }
@@ -199,14 +202,19 @@ class HeldConversations {
     conversation,
     spoken: { operation, circumstance },
     edits,
+    masks,
     target,
     nowMs,
   }: EncodeNativeQuestion): Promise<EncodedThere> {
     const provider = providers.get(target.family)!;
-    const { request } = this.#heldOf(conversation);
+    const { request, search } = this.#heldOf(conversation);
     const written = request.written!;
+    const masked = masks.length === 0 ? [] : search!.maskedWritten(masks);
     const native = provider.native!(operation, target.model, circumstance)!;
-    const sent = { ...request, written: { ...written, edits: [...edits, ...withoutCarriers(written.body)] } };
+    const sent = {
+      ...request,
+      written: { ...written, edits: [...masked, ...edits, ...withoutCarriers(written.body)] },
+    };
     return signedBytes(native.encodeRequest(sent, target), provider, target, nowMs);
   }
 
@@ -267,8 +275,8 @@ class HeldConversations {
     return this.#heldOf(conversation).search!.found(guards, matches);
   }
 
-  findings({ conversation, place }: FindingsQuestion): readonly HeldFinding[] {
-    return this.#heldOf(conversation).search!.findingsOf(place);
+  findings({ conversation, place, where }: FindingsQuestion): readonly HeldFinding[] {
+    return this.#heldOf(conversation).search!.findingsOf(place, where);
   }
 
   #heldOf(conversation: number): Held {

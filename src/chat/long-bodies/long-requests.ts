@@ -48,15 +48,15 @@ export interface LongRequests {
    */
   open(bytes: Uint8Array, bounds: BodyBounds, tenantId: string, operation: LongOperation): Promise<ChatRequest>;
   /**
-   * Returns what guards found in the conversation and in the members that are held with it, in the order in which the
-   * serving thread would have found it. `search` receives the texts as memory that the serving thread only passes on,
+   * Returns what guards found in the conversation with the members that are held beside it, and in what the client wrote,
+   * each in the order in which the serving thread would have found it. `search` receives the texts as memory that the serving thread only passes on,
    * and returns null when the guards did not finish in time.
    */
   search(
     request: ChatRequest,
     guards: readonly GuardPolicy[],
     search: (texts: PackedTexts) => Promise<Matches | null>,
-  ): Promise<readonly HeldGuardFinding[]>;
+  ): Promise<HeldFindings>;
   /**
    * Returns the places in the conversation with addresses of files that the model accepts only as bytes. Throws as
    * `placesToFetch` does.
@@ -79,6 +79,12 @@ export interface LongRequests {
 
 export interface HeldGuardFinding extends HeldFinding {
   readonly policy: GuardPolicy;
+}
+
+export interface HeldFindings {
+  readonly conversation: readonly HeldGuardFinding[];
+  /** In a body in the form of another operation than chat completions. */
+  readonly written: readonly HeldGuardFinding[];
 }
 
 export function openLongRequests(thread: LongBodyThread): LongRequests {
@@ -126,9 +132,9 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
     },
     encode(request, target, nowMs, part) {
       const { id: conversation } = request.held!;
-      const { spoken, edits = [] } = request.written ?? {};
+      const { spoken, edits = [], maskedBy: masks = [] } = request.written ?? {};
       if (spoken !== undefined)
-        return ask(conversation, "encode_native", { conversation, spoken, edits, target, nowMs });
+        return ask(conversation, "encode_native", { conversation, spoken, edits, masks, target, nowMs });
       return ask(conversation, "encode", {
         conversation,
         outline: outlineOf(request),
@@ -149,17 +155,20 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         { conversation: id, guards: guards.map(sentGuard), matches },
         matches === null ? [] : [matches.numbers.buffer as ArrayBuffer],
       );
-      const all: HeldGuardFinding[] = [];
-      // each place means a walk over the conversation, and takes a turn of the tenant
-      for (const place of places) {
-        const findings = await ask(id, "findings", {
-          conversation: id,
-          place,
-        });
-        for (const one of findings) all.push({ ...one, policy: guards[place]! });
-      }
-      // the findings of one search are in the order of the guards
-      return all.toSorted((one, other) => one.at - other.at);
+      const findingsIn = async (where: keyof HeldFindings): Promise<readonly HeldGuardFinding[]> => {
+        const all: HeldGuardFinding[] = [];
+        // each place means a walk over the conversation, and takes a turn of the tenant
+        for (const place of places) {
+          const findings = await ask(id, "findings", { conversation: id, place, where });
+          for (const one of findings) all.push({ ...one, policy: guards[place]! });
+        }
+        // the findings of one search are in the order of the guards
+        return all.toSorted((one, other) => one.at - other.at);
+      };
+      return {
+        conversation: await findingsIn("conversation"),
+        written: request.written === undefined ? [] : await findingsIn("written"),
+      };
     },
     places: ({ held: of }, { id: family }, model) => ask(of!.id, "places", { conversation: of!.id, family, model }),
     async fill(request, places, fetched) {

@@ -7,15 +7,15 @@ import type { OperationName, RecordedOperation } from "../../core/operation.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import { FIELDS, GATEWAY } from "../../core/params.ts";
 import type { NativeForm, NativeOperation, Provider } from "../../providers/provider.ts";
-import type { FitSettings } from "../fit/fit.ts";
+import type { FitSettings, TranslationReason } from "../fit/fit.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
 export interface NativeCall {
   readonly operation: RecordedOperation;
   /** The entry of the provider. */
   readonly settings: ProviderSettings;
-  /** Whether a guard searches the request or the answer. */
-  readonly isGuarded: boolean;
+  /** Whether a guard searches the answer. */
+  readonly isAnswerGuarded: boolean;
   readonly fit: FitSettings;
 }
 
@@ -30,29 +30,24 @@ export interface NativeTarget {
   readonly dropped: readonly string[];
 }
 
-/** Returns null for a target that is sent the translation. */
+/** Returns the reason for a target that is sent the translation. */
 export function nativeAt(
   request: ChatRequest,
   resolved: Resolved,
-  { operation, settings, isGuarded, fit }: NativeCall,
-): NativeTarget | null {
-  const { written, offered } = request;
-  // guards and tool servers work on the translation
-  if (written === undefined || offered !== null || isGuarded) return null;
-  if (operation === "unserved") return null;
+  { operation, settings, isAnswerGuarded, fit }: NativeCall,
+): NativeTarget | TranslationReason {
+  const { offered } = request;
   const { provider, target } = resolved;
+  if (operation === "unserved") return "not_spoken";
   const circumstance = circumstanceOf(settings, operation, target.isCallersAddress);
   const native = circumstance === null ? null : (provider.native?.(operation, target.model, circumstance) ?? null);
-  if (native === null) return null;
+  if (circumstance === null || native === null) return "not_spoken";
+  if (offered !== null) return "tool_servers";
+  if (isAnswerGuarded) return "output_guard";
   const settingEdits = editsOfSettings(request, native.form, provider, fit);
-  return settingEdits === null
-    ? null
-    : {
-        native,
-        spoken: { operation, circumstance: circumstance! },
-        resolved: { ...resolved, provider: nativeProvider(provider)(native) },
-        ...settingEdits,
-      };
+  if (settingEdits === null) return "parameter";
+  const spoken = { operation, circumstance };
+  return { native, spoken, resolved: { ...resolved, provider: nativeProvider(provider)(native) }, ...settingEdits };
 }
 
 /** Returns null where the operator says that the provider does not speak the operation. */

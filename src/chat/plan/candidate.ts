@@ -26,7 +26,7 @@ import { settingsFor } from "../fit/fit-settings.ts";
 import { fitTask } from "../fit/fit-task.ts";
 import { withheldLogprobs } from "../guards/guard-answer.ts";
 import { fitNative } from "../native/fit-native.ts";
-import { nativeAt } from "../native/native-target.ts";
+import { nativeAt, type NativeTarget } from "../native/native-target.ts";
 import { type Resolved, targetFor } from "./resolve-target.ts";
 
 /** The parts of a call that matter for its stages. */
@@ -203,23 +203,32 @@ export class PlannedCandidate implements RouteCandidate {
       // there is no text in the answer that a guard could search
       return { resolved, fitted, outputGuards: NO_GUARDS };
     }
-    if (own.written !== undefined) {
-      const entry = snapshot.providers.get(target.providerId)!;
-      const isGuarded = outputGuards.length > 0 || policies?.guardsInput(this.#place) === true;
-      const native = nativeAt(own, resolved, {
-        operation: call.record.operation,
-        settings: entry,
-        isGuarded,
-        fit: settings,
-      });
-      if (native !== null) {
-        const fitted = withCarriersLeft(fitNative(own, native, entry, settings, principal, http));
-        return { resolved: native.resolved, fitted, outputGuards };
-      }
+    const { written } = own;
+    if (written === undefined) return { resolved, outputGuards, fitted: this.#translated(own, resolved, settings) };
+    const entry = snapshot.providers.get(target.providerId)!;
+    const asked = {
+      operation: call.record.operation,
+      settings: entry,
+      isAnswerGuarded: outputGuards.length > 0,
+      fit: settings,
+    };
+    const unmasked = nativeAt(own, resolved, asked);
+    if (typeof unmasked === "string") {
+      const opened = withOpenedRequest(own, call.context.carriers, this.#carrierPlace);
+      const fitted = this.#translated(opened, resolved, settings);
+      return { resolved, outputGuards, fitted: { ...fitted, translated: unmasked } };
     }
-    const opened = own.written === undefined ? own : withOpenedRequest(own, call.context.carriers, this.#carrierPlace);
-    const fitted = fitRequest(opened, resolved.provider, resolved.target, settings, principal);
-    return { resolved, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
+    const masked = policies === null ? own : policies.written(own, this.#place);
+    // guards search the parameters of entries as well
+    const native = masked === own ? unmasked : (nativeAt(masked, resolved, asked) as NativeTarget);
+    const fitted = withCarriersLeft(fitNative(masked, native, entry, settings, principal, http));
+    return { resolved: native.resolved, fitted, outputGuards };
+  }
+
+  #translated(request: ChatRequest, { provider, target }: Resolved, settings: FitSettings): FittedRequest {
+    const { principal, call } = this.#caller;
+    const fitted = fitRequest(request, provider, target, settings, principal);
+    return withheldLogprobs(fitted, call.policies === null ? NO_GUARDS : call.policies.output(this.#place));
   }
 }
 
