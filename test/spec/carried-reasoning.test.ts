@@ -9,8 +9,16 @@ import type { JsonObject } from "../../src/core/json.ts";
 import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
-import { type CannedAnswer, cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";
+import { type CannedAnswer, cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
+import {
+  claudeAnswer,
+  claudeEvents,
+  geminiAnswer,
+  type Said,
+  sseText,
+  VENDORS as BRIDGED,
+} from "../operations/bridges/vendors.ts";
 import { call, eventsOf, message, reasoning, responseOf } from "../providers/responses/events.ts";
 
 const THOUGHT = "Ask first.";
@@ -21,83 +29,77 @@ interface Vendor {
   readonly model: string;
   readonly rounds: readonly [JsonObject, JsonObject];
   readonly events: (answer: JsonObject) => readonly { readonly event?: string; readonly data: string }[];
+  /** The answers of a vendor whose streams are not of text. */
+  readonly whole?: (round: 0 | 1, stream: boolean) => CannedAnswer;
   /** Whether a request has the reasoning exactly as the vendor wrote it, at its place. */
   readonly isBack: (body: any) => boolean;
   /** Whether a request has anything of it. */
   readonly hasAny: (body: string) => boolean;
 }
 
-const claude = (content: readonly JsonObject[], stop: string): JsonObject => ({
-  id: "msg_1",
-  type: "message",
-  role: "assistant",
-  model: "m",
-  content,
-  stop_reason: stop,
-  stop_sequence: null,
-  usage: { input_tokens: 4, output_tokens: 3 },
-});
 const THINKING = { type: "thinking", thinking: THOUGHT, signature: SIGNATURE };
 const REDACTED = { type: "redacted_thinking", data: "aGlkZGVu" };
 
-function claudeEvents(answer: JsonObject): readonly { readonly event: string; readonly data: string }[] {
-  const named = (type: string, rest: JsonObject) => ({ event: type, data: JSON.stringify({ type, ...rest }) });
-  const start = named("message_start", { message: { ...answer, content: [], stop_reason: null } });
-  const blocks = (answer["content"] as readonly any[]).flatMap((block, index) => {
-    const delta = (one: JsonObject) => named("content_block_delta", { index, delta: one });
-    const begin = (one: JsonObject) => named("content_block_start", { index, content_block: one });
-    const stop = named("content_block_stop", { index });
-    switch (block.type) {
-      case "thinking":
-        return [
-          begin({ type: "thinking", thinking: "", signature: "" }),
-          delta({ type: "thinking_delta", thinking: block.thinking.slice(0, 4) }),
-          delta({ type: "thinking_delta", thinking: block.thinking.slice(4) }),
-          delta({ type: "signature_delta", signature: block.signature }),
-          stop,
-        ];
-      case "text":
-        return [begin({ type: "text", text: "" }), delta({ type: "text_delta", text: block.text }), stop];
-      case "tool_use":
-        return [
-          begin({ ...block, input: {} }),
-          delta({ type: "input_json_delta", partial_json: JSON.stringify(block.input) }),
-          stop,
-        ];
-      default:
-        return [begin(block), stop];
-    }
-  });
-  return [
-    start,
-    ...blocks,
-    named("message_delta", { delta: { stop_reason: answer["stop_reason"]! }, usage: { output_tokens: 3 } }),
-    named("message_stop", {}),
-  ];
-}
+const SECOND = { type: "thinking", thinking: "Then look.", signature: "U2Vjb25k" };
+const CALLED = { call: "toolu_1", name: "weather", input: { city: "Wien" } };
+/** A turn with reasoning before its text and after it, each signed by itself. */
+const IN_TURN: readonly Said[] = [
+  { thinking: THOUGHT, signature: SIGNATURE },
+  { redacted: "aGlkZGVu" },
+  { text: "I ask." },
+  { thinking: SECOND.thinking, signature: SECOND.signature },
+  CALLED,
+];
+const WARM: readonly Said[] = [{ text: "It is warm." }];
 
 const google = (parts: readonly JsonObject[]): JsonObject => ({
+  ...geminiAnswer([]),
   candidates: [{ content: { role: "model", parts }, finishReason: "STOP", index: 0 }],
-  usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 3, totalTokenCount: 7 },
-  modelVersion: "m",
-  responseId: "r",
 });
 
 const VENDORS: Readonly<Record<string, Vendor>> = {
   anthropic: {
     model: "anthropic:claude-sonnet-4-6",
     rounds: [
-      claude(
-        [THINKING, REDACTED, { type: "tool_use", id: "toolu_1", name: "weather", input: { city: "Wien" } }],
-        "tool_use",
-      ),
-      claude([{ type: "text", text: "It is warm." }], "end_turn"),
+      claudeAnswer([{ thinking: THOUGHT, signature: SIGNATURE }, { redacted: "aGlkZGVu" }, CALLED]),
+      claudeAnswer(WARM),
     ],
     events: claudeEvents,
     isBack: ({ messages }) =>
       JSON.stringify(messages[1].content.slice(0, 2)) === JSON.stringify([THINKING, REDACTED]) &&
       messages[1].content[2].type === "tool_use",
     hasAny: (body) => /thinking"|EqQB|aGlkZGVu|dragoman/.test(body),
+  },
+  "anthropic, within a turn": {
+    model: "anthropic:claude-sonnet-4-6",
+    rounds: [claudeAnswer(IN_TURN), claudeAnswer(WARM)],
+    events: claudeEvents,
+    isBack: ({ messages }) =>
+      JSON.stringify(messages[1].content) ===
+      JSON.stringify([
+        THINKING,
+        REDACTED,
+        { type: "text", text: "I ask." },
+        SECOND,
+        { type: "tool_use", id: CALLED.call, name: CALLED.name, input: CALLED.input },
+      ]),
+    hasAny: (body) => /thinking"|EqQB|U2Vj|aGlkZGVu|dragoman/.test(body),
+  },
+  bedrock: {
+    model: "bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    rounds: [{}, {}],
+    events: () => [],
+    whole: (round, stream) => BRIDGED["bedrock"]![stream ? "stream" : "answer"]([IN_TURN, WARM][round]!),
+    isBack: ({ messages }) =>
+      JSON.stringify(messages[1].content) ===
+      JSON.stringify([
+        { reasoningContent: { reasoningText: { text: THOUGHT, signature: SIGNATURE } } },
+        { reasoningContent: { redactedContent: "aGlkZGVu" } },
+        { text: "I ask." },
+        { reasoningContent: { reasoningText: { text: SECOND.thinking, signature: SECOND.signature } } },
+        { toolUse: { toolUseId: CALLED.call, name: CALLED.name, input: CALLED.input } },
+      ]),
+    hasAny: (body) => /reasoningContent|EqQB|U2Vj|aGlkZGVu|dragoman/.test(body),
   },
   gemini: {
     model: "gemini:gemini-3-flash-preview",
@@ -211,15 +213,14 @@ const FRONTS: Readonly<Record<string, Front>> = {
   },
 };
 
-function upstreamOf({ rounds, events: made }: Vendor): (request: UpstreamRequest) => CannedAnswer {
+function upstreamOf({ rounds, events: made, whole }: Vendor): (request: UpstreamRequest) => CannedAnswer {
   return ({ body, url }) => {
-    const answer = rounds[/tool_result|functionResponse|function_call_output/.test(body) ? 1 : 0];
-    const isStreamed = body.includes('"stream":true') || url.includes("streamGenerateContent");
+    const round = /tool_result|toolResult|functionResponse|function_call_output/.test(body) ? 1 : 0;
+    const answer = rounds[round];
+    const isStreamed = body.includes('"stream":true') || /streamGenerateContent|converse-stream/.test(url);
+    if (whole !== undefined) return whole(round, isStreamed);
     if (!isStreamed) return { headers: { "content-type": "application/json" }, body: JSON.stringify(answer) };
-    const text = made(answer)
-      .map(({ event, data }) => `${event === undefined ? "" : `event: ${event}\n`}data: ${data}\n\n`)
-      .join("");
-    return { headers: { "content-type": "text/event-stream" }, body: text };
+    return { headers: { "content-type": "text/event-stream" }, body: sseText(made(answer)) };
   };
 }
 
@@ -233,14 +234,23 @@ const long = (body: JsonObject): JsonObject => {
   return JSON.parse(`${before}${"Look out. ".repeat(LONG_BODY_BYTES / 9)}${ASKED.content}${after}`) as JsonObject;
 };
 
-function gateway(vendor: Vendor): Stub {
-  // Anthropic's own models are asked in the client's form unless that is switched off
+const PROVIDERS = ["anthropic", "gemini", "openai", "bedrock"];
+
+/** Models are asked in the client's form unless that is switched off. */
+function gateway(vendor: Vendor, options: StubOptions = {}): Stub {
   const settings = (family: string) =>
-    providerSettings({ id: family, family, credentials: [storedKey("key")], native: [] });
+    providerSettings({
+      id: family,
+      family,
+      credentials: [storedKey("key")],
+      native: [],
+      ...(family === "bedrock" && { settings: { region: "us-east-1" } }),
+    });
   return stubGateway({
     upstream: cannedUpstream(upstreamOf(vendor)),
-    providers: Object.keys(VENDORS).map(settings),
+    providers: PROVIDERS.map(settings),
     longRequests,
+    ...options,
   });
 }
 
@@ -309,6 +319,61 @@ for (const [name, front] of Object.entries(FRONTS))
         expect(vendor.hasAny(lastBody(stub))).toBe(false);
       });
     });
+
+describe("[d12.9] a carrier of another place is not sent on, and this is told:", () => {
+  const claude = VENDORS["anthropic"]!;
+  const project = (id: string, tenantId: string): StubOptions => ({
+    token: { tenantId, projectId: id },
+    snapshot: { projects: new Map([[id, { id, tenantId, name: id }]]) },
+  });
+  const places: readonly (readonly [what: string, options: StubOptions, model: string])[] = [
+    ["another tenant", project("default", "other"), claude.model],
+    ["another project", project("other", "default"), claude.model],
+    ["another provider", {}, VENDORS["bedrock"]!.model],
+    ["another provider's form", {}, VENDORS["gemini"]!.model],
+  ];
+  for (const [name, front] of Object.entries(FRONTS))
+    for (const [what, options, model] of places)
+      test(`that of ${what}, through ${name}`, async () => {
+        const body = { ...front.first, model: claude.model };
+        const { answer } = await ask(gateway(claude), front, body, false);
+        const vendor = Object.values(VENDORS).find((one) => one.model === model)!;
+        const there = gateway(vendor, options);
+        const { headers } = await ask(there, front, { ...body, model, ...front.second(answer) }, false);
+        expect(headers.get("x-gateway-warnings")).toBe("reasoning_left_out");
+        expect(vendor.hasAny(lastBody(there))).toBe(false);
+        // the rest of the turn goes on
+        expect(lastBody(there)).toContain("weather");
+      });
+});
+
+test("[d12.9] a carrier is the same in both forms: what one client got, a client of the other form can send back", async () => {
+  const carriers = (answer: readonly JsonObject[]): readonly string[] =>
+    [...JSON.stringify(answer).matchAll(/dragoman1\.[\w-]+\.dragoman/g)].map(([text]) => text);
+  for (const vendor of Object.values(VENDORS)) {
+    const [responses, messages] = [FRONTS["Responses"]!, FRONTS["Messages"]!];
+    const stub = gateway(vendor);
+    const asItems = (await ask(stub, responses, { ...responses.first, model: vendor.model }, false)).answer;
+    const asBlocks = (await ask(stub, messages, { ...messages.first, model: vendor.model }, false)).answer;
+    expect(carriers(asItems).length).toBe(carriers(asBlocks).length);
+    // the same turn, with the carriers of the other form in their places
+    const swapped = (answer: readonly JsonObject[], other: readonly JsonObject[]): readonly JsonObject[] => {
+      const theirs = [...carriers(other)];
+      return JSON.parse(
+        JSON.stringify(answer).replaceAll(/dragoman1\.[\w-]+\.dragoman/g, () => theirs.shift()!),
+      ) as readonly JsonObject[];
+    };
+    for (const [front, own, other] of [
+      [responses, asItems, asBlocks],
+      [messages, asBlocks, asItems],
+    ] as const) {
+      const again = { ...front.first, model: vendor.model, ...front.second(swapped(own, other)) };
+      const { headers } = await ask(stub, front, again, false);
+      expect(headers.get("x-gateway-warnings")).toBeNull();
+      expect([vendor.model, vendor.isBack(JSON.parse(lastBody(stub)))]).toEqual([vendor.model, true]);
+    }
+  }
+});
 
 test("[d12.9] without `include`, a Responses answer has no carrier", async () => {
   const stub = gateway(VENDORS["anthropic"]!);
