@@ -1,7 +1,8 @@
 // Providers whose streams have events out of order, twice, or never. Whatever comes, the client reads a stream of its own
 // form, in which every item is whole, or is told that the answer failed; and nothing is called complete that is not.
 import { describe, expect, test } from "bun:test";
-import type { CannedAnswer } from "../../harness/in-process.ts";
+import { type CannedAnswer, cannedUpstream, stubGateway } from "../../harness/in-process.ts";
+import { readEvents } from "../messages/message-events.ts";
 import { asked, FRONTS } from "./fronts.ts";
 import { type Said, VENDORS } from "./vendors.ts";
 
@@ -91,4 +92,67 @@ describe.each(Object.entries(FRONTS))("[d12.5] %s: what belongs to a call is nev
       const { text } = await asked(front, vendor, { answer, stream: true });
       expect(front.read(text, true).end).toBe("failed");
     });
+});
+
+describe("[d12.5] Messages at a provider that speaks them itself:", () => {
+  const vendor = VENDORS["anthropic"]!;
+  const front = FRONTS["Messages"]!;
+  const whole = vendor.stream(TURN);
+  const all = eventsIn(whole);
+  const typeOf = (event: Uint8Array): string => /^event: (\w+)/.exec(Buffer.from(event).toString())![1]!;
+  const read = async (events: readonly Uint8Array[], chunk: number | "whole" | "event" = "event") => {
+    const answer = { ...whole, chunk, body: Buffer.concat(events) };
+    const gateway = stubGateway({ upstream: cannedUpstream(answer) });
+    const request = { model: vendor.model, ...front.asking([{ role: "user", text: "?" }]), stream: true };
+    const response = await gateway.call(front.operation, request);
+    const text = await response.text();
+    expect(gateway.records[0]!.code).not.toBe("internal_error");
+    return response.status === 200 ? { text, ...readEvents(text) } : null;
+  };
+  const expected = readEvents(Buffer.concat(all).toString()).content;
+
+  test("a valid stream passes byte for byte but for the model", async () => {
+    for (const chunk of ["whole", "event", 7] as const)
+      expect((await read(all, chunk))!.text).toBe(
+        Buffer.concat(all).toString().replace('"model":"m"', `"model":"${vendor.model}"`),
+      );
+  });
+
+  for (const [what, change] of CHANGES)
+    test(`${what}: events in the order of the form, or a failure`, async () => {
+      const told = await read(change(all));
+      // what fails before its first content has a status of its own
+      if (told === null) return expect(["no event", "in reverse"]).toContain(what);
+      expect(["message_stop", "error"]).toContain(told.events.at(-1)!.type);
+      if (/whole stream twice|first/.test(what) && !what.includes("every other"))
+        expect([what, told.content]).toEqual([what, expected]);
+    });
+
+  test("beginnings and ends that come twice or never change nothing of what a client reads", async () => {
+    for (const [at, event] of all.entries()) {
+      const type = typeOf(event);
+      if (type === "content_block_delta") continue;
+      expect([type, (await read(all.toSpliced(at, 0, event)))!.content]).toEqual([type, expected]);
+      const isCall = Buffer.from(event).includes("tool_use");
+      const without = await read(all.toSpliced(at, 1));
+      // nothing can stand for the beginning of a call, which has its name
+      if (type === "content_block_start" && isCall) expect(without!.events.at(-1)!.type).toBe("error");
+      else expect([type, without!.content]).toEqual([type, expected]);
+      for (const { events } of [without!, (await read(all.toSpliced(at, 0, event)))!])
+        expect(events.filter((one) => one.type === "message_delta").length).toBeLessThanOrEqual(1);
+    }
+  });
+
+  test("blocks that are all counted as the first, or from one on, get the indexes that clients count with", async () => {
+    for (const index of [() => 0, (own: number) => own + 1, () => 7]) {
+      const numbered = all.map((event) =>
+        Buffer.from(
+          Buffer.from(event)
+            .toString()
+            .replace(/"index":(\d)/, (_, own: string) => `"index":${index(Number(own))}`),
+        ),
+      );
+      expect((await read(numbered))!.content).toEqual(expected);
+    }
+  });
 });
