@@ -1,13 +1,7 @@
 // Gemini's embeddings, many texts in one request: https://ai.google.dev/api/embeddings
-import type { ChatRequest } from "../../core/chat.ts";
-import type { Json } from "../../core/json.ts";
 import { isObject } from "../../core/json.ts";
-import type { Target } from "../../core/target.ts";
-import { BOTH, dimensionsIn, inputTypeIn, type InputTypeWords } from "../embedding-parameters.ts";
-import { MalformedAnswer, StreamError, type TaskForm, type Vector } from "../provider.ts";
-import { requireSentObject } from "../sent-json.ts";
-import { inputCount, parseNumbers, taskRequest, textInputs, toldTokens } from "../task.ts";
-import { orderedVectors } from "../vector.ts";
+import { BOTH, type InputTypeWords } from "../embedding-parameters.ts";
+import { membersOf, textEmbeddings } from "../text-embeddings.ts";
 import { versionedBase } from "./address.ts";
 import { classifyError } from "./errors.ts";
 
@@ -20,33 +14,26 @@ export const TASK_TYPES: InputTypeWords = {
   semantic_similarity: "SEMANTIC_SIMILARITY",
 };
 
-export const embeddings: TaskForm<Vector> = {
+export const embeddings = textEmbeddings({
   docs: "https://ai.google.dev/api/embeddings",
+  label: "Google Gemini",
   mostInputs: 100,
   takes: BOTH,
-  encode(request: ChatRequest, target: Target) {
-    const texts = textInputs(request, "Google Gemini");
+  inputTypes: TASK_TYPES,
+  write({ texts, dimensions, inputType }, target) {
     const model = /^(models|tunedModels)\//.test(target.model) ? target.model : `models/${target.model}`;
-    const taskType = inputTypeIn(TASK_TYPES, request, "Google Gemini");
-    const dimensions = dimensionsIn(request);
     const requests = texts.map((text) => ({
       model,
       content: { parts: [{ text }] },
-      ...(taskType !== undefined && { taskType }),
+      ...(inputType !== undefined && { taskType: inputType }),
       ...(dimensions !== undefined && { outputDimensionality: dimensions }),
     }));
-    const url = `${versionedBase(target, "v1beta")}/${model.split("/").map(encodeURIComponent).join("/")}:batchEmbedContents`;
-    return { request: taskRequest(url, { requests }, request, target, BOTH), memo: { inputs: texts.length } };
+    const path = model.split("/").map(encodeURIComponent).join("/");
+    return { url: `${versionedBase(target, "v1beta")}/${path}:batchEmbedContents`, body: { requests } };
   },
-  decode(body, context) {
-    const { embeddings: list, usageMetadata: usage, error } = requireSentObject(parseNumbers(body), "answer");
-    if (isObject(error)) throw new StreamError(classifyError({ status: 200, body }));
-    if (!Array.isArray(list)) throw new MalformedAnswer("The provider's answer has no list of vectors.");
-    const vectors = (list as readonly Json[]).map((one) => (isObject(one) ? one["values"] : undefined));
-    return {
-      values: orderedVectors(vectors, inputCount(context)),
-      tokens: toldTokens(isObject(usage) ? usage["promptTokenCount"] : undefined),
-      model: null,
-    };
-  },
-};
+  read: ({ embeddings: list, usageMetadata: usage }) => ({
+    vectors: membersOf(list, (one) => (isObject(one) ? one["values"] : undefined)),
+    tokens: isObject(usage) ? usage["promptTokenCount"] : undefined,
+  }),
+  failure: { isIn: ({ error }) => isObject(error), classify: classifyError },
+});
