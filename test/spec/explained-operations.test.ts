@@ -90,7 +90,11 @@ describe.each(Object.entries(FRONTS))("%s", (name, front) => {
 
   test("[d12.2 d9.4] without the permission, the refusal has the form of the operation", async () => {
     const gateway = stubGateway({ permissions: [] });
-    const refused = await gateway.call(front.operation, { model: first!, ...front.asking(CONVERSATION) }, { headers: EXPLAIN });
+    const refused = await gateway.call(
+      front.operation,
+      { model: first!, ...front.asking(CONVERSATION) },
+      { headers: EXPLAIN },
+    );
     expect(refused.status).toBe(403);
     expect(await refused.json()).toMatchObject(
       name === "Messages"

@@ -63,6 +63,8 @@ class MessageEvents implements NativeEvents {
   #hasStarted = false;
   #hasContent = false;
   #block: OpenBlock | null = null;
+  /** The event with which the block began, until another event comes: a second one would begin it twice. */
+  #begunWith: string | null = null;
   #begun = 0;
   #hasCalls = false;
   /** The event with the stop reason, which waits for the next one: clients add up the figures of several. */
@@ -83,14 +85,20 @@ class MessageEvents implements NativeEvents {
   }
 
   pass(event: SseEvent): string {
+    // what comes after the end belongs to no message
+    if (this.#hasStopped) return "";
     const { event: name, data } = event;
     // nearly all events of a stream are deltas of a block that has begun
     const plain = this.#block?.plain ?? null;
-    if (plain !== null && name === "content_block_delta" && data.includes(plain[0]) && data.includes(plain[1]))
+    if (plain !== null && name === "content_block_delta" && data.includes(plain[0]) && data.includes(plain[1])) {
+      this.#begunWith = null;
       return eventText(name, data);
+    }
     const value = parseJson(data);
     const type = isObject(value) && typeof value["type"] === "string" ? value["type"] : name;
-    return this.#passed(type, data, isObject(value) ? value : {});
+    const passed = this.#passed(type, data, isObject(value) ? value : {});
+    this.#begunWith = type === "content_block_start" ? data : null;
+    return passed;
   }
 
   end(): string {
@@ -100,6 +108,8 @@ class MessageEvents implements NativeEvents {
   #passed(type: string, data: string, value: JsonObject): string {
     if (type === "message_start") return this.#start(data, value);
     if (!this.#hasStarted) {
+      // nothing has begun that could end
+      if (type === "message_stop") return "";
       if (type === "ping") {
         this.#opening += eventText(type, data);
         return "";
@@ -108,7 +118,7 @@ class MessageEvents implements NativeEvents {
     }
     switch (type) {
       case "content_block_start":
-        return this.#stopBlock() + this.#startBlock(data, value);
+        return data === this.#begunWith ? "" : this.#stopBlock() + this.#startBlock(data, value);
       case "content_block_delta":
         return this.#delta(data, value);
       case "content_block_stop":
@@ -116,7 +126,6 @@ class MessageEvents implements NativeEvents {
       case "message_delta":
         return this.#stopBlock() + this.#end(data, value);
       case "message_stop":
-        if (this.#hasStopped) return "";
         this.#hasStopped = true;
         return this.#ended() + eventText(type, data);
       default:

@@ -62,6 +62,8 @@ class MessageStream implements StreamDecoder {
   /** For what chat completions cannot express. Its blocks are numbered in their order. */
   readonly #turn = new GrowingTurn();
   #block: Block = NONE;
+  /** The event before, where a block began with it. */
+  #begunWith: string | null = null;
   /** The number that the provider gives to the block, and those of blocks that had not ended when the next one began. */
   #number: Json | undefined;
   readonly #unended = new Set<Json | undefined>();
@@ -79,7 +81,10 @@ class MessageStream implements StreamDecoder {
   push({ event: name, data }: SseEvent): readonly ChatChunk[] {
     if (name === "error") throw new StreamError(classifyError({ status: 200, body: data }));
     const event = readEvent(data);
-    if (event === null) return NO_CHUNKS;
+    // the beginning of a block that comes twice would begin a second one
+    const isRepeated = data === this.#begunWith;
+    this.#begunWith = event?.["type"] === "content_block_start" ? data : null;
+    if (event === null || isRepeated) return NO_CHUNKS;
     switch (event["type"]) {
       case "content_block_delta":
         return isObject(event["delta"]) ? this.#onDelta(event["delta"], event["index"], data.length) : NO_CHUNKS;

@@ -39,6 +39,8 @@ class ConverseStream implements StreamDecoder {
    * Calls of tools that the service runs itself are not among them.
    */
   readonly #openCalls = new Map<Json | undefined, OpenCall>();
+  /** The event before, where a block began with it. */
+  #begunWith: string | null = null;
   /** The block of a tool that the service runs itself. */
   #ofService: Json | undefined;
   #reasoning = { text: "", signature: "" };
@@ -52,6 +54,10 @@ class ConverseStream implements StreamDecoder {
   }
 
   push({ event: name, data }: SseEvent): readonly ChatChunk[] {
+    // the beginning of a block that comes twice would begin a second one
+    const isRepeated = data === this.#begunWith;
+    this.#begunWith = name === "contentBlockStart" ? data : null;
+    if (isRepeated) return NO_CHUNKS;
     switch (name) {
       case "contentBlockDelta":
         return this.#onDelta(parseSentObject(data, "event"), data.length);

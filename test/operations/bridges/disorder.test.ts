@@ -81,18 +81,27 @@ describe.each(
   });
 });
 
-describe.each(Object.entries(FRONTS))("[d12.5] %s: what belongs to a call is never lost in silence", (_name, front) => {
-  for (const [name, vendor] of Object.entries(VENDORS).filter(([each]) => each !== "gemini"))
-    test(`where the beginning of a call does not come over ${name}`, async () => {
-      const whole = vendor.stream(TURN);
-      const all = eventsIn(whole);
-      const begins = all.findIndex((event) => Buffer.from(event).includes("call_b"));
-      expect(begins).toBeGreaterThan(0);
-      const answer = { ...whole, body: Buffer.concat(all.toSpliced(begins, 1)) };
-      const { text } = await asked(front, vendor, { answer, stream: true });
-      expect(front.read(text, true).end).toBe("failed");
-    });
-});
+describe.each(Object.entries(FRONTS))(
+  "[d12.5] %s: what belongs to a call is never lost in silence, and none is invented",
+  (_name, front) => {
+    for (const [name, vendor] of Object.entries(VENDORS).filter(([each]) => each !== "gemini"))
+      test(`where the beginning of a call does not come, or comes twice, over ${name}`, async () => {
+        const whole = vendor.stream(TURN);
+        const all = eventsIn(whole);
+        const begins = all.findIndex((event) => Buffer.from(event).includes("call_b"));
+        expect(begins).toBeGreaterThan(0);
+        const read = async (events: readonly Uint8Array[]) => {
+          const answer = { ...whole, body: Buffer.concat(events) };
+          return front.read((await asked(front, vendor, { answer, stream: true })).text, true);
+        };
+        expect((await read(all.toSpliced(begins, 1))).end).toBe("failed");
+        // one that comes twice makes no second call
+        const { said } = await read(all.toSpliced(begins, 0, all[begins]!));
+        const calls: readonly Said[] = said.filter((one) => "call" in one);
+        expect(calls).toEqual(TURN.slice(2));
+      });
+  },
+);
 
 describe("[d12.5] Messages at a provider that speaks them itself:", () => {
   const vendor = VENDORS["anthropic"]!;
