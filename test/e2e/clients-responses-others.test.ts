@@ -10,7 +10,7 @@ import { Agent, OpenAIProvider, Runner, tool as agentTool } from "@openai/agents
 import { APICallError, generateText, isStepCount, jsonSchema, type LanguageModel, streamText, tool } from "ai";
 import { WORKERS } from "../harness/gateway-process.ts";
 import { FAMILIES } from "./families.ts";
-import { AFTER_TOOLS, TEXT, WEATHER_SCHEMA } from "./scripted-answers.ts";
+import { AFTER_TOOLS, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
 import { openaiClient, standingFamilyGateway } from "./standing-family-gateway.ts";
 
 const stage = standingFamilyGateway();
@@ -204,3 +204,24 @@ describe.each(TRANSLATED)("a provider that speaks the form of $wire", ({ model: 
     expect(String(await errorOf(broken))).toContain("The engine stopped.");
   });
 });
+
+test.skipIf(WORKERS !== undefined)(
+  "[d12.8, d12.9] the AI SDK refers to earlier reasoning by its id, as it does by default",
+  async () => {
+    const { model: name } = FAMILIES.find(({ wire }) => wire === "anthropic")!;
+    const model = AI_SDK[0]!.model(name);
+    const settings = {
+      model,
+      providerOptions: { openai: { forceReasoning: true, reasoningSummary: "auto" } },
+      ...once,
+    };
+    const first = await generateText({ ...settings, prompt: "#reason" });
+    expect([first.finalStep.reasoningText, first.text]).toEqual([THOUGHT, "42"]);
+    const next = streamText({
+      ...settings,
+      messages: [{ role: "user", content: "#reason" }, ...first.responseMessages, { role: "user", content: "#text" }],
+    });
+    expect(await next.text).toBe("42");
+    expect(stage.upstream.last().text).toContain(`"signature":"c2lnbmVk"`);
+  },
+);

@@ -12,9 +12,11 @@ import {
   itemJson,
   type MessageItem,
   type OpenItem,
+  type ReasoningItem,
   type TextPart,
 } from "./item-parts.ts";
 import type { ItemEvents } from "./item-events.ts";
+import type { HiddenCarrier } from "./hidden-carriers.ts";
 import type { RequestMemo } from "./request-memo.ts";
 
 export class AnswerItems {
@@ -28,6 +30,8 @@ export class AnswerItems {
   /** Calls that are complete, and calls that may not be made, by their index in the chat completion. */
   readonly #closedCalls: Set<number>;
   readonly #refusedCalls: Set<number>;
+  /** What the client did not ask for of the carriers. */
+  readonly hidden: HiddenCarrier[];
   /** Citations that came before their text. */
   #citations: Json[] = [];
 
@@ -38,6 +42,7 @@ export class AnswerItems {
     this.#open = before === null ? [] : before.#open.map(copied);
     // each round numbers its calls from the first
     this.#closedCalls = new Set();
+    this.hidden = before === null ? [] : before.hidden.slice();
     this.#refusedCalls = new Set();
     if (before === null) return;
     this.#citations = before.#citations.slice();
@@ -52,7 +57,7 @@ export class AnswerItems {
 
   addReasoning(piece: string): void {
     const last = this.#open.at(-1);
-    if (last?.kind !== "reasoning" || last.carrier !== null)
+    if (last?.kind !== "reasoning" || this.#isSealed(last))
       return this.#begin({ kind: "reasoning", id: `rs_${newRandomId()}`, text: piece, carrier: null });
     last.text += piece;
     if (this.#isCurrent(last)) this.#events?.delta(piece);
@@ -60,8 +65,13 @@ export class AnswerItems {
 
   /** Adds what the provider needs back of the reasoning before it, or of what follows. */
   addCarrier(carrier: string): void {
+    const { showsCarriers, kept } = this.#memo;
     const last = this.#open.at(-1);
-    if (last?.kind === "reasoning" && last.carrier === null) last.carrier = carrier;
+    const own = last?.kind === "reasoning" && !this.#isSealed(last) ? last : null;
+    if (!showsCarriers) {
+      if (kept === null) return;
+      this.hidden.push({ at: this.#done.length + this.#open.length, item: own?.id ?? null, carrier });
+    } else if (own !== null) own.carrier = carrier;
     else this.#begin({ kind: "reasoning", id: `rs_${newRandomId()}`, text: "", carrier });
   }
 
@@ -125,6 +135,10 @@ export class AnswerItems {
     this.#open.push(item);
     if (this.#open.length === 1) this.#events?.open(item, this.#done.length);
     else this.#advance();
+  }
+
+  #isSealed({ id, carrier }: ReasoningItem): boolean {
+    return carrier !== null || this.hidden.some(({ item }) => item === id);
   }
 
   #isCurrent(item: OpenItem): boolean {

@@ -17,14 +17,15 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
     isStored: true,
     isAway: false,
     untilMs,
-    async keep({ owner, response, input }) {
+    async keep({ owner, response, input, hidden = [] }) {
       // the response is prepared after the end of the call, whose signal does not matter any more
       const scheduler = new GuardScheduler(context.guards, { tenantId, signal: null });
       const values = [response, ...input];
       const [kept, ...items] = (await redactedForKeeping(values, guards, scheduler)).map((value, index) =>
         withStructure(values[index]!, value),
       ) as readonly JsonObject[];
-      const value: KeptResponse = { owner, response: kept!, input: items };
+      // carriers are sealed, also those that the client was shown
+      const value: KeptResponse = { owner, response: kept!, input: items, hidden };
       if (JSON.stringify(value).length > KEEPING_BOUNDS.objectBytes) return false;
       await durable.keep({ tenantId, projectId, ids: idsOf(response), value: value as unknown as Json, untilMs });
       return true;

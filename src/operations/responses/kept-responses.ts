@@ -7,6 +7,7 @@ import type { AccessToken } from "../../core/identity.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
+import { type HiddenCarrier, itemsById, withHiddenCarriers } from "./hidden-carriers.ts";
 
 /** Where responses are kept; `null` where there is no such place. */
 export interface KeptStores {
@@ -29,6 +30,8 @@ export interface KeptResponse {
   readonly owner: KeptOwner;
   readonly response: JsonObject;
   readonly input: readonly JsonObject[];
+  /** What the client was not shown of the reasoning. */
+  readonly hidden?: readonly HiddenCarrier[];
 }
 
 /** How a response is kept: like content, or for a while. */
@@ -45,7 +48,8 @@ export interface Keeper {
 export interface EarlierResponses {
   /** Returns all items of a response, its input first; `null` when none with this id is kept for the caller. */
   itemsOf(id: string): readonly JsonObject[] | null;
-  item(id: string): JsonObject | null;
+  /** Returns the item, with what the client was not shown beside it; `null` when it is not kept for the caller. */
+  item(id: string): readonly JsonObject[] | null;
 }
 
 export const NOTHING_EARLIER: EarlierResponses = { itemsOf: () => null, item: () => null };
@@ -61,10 +65,9 @@ export async function earlierResponses(
 ): Promise<EarlierResponses> {
   const { previous_response_id: previous, input } = body;
   const before = typeof previous === "string" ? await findResponse(stores, token, previous) : null;
-  const items = new Map<string, JsonObject>();
+  const items = new Map<string, readonly JsonObject[]>();
   const add = (found: KeptResponse | null): void => {
-    for (const item of found === null ? [] : itemsIn(found))
-      if (typeof item["id"] === "string") items.set(item["id"], item);
+    if (found !== null) for (const [id, list] of itemsById(itemsIn(found))) items.set(id, list);
   };
   add(before);
   const references = (Array.isArray(input) ? (input as readonly Json[]) : []).filter(isReference);
@@ -125,8 +128,8 @@ function openTo(found: KeptResponse, token: AccessToken): KeptResponse | null {
   return mayRead ? found : null;
 }
 
-function itemsIn({ input, response }: KeptResponse): readonly JsonObject[] {
-  return [...input, ...(response["output"] as readonly JsonObject[])];
+function itemsIn({ input, response, hidden = [] }: KeptResponse): readonly JsonObject[] {
+  return [...input, ...withHiddenCarriers(response["output"] as readonly JsonObject[], hidden)];
 }
 
 /**
@@ -134,9 +137,10 @@ function itemsIn({ input, response }: KeptResponse): readonly JsonObject[] {
  * earlier response has. Throws, or rejects with, `kept_store_unavailable`.
  */
 export function keepResponse(kept: KeptStore<unknown>, value: KeptResponse, own: number): MaybePromise<boolean> {
-  const { owner, response, input } = value;
+  const { owner, response, input, hidden = [] } = value;
   const items = input.slice(input.length - own);
-  const size = (): number => 2 * (JSON.stringify(response).length + JSON.stringify(items).length) + 64 * input.length;
+  const size = (): number =>
+    2 * (JSON.stringify([response, hidden]).length + JSON.stringify(items).length) + 64 * input.length;
   return kept.keep({ tenantId: owner.tenantId, ids: idsOf(response), value, size });
 }
 

@@ -4,29 +4,27 @@ import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { AnswerItems, carriersIn, flatCitations, flatLogprobs } from "./answer-items.ts";
+import type { HiddenCarrier } from "./hidden-carriers.ts";
 import { passedResponse } from "./native-answers.ts";
 import { NativeResponseEvents } from "./native-events.ts";
 import { chunksOfEvents } from "./recorded-chunks.ts";
 import { ResponseWriter } from "./response-writer.ts";
+import type { KeepResponse } from "./response-keeping.ts";
 import { eventText, sequencePlace, SequenceNumbers } from "./response-events.ts";
 import { endedState, incompleteReason, responseError, type ResponseFrame, responseObject } from "./response-object.ts";
 
 /** Makes the form of one call. `keep` is called with the response, if it is complete or was cut at its bound. */
-export function responseAnswers(frame: ResponseFrame, keep: ((response: JsonObject) => void) | null): AnswerForm {
-  const kept = (response: JsonObject): JsonObject => {
-    keep?.(response);
-    return response;
-  };
+export function responseAnswers(frame: ResponseFrame, keep: KeepResponse | null): AnswerForm {
   const stream = new ResponseStream(frame, keep);
   return {
     isEngines: false,
-    body: (answer) => kept(responseBody(answer, frame)),
+    body: (answer) => responseBody(answer, frame, keep),
     stream,
     native: { body: (text) => passedResponse(text, frame, keep), stream: () => stream.native() },
   };
 }
 
-function responseBody(answer: JsonObject, frame: ResponseFrame): JsonObject {
+function responseBody(answer: JsonObject, frame: ResponseFrame, keep: KeepResponse | null): JsonObject {
   const choices = answer["choices"];
   const choice = Array.isArray(choices) && isObject(choices[0] as Json) ? (choices[0] as JsonObject) : {};
   const message = isObject(choice["message"]) ? choice["message"] : {};
@@ -35,8 +33,7 @@ function responseBody(answer: JsonObject, frame: ResponseFrame): JsonObject {
   const text = (name: string): string => (typeof message[name] === "string" ? message[name] : "");
   const logprobs = frame.memo.showsLogprobs ? choice["logprobs"] : undefined;
   if (text("reasoning_content") !== "") items.addReasoning(text("reasoning_content"));
-  if (frame.memo.showsCarriers)
-    for (const carrier of carriersIn(message["reasoning_details"])) items.addCarrier(carrier);
+  for (const carrier of carriersIn(message["reasoning_details"])) items.addCarrier(carrier);
   if (text("content") !== "") {
     items.addText("output_text", text("content"), flatLogprobs(logprobs, "content"));
     items.addCitations(flatCitations(message["annotations"]));
@@ -49,7 +46,10 @@ function responseBody(answer: JsonObject, frame: ResponseFrame): JsonObject {
     items.addArguments(index, typeof called["arguments"] === "string" ? called["arguments"] : "");
   }
   const output = items.end(incompleteReason(finish) !== null);
-  return responseObject(frame, { ...endedState(finish, output, answer["usage"]), tier: answer["service_tier"] });
+  const state = { ...endedState(finish, output, answer["usage"]), tier: answer["service_tier"] };
+  const response = responseObject(frame, state);
+  keep?.(response, items.hidden);
+  return response;
 }
 
 /** The stream of one call. Several attempts may write events of it, of which those of one are sent. */
@@ -59,9 +59,9 @@ class ResponseStream implements StreamForm {
   readonly #numbers = new SequenceNumbers();
   readonly #writers: Pick<ResponseWriter, "shown" | "hasContent">[] = [];
 
-  readonly #keep: ((response: JsonObject) => void) | null;
+  readonly #keep: KeepResponse | null;
 
-  constructor(frame: ResponseFrame, keep: ((response: JsonObject) => void) | null) {
+  constructor(frame: ResponseFrame, keep: KeepResponse | null) {
     this.#frame = frame;
     this.#keep = keep;
   }
@@ -115,7 +115,7 @@ class ResponseStream implements StreamForm {
   #writer(place: string, before: ResponseWriter | null): ResponseWriter {
     const next = {
       continued: (writer: ResponseWriter) => this.#continued(writer),
-      ended: (response: JsonObject) => this.#keep?.(response),
+      ended: (response: JsonObject, hidden?: readonly HiddenCarrier[]) => this.#keep?.(response, hidden),
     };
     return new ResponseWriter(this.#frame, place, before, next);
   }

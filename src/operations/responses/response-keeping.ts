@@ -7,14 +7,18 @@ import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { type ResponsesStore, settingsOf, type Snapshot } from "../../core/snapshot.ts";
 import { parseJson } from "../../wire/json.ts";
 import { contentKeeping } from "./content-keeping.ts";
+import type { HiddenCarrier } from "./hidden-carriers.ts";
 import { type Keeper, keepResponse } from "./kept-responses.ts";
 import { memoOf } from "./request-memo.ts";
+
+/** `hidden` is what the client is not shown of the reasoning. */
+export type KeepResponse = (response: JsonObject, hidden?: readonly HiddenCarrier[]) => void;
 
 export interface ResponseKeeping {
   /** Whether the response is kept like content, so that it says `store: true`. */
   readonly isStored: boolean;
   /** Called with a response that is complete, or that was cut at its bound. */
-  readonly keep: (response: JsonObject) => void;
+  readonly keep: KeepResponse;
   /** Returns the answer with what became of it in its headers. */
   readonly told: (answer: Response) => Promise<Response>;
 }
@@ -42,7 +46,8 @@ export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
   if (call.policies?.guardsRequests === true) return null;
   const owner = { tenantId, projectId, tokenId, userId };
   const keeper = store === "on" && durable !== null ? contentKeeping(ready, durable) : keptForAWhile(kept, input.own);
-  const keeping = (response: JsonObject): MaybePromise<boolean> => keeper.keep({ owner, response, input: input.items });
+  const keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]): MaybePromise<boolean> =>
+    keeper.keep({ owner, response, input: input.items, hidden });
   return request.params.stream === true ? ofStream(keeper, keeping, call.lifetime) : ofBody(keeper, keeping);
 }
 
@@ -57,18 +62,16 @@ function keptForAWhile(kept: KeptStore<unknown>, own: number): Keeper {
   };
 }
 
+type Keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]) => MaybePromise<boolean>;
+
 /** The head of a stream leaves before its response is kept. The last event waits for that. */
-function ofStream(
-  keeper: Keeper,
-  keeping: (response: JsonObject) => MaybePromise<boolean>,
-  lifetime: ReadyCall["call"]["lifetime"],
-): ResponseKeeping {
+function ofStream(keeper: Keeper, keeping: Keeping, lifetime: ReadyCall["call"]["lifetime"]): ResponseKeeping {
   const { isAway, isStored } = keeper;
   return {
     isStored,
-    keep(response) {
+    keep(response, hidden = []) {
       if (isAway) return;
-      const keeps = keeping(response);
+      const keeps = keeping(response, hidden);
       if (isPending(keeps)) lifetime.holdsUp(keeps.then(NOTHING, NOTHING));
     },
     async told(answer) {
@@ -80,12 +83,12 @@ function ofStream(
 
 const NOTHING = (): void => {};
 
-function ofBody(keeper: Keeper, keeping: (response: JsonObject) => MaybePromise<boolean>): ResponseKeeping {
+function ofBody(keeper: Keeper, keeping: Keeping): ResponseKeeping {
   let keeps: MaybePromise<boolean> = false;
   return {
     isStored: keeper.isStored,
-    keep(response) {
-      keeps = keeping(response);
+    keep(response, hidden = []) {
+      keeps = keeping(response, hidden);
       if (isPending(keeps)) keeps.catch(NOTHING);
     },
     async told(answer) {

@@ -4,6 +4,7 @@ import type { ChatChunk, ChunkChoice, FinishReason, Usage } from "../../core/cha
 import type { JsonObject } from "../../core/json.ts";
 import { AnswerItems, carriersIn, flatCitations, flatLogprobs } from "./answer-items.ts";
 import { ItemEvents } from "./item-events.ts";
+import type { KeepResponse } from "./response-keeping.ts";
 import { eventText } from "./response-events.ts";
 import { endedState, incompleteReason, type ResponseFrame, responseObject } from "./response-object.ts";
 
@@ -11,7 +12,7 @@ interface WhatFollows {
   /** Returns a writer whose events continue those of this one. */
   continued(before: ResponseWriter): ResponseWriter;
   /** Called with the response when it has ended. */
-  ended(response: JsonObject): void;
+  readonly ended: KeepResponse;
 }
 
 export class ResponseWriter implements StreamWriter {
@@ -59,7 +60,7 @@ export class ResponseWriter implements StreamWriter {
     text += this.#events.take();
     const state = endedState(this.#finish, output, total);
     const response = responseObject(this.#frame, { ...state, tier: this.#tier });
-    this.#next.ended(response);
+    this.#next.ended(response, this.#items.hidden);
     return text + eventText(this.#place, `response.${state.status}`, { response });
   }
 
@@ -76,8 +77,7 @@ export class ResponseWriter implements StreamWriter {
       this.#hasContent = true;
       this.#items.addReasoning(reasoning);
     }
-    if (this.#frame.memo.showsCarriers)
-      for (const carrier of carriersIn(delta.reasoning_details)) this.#items.addCarrier(carrier);
+    for (const carrier of carriersIn(delta.reasoning_details)) this.#items.addCarrier(carrier);
     const probabilities = this.#frame.memo.showsLogprobs ? flatLogprobs(logprobs, "content") : [];
     if (typeof content === "string" && (content !== "" || probabilities.length > 0)) {
       this.#hasContent = true;

@@ -157,8 +157,8 @@ function withEarlier(
   const body = before === null ? sent : others;
   const { input } = body;
   if (!Array.isArray(input) || !(input as readonly Json[]).some(isReference)) return { body, before: before ?? [] };
-  const items = (input as readonly Json[]).map((item) => {
-    return isReference(item) ? (earlier.item(item.id) ?? item) : item;
+  const items = (input as readonly Json[]).flatMap((item): readonly Json[] => {
+    return isReference(item) ? (earlier.item(item.id) ?? [item]) : [item];
   });
   return { body: { ...body, input: items }, before: before ?? [] };
 }
