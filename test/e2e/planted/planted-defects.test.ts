@@ -5,7 +5,14 @@ import { type GatewayProcess, startGateway } from "../../harness/gateway-process
 import type { FakeUpstream } from "../../harness/upstream.ts";
 import { CLIENT_READERS, type ClientReader, type Reading, type Server } from "./client-readers.ts";
 import { CALLS, type Defect, OUTPUT_TOKENS, REASONING, TEXT } from "./planted-answer.ts";
-import { PLANTED_FORMS, plantedConfig, type PlantedForm, SOUND, startPlantedUpstream } from "./planted-upstream.ts";
+import {
+  IN_PIECES,
+  PLANTED_FORMS,
+  plantedConfig,
+  type PlantedForm,
+  SOUND,
+  startPlantedUpstream,
+} from "./planted-upstream.ts";
 
 let upstream: FakeUpstream;
 let gateway: GatewayProcess;
@@ -84,13 +91,15 @@ describe.each(PLANTED_FORMS)("a provider that is asked in the form of $name", (f
     });
 
     test.each([...form.defects])("[d12.5] $name: $expected", async (defect: Defect) => {
-      const got = await read(atGateway(form.model), `#${defect.name}`);
-      const outcome = outcomeOf(got, sound, defect);
-      const alone =
-        soundAlone === null ? null : outcomeOf(await read(atProvider(), `#${defect.name}`), soundAlone, defect);
-      rows.push({ form: form.name, defect: defect.name, client: name, outcome, alone });
-      if (outcome === "lost") expect(got).toEqual(sound);
-      if (defect.expected !== "either") expect({ ...got, outcome }).toMatchObject({ outcome: defect.expected });
+      const isOwn = soundAlone !== null;
+      const alone = isOwn ? outcomeOf(await read(atProvider(), `#${defect.name}`), soundAlone!, defect) : null;
+      for (const delivery of isOwn ? ["at once", IN_PIECES] : ["at once"]) {
+        const got = await read(atGateway(form.model), `#${defect.name} ${delivery}`);
+        const outcome = outcomeOf(got, sound, defect);
+        rows.push({ form: form.name, defect: `${defect.name} ${delivery}`, client: name, outcome, alone });
+        if (outcome === "lost") expect(got).toEqual(sound);
+        if (defect.expected !== "either") expect({ ...got, outcome }).toMatchObject({ outcome: defect.expected });
+      }
     });
   });
 });

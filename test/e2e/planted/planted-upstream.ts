@@ -17,6 +17,9 @@ export interface PlantedForm {
 
 /** The word by which a request asks for the sound stream. */
 export const SOUND = "sound";
+/** What a request says to get its stream in pieces, which end anywhere; else it comes at once. */
+export const IN_PIECES = "in pieces";
+const PIECE_BYTES = 173;
 
 export const PLANTED_FORMS: readonly PlantedForm[] = [
   {
@@ -58,7 +61,8 @@ export function startPlantedUpstream(): FakeUpstream {
     const name = /#([a-z0-9-]+)/.exec(text)?.[1];
     if (form === undefined || name === undefined)
       throw new Error(`nothing is planted at ${path}: ${text.slice(0, 200)}`);
-    return answered(name === SOUND ? form.sound : defectOf(form, name).plant(form.events));
+    const planted = name === SOUND ? form.sound : defectOf(form, name).plant(form.events);
+    return answered(planted, text.includes(IN_PIECES));
   });
 }
 
@@ -68,7 +72,20 @@ function defectOf({ defects, name }: PlantedForm, wanted: string): Defect {
   return found;
 }
 
-function answered(planted: Planted): Response {
+function answered(planted: Planted, isInPieces: boolean): Response {
   if (typeof planted !== "string") return Response.json(planted.body, { status: planted.status });
-  return new Response(planted, { headers: { "content-type": "text/event-stream" } });
+  return new Response(isInPieces ? inPieces(planted) : planted, { headers: { "content-type": "text/event-stream" } });
+}
+
+function inPieces(text: string): ReadableStream<Uint8Array> {
+  const bytes = Buffer.from(text);
+  let at = 0;
+  return new ReadableStream({
+    async pull(controller) {
+      if (at >= bytes.length) return controller.close();
+      await new Promise((resolve) => setImmediate(resolve));
+      controller.enqueue(bytes.subarray(at, at + PIECE_BYTES));
+      at += PIECE_BYTES;
+    },
+  });
 }
