@@ -84,6 +84,7 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
       "docs/api.md",
       "docs/embeddings.md",
       "docs/messages.md",
+      "docs/moderations.md",
       "docs/operations.md",
       "docs/rerank.md",
       "docs/responses.md",
