@@ -8,6 +8,7 @@ import { type GatewayProcess, runCli, startGateway } from "../test/harness/gatew
 import { startEverything } from "../test/harness/everything.ts";
 import { type LongAnswers, startLongAnswers } from "./loop-answers.ts";
 import type { Waits } from "./loop-pinger.ts";
+import { NATIVE } from "./loop-native-shapes.ts";
 import { ANSWERED, type LoopShape, REQUESTS } from "./loop-shapes.ts";
 
 const { values: flags } = parseArgs({ options: { only: { type: "string" }, times: { type: "string", default: "3" } } });
@@ -26,6 +27,7 @@ function configuration({ port }: LongAnswers, toolServers: string): string {
   const address = `http://127.0.0.1:${port}`;
   return `providers:
   up: { type: custom, base_url: "${address}/v1" }
+  native: { type: custom, base_url: "${address}/v1", native: [responses] }
   claude: { type: anthropic, base_url: "${address}", api_key: x }
   gemini: { base_url: "${address}/v1beta", api_key: x }
   cohere: { base_url: "${address}/v2", api_key: x }
@@ -34,6 +36,7 @@ function configuration({ port }: LongAnswers, toolServers: string): string {
   aws: { type: bedrock, base_url: "${address}", region: us-east-1, aws: { access_key_id: AKIAEXAMPLE, secret_access_key: x } }
 policies:
   guarded: { scope: { user: guarded }, guard: { on: both, action: mask, classes: [email, card] } }
+  asked: { scope: { user: asked }, guard: { on: input, action: mask, classes: [email, card] } }
 tenants:
   default: { settings: { content_log: { enabled: true, projects: [kept] } } }
 ${toolServers}`;
@@ -131,7 +134,8 @@ async function main(): Promise<number> {
         return { said: "", bytes: 0 };
       }),
     );
-    for (const shape of REQUESTS) if (wanted(shape.title)) note(await measured(shape.title, pinger, () => ask(shape)));
+    for (const shape of [...REQUESTS, ...NATIVE])
+      if (wanted(shape.title)) note(await measured(shape.title, pinger, () => ask(shape)));
     for (const { title, model, stream, provider = "up", more = "", caller } of ANSWERED) {
       const body = (): string =>
         `{"model":"${provider}:${model}","stream":${stream},"messages":[{"role":"user","content":"x"}]${more}}`;

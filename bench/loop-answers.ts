@@ -53,12 +53,64 @@ const STREAMS: Readonly<Record<string, () => string>> = {
   events: () => `${event("").repeat(100_000)}${LAST}`,
   blank: () => `${event("")}${"\n".repeat(15_000_000)}${LAST}`,
 };
-const CLAUDE =
-  '{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}';
 const GEMINI =
   '{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2}}';
 const BEDROCK =
   '{"output":{"message":{"role":"assistant","content":[{"text":"x"}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}';
+
+/** Answers in the forms of Messages and Responses. */
+interface NativeForm {
+  readonly whole: (content: string, more?: string) => string;
+  readonly item: (text: string) => string;
+  readonly stream: (events: string) => string;
+  readonly delta: (text: string, more?: string) => string;
+}
+const named = (type: string, members: string): string => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
+const response = (output: string, more = ""): string =>
+  `{"id":"r","object":"response","created_at":1,"status":"completed","model":"m","output":[${output}],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}${more}}`;
+const claude = (content: string, more = ""): string =>
+  `{"id":"m","type":"message","role":"assistant","model":"m","content":[${content}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}${more}}`;
+const MESSAGES_FORM: NativeForm = {
+  whole: claude,
+  item: (text) => `{"type":"text","text":${text}}`,
+  stream: (events) =>
+    `${named("message_start", `"message":${claude("")}`)}${named("content_block_start", '"index":0,"content_block":{"type":"text","text":""}')}${events}${named("content_block_stop", '"index":0')}${named("message_delta", '"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":1}')}${named("message_stop", '"x":1')}`,
+  delta: (text, more = "") =>
+    named("content_block_delta", `"index":0,"delta":{"type":"text_delta","text":${text}}${more}`),
+};
+const RESPONSES_FORM: NativeForm = {
+  whole: response,
+  item: (text) =>
+    `{"type":"message","id":"i","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":${text}}]}`,
+  stream: (events) =>
+    `${named("response.created", `"sequence_number":0,"response":${response("")}`)}${named("response.output_item.added", '"output_index":0,"item":{"type":"message","id":"i","role":"assistant","status":"in_progress","content":[]}')}${named("response.content_part.added", '"output_index":0,"content_index":0,"item_id":"i","part":{"type":"output_text","text":"","annotations":[]}')}${events}${named("response.completed", `"response":${response("")}`)}`,
+  delta: (text, more = "") =>
+    named(
+      "response.output_text.delta",
+      `"output_index":0,"content_index":0,"item_id":"i","sequence_number":3,"logprobs":[],"delta":${text}${more}`,
+    ),
+};
+
+function nativeAnswer(name: string, { whole: made, item, stream, delta }: NativeForm): string | null {
+  switch (name) {
+    case "long-text":
+      return made(item(`"${'The quick \\"brown\\" fox jumps. '.repeat(900_000)}"`));
+    case "long-escapes":
+      return made(item(`"${"\\n".repeat(15_000_000)}"`));
+    case "short-objects":
+      return made(item('"x"'), `,"objects":[${"{},".repeat(170_000)}{}]`);
+    case "items":
+      return made(many(1_000, () => item(`"${"word ".repeat(3_000)}"`)));
+    case "line":
+      return stream(delta(`"${'word \\"'.repeat(990_000)}"`));
+    case "event-fewer-objects":
+      return stream(delta('"x"', `,"objects":[${"{},".repeat(390_000)}{}]`));
+    case "events":
+      return stream(delta('"x"').repeat(50_000));
+    default:
+      return null;
+  }
+}
 
 export function startLongAnswers(): LongAnswers {
   const made = new Map<string, string>();
@@ -74,8 +126,14 @@ export function startLongAnswers(): LongAnswers {
       const { pathname } = new URL(request.url);
       if (pathname.includes("generateContent")) return json(GEMINI);
       if (pathname.includes("/converse")) return json(BEDROCK);
-      if (pathname.endsWith("/messages")) return json(CLAUDE);
       const name = /"model":"([\w-]+)"/.exec(head)?.[1] ?? "";
+      if (/\/(?:messages|responses)$/.test(pathname)) {
+        const form = pathname.endsWith("/messages") ? MESSAGES_FORM : RESPONSES_FORM;
+        const answer = once(`${pathname} ${name}`, () => nativeAnswer(name, form) ?? form.whole(form.item('"x"')));
+        return answer.startsWith("event:")
+          ? new Response(answer, { headers: { "content-type": "text/event-stream" } })
+          : json(answer);
+      }
       const ofOllama = pathname.endsWith("/api/chat") ? OLLAMA[name] : undefined;
       if (ofOllama !== undefined) return json(once(`ollama ${name}`, ofOllama));
       const plain = PLAIN[name];

@@ -2,6 +2,7 @@
 // that of chat completions, and hands it over here. A form that depends on the call is made anew for each call.
 import type { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { JsonEdit } from "../core/json-edit.ts";
 import type { AnswerFrame } from "./answer/non-streaming-answer.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { StreamWriter } from "./stream/stream-writer.ts";
@@ -19,10 +20,12 @@ export interface AnswerForm {
 /** How what a provider answered in the form itself is passed on (promise 12.5). */
 export interface NativeAnswers {
   /**
-   * Returns the text of a body with the model that the client named, and with what the form requires and the provider
-   * left out.
+   * Returns the changes of an answer: the model that the client named, and what the form requires and the provider left
+   * out. Of a long answer, `answer` has only what this depends on.
    */
-  body(text: string): string;
+  readonly edits: (answer: JsonObject) => readonly JsonEdit[];
+  /** Called with an answer after its changes; absent where none is kept. */
+  readonly keep?: (answer: JsonObject) => void;
   /** Begins a stream, which is that of one attempt. */
   stream(): NativeEvents;
 }

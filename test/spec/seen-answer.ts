@@ -32,6 +32,8 @@ export async function seenAnswer(
     decode: (...given) => counted(there.decode(...given)),
     decodeTask: (...given) => there.decodeTask(...given),
     write: (...given) => counted(there.write(...given)),
+    pass: (...given) => counted(there.pass(...given)),
+    edit: (...given) => there.edit(...given),
     gather: (...given) => counted(there.gather(...given)),
   };
   let sent = 0;

@@ -12,6 +12,7 @@ import {
 } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
+import type { PassedBytes } from "./passed-bytes.ts";
 import { asFunctionCall } from "../request/legacy-functions.ts";
 import { ANY_TEXT, NAMELESS_CALL } from "../stream/tool-call-deltas.ts";
 import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
@@ -43,8 +44,8 @@ export interface AnswerFigures {
 
 export interface NonStreamingAnswer extends AnswerFigures {
   readonly body: JsonObject;
-  /** The text of the provider's own body, where that is passed on. */
-  readonly passed?: string;
+  /** The text of the provider's own body, where that is passed on, or what another thread has read of a long one. */
+  readonly passed?: string | PassedBytes;
 }
 
 /** Throws MalformedAnswer when there is no choice. `estimate` is called only when the provider reported no usage. */

@@ -10,7 +10,12 @@ import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { answerWithoutKeys } from "./answer-keys.ts";
 import { strictUsage } from "./strict-fields.ts";
-import { type AnswerBytes, decodedAnswer, type DecodeQuestion } from "../long-bodies/written-answer.ts";
+import {
+  type AnswerBytes,
+  type AnswerReading,
+  decodedAnswer,
+  type DecodeQuestion,
+} from "../long-bodies/written-answer.ts";
 
 /**
  * In bytes of JSON, which can hold some ten thousand values. Work on such an answer takes milliseconds, and other calls
@@ -69,8 +74,12 @@ export function passedAnswer(
   return { answer: provider.decodeResponse(text, decode), text };
 }
 
-function questionOf(answer: AnswerBytes, { target }: Resolved): DecodeQuestion {
-  return { ...answer, family: target.family, credential: target.credential };
+export function readingOf({ target, spoken }: Resolved): AnswerReading {
+  return { family: target.family, credential: target.credential, ...(spoken !== undefined && { spoken }) };
+}
+
+function questionOf(answer: AnswerBytes, resolved: Resolved): DecodeQuestion {
+  return { ...answer, ...readingOf(resolved) };
 }
 
 function readHere(question: DecodeQuestion, { provider }: Resolved): MaybePromise<ChatAnswer> {

@@ -13,14 +13,14 @@ import {
   sendRequests,
   reportedModel,
 } from "../attempt/upstream-requests.ts";
-import type { AnswerForm } from "../answer-form.ts";
+import type { AnswerForm, NativeAnswers } from "../answer-form.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "../call/call.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
 import { joinedAnswer, type JoinedFigures } from "./joined-answer.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import { jsonInTurns, unpackJson } from "../long-bodies/long-texts.ts";
-import { checkAnswer, type CheckedBytes, passedAnswer, readAnswer, TURNS_BYTES } from "./read-answer.ts";
+import { checkAnswer, type CheckedBytes, passedAnswer, readAnswer, readingOf, TURNS_BYTES } from "./read-answer.ts";
 import type { AnswerFigures, AnswerFrame, NonStreamingAnswer } from "./non-streaming-answer.ts";
 import type {
   AnswerBytes,
@@ -30,6 +30,8 @@ import type {
   ReadAnswer,
   WrittenBody,
 } from "../long-bodies/written-answer.ts";
+import type { PassedBytes } from "./passed-bytes.ts";
+import { completedThere, passedBody } from "../native/passed-answer.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
@@ -103,12 +105,22 @@ async function tryAnswer(attempt: OpenAttempt, call: Call, asValue: boolean): Pr
 
 /** Makes the answer of a target that speaks the operation: it is read for its figures, and its text is passed on. */
 async function madeNative(bytes: Uint8Array, open: OpenAnswer, attempt: OpenAttempt, call: Call): Promise<Made> {
+  if (isReadThere(bytes.length, call)) return madeNativeThere({ bytes, decode: open.decode }, attempt, call);
   const isLong = bytes.length >= TURNS_BYTES;
   if (isLong) await yieldToLoop();
   const { answer, text } = passedAnswer(bytes, open, attempt.resolved);
   if (isLong) await yieldToLoop();
   const made = await madeHere([answer], bytes.length, attempt, call, true);
   return made.isThere ? made : { ...made, answer: { ...made.answer, passed: text } };
+}
+
+/** Makes the thread of long bodies read such an answer. */
+async function madeNativeThere(answer: AnswerBytes, attempt: OpenAttempt, call: Call): Promise<Made> {
+  const tenantId = call.record.tenantId ?? "";
+  const { passed, ...read } = await call.context.longAnswers!.pass(questionOf([answer], attempt, call, true), tenantId);
+  noteMade(read, read.model, attempt, call);
+  // the value of the answer is in the other thread alone
+  return { isThere: false, isLong: true, answer: { ...read, body: {}, passed } };
 }
 
 /** Makes one answer of several upstream requests, each of which is read as it arrives. */
@@ -168,17 +180,9 @@ async function madeThere(
   call: Call,
   asValue: boolean,
 ): Promise<Made> {
-  const { fitted, resolved, outputGuards } = attempt;
+  const { outputGuards } = attempt;
   const longAnswers = call.context.longAnswers!;
-  const question: AnswerQuestion = {
-    answers: answers.map(({ bytes, decode }) => ({ bytes, decode })),
-    family: resolved.target.family,
-    credential: resolved.target.credential,
-    frame: frameOf(attempt, call, asValue),
-    promptTokens: promptTokens(fitted.request),
-    asValue,
-    keeps: call.content?.room ?? null,
-  };
+  const question = questionOf(answers, attempt, call, asValue);
   const tenantId = call.record.tenantId ?? "";
   if (outputGuards.length === 0) {
     const answer = await longAnswers.write(question, tenantId);
@@ -194,6 +198,23 @@ async function madeThere(
   }
   const body = await guarded(answer, call, () => call.policies!.answeredThere(answer, outputGuards));
   return { isThere: true, answer: { ...answer, body } };
+}
+
+function questionOf(
+  answers: readonly AnswerBytes[],
+  attempt: OpenAttempt,
+  call: Call,
+  asValue: boolean,
+): AnswerQuestion {
+  const { fitted, resolved } = attempt;
+  return {
+    ...readingOf(resolved),
+    answers: answers.map(({ bytes, decode }) => ({ bytes, decode })),
+    frame: frameOf(attempt, call, asValue),
+    promptTokens: promptTokens(fitted.request),
+    asValue,
+    keeps: call.content?.room ?? null,
+  };
 }
 
 /**
@@ -283,8 +304,9 @@ export function replyNonStreaming(
   if (!answer.isEmpty) attempt.cached?.keep();
   const settled = (): void => attempt.settle("success");
   if ("passed" in answer && answer.passed !== undefined) {
+    if (typeof answer.passed !== "string") return sendPassedThere(answer.passed, attempt, call, form.native!, settled);
     call.content?.answered(answer.body);
-    return sendBody(form.native!.body(answer.passed), attempt, call, settled);
+    return sendBody(passedBody(answer.passed, form.native!), attempt, call, settled);
   }
   if ("isLong" in answer && answer.isLong) return sendLong(answer.body, attempt, call, form, settled);
   if (!("bytes" in answer)) return sendNonStreaming(answer.body, attempt, call, form, settled);
@@ -298,6 +320,24 @@ export function recordNonStreaming({ answer, attempt }: Answered<AnswerFigures>,
   call.recorder.finished(answer);
   attempt.meter.charge({ usage: answer.usage, isEstimated: answer.usageEstimated });
   for (const request of attempt.requests) request.answered();
+}
+
+/** Sends a long answer in the form of the operation, which the thread of long bodies completes. */
+async function sendPassedThere(
+  passed: PassedBytes,
+  attempt: OpenAttempt,
+  call: Call,
+  native: NativeAnswers,
+  settle: () => void,
+): Promise<Response> {
+  const { bytes, value } = await completedThere(passed, native, call);
+  if (call.signal.aborted) {
+    attempt.settle("cancelled");
+    throw call.signal.reason;
+  }
+  if (passed.kept !== null) call.content?.answered(parseBoundedJson(passed.kept) as JsonObject);
+  if (value !== null) native.keep?.(value);
+  return sendBody(bytes, attempt, call, settle);
 }
 
 /** Sends a long answer, which is written in several turns of the event loop. */

@@ -28,6 +28,6 @@ function resolveContext({ target, provider }: Pick<Resolved, "target" | "provide
   return { providerId: target.providerId, label: provider.label, signal: call.signal };
 }
 
-function withCredential({ provider, target, credentials }: Resolved, credential: Credential): Resolved {
-  return { provider, target: { ...target, credential }, credentials };
+function withCredential(resolved: Resolved, credential: Credential): Resolved {
+  return { ...resolved, target: { ...resolved.target, credential } };
 }

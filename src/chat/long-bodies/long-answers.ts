@@ -8,6 +8,7 @@ import type { TaskAnswer } from "../../providers/provider.ts";
 import type { TaskQuestion } from "./decoded-task.ts";
 import { type LongBodyThread, ownMemory } from "./long-body-thread.ts";
 import { unpackJson } from "./long-texts.ts";
+import type { EditedBytes, EditQuestion, PassedAnswer } from "./passed-there.ts";
 import type {
   AnswerQuestion,
   AnswerWithBody,
@@ -42,6 +43,10 @@ export interface LongAnswers {
   decodeTask(question: TaskQuestion, tenantId: string): Promise<TaskAnswer<unknown>>;
   /** Returns the body that the client receives. */
   write(question: AnswerQuestion, tenantId: string): Promise<AnswerWithBody>;
+  /** Reads an answer in the form of the operation, which that form completes before it is passed on. */
+  pass(question: AnswerQuestion, tenantId: string): Promise<PassedAnswer>;
+  /** Completes such an answer. */
+  edit(question: EditQuestion, tenantId: string): Promise<EditedBytes>;
   /** Reads an answer whose body is written after guards have searched it. */
   gather(question: AnswerQuestion, guards: readonly GuardPolicy[], tenantId: string): Promise<AnswerToSearch>;
 }
@@ -71,6 +76,11 @@ export function openLongAnswers(thread: LongBodyThread): LongAnswers {
       const { own, memory } = withOwnMemory(question);
       return thread.ask(tenantId, "write", own, memory);
     },
+    pass(question, tenantId) {
+      const { own, memory } = withOwnMemory(question);
+      return thread.ask(tenantId, "pass", own, memory);
+    },
+    edit: (question, tenantId) => thread.ask(tenantId, "edit", question, [question.bytes.buffer as ArrayBuffer]),
     async gather(question, guards, tenantId) {
       const answer = ++last;
       const { own, memory } = withOwnMemory({ ...question, answer, guards: guards.map(sentGuard) });

@@ -44,6 +44,7 @@ import {
   withConversation,
 } from "./held-conversation.ts";
 import { bodyText } from "../call/read-body.ts";
+import { editedThere, type EditQuestion, passedThere } from "./passed-there.ts";
 import { transferableError } from "./transferred-error.ts";
 import { withToolImages } from "../fit/tool-images.ts";
 import {
@@ -55,6 +56,7 @@ import {
   GatheredAnswers,
   type GatherQuestion,
   packedAnswer,
+  readerOf,
   writtenAnswer,
 } from "./written-answer.ts";
 
@@ -349,17 +351,25 @@ function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
     release: task((conversation: number) => held.release(conversation)),
     read: task((body: Uint8Array) => readingOf(decodeUtf8(body))),
     check: task(
-      (question: DecodeQuestion) => checkedAnswer(question, providers.get(question.family)!),
+      (question: DecodeQuestion) => checkedAnswer(question, readerOf(question, question.decode.model)),
       ({ bytes }) => bytes,
     ),
     decode: task(
-      (question: DecodeQuestion) => packedAnswer(question, providers.get(question.family)!),
+      (question: DecodeQuestion) => packedAnswer(question, readerOf(question, question.decode.model)),
       ({ texts }) => texts.units,
     ),
     decode_task: task((question: TaskQuestion) => decodedTask(question, providers.get(question.family)!)),
     write: task(
       (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
       ({ body }) => bytesOf(body),
+    ),
+    pass: task(
+      (question: AnswerQuestion) => passedThere(question),
+      ({ passed }) => passed.bytes,
+    ),
+    edit: task(
+      (question: EditQuestion) => editedThere(question),
+      ({ bytes }) => bytes,
     ),
     gather: task(
       (question: GatherQuestion) => gathered.gather(question, providers.get(question.family)!),

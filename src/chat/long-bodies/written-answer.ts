@@ -3,9 +3,10 @@
 import { estimatedUsage } from "../../accounting/estimate.ts";
 import type { Matches, SentGuard } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
-import type { ChatAnswer, Usage } from "../../core/chat.ts";
+import type { ChatAnswer, SpokenOperation, Usage } from "../../core/chat.ts";
 import type { Credential } from "../../core/target.ts";
 import { type DecodeContext, MalformedAnswer, type Provider } from "../../providers/provider.ts";
+import { providers } from "../../providers/registry.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { answerWithoutKeys } from "../answer/answer-keys.ts";
 import { joinedAnswer, type JoinedFigures } from "../answer/joined-answer.ts";
@@ -26,6 +27,8 @@ export interface AnswerBytes {
 export interface AnswerReading {
   /** The id of the provider's implementation. */
   readonly family: string;
+  /** Set where the target speaks the operation of the call, and answers in its form. */
+  readonly spoken?: SpokenOperation;
   /** The credential that the answer may have repeated. */
   readonly credential: Credential | null;
 }
@@ -97,8 +100,16 @@ export type WrittenUnderGuards = GuardedAnswer<{ readonly body: AnswerBody }>;
 /** A longer text is not the name of a model. */
 const MAX_MODEL = 1024;
 
+/** What reads the answers of a provider. */
+type AnswerReader = Pick<Provider, "decodeResponse">;
+
+export function readerOf({ family, spoken }: AnswerReading, model: string): AnswerReader {
+  const provider = providers.get(family)!;
+  return spoken === undefined ? provider : provider.native!(spoken.operation, model, spoken.circumstance)!;
+}
+
 /** Throws StreamError or MalformedAnswer. */
-export function decodedAnswer({ bytes, decode, credential }: DecodeQuestion, provider: Provider): ChatAnswer {
+export function decodedAnswer({ bytes, decode, credential }: DecodeQuestion, provider: AnswerReader): ChatAnswer {
   const answer = provider.decodeResponse(answerWithoutKeys(decodeUtf8(bytes), credential), decode);
   // among other answers, its absence would go unnoticed
   if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
@@ -106,12 +117,12 @@ export function decodedAnswer({ bytes, decode, credential }: DecodeQuestion, pro
 }
 
 /** Throws StreamError or MalformedAnswer. */
-export function checkedAnswer(question: DecodeQuestion, provider: Provider): CheckedAnswer {
+export function checkedAnswer(question: DecodeQuestion, provider: AnswerReader): CheckedAnswer {
   return { bytes: question.bytes, usage: strictUsage(decodedAnswer(question, provider).usage) };
 }
 
 /** Reads an answer that is sent as events of a stream, within their bounds. Throws StreamError or MalformedAnswer. */
-export function packedAnswer(question: DecodeQuestion, provider: Provider): PackedJson {
+export function packedAnswer(question: DecodeQuestion, provider: AnswerReader): PackedJson {
   const packed = packJson(decodedAnswer(question, provider));
   requireReadable(packed.outline);
   return packed;
@@ -152,9 +163,9 @@ export class GatheredAnswers {
 
 type BodyForm = Pick<AnswerQuestion, "asValue" | "keeps">;
 
-function readAnswers(
+export function readAnswers(
   { answers, frame, promptTokens, ...reading }: AnswerQuestion,
-  provider: Provider,
+  provider: AnswerReader,
 ): { readonly answer: NonStreamingAnswer; readonly read: ReadAnswer } {
   const given = answers.map((one) => decodedAnswer({ ...reading, ...one }, provider));
   const answer = joinedAnswer(given, frame, (generated) => estimatedUsage(promptTokens, generated));

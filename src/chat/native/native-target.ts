@@ -47,7 +47,12 @@ export function nativeAt(
   const settingEdits = editsOfSettings(request, native.form, provider, fit);
   if (settingEdits === null) return "parameter";
   const spoken = { operation, circumstance };
-  return { native, spoken, resolved: { ...resolved, provider: nativeProvider(provider)(native) }, ...settingEdits };
+  return {
+    native,
+    spoken,
+    resolved: { ...resolved, spoken, provider: nativeProvider(provider)(native) },
+    ...settingEdits,
+  };
 }
 
 /** Returns null where the operator says that the provider does not speak the operation. */

@@ -1,6 +1,6 @@
 // Resolves a provider's id and a model to a target: address, settings and credentials (promises 1.4, 1.8 and 2.9).
 import { modelKnowledge } from "../../accounting/model-catalogue.ts";
-import type { CallOptions } from "../../core/chat.ts";
+import type { CallOptions, SpokenOperation } from "../../core/chat.ts";
 import { IBM_TOKEN_URL, type StoredCredential } from "../../core/credential.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
@@ -18,6 +18,8 @@ export interface Resolved {
    * One of them is resolved for the target before it is called; empty when the target is called without a credential.
    */
   readonly credentials: readonly StoredCredential[];
+  /** Set where the target is sent what the client wrote; `provider` then has the operation in place of chat completions. */
+  readonly spoken?: SpokenOperation;
 }
 const NO_CREDENTIALS: readonly StoredCredential[] = [];
 

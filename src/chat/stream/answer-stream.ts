@@ -192,7 +192,9 @@ export class ResponseStream implements AnswerStream, EventReceiver {
         for (const event of events) {
           if (this.#isDone(event)) break;
           for (const chunk of decoder.push(event)) repaired.push(writer.repair(chunk));
-          if (passing !== null) this.#add(passing.pass(event));
+          if (isLongEvent(event)) await yieldToLoop();
+          if (passing === null) continue;
+          this.#add(passing.pass(event));
           if (isLongEvent(event)) await yieldToLoop();
         }
       } finally {

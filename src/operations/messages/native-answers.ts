@@ -13,7 +13,7 @@ import type { SseEvent } from "../../wire/sse.ts";
  */
 export function nativeMessages(model: string | null, id: string): NativeAnswers {
   return {
-    body: (text) => editedJson(text, messageEdits(parseJson(text), model, id)),
+    edits: (message) => messageEdits(message, model, id),
     stream: () => new MessageEvents(model, id),
   };
 }

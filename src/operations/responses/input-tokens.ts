@@ -27,7 +27,7 @@ export const INPUT_TOKENS: Operation = {
   async reply(ready) {
     const frame = responseFrame(memoOf(ready.request), () => Math.floor(ready.call.context.clock.now() / 1000));
     const form = responseAnswers(frame, null);
-    const counts: AnswerForm = { ...form, native: { ...form.native!, body: (text) => text } };
+    const counts: AnswerForm = { ...form, native: { ...form.native!, edits: () => [] } };
     try {
       return await replyConversation(ready, counts);
     } catch (thrown) {

@@ -1,22 +1,16 @@
 // Answers of providers that speak the Responses API themselves: they pass with the client's own word for the model and
 // the gateway's id, and with what the API requires where a compatible server has left it out. Streams: native-events.ts.
 // https://platform.openai.com/docs/api-reference/responses/object
-import { isObject, type JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../core/json-edit.ts";
 import { newRandomId } from "../../core/ids.ts";
-import { editedJson } from "../../wire/json-edit.ts";
-import { parseJson } from "../../wire/json.ts";
 import { itemsIn } from "./passed-item.ts";
 import { type ResponseFrame, responseObject, type ResponseState } from "./response-object.ts";
 import { itemEdits, usageEdits } from "./supplied-members.ts";
 
-/** Returns the text of a body as the client gets it. */
-export function passedResponse(text: string, frame: ResponseFrame, keep: Keep): string {
-  const parsed = parseJson(text);
-  const sent = isObject(parsed) ? parsed : {};
-  const edits = [...responseEdits(sent, "completed", frame), ...outputEdits(sent)];
-  keepEdited(sent, edits, keep);
-  return editedJson(text, edits);
+/** Returns how a body changes before the client gets it. */
+export function passedEdits(sent: JsonObject, frame: ResponseFrame): readonly JsonEdit[] {
+  return [...responseEdits(sent, "completed", frame), ...outputEdits(sent)];
 }
 
 function outputEdits({ output }: JsonObject): readonly JsonEdit[] {

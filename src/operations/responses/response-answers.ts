@@ -5,7 +5,7 @@ import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { AnswerItems, carriersIn, flatCitations, flatLogprobs } from "./answer-items.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
-import { passedResponse } from "./native-answers.ts";
+import { keepEdited, passedEdits } from "./native-answers.ts";
 import { NativeResponseEvents } from "./native-events.ts";
 import { chunksOfEvents } from "./recorded-chunks.ts";
 import { ResponseWriter } from "./response-writer.ts";
@@ -20,7 +20,11 @@ export function responseAnswers(frame: ResponseFrame, keep: KeepResponse | null)
     isEngines: false,
     body: (answer) => responseBody(answer, frame, keep),
     stream,
-    native: { body: (text) => passedResponse(text, frame, keep), stream: () => stream.native() },
+    native: {
+      edits: (response) => passedEdits(response, frame),
+      ...(keep !== null && { keep: (response) => keepEdited(response, [], keep) }),
+      stream: () => stream.native(),
+    },
   };
 }
 

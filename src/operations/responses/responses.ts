@@ -47,7 +47,12 @@ export const RESPONSES: Operation = {
 const REFERENCE = /"(?:previous_response_id"\s*:\s*"|item_reference")/;
 
 export function refersToKept(body: Uint8Array): boolean {
-  return REFERENCE.test(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"));
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  // nearly no body has these words, and the expression takes a hundred times as long
+  return (
+    ['previous_response_id"', 'item_reference"'].some((word) => bytes.includes(word)) &&
+    REFERENCE.test(bytes.toString("latin1"))
+  );
 }
 
 /**

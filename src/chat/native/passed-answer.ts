@@ -1,0 +1,34 @@
+// Completes a non-streaming answer of a target that speaks the operation, as the form of the operation says: here, or in
+// the thread of long bodies.
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { withEdits } from "../../core/json-edit.ts";
+import { editedJson } from "../../wire/json-edit.ts";
+import { parseJson } from "../../wire/json.ts";
+import type { NativeAnswers } from "../answer-form.ts";
+import type { Call } from "../call/call.ts";
+import { KEEPING_BOUNDS } from "../keeping/kept-store.ts";
+import { unpackJson } from "../long-bodies/long-texts.ts";
+import type { PassedBytes } from "../answer/passed-bytes.ts";
+
+/** Returns the text of a body as the client gets it. */
+export function passedBody(text: string, { edits: editsOf, keep }: NativeAnswers): string {
+  const parsed = parseJson(text);
+  const sent = isObject(parsed) ? parsed : {};
+  const edits = editsOf(sent);
+  keep?.(withEdits(sent, edits));
+  return editedJson(text, edits);
+}
+
+/** Returns a long body as the client gets it, and its value where the operation keeps answers. */
+export async function completedThere(
+  { bytes, outline }: PassedBytes,
+  { edits: editsOf, keep }: NativeAnswers,
+  { context, record }: Call,
+): Promise<{ readonly bytes: Uint8Array; readonly value: JsonObject | null }> {
+  // what is longer than this is not kept
+  const asValue = keep !== undefined && bytes.length <= KEEPING_BOUNDS.objectBytes;
+  const question = { bytes, edits: editsOf(outline), asValue };
+  const edited = await context.longAnswers!.edit(question, record.tenantId ?? "");
+  const value = edited.packed === null ? null : await unpackJson(edited.packed);
+  return { bytes: edited.bytes, value: isObject(value) ? value : null };
+}
