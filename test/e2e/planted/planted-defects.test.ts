@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type GatewayProcess, startGateway } from "../../harness/gateway-process.ts";
 import type { FakeUpstream } from "../../harness/upstream.ts";
+import type { BodyDefect } from "./body-defects.ts";
 import { CLIENT_READERS, type ClientReader, type Reading, type Server } from "./client-readers.ts";
 import { CALLS, type Defect, OUTPUT_TOKENS, REASONING, TEXT } from "./planted-answer.ts";
 import {
@@ -41,7 +42,11 @@ const atProvider = (): Server => ({
   model: "planted",
 });
 
-function outcomeOf(got: Reading, sound: Reading, { unknown = [], isReordered }: Partial<Defect>): Outcome {
+function outcomeOf(
+  got: Reading,
+  sound: Reading,
+  { unknown = [], isReordered }: Pick<Defect, "unknown" | "isReordered">,
+): Outcome {
   if (got.error !== null) return "told";
   const known = Object.fromEntries(unknown.map((name) => [name, sound[name]]));
   const calls = isReordered === true ? got.calls.toSorted((one, other) => placeOf(one) - placeOf(other)) : got.calls;
@@ -74,7 +79,7 @@ afterAll(() => {
 });
 
 describe.each(PLANTED_FORMS)("a provider that is asked in the form of $name", (form: PlantedForm) => {
-  describe.each(CLIENT_READERS)("$name", ({ name, form: own, read }: ClientReader) => {
+  describe.each(CLIENT_READERS)("$name", ({ name, form: own, read, readBody }: ClientReader) => {
     let sound: Reading;
     let soundAlone: Reading | null = null;
     beforeAll(async () => {
@@ -100,6 +105,18 @@ describe.each(PLANTED_FORMS)("a provider that is asked in the form of $name", (f
         if (outcome === "lost") expect(got).toEqual(sound);
         if (defect.expected !== "either") expect({ ...got, outcome }).toMatchObject({ outcome: defect.expected });
       }
+    });
+
+    test.each([...form.bodies])("[d12.4, d12.6] as one body, $name: $expected", async (defect: BodyDefect) => {
+      const whole = await readBody(atGateway(form.model), `#${SOUND}`);
+      expect(whole).toMatchObject({ text: TEXT.join(""), reasoning: REASONING.join(""), calls: ASKED, error: null });
+      const got = await readBody(atGateway(form.model), `#${defect.name}`);
+      const outcome = outcomeOf(got, whole, defect);
+      const alone =
+        form.name === own ? outcomeOf(await readBody(atProvider(), `#${defect.name}`), whole, defect) : null;
+      rows.push({ form: form.name, defect: `body ${defect.name}`, client: name, outcome, alone });
+      if (outcome === "lost") expect(got).toEqual(whole);
+      if (defect.expected !== "either") expect({ ...got, outcome }).toMatchObject({ outcome: defect.expected });
     });
   });
 });

@@ -1,5 +1,15 @@
 // A provider in three forms that answers every request with the same stream, of which something is spoiled that the request asks for by `#name`.
 import { type FakeUpstream, startUpstream } from "../../harness/upstream.ts";
+import type { JsonObject } from "../../../src/core/json.ts";
+import {
+  type BodyDefect,
+  CHAT_BODIES,
+  CHAT_BODY,
+  MESSAGES_BODIES,
+  MESSAGES_BODY,
+  RESPONSES_BODIES,
+  RESPONSES_BODY,
+} from "./body-defects.ts";
 import { CHAT_DEFECTS, CHAT_STREAM } from "./chat-defects.ts";
 import { MESSAGES_DEFECTS, MESSAGES_STREAM } from "./messages-defects.ts";
 import { type Defect, type Event, named, type Planted, unnamed } from "./planted-answer.ts";
@@ -13,6 +23,8 @@ export interface PlantedForm {
   readonly defects: readonly Defect[];
   readonly events: readonly Event[];
   readonly sound: string;
+  readonly bodies: readonly BodyDefect[];
+  readonly soundBody: JsonObject;
 }
 
 /** The word by which a request asks for the sound stream. */
@@ -29,6 +41,8 @@ export const PLANTED_FORMS: readonly PlantedForm[] = [
     defects: RESPONSES_DEFECTS,
     events: RESPONSES_STREAM,
     sound: named(RESPONSES_STREAM),
+    bodies: RESPONSES_BODIES,
+    soundBody: RESPONSES_BODY,
   },
   {
     name: "messages",
@@ -37,6 +51,8 @@ export const PLANTED_FORMS: readonly PlantedForm[] = [
     defects: MESSAGES_DEFECTS,
     events: MESSAGES_STREAM,
     sound: named(MESSAGES_STREAM),
+    bodies: MESSAGES_BODIES,
+    soundBody: MESSAGES_BODY,
   },
   {
     name: "chat",
@@ -45,6 +61,8 @@ export const PLANTED_FORMS: readonly PlantedForm[] = [
     defects: CHAT_DEFECTS,
     events: CHAT_STREAM,
     sound: `${unnamed(CHAT_STREAM)}data: [DONE]\n\n`,
+    bodies: CHAT_BODIES,
+    soundBody: CHAT_BODY,
   },
 ];
 
@@ -56,14 +74,21 @@ export const plantedConfig = (url: string): string => `providers:
 `;
 
 export function startPlantedUpstream(): FakeUpstream {
-  return startUpstream(({ path, text }) => {
+  return startUpstream(({ path, text, body }) => {
     const form = PLANTED_FORMS.find((one) => path.startsWith(one.path));
     const name = /#([a-z0-9-]+)/.exec(text)?.[1];
     if (form === undefined || name === undefined)
       throw new Error(`nothing is planted at ${path}: ${text.slice(0, 200)}`);
+    if (body["stream"] !== true) return bodyOf(form, name);
     const planted = name === SOUND ? form.sound : defectOf(form, name).plant(form.events);
     return answered(planted, text.includes(IN_PIECES));
   });
+}
+
+function bodyOf({ soundBody, bodies }: PlantedForm, name: string): Response {
+  const plant = name === SOUND ? JSON.stringify : bodies.find((defect) => defect.name === name)?.plant;
+  if (plant === undefined) throw new Error(`there is no body ${name}`);
+  return new Response(plant(soundBody), { headers: { "content-type": "application/json" } });
 }
 
 function defectOf({ defects, name }: PlantedForm, wanted: string): Defect {
