@@ -6,6 +6,7 @@ import { openMemoryLimits } from "./admission/memory.ts";
 import { openGuardThreads } from "./chat/guards/guard-threads.ts";
 import { handleCall } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/call/context.ts";
+import { BackgroundRuns } from "./chat/keeping/background-runs.ts";
 import { durableStore } from "./chat/keeping/durable-store.ts";
 import { reasoningCarriers } from "./chat/carriers/reasoning-carrier.ts";
 import { openLongAnswers } from "./chat/long-bodies/long-answers.ts";
@@ -164,6 +165,9 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
   });
   closing.beside(() => guards.close());
   const kept = await openKept(base, storage.keys.read(), parts.machine?.kept ?? null);
+  const background = new BackgroundRuns();
+  // what they have made is kept before the stores are closed
+  closing.add(() => background.settled());
   const context: ChatContext = {
     clock: systemClock,
     snapshot: () => source.current(),
@@ -186,6 +190,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     cache,
     kept,
     durable: durableStore(records.contents),
+    background,
     carriers: reasoningCarriers(storage.keys.read()),
     limits,
     onContentLost: (traceId, fault) =>
@@ -359,6 +364,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     cache: null,
     kept: null,
     durable: null,
+    background: null,
     carriers: reasoningCarriers([]),
     limits,
     onCharged: () => {},

@@ -68,6 +68,7 @@ export async function handleCall(
       principal,
       headers: http.headers,
       prepare: (request: ChatRequest) => prepare(request, principal, http.headers, call, call.meter.degradeTo),
+      fail: (thrown: unknown) => void received.fail(thrown),
       explains,
     });
   } catch (thrown) {

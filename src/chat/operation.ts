@@ -39,6 +39,8 @@ export interface ReadyCall {
   readonly headers: Headers;
   /** Plans the request, which may be that of a further round. Throws GatewayError when no target takes it. */
   readonly prepare: (request: ChatRequest) => Prepared;
+  /** Ends a call that fails after its response has left. */
+  readonly fail: (thrown: unknown) => void;
   /** Whether the answer is an explanation. */
   readonly explains: boolean;
 }

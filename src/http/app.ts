@@ -96,7 +96,6 @@ type AppEnv = {
   Variables: { traceId: string; startedMs: number; errors: CalledOperation["errors"] };
 };
 
-const NOTHING_KEPT: KeptStores = { kept: null, durable: null };
 const CORS_MAX_AGE_S = "600";
 const PREFLIGHT_CURE = " Web pages may call only from the origins listed in cors.origins of the configuration.";
 
@@ -237,16 +236,19 @@ function serveKeptResponses(
   reply: (c: Context<AppEnv>, body: JsonObject) => Response,
 ): void {
   const serve =
-    (answer: (asked: KeptResponseRequest) => Promise<JsonObject>) =>
+    (answer: (asked: KeptResponseRequest) => Promise<JsonObject | ReadableStream<string>>) =>
     async (c: Context<AppEnv>): Promise<Response> => {
       c.set("errors", errorsAt("responses"));
       const token = await authenticated(c, context);
       requireMoreThanOps(token);
       const id = percentDecoded(c.req.param("id") ?? "");
-      return reply(
-        c,
-        await answer({ kept: context.kept ?? NOTHING_KEPT, token, id, query: (name) => c.req.query(name) }),
-      );
+      const kept = context.kept ?? { kept: null, durable: null, background: null, clock: context.clock };
+      const answered = await answer({ kept, token, id, query: (name) => c.req.query(name) });
+      if (!(answered instanceof ReadableStream)) return reply(c, answered);
+      const { headers } = reply(c, {});
+      headers.set("content-type", "text/event-stream; charset=utf-8");
+      headers.set("cache-control", "no-cache, no-transform");
+      return new Response(answered, { headers });
     };
   const path = `${base}/responses/:id`;
   app.get(path, serve(retrievedResponse)).delete(path, serve(deletedResponse));

@@ -11,6 +11,7 @@ import type { ChatContext } from "../../src/chat/call/context.ts";
 import { openRouting } from "../../src/chat/plan/open-routing.ts";
 import type { LongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
 import type { LongRequests } from "../../src/chat/long-bodies/long-requests.ts";
+import { BackgroundRuns } from "../../src/chat/keeping/background-runs.ts";
 import type { DurableStore } from "../../src/chat/keeping/durable-store.ts";
 import type { KeptStore } from "../../src/chat/keeping/kept-store.ts";
 import { handleCall } from "../../src/chat/handle.ts";
@@ -214,6 +215,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     cache: options.cache ?? null,
     kept: options.kept ?? null,
     durable: options.durable ?? null,
+    background: new BackgroundRuns(),
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),
   };
   return {

@@ -226,6 +226,58 @@ describe("what is kept", () => {
   });
 });
 
+test("[d12.5, d12.8] what a guard masks in an answer is masked in what is kept of it", async () => {
+  const policies = policiesFor({ name: "mask", guard: { classes: ["email"], action: "mask", on: "output" } });
+  for (const background of [false, true])
+    for (const stream of [false, true]) {
+      const stub = keeping({
+        snapshot: { policies },
+        upstream: cannedUpstream(({ body }) =>
+          (JSON.parse(body) as Record<string, unknown>)["stream"] === true
+            ? {
+                headers: { "content-type": "text/event-stream" },
+                body: eventStream(openaiChunk({ content: "Write to ann@example.org" }), openaiChunk({}, "stop")),
+              }
+            : {
+                headers: { "content-type": "application/json" },
+                body: JSON.stringify(openaiAnswer("Write to ann@example.org")),
+              },
+        ),
+      });
+      const response = await stub.respond({ ...OPENAI, input: "Whom?", stream, background });
+      const text = await response.text();
+      const { id } = stream ? eventsOf(text).at(-1)!["response"] : JSON.parse(text);
+      await stub.context.background!.get(id)?.ended;
+      const again = await stub.answer({ previous_response_id: id, input: "Again?" });
+      expect(again["error"]).toBeNull();
+      const said = JSON.stringify(stub.messages());
+      expect([said.includes("Write to"), said.includes("ann@example.org")]).toEqual([true, false]);
+    }
+});
+
+test("[d12.3, d12.8] a provider that speaks the API is not asked to run a call in the background: the gateway does", async () => {
+  const answer = {
+    id: "resp_vendor",
+    object: "response",
+    status: "completed",
+    model: "gpt-9",
+    background: false,
+    output: [{ id: "msg_1", type: "message", role: "assistant", status: "completed", content: [] }],
+  };
+  const stub = keeping({
+    families: providers,
+    upstream: cannedUpstream({ headers: { "content-type": "application/json" }, body: JSON.stringify(answer) }),
+  });
+  const response = await stub.respond({ model: "openai:gpt-9", input: "One.", background: true });
+  const { id, status } = (await response.json()) as Record<string, any>;
+  expect([response.status, status]).toEqual([200, "queued"]);
+  await stub.context.background!.get(id)?.ended;
+  expect(stub.bodies()).toHaveLength(1);
+  expect(stub.bodies()[0]).not.toHaveProperty("background");
+  const kept = await stub.context.kept!.find("default", id);
+  expect((kept!.value as Record<string, any>)["response"]).toMatchObject({ id, status: "completed", background: true });
+});
+
 describe("in the mode on", () => {
   const on = { dropParams: null, disableStopSequenceLimit: null, responsesStore: "on" } as const;
   const rules = { sample: 1, retentionMs: 86_400_000, isStored: true, maxCharacters: 1000, detectors: [] };

@@ -32,6 +32,8 @@ export class CallLifetime {
   #place: InFlightCall | null = null;
   #ledgerEntry: OpenEntry | null = null;
   #isPublished = false;
+  /** Whether the call runs in the background. */
+  #isDetached = false;
   #written: Promise<void> | null = null;
   #heldUp: Promise<void> | null = null;
 
@@ -112,10 +114,24 @@ export class CallLifetime {
 
   /** Called when the client has disconnected: ends the upstream request at once. */
   readonly cancel = (): void => {
+    if (!this.#isDetached) this.#end("The client disconnected before the answer was complete.");
+  };
+
+  /**
+   * The call goes on when its client leaves, and ends after the timeout of its request or of the gateway. Returns what
+   * ends it.
+   */
+  detach(requestMs: number | null, defaultMs: number): () => void {
+    this.#isDetached = true;
+    this.deadline.start({ requestMs, clientMs: null, defaultMs });
+    return () => this.#end("The call was cancelled.");
+  }
+
+  #end(why: string): void {
     if (this.#isPublished) return;
     this.#recorder.cancelled();
-    this.abandon(new GatewayError("client_closed", "The client disconnected before the answer was complete."));
-  };
+    this.abandon(new GatewayError("client_closed", why));
+  }
 
   /** Publishes the record when the call is over. Only the first call of this method has an effect. */
   publish(): void {

@@ -17,6 +17,7 @@ import type { Places } from "../../routing/concurrency.ts";
 import type { Health } from "../../routing/health.ts";
 import type { Hedging } from "../../routing/hedging.ts";
 import type { Ledger } from "../../store/ledger.ts";
+import type { BackgroundRuns } from "../keeping/background-runs.ts";
 import type { DurableStore } from "../keeping/durable-store.ts";
 import type { KeptStore } from "../keeping/kept-store.ts";
 import type { ReasoningCarriers } from "../carriers/reasoning-carrier.ts";
@@ -58,6 +59,8 @@ export interface ChatContext {
   readonly cache: ResponseCache | null;
   /** What operations keep of calls for a while; `null` where nothing is kept. */
   readonly kept: KeptStore<unknown> | null;
+  /** Calls that run in the background; `null` where none may. */
+  readonly background: BackgroundRuns | null;
   /** What operations keep of calls like their content; `null` where no database keeps content. */
   readonly durable: DurableStore | null;
   /** Seals and opens what providers need back of their reasoning. */

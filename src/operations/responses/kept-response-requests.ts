@@ -1,9 +1,11 @@
 // What the paths below /responses answer from what is kept. https://platform.openai.com/docs/api-reference/responses/get
+import { eventStreamOf, keptEvents, liveEvents } from "./background-events.ts";
+import { askToCancel, isRunning, type MarkedStores } from "./background-marks.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
-import { findResponse, type KeptResponse, type KeptStores, removeResponse } from "./kept-responses.ts";
+import { findResponse, keepResponse, type KeptResponse, type KeptStores, removeResponse } from "./kept-responses.ts";
 
 export interface KeptResponseRequest {
   readonly kept: KeptStores;
@@ -15,33 +17,73 @@ export interface KeptResponseRequest {
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
 
-/** Throws `not_found`, and `invalid_request` for a stream: only responses that run in the background have one. */
-export async function retrievedResponse(request: KeptResponseRequest): Promise<JsonObject> {
-  const { response } = await foundIn(request);
-  const { query } = request;
-  for (const name of ["stream", "starting_after"])
-    if (query(name) !== undefined && query(name) !== "false")
-      throw new GatewayError(
-        "invalid_request",
-        `${name} needs a response that runs in the background, which is not served.`,
-        {
-          param: name,
-        },
-      );
-  return response;
+/** Throws `not_found`, and `invalid_request` for events of a response that has none. */
+export async function retrievedResponse(request: KeptResponseRequest): Promise<JsonObject | ReadableStream<string>> {
+  const { kept, query, id } = request;
+  const found = await foundIn(request);
+  const after = query("starting_after");
+  if ((query("stream") ?? "false") === "false") {
+    if (after !== undefined) throw invalid("starting_after", "left out without stream", after);
+    return found.response;
+  }
+  if (found.isStreamed !== true)
+    throw new GatewayError(
+      "invalid_request",
+      "Only a response in the background that was created with stream has events.",
+      { param: "stream" },
+    );
+  const number = after === undefined ? -1 : Number(after);
+  if (!Number.isInteger(number) || number < -1) throw invalid("starting_after", "the number of an event", after);
+  const run = kept.background?.get(id) ?? null;
+  if (run !== null) return eventStreamOf(liveEvents(run, number));
+  const { tenantId } = found.owner;
+  const isOver = async (): Promise<boolean> => !isUnderWay(await foundIn(request));
+  return eventStreamOf(keptEvents(markedIn(kept), tenantId, id, number, isOver));
 }
 
 export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {
-  await removeResponse(request.kept, await foundIn(request));
+  await removeResponse(request.kept, await endedResponse(request, await foundIn(request)));
   return { id: request.id, object: "response", deleted: true };
 }
 
 export async function cancelledResponse(request: KeptResponseRequest): Promise<JsonObject> {
-  await foundIn(request);
+  const found = await foundIn(request);
+  if (found.response["background"] === true) return (await endedResponse(request, found)).response;
   throw new GatewayError(
     "invalid_request",
     "This response did not run in the background, so that it cannot be cancelled; close the connection of a call to end it.",
   );
+}
+
+/** A process that runs the call looks every second whether it shall end. */
+const ENDS_WITHIN_MS = 5000;
+const LOOK_MS = 100;
+
+/** Ends the call of a response that is under way, and returns the response as it is then. */
+async function endedResponse(request: KeptResponseRequest, found: KeptResponse): Promise<KeptResponse> {
+  if (!isUnderWay(found)) return found;
+  const { kept, id } = request;
+  const run = kept.background?.get(id) ?? null;
+  if (run !== null) {
+    run.cancel();
+    await run.ended;
+    return foundIn(request);
+  }
+  await askToCancel(markedIn(kept), found.owner.tenantId, id);
+  for (let waitedMs = 0; waitedMs < ENDS_WITHIN_MS; waitedMs += LOOK_MS) {
+    await Bun.sleep(LOOK_MS);
+    const now = await foundIn(request);
+    if (!isUnderWay(now)) return now;
+  }
+  return foundIn(request);
+}
+
+function isUnderWay({ response }: KeptResponse): boolean {
+  return response["status"] === "queued" || response["status"] === "in_progress";
+}
+
+function markedIn({ kept, clock }: KeptStores): MarkedStores {
+  return { kept: kept!, clock };
 }
 
 /** The newest item is the first, unless the request says otherwise. */
@@ -69,9 +111,20 @@ export async function inputItems(request: KeptResponseRequest): Promise<JsonObje
 
 async function foundIn({ kept, token, id }: KeptResponseRequest): Promise<KeptResponse> {
   const found = await findResponse(kept, token, id);
-  if (found !== null) return found;
+  if (found !== null) return isUnderWay(found) ? await asItIs(kept, found, id) : found;
   throw new GatewayError(
     "not_found",
     `No response with the id ${JSON.stringify(id.slice(0, 100))} is kept for this caller. Responses are kept for an hour at most, unless the project keeps them with its content.`,
   );
+}
+
+/** A call that no process runs any more was interrupted, because each process tells of its calls when it ends. */
+async function asItIs(stores: KeptStores, found: KeptResponse, id: string): Promise<KeptResponse> {
+  const { kept, background } = stores;
+  const { tenantId } = found.owner;
+  if (kept === null || background?.get(id) != null || (await isRunning(markedIn(stores), tenantId, id))) return found;
+  const error = { code: "interrupted", message: "The process that ran this call ended before the call did." };
+  const interrupted: KeptResponse = { ...found, response: { ...found.response, status: "failed", error } };
+  await keepResponse(kept, interrupted, found.input.length);
+  return interrupted;
 }

@@ -1,7 +1,9 @@
 // Responses that are kept for a while, with the items of their input: what previous_response_id and item_reference refer
 // to, and what the paths below /responses return (promise 12.8).
+import type { BackgroundRuns } from "../../chat/keeping/background-runs.ts";
 import type { DurableStore } from "../../chat/keeping/durable-store.ts";
 import type { KeptStore } from "../../chat/keeping/kept-store.ts";
+import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { newRandomId } from "../../core/ids.ts";
@@ -15,6 +17,9 @@ export interface KeptStores {
   readonly kept: KeptStore<unknown> | null;
   /** Like the content of calls. */
   readonly durable: DurableStore | null;
+  /** The calls that run in the background of this process. */
+  readonly background: BackgroundRuns | null;
+  readonly clock: Pick<Clock, "now">;
 }
 
 export interface KeptOwner {
@@ -32,6 +37,8 @@ export interface KeptResponse {
   readonly input: readonly JsonObject[];
   /** What the client was not shown of the reasoning. */
   readonly hidden?: readonly HiddenCarrier[];
+  /** Of a call in the background: whether its events are kept. */
+  readonly isStreamed?: boolean;
 }
 
 /** How a response is kept: like content, or for a while. */
@@ -57,6 +64,8 @@ export const NOTHING_EARLIER: EarlierResponses = { itemsOf: () => null, item: ()
 /** What it takes to look up one response, or an item, bounds how many of them a request may refer to. */
 const MAX_LOOKUPS = 100;
 
+const ANSWERED: ReadonlySet<unknown> = new Set(["completed", "incomplete"]);
+
 /** Finds what a body refers to. Throws `invalid_request` for too many references, and `kept_store_unavailable`. */
 export async function earlierResponses(
   stores: KeptStores,
@@ -65,6 +74,12 @@ export async function earlierResponses(
 ): Promise<EarlierResponses> {
   const { previous_response_id: previous, input } = body;
   const before = typeof previous === "string" ? await findResponse(stores, token, previous) : null;
+  if (before !== null && !ANSWERED.has(before.response["status"]))
+    throw new GatewayError(
+      "invalid_request",
+      `previous_response_id names a response without an answer: its status is ${JSON.stringify(before.response["status"])}.`,
+      { param: "previous_response_id" },
+    );
   const items = new Map<string, readonly JsonObject[]>();
   const add = (found: KeptResponse | null): void => {
     if (found !== null) for (const [id, list] of itemsById(itemsIn(found))) items.set(id, list);
@@ -107,7 +122,9 @@ interface Found {
 async function foundIn({ kept, durable }: KeptStores, tenantId: string, id: string): Promise<Found | null> {
   const finding = kept === null ? null : kept.find(tenantId, id);
   const found = isPending(finding) ? await finding : finding;
-  return (found ?? (durable === null ? null : await durable.find(tenantId, id))) as Found | null;
+  const whole = (found ?? (durable === null ? null : await durable.find(tenantId, id))) as Found | null;
+  // a call in the background leaves marks beside its response
+  return whole?.value.owner === undefined ? null : whole;
 }
 
 export async function removeResponse(

@@ -29,6 +29,8 @@ export interface RequestMemo {
   readonly showsLogprobs: boolean;
   /** Whether reasoning items have what their provider needs back of them. */
   readonly showsCarriers: boolean;
+  /** Whether the call goes on when its client has left. */
+  readonly isBackground: boolean;
   /** The items that are kept with the answer; `null` when it is not kept. */
   readonly kept: KeptInput | null;
 }

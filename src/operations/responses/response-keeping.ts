@@ -8,8 +8,8 @@ import { type ResponsesStore, settingsOf, type Snapshot } from "../../core/snaps
 import { parseJson } from "../../wire/json.ts";
 import { contentKeeping } from "./content-keeping.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
-import { type Keeper, keepResponse } from "./kept-responses.ts";
-import { memoOf } from "./request-memo.ts";
+import { type Keeper, keepResponse, type KeptOwner } from "./kept-responses.ts";
+import { type KeptInput, memoOf } from "./request-memo.ts";
 
 /** `hidden` is what the client is not shown of the reasoning. */
 export type KeepResponse = (response: JsonObject, hidden?: readonly HiddenCarrier[]) => void;
@@ -34,8 +34,17 @@ export function storeOf(
   return isKept && said.find((one) => one !== undefined) === "on" ? "on" : "ephemeral";
 }
 
+/** Where the response of a call is kept, and what with it. */
+export interface KeptPlace {
+  readonly owner: KeptOwner;
+  readonly input: KeptInput;
+  readonly keeper: Keeper;
+  /** What is kept of a call while it runs. */
+  readonly kept: KeptStore<unknown>;
+}
+
 /** Returns `null` where the response of the call may not be kept. */
-export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
+export function placeOf(ready: ReadyCall): KeptPlace | null {
   const { call, request, principal, explains } = ready;
   const { kept, durable } = call.context;
   const input = memoOf(request).kept;
@@ -46,6 +55,15 @@ export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
   if (call.policies?.guardsRequests === true) return null;
   const owner = { tenantId, projectId, tokenId, userId };
   const keeper = store === "on" && durable !== null ? contentKeeping(ready, durable) : keptForAWhile(kept, input.own);
+  return { owner, input, keeper, kept };
+}
+
+/** Returns `null` where the response of the call may not be kept. */
+export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
+  const place = placeOf(ready);
+  if (place === null) return null;
+  const { keeper, owner, input } = place;
+  const { call, request } = ready;
   const keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]): MaybePromise<boolean> =>
     keeper.keep({ owner, response, input: input.items, hidden });
   return request.params.stream === true ? ofStream(keeper, keeping, call.lifetime) : ofBody(keeper, keeping);

@@ -19,7 +19,7 @@ export function responseFrame(memo: RequestMemo, now: () => number): ResponseFra
 }
 
 export interface ResponseState {
-  readonly status: "in_progress" | "completed" | "incomplete" | "failed";
+  readonly status: "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
   readonly output: readonly JsonObject[];
   readonly usage: JsonObject | null;
   readonly reason?: "max_output_tokens" | "content_filter";

@@ -7,6 +7,7 @@ import { translatedForm } from "../../chat/request/translated-form.ts";
 import { parsedBody } from "../../chat/request/parse.ts";
 import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import { type EarlierResponses, earlierResponses, NOTHING_EARLIER } from "./kept-responses.ts";
+import { replyInBackground } from "./background-reply.ts";
 import { memoOf } from "./request-memo.ts";
 import { responseKeeping, storeOf } from "./response-keeping.ts";
 import { responseAnswers } from "./response-answers.ts";
@@ -35,10 +36,12 @@ export const RESPONSES: Operation = {
   refers: refersToKept,
   async reply(ready) {
     const { clock } = ready.call.context;
-    const keeping = responseKeeping(ready);
+    const now = (): number => Math.floor(clock.now() / 1000);
     const memo = memoOf(ready.request);
+    if (memo.isBackground && !ready.explains) return replyInBackground(ready, now);
+    const keeping = responseKeeping(ready);
     const said = keeping?.isStored === true ? { ...memo, repeated: { ...memo.repeated, store: true } } : memo;
-    const frame = responseFrame(said, () => Math.floor(clock.now() / 1000));
+    const frame = responseFrame(said, now);
     const answer = await replyConversation(ready, responseAnswers(frame, keeping?.keep ?? null));
     return keeping !== null && answer.ok ? await keeping.told(answer) : answer;
   },

@@ -106,7 +106,8 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
   const { choice, allowed } = translatedChoice(body["tool_choice"], tools, left);
   const isOpen = EARLIER.some((name) => !isNothing(body[name]));
   const { messages, origins } = translatedInput(input, body["instructions"], { left, tools, isOpen, before });
-  noteMembers(body, tools, left, earlier !== null);
+  const keeps = earlier !== null && body["store"] !== false;
+  noteMembers(body, tools, left, keeps);
   const includes = translatedIncludes(body["include"], left);
   const hasDefaults = isObject(body["client_metadata"]);
   const chat: Record<string, Json> = { messages };
@@ -133,7 +134,8 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     allowed,
     servers: tools.servers,
     showsLogprobs,
-    kept: earlier === null || body["store"] === false ? null : keptInput(before, body["input"]),
+    kept: keeps ? keptInput(before, body["input"]) : null,
+    isBackground: keeps && body["background"] === true,
     showsCarriers: includes.has(ENCRYPTED_REASONING),
   };
   const translation = {
@@ -143,7 +145,10 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     advisory: hasDefaults ? [...HINTS, ...MODEL_SETTINGS] : HINTS,
     memo,
   };
-  return body === sent ? translation : { ...translation, replaced: replacedMembers(body, before) };
+  // no provider is asked for it: the gateway does it
+  const own: JsonObject = memo.isBackground ? { background: undefined } : {};
+  if (body === sent) return memo.isBackground ? { ...translation, replaced: own } : translation;
+  return { ...translation, replaced: { ...replacedMembers(body, before), ...own } };
 }
 
 /** Returns the request without references to what is kept, and the items that stand before its input. */
@@ -203,7 +208,12 @@ function noteMember(name: string, value: Json, tools: TranslatedTools, left: Unt
       return;
     case "background":
       if (typeof value !== "boolean") throw invalid(name, "true or false", value);
-      if (value) left.never(name, "is not served", "Leave it out, and wait for the answer or set stream.");
+      if (value && !keeps)
+        left.never(
+          name,
+          "needs a response that is kept, and this one is not",
+          "Leave store: false out where responses are kept, or wait for the answer.",
+        );
       return;
     case "truncation":
       if (value !== "auto" && value !== "disabled") throw invalid(name, '"auto" or "disabled"', value);
