@@ -1,7 +1,8 @@
 // What a client reads of answers that were translated: every turn that a model can make, over four forms of providers,
 // through both fronts, plain and streamed. The readers refuse whatever the strictest client library refuses.
 import { describe, expect, test } from "bun:test";
-import { asked, type Front, FRONTS, type Told } from "./fronts.ts";
+import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
+import { asked, bridge, type Front, FRONTS, type Told } from "./fronts.ts";
 import { type End, type Said, type Vendor, VENDORS } from "./vendors.ts";
 
 const THOUGHT: Said = { thinking: "Let me see: twice ä.", signature: "EqQBCkYIBxgC" };
@@ -101,5 +102,35 @@ test("[d12.7] more cached tokens than the input has do not make a negative count
   for (const front of Object.values(FRONTS)) {
     const { text } = await asked(front, openai, { answer: { body: JSON.stringify(odd) } });
     for (const counter of Object.values(front.read(text, false).counted!)) expect(counter).toBeGreaterThanOrEqual(0);
+  }
+});
+
+test("[d12.7] of a counter that comes twice in a stream the last value counts, at a provider that speaks the form as well", async () => {
+  const vendor = VENDORS["anthropic"]!;
+  const whole = vendor.stream([TEXT]);
+  // some servers count the whole prompt at first, and its parts at the end
+  const body = (whole.body as string)
+    .replace('"input_tokens":60,"cache_read_input_tokens":30,"cache_creation_input_tokens":10', '"input_tokens":100')
+    .replace(
+      '"usage":{"output_tokens":20}',
+      '"usage":{"input_tokens":60,"cache_read_input_tokens":30,"cache_creation_input_tokens":10,"output_tokens":20}',
+    );
+  const front = FRONTS["Messages"]!;
+  for (const gateway of [bridge({ ...whole, body }), stubGateway({ upstream: cannedUpstream({ ...whole, body }) })]) {
+    const request = { model: vendor.model, ...front.asking([{ role: "user", text: "?" }]), stream: true };
+    const text = await (await gateway.call(front.operation, request)).text();
+    expect(text.match(/event: message_delta/g)).toHaveLength(1);
+    const [, ending] = /^data: (\{"type":"message_delta".*)$/m.exec(text)!;
+    expect(JSON.parse(ending!).usage).toMatchObject({
+      input_tokens: 60,
+      cache_read_input_tokens: 30,
+      cache_creation_input_tokens: 10,
+      output_tokens: 20,
+    });
+    expect(gateway.records[0]!.usage).toMatchObject({
+      prompt_tokens: 100,
+      completion_tokens: 20,
+      prompt_tokens_details: { cached_tokens: 30, cache_write_tokens: 10 },
+    });
   }
 });
