@@ -198,4 +198,18 @@ describe("[d5.8 d12.3] long and native", () => {
       expect(record).toMatchObject({ warnings: ["reasoning_left_out"] });
     }
   });
+
+  test("[d12.15] the id of a vendor's thing is refused however its name is spelled, in short and long bodies", async () => {
+    const short = '{"model":"anthropic:m","max_tokens":9,"messages":[{"role":"user","content":"x"}]';
+    for (const more of [
+      ',"other":{"file_id":"f_1"}}',
+      ',"other":{"file\\u005fid":"f_1"}}',
+      ',"other":{"f\\u0069le_id":"f_1"}}',
+    ])
+      for (const body of [`${short}${more}`, messages(more.slice(0, -1))]) {
+        const { status, sent, text } = await seen(body, longRequests, { upstream, operation: MESSAGES });
+        expect([status, sent.length]).toEqual([400, 0]);
+        expect(text).toContain("other.file_id");
+      }
+  });
 });
