@@ -3,6 +3,8 @@
 import type { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { JsonEdit } from "../core/json-edit.ts";
+import type { ReportedActivity } from "../core/tool.ts";
+import type { SessionServer } from "./tools/tool-session.ts";
 import type { AnswerFrame } from "./answer/non-streaming-answer.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { StreamWriter } from "./stream/stream-writer.ts";
@@ -52,7 +54,17 @@ export interface NativeEvents {
   end(): string;
 }
 
+/** Learns what tools of tool servers do, for a form whose answers have items for it. */
+export interface ToolsForm {
+  /** Called once, before the first round. */
+  listed(servers: readonly SessionServer[]): void;
+  /** Called for tools that run before the first round; later ones are reported to the writer of the round. */
+  ran(reported: ReportedActivity): void;
+}
+
 export interface StreamForm {
+  /** Absent in a form that shows no lists of tools. */
+  readonly tools?: ToolsForm;
   /**
    * Returns the events with which every stream begins. It is called once, and its text sent before all other: with the
    * first content, or with the head where that goes before any content.

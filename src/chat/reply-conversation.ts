@@ -19,7 +19,10 @@ export async function replyConversation(ready: ReadyCall, own: AnswerForm): Prom
   if (explains) return replyExplained(prepare, request, principal, headers, call, await opening);
   const isStreamed = request.params.stream === true;
   if (opening !== null) {
-    const rounds = opening.then((session) => new ToolRounds(session, prepare, call));
+    const rounds = opening.then((session) => {
+      form.stream.tools?.listed(session.servers);
+      return new ToolRounds(session, prepare, call);
+    });
     return isStreamed ? replyStreamedRounds(rounds, call, form.stream) : replyNonStreamingRounds(rounds, call, form);
   }
   if (isStreamed) return replyStream(complete(prepare(request), call, streaming(call, form)), call, form.stream);

@@ -372,6 +372,8 @@ export interface WrittenRequest {
    * one. Absent where such a target takes all of them as they are.
    */
   readonly replaced?: JsonObject;
+  /** The ids of calls of tool servers that the client approves in the request. Absent where the form has no such place. */
+  readonly approved?: readonly string[];
   /** Set where the request is fitted to a target that speaks the operation: how the text changes for it. */
   readonly edits?: readonly JsonEdit[];
   /** How guards mask the text for a target that speaks the operation. */

@@ -125,6 +125,14 @@ export interface ToolRun {
   readonly spanId: string | null;
 }
 
+/** What the gateway does with a call of a tool, and what is said to the tool and by it. */
+export interface ReportedActivity {
+  readonly activity: ToolActivity;
+  readonly arguments: string;
+  /** What the model is told, as the client may see it; `null` at the start. */
+  readonly output: string | null;
+}
+
 /** `x_gateway_mcp` of a chunk: what the gateway does meanwhile. */
 export interface ToolActivity extends JsonObject {
   readonly type: "tool_start" | "tool_end" | "tool_error";

@@ -9,6 +9,7 @@ import type {
   ChatRequest,
   MessageRole,
   NativeCircumstance,
+  ReasoningDetail,
 } from "../core/chat.ts";
 import type { CredentialForm } from "../core/credential.ts";
 import type { Credential, ModelFacts, Target } from "../core/target.ts";
@@ -215,6 +216,11 @@ export interface NativeForm {
   readonly refusalsAreClients?: true;
   /** The header in which clients list features; absent where they list none. */
   readonly features?: FeatureHeader;
+  /**
+   * Returns the item or block in which the vendor takes its own reasoning back; null where these details are none of its
+   * own. Absent where the form has no such place.
+   */
+  reasoningBack?(details: readonly ReasoningDetail[]): JsonObject | null;
   /** The member that makes the vendor store the answer unless it is false; absent where the form has none. */
   readonly storeMember?: string;
 }

@@ -22,3 +22,12 @@ export function redactedDetail(data: string, index: number): ReasoningDetail {
 export function isThinkingDetail({ format }: JsonObject): boolean {
   return typeof format !== "string" || format === "unknown" || format.startsWith("anthropic-");
 }
+
+/** The block in which the vendor takes its own thinking back; null for details that are not one block of it. */
+export function signedBlock(details: readonly ReasoningDetail[]): JsonObject | null {
+  const [detail] = details;
+  if (detail === undefined || details.length > 1 || !isThinkingDetail(detail)) return null;
+  const { type, text, signature, data } = detail;
+  if (type === "reasoning.encrypted") return typeof data === "string" ? { type: "redacted_thinking", data } : null;
+  return typeof signature === "string" ? { type: "thinking", thinking: text ?? "", signature } : null;
+}

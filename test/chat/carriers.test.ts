@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { openCarrier, isCarrier, reasoningCarriers } from "../../src/chat/carriers/reasoning-carrier.ts";
-import { withoutCarriers } from "../../src/chat/carriers/native-carriers.ts";
+import { carrierEdits } from "../../src/chat/carriers/native-carriers.ts";
 import { extrasOf, sealedDetails, sealedExtras, withOpenedCarriers } from "../../src/chat/carriers/sealed-reasoning.ts";
 import type { CarrierPlace, Message, ReasoningDetail } from "../../src/core/chat.ts";
 import type { JsonObject } from "../../src/core/json.ts";
@@ -102,25 +102,27 @@ describe("[d12.9] a carrier", () => {
     expect(one).not.toBe(other);
     expect(Buffer.from(one, "base64url").toString("latin1")).not.toContain("same");
   });
-  test("is left out of what goes to a vendor as the client wrote it", () => {
-    const carrier = seal({});
-    expect(
-      withoutCarriers({
-        messages: [
-          { role: "user", content: "Hello" },
-          {
-            role: "assistant",
-            content: [
-              { type: "thinking", thinking: "Hm.", signature: carrier },
-              { type: "text", text: "Hi" },
-              { type: "redacted_thinking", data: "vendors" },
-            ],
-          },
+  test("is turned back in what goes to a vendor as the client wrote it, or left out", () => {
+    const carrier = seal({ details: [] });
+    const messages = [
+      { role: "user", content: "Hello" },
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "Hm.", signature: carrier },
+          { type: "text", text: "Hi" },
+          { type: "redacted_thinking", data: "vendors" },
         ],
-      }),
-    ).toEqual([{ path: ["messages", 1, "content", 0], value: undefined }]);
-    expect(
-      withoutCarriers({ input: [{ type: "reasoning", encrypted_content: carrier, summary: [] }, { role: "user" }] }),
-    ).toEqual([{ path: ["input", 0], value: undefined }]);
+      },
+    ];
+    const own = { type: "thinking", thinking: "Hm.", signature: "vendors" };
+    const path = ["messages", 1, "content", 0];
+    const unsealed = () => ({ details: [] });
+    expect(carrierEdits({ messages }, unsealed, () => own)).toEqual([{ path, value: own }]);
+    expect(carrierEdits({ messages }, unsealed, () => null)).toEqual([{ path, value: undefined }]);
+    const closed = () => null;
+    expect(carrierEdits({ messages }, closed, () => own)).toEqual([{ path, value: undefined }]);
+    const input = [{ type: "reasoning", encrypted_content: carrier, summary: [] }, { role: "user" }];
+    expect(carrierEdits({ input }, closed, () => own)).toEqual([{ path: ["input", 0], value: undefined }]);
   });
 });

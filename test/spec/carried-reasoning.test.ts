@@ -237,13 +237,13 @@ const long = (body: JsonObject): JsonObject => {
 const PROVIDERS = ["anthropic", "gemini", "openai", "bedrock"];
 
 /** Models are asked in the client's form unless that is switched off. */
-function gateway(vendor: Vendor, options: StubOptions = {}): Stub {
+function gateway(vendor: Vendor, options: StubOptions = {}, isNative = false): Stub {
   const settings = (family: string) =>
     providerSettings({
       id: family,
       family,
       credentials: [storedKey("key")],
-      native: [],
+      ...(!isNative && { native: [] }),
       ...(family === "bedrock" && { settings: { region: "us-east-1" } }),
     });
   return stubGateway({
@@ -374,6 +374,23 @@ test("[d12.9] a carrier is the same in both forms: what one client got, a client
     }
   }
 });
+for (const [name, family] of [
+  ["Messages", "anthropic"],
+  ["Responses", "openai"],
+] as const)
+  test(`[d12.9] ${name}: reasoning that was carried goes back as it came where ${family} is sent what the client wrote`, async () => {
+    const [front, vendor] = [FRONTS[name]!, VENDORS[family]!];
+    const body = { ...front.first, model: vendor.model };
+    const { answer } = await ask(gateway(vendor), front, body, false);
+    const native = gateway(vendor, {}, true);
+    const second = await ask(native, front, { ...body, ...front.second(answer) }, false);
+    expect(native.sent[0]!.url).toEndWith(name.toLowerCase());
+    expect(vendor.isBack(JSON.parse(lastBody(native)))).toBe(true);
+    expect(second.headers.get("x-gateway-warnings")).toBeNull();
+    const changed = await ask(native, front, { ...body, ...front.second(bent(answer)) }, false);
+    expect(vendor.hasAny(lastBody(native))).toBe(false);
+    expect(changed.headers.get("x-gateway-warnings")).toBe("reasoning_left_out");
+  });
 
 test("[d12.9] without `include`, a Responses answer has no carrier", async () => {
   const stub = gateway(VENDORS["anthropic"]!);

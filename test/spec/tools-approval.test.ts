@@ -86,7 +86,7 @@ describe("[d10.3] approval", () => {
       tool_choice: "required",
     });
     expect(session.approved).toEqual([write]);
-    const outcome = await session.run(session.approved[0]!, 0, (activity) => world.told.push(activity), null);
+    const outcome = await session.run(session.approved[0]!, 0, ({ activity }) => world.told.push(activity), null);
     const { request: next, replay } = session.next(session.request, null, [outcome], false);
     expect(next.messages).toEqual<unknown>([USER, turn(write), result("call_w", "write ran")]);
     expect(next.params.tool_choice).toBeUndefined();

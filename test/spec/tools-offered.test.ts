@@ -322,7 +322,7 @@ describe("[d10.4] one run of a tool", () => {
     const outcome = await session.run(
       { id: "call_1", type: "function", function: { name: "docs__search", arguments: argumentsText } },
       2,
-      (activity) => world.told.push(activity),
+      ({ activity }) => world.told.push(activity),
       null,
     );
     return { ...outcome, text: outcome.message.content as string, told: world.told, called: world.called };

@@ -15,6 +15,7 @@ import { MalformedAnswer } from "../../providers/provider.ts";
 import type { PassedBytes } from "./passed-bytes.ts";
 import { asFunctionCall } from "../request/legacy-functions.ts";
 import { ANY_TEXT, NAMELESS_CALL } from "../stream/tool-call-deltas.ts";
+import { withOrderOf } from "../../core/turn-order.ts";
 import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
 
 /** What an answer states about its call; it is the same in a non-streaming answer and in every chunk. */
@@ -171,7 +172,7 @@ function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame)
   );
   const json: Record<string, Json> = {
     index: position,
-    message,
+    message: withOrderOf(message, source),
     logprobs: strictLogprobs(choice.logprobs),
     finish_reason: finishReason,
   };

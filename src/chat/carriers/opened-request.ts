@@ -3,10 +3,11 @@
 import type { CarrierOpening, CarrierPlace, ChatRequest, Message } from "../../core/chat.ts";
 import { mappedList } from "../../core/mapped-list.ts";
 import { withMembers } from "../../core/request-source.ts";
+import type { NativeForm } from "../../providers/provider.ts";
 import type { FittedRequest } from "../fit/fit.ts";
-import { withoutCarriers } from "./native-carriers.ts";
+import { carrierEdits } from "./native-carriers.ts";
 import { openCarrier, type ReasoningCarriers } from "./reasoning-carrier.ts";
-import { hasCarriers, withOpenedCarriers } from "./sealed-reasoning.ts";
+import { hasCarriers, type Open, withOpenedCarriers } from "./sealed-reasoning.ts";
 
 /**
  * Returns the same request when it has no carriers. The thread that holds a conversation opens those that are in it.
@@ -40,18 +41,28 @@ export function openedMessages(messages: readonly Message[], { keys, place }: Ca
   return { messages: opened, isWhole };
 }
 
-/** Leaves carriers out of what the client wrote, where it is sent as it was written. */
-export function withCarriersLeft(fitted: FittedRequest): FittedRequest {
+/**
+ * Turns the carriers in what the client wrote back to what the provider itself has written, where it is sent as it was
+ * written, and leaves the others out.
+ */
+export function withOwnReasoning(
+  fitted: FittedRequest,
+  form: NativeForm,
+  carriers: ReasoningCarriers,
+  place: CarrierPlace,
+): FittedRequest {
   const { request } = fitted;
   const written = request.written!;
   // the thread that holds a body leaves out the carriers in it
   if (written.held !== undefined) return written.held.hasCarriers ? { ...fitted, request: warned(request) } : fitted;
-  const edits = withoutCarriers(written.body);
-  if (edits.length === 0) return fitted;
-  return {
-    ...fitted,
-    request: warned({ ...request, written: { ...written, edits: [...(written.edits ?? []), ...edits] } }),
+  const open: Open = (carrier) => {
+    const opened = openCarrier(carrier, carriers.keysOf(place.tenantId), place);
+    return "carried" in opened ? opened.carried : null;
   };
+  const edits = carrierEdits(written.body, open, (details) => form.reasoningBack?.(details) ?? null);
+  if (edits.length === 0) return fitted;
+  const edited = { ...request, written: { ...written, edits: [...(written.edits ?? []), ...edits] } };
+  return { ...fitted, request: edits.every(({ value }) => value !== undefined) ? edited : warned(edited) };
 }
 
 /** Adds the warning that reasoning is not sent on. */

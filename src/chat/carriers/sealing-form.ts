@@ -1,11 +1,12 @@
 // Puts carriers of reasoning into the answers of a form other than that of chat completions: what the form gets to write
 // has a carrier wherever the provider has a signature, an encrypted part, or data of its own.
-import type { CarrierPlace, ChatChunk, ChunkChoice, ReasoningDetail, Usage } from "../../core/chat.ts";
+import type { CarrierPlace, ChatChunk, ChunkChoice, Message, ReasoningDetail, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { ToolActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/tool.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
 import type { AnswerForm } from "../answer-form.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
+import { replayedTurns, ROUNDS_FIELD } from "../tools/replayed-conversation.ts";
 import type { ReasoningCarriers } from "./reasoning-carrier.ts";
 import { extrasOf, type Seal, sealedDetails, sealedExtras } from "./sealed-reasoning.ts";
 
@@ -26,6 +27,7 @@ export function sealingForm(form: AnswerForm, carriers: ReasoningCarriers, owner
       end: stream.end,
       failed: (error, traceId) => stream.failed(error, traceId),
       writer: (frame, includeUsage) => new SealingWriter(stream.writer(frame, includeUsage), frame, sealFor),
+      ...(stream.tools !== undefined && { tools: stream.tools }),
       ...(stream.leaving !== undefined && { leaving: (text: string) => stream.leaving!(text) }),
       chunksIn: (events) => stream.chunksIn(events),
     },
@@ -44,14 +46,30 @@ function sealedAnswer(answer: JsonObject, seal: Seal): JsonObject {
   return {
     ...answer,
     choices: (choices as readonly JsonObject[]).map((choice) => {
-      const { reasoning_details: details, extra_content: extra, ...message } = choice["message"] as JsonObject;
-      const sealed = [
-        ...sealedDetails(Array.isArray(details) ? details : [], seal),
-        ...sealedExtras(extrasOf(extra, message["tool_calls"]), seal),
-      ];
-      return { ...choice, message: { ...message, ...(sealed.length > 0 && { reasoning_details: sealed }) } };
+      const message = choice["message"] as JsonObject;
+      return { ...choice, message: { ...sealedMessage(message, seal), ...sealedRounds(message, seal) } };
     }),
   };
+}
+
+function sealedMessage(whole: JsonObject, seal: Seal): JsonObject {
+  const { reasoning_details: details, extra_content: extra, ...message } = whole;
+  const sealed = [
+    ...sealedDetails(Array.isArray(details) ? details : [], seal),
+    ...sealedExtras(extrasOf(extra, message["tool_calls"]), seal),
+  ];
+  return { ...message, ...(sealed.length > 0 && { reasoning_details: sealed }) };
+}
+
+/** The member of `x_gateway_mcp` with the messages of all rounds, one after another, of which the form makes its answer. */
+export const SEALED_TURNS = "turns";
+
+function sealedRounds(message: JsonObject, seal: Seal): JsonObject {
+  const report = message[ROUNDS_FIELD];
+  if (!isObject(report) || !Array.isArray(report["replay"])) return {};
+  const turns = replayedTurns(message as unknown as Message, report["replay"]);
+  const sealed = turns.map((turn) => sealedMessage(turn as unknown as JsonObject, seal));
+  return { [ROUNDS_FIELD]: { ...report, [SEALED_TURNS]: sealed } };
 }
 
 /** Seals the reasoning of one round before whatever follows it. */
@@ -90,8 +108,8 @@ class SealingWriter implements StreamWriter {
     return chunk.choices.length === 0 ? this.#inner.write(chunk) : out;
   }
 
-  activity(activity: ToolActivity): string {
-    return this.#released() + this.#inner.activity(activity);
+  activity(reported: ReportedActivity): string {
+    return this.#released() + this.#inner.activity(reported);
   }
 
   end(chunk: ChatChunk, total: Usage, report: JsonObject | null): string {

@@ -15,7 +15,7 @@ import type { Call } from "../call/call.ts";
 import type { CallDeadline } from "../call/call-deadline.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
 import type { ChatContext } from "../call/context.ts";
-import { withCarriersLeft, withOpenedRequest } from "../carriers/opened-request.ts";
+import { withOpenedRequest, withOwnReasoning } from "../carriers/opened-request.ts";
 import { comparableCost } from "../metering/attempt-estimate.ts";
 import type { CallMeter } from "../metering/call-meter.ts";
 import type { CallPrices } from "../metering/call-prices.ts";
@@ -221,7 +221,8 @@ export class PlannedCandidate implements RouteCandidate {
     const masked = policies === null ? own : policies.written(own, this.#place);
     // guards search the parameters of entries as well
     const native = masked === own ? unmasked : (nativeAt(masked, resolved, asked) as NativeTarget);
-    const fitted = withCarriersLeft(fitNative(masked, native, entry, settings, principal, http));
+    const sent = fitNative(masked, native, entry, settings, principal, http);
+    const fitted = withOwnReasoning(sent, native.native.form, call.context.carriers, this.#carrierPlace);
     return { resolved: native.resolved, fitted, outputGuards };
   }
 

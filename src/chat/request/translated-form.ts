@@ -33,6 +33,8 @@ export interface Translation {
   readonly advisory?: readonly Advisory[];
   /** As in `WrittenRequest`. */
   readonly replaced?: JsonObject;
+  /** As in `WrittenRequest`. */
+  readonly approved?: readonly string[];
   /** What the form has to remember of the request to write its answer. It can be sent to another thread. */
   readonly memo: unknown;
 }
@@ -63,10 +65,10 @@ function parsedRequest(text: string, bounds: BodyBounds, translator: Translator,
   const { [OWN_FIELDS]: own, ...body } = parsedBody(text, ofForm).value;
   requireFewItems(body, ofForm);
   const fields = checkedOwnFields(own);
-  const { chat, origins, untranslated, advisory = [], replaced, memo } = translator.translate(body);
+  const { chat, origins, untranslated, advisory = [], replaced, approved = [], memo } = translator.translate(body);
   const ownFields = Object.keys(fields);
   const whole = mergeObjects(chat, fields, (_path, _there, added) => added);
-  const asked = { text, body, origins, untranslated, advisory, ownFields, added: {}, memo };
+  const asked = { text, body, origins, untranslated, advisory, ownFields, approved, added: {}, memo };
   const written = replaced === undefined ? asked : { ...asked, replaced };
   try {
     return { ...CHAT_FORM.parse(JSON.stringify(whole), null), form, written };

@@ -1,7 +1,7 @@
 // The last stage of the stream normalizer, which writes the events of one round in the form of an operation.
 import type { ChatChunk, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ToolActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/tool.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
 
 /** Takes strict chunks, of which each entry of `choices` has one kind of content, in the order of generation. */
@@ -21,7 +21,7 @@ export interface StreamWriter {
   /** Returns the events for a chunk; empty when it has nothing for a client. */
   write(chunk: ChatChunk): string;
   /** Returns an event about what the gateway does between two rounds. */
-  activity(activity: ToolActivity): string;
+  activity(reported: ReportedActivity): string;
   /**
    * Returns the last events: those of `chunk`, of which the last has a finish reason, and the usage. `report` is about
    * the tools that the gateway ran in all rounds; `null` in an answer of one round.

@@ -2,6 +2,7 @@
 // annotations and log probabilities of all rounds are in it; the calls are those of the last round that the client runs.
 import type { AnswerMessage, FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { ReportedActivity } from "../../core/tool.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import type { AnswerForm } from "../answer-form.ts";
 import type { Call } from "../call/call.ts";
@@ -25,7 +26,7 @@ export async function replyNonStreamingRounds(
   form: AnswerForm,
 ): Promise<Response> {
   try {
-    const sink = new NonStreamingRounds(call);
+    const sink = new NonStreamingRounds(call, form);
     const rounds = (await opening).run(sink);
     // nothing is sent before the answer is complete
     while ((await rounds.next()).done !== true);
@@ -37,14 +38,16 @@ export async function replyNonStreamingRounds(
 
 class NonStreamingRounds implements RoundSink {
   readonly #call: Call;
+  readonly #form: AnswerForm;
   readonly #joined = new JoinedBody();
   /** The attempt of the first round. The head of the response names its target. */
   #first: OpenAttempt | null = null;
   #last: RoundAccumulator | null = null;
   #body: JsonObject = {};
 
-  constructor(call: Call) {
+  constructor(call: Call, form: AnswerForm) {
     this.#call = call;
+    this.#form = form;
   }
 
   // oxlint-disable-next-line require-yield
@@ -60,7 +63,9 @@ class NonStreamingRounds implements RoundSink {
     return { attempt, accumulator, finish: completed.answer.finishReasons[0] ?? null };
   }
 
-  activities(): string {
+  /** Later rounds are in the report. */
+  activities(activities: readonly ReportedActivity[]): string {
+    if (this.#first === null) for (const reported of activities) this.#form.stream.tools?.ran(reported);
     return "";
   }
 

@@ -67,7 +67,11 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
     isObject(toolCall.function) ? ownerOfName(toolCall.function.name) : "client";
   return {
     request,
-    approved: approvedCalls(request.held?.unanswered ?? unansweredCalls(request.messages), ownerOf),
+    approved: approvedCalls(
+      request.held?.unanswered ?? unansweredCalls(request.messages),
+      ownerOf,
+      new Set(sent.written?.approved),
+    ),
     maxRounds,
     servers: listings.map((listing) => sessionServer(listing, tools)),
     ownerOf,
@@ -221,11 +225,12 @@ function labelBefore(name: string, { options }: ChatRequest): string | undefined
 function approvedCalls(
   unanswered: readonly UnansweredCall[],
   ownerOf: (call: ToolCall) => ToolCallOwner,
+  named: ReadonlySet<string>,
 ): readonly ToolCall[] {
   const approved: ToolCall[] = [];
   for (const { call, path } of unanswered) {
     const owner = ownerOf(call);
-    if (owner === "gateway") approved.push(call);
+    if (owner === "gateway" || (owner === "approval" && named.has(call.id))) approved.push(call);
     else if (owner === "approval")
       throw new GatewayError(
         "invalid_request",
@@ -248,7 +253,7 @@ function sessionServer({ requested, server, failure }: Listing, offered: Offer["
     isRegistered: requested.url === null,
     failure: failure?.code ?? null,
     tools: [...offered.values()].flatMap(({ name, tool, server: { label }, needsApproval: needs }) =>
-      label === server.label ? [{ tool: tool.name, name, needsApproval: needs }] : [],
+      label === server.label ? [{ tool: tool.name, name, needsApproval: needs, definition: tool }] : [],
     ),
   };
 }

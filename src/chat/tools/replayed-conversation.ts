@@ -237,7 +237,10 @@ function joinedTexts(texts: readonly (string | null | undefined)[]): string {
  * to the client, that turn replaces the message, which repeats it. Otherwise the message follows, without the texts of
  * the turns. The messages of `replay` must have been checked.
  */
-function replayedTurns({ x_gateway_mcp: _mcp, ...shown }: Message, replay: readonly Message[]): readonly Message[] {
+export function replayedTurns(
+  { x_gateway_mcp: _mcp, ...shown }: Message,
+  replay: readonly Message[],
+): readonly Message[] {
   const turns = replay.filter(({ role }) => role === "assistant");
   if (isTurnOf(shown, turns.at(-1))) return replay;
   const rest: Record<string, unknown> = { ...shown };

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../../core/tool.ts";
+import type { ReportedActivity, ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../../core/tool.ts";
 import type { Call } from "../call/call.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 
@@ -26,7 +26,7 @@ export interface ToolRunning {
   /** The label of the tool server with which the function's name begins. */
   readonly label: string;
   readonly round: number;
-  readonly onActivity: (activity: ToolActivity) => void;
+  readonly onActivity: (reported: ReportedActivity) => void;
   readonly spanId: string | null;
   readonly call: ToolCaller;
   readonly results: ResultsSoFar;
@@ -70,21 +70,24 @@ export async function runTool(
     tool: offered?.tool.name ?? name,
     round,
   };
-  onActivity({ type: "tool_start", ...place });
+  const report = (activity: ToolActivity, output: string | null): void =>
+    onActivity({ activity, arguments: toolCall.function.arguments, output });
+  report({ type: "tool_start", ...place }, null);
   const ended =
     offered === null
       ? failed(`Unknown tool ${JSON.stringify(name)}.`)
       : await callServer(toolCall, offered, spanId, call, results);
   const guarded = await searched(ended, call);
   const message: Message = { role: "tool", tool_call_id: toolCall.id, content: guarded.text };
-  const showing = call.policies?.shown(message);
-  const durationMs = Math.round(call.clock.elapsedMs() - startedMs);
-  if (ended.error === null) onActivity({ type: "tool_end", ...place, duration_ms: durationMs });
-  else onActivity({ type: "tool_error", ...place, duration_ms: durationMs, error: ended.error });
+  const shown = (await call.policies?.shown(message)) ?? message;
+  const over = { ...place, duration_ms: Math.round(call.clock.elapsedMs() - startedMs) };
+  const output = typeof shown.content === "string" ? shown.content : "";
+  if (ended.error === null) report({ type: "tool_end", ...over }, output);
+  else report({ type: "tool_error", ...over, error: ended.error }, output);
   return {
     call: toolCall,
     message,
-    shown: (await showing) ?? message,
+    shown,
     images: guarded.images,
     server: place.server_label,
     tool: place.tool,

@@ -1,6 +1,6 @@
 // Sends the rounds of a call with tools as one stream (promise 10.4). Each round is read, its tools run, and the next
 // one begins as the client reads.
-import type { ToolActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/tool.ts";
 import type { StreamForm } from "../answer-form.ts";
 import type { Answered, OpenAttempt } from "../attempt/run-attempt.ts";
 import { closeAttempt } from "../attempt/upstream-requests.ts";
@@ -35,7 +35,7 @@ class StreamedRounds implements RoundSink {
   /** Whether the stream of the round is still being read. */
   #isReading = false;
   /** Activities of tools that ran before the first round. */
-  readonly #early: ToolActivity[] = [];
+  readonly #early: ReportedActivity[] = [];
 
   constructor(call: Call, form: StreamForm) {
     this.#call = call;
@@ -82,14 +82,19 @@ class StreamedRounds implements RoundSink {
     return text.slice(0, at) + this.activities(this.#early.splice(0)) + text.slice(at);
   }
 
-  activities(activities: readonly ToolActivity[]): string {
+  activities(activities: readonly ReportedActivity[]): string {
     if (this.#round !== null) return this.#activityEvents(this.#round.answer, activities);
+    const { tools } = this.#form;
+    if (tools !== undefined) {
+      for (const reported of activities) tools.ran(reported);
+      return "";
+    }
     // before the first content, a failure is still an error with a status of its own
     this.#early.push(...activities);
     return "";
   }
 
-  #activityEvents({ normalizer }: BegunStream, activities: readonly ToolActivity[]): string {
+  #activityEvents({ normalizer }: BegunStream, activities: readonly ReportedActivity[]): string {
     return activities.map((activity) => normalizer.activity(activity)).join("");
   }
 

@@ -3,7 +3,7 @@
 // reaches the maximum number of rounds. A sink receives the rounds: streamed-rounds.ts or non-streaming-rounds.ts.
 import type { ChatRequest, FinishReason, Message, ToolCall } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ToolActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/tool.ts";
 import { closeAttempt } from "../attempt/upstream-requests.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import type { Call } from "../call/call.ts";
@@ -22,7 +22,7 @@ export interface RoundSink {
    */
   round(prepared: Prepared, answer: MultiRoundAnswer): AsyncGenerator<string, CompletedRound>;
   /** Returns the text that reports what tools do; empty in a non-streaming answer. */
-  activities(activities: readonly ToolActivity[]): string;
+  activities(activities: readonly ReportedActivity[]): string;
   /** Ends the answer. Returns its last text; empty in a non-streaming answer. */
   end(end: AnswerEnd): string;
 }
@@ -180,12 +180,12 @@ export class ToolRounds {
 /** Yields the activities that `work` reports, as they happen. Rejects as `work` does, after its last activities. */
 async function* activitiesDuring(
   work: (onActivity: OnActivity) => Promise<void>,
-): AsyncGenerator<readonly ToolActivity[], void> {
-  const waiting: ToolActivity[] = [];
+): AsyncGenerator<readonly ReportedActivity[], void> {
+  const waiting: ReportedActivity[] = [];
   let isOver = false;
   let wake = (): void => {};
-  const working = work((activity) => {
-    waiting.push(activity);
+  const working = work((reported) => {
+    waiting.push(reported);
     wake();
   });
   const over = (): void => {

@@ -3,13 +3,13 @@
 import type { ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ToolActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/tool.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { Call } from "../call/call.ts";
 import type { ToolRunRecorder } from "../call/tool-run-recorder.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";
 
-export type OnActivity = (activity: ToolActivity) => void;
+export type OnActivity = (reported: ReportedActivity) => void;
 
 /** The most tool calls of one call, so that a model cannot fill the memory or the record. */
 const MAX_RUNS = 1000;
@@ -110,9 +110,9 @@ export class ToolRuns {
     };
     // the record may be published while the tool still runs, and must not change afterwards
     const ended = lifetime.began(() => end(asGatewayError(signal.reason).code, true, null));
-    const report: OnActivity = (activity) => {
+    const report: OnActivity = (reported) => {
       if (isOver) return;
-      const { type, server_label: server, tool, duration_ms: ms, error } = activity;
+      const { type, server_label: server, tool, duration_ms: ms, error } = reported.activity;
       if (type === "tool_start") run = recorder.beginTool({ callId: call.id, server, tool, round, spanId });
       else {
         this.#rows[row] = {
@@ -126,7 +126,7 @@ export class ToolRuns {
         };
         run?.answered();
       }
-      onActivity(activity);
+      onActivity(reported);
     };
     try {
       const outcome = await this.#session.run(call, round, report, spanId);

@@ -3,7 +3,7 @@
 import type { ChatRequest, Message, ToolCall } from "../../core/chat.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ToolActivity } from "../../core/tool.ts";
+import type { ReportedActivity, ToolDefinition } from "../../core/tool.ts";
 
 /**
  * Who handles a tool call of the model: with `gateway` the gateway runs it, with `approval` the client must approve it,
@@ -36,7 +36,7 @@ export interface ToolSession {
   run(
     call: ToolCall,
     round: number,
-    onActivity: (activity: ToolActivity) => void,
+    onActivity: (reported: ReportedActivity) => void,
     spanId: string | null,
   ): Promise<ToolOutcome>;
   /**
@@ -60,6 +60,7 @@ export interface SessionTool {
   /** The name of the function. */
   readonly name: string;
   readonly needsApproval: boolean;
+  readonly definition: ToolDefinition;
 }
 
 export interface ToolOutcome {

@@ -5,7 +5,7 @@ import { isOpening } from "../../chat/stream/stream-stage.ts";
 import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { ToolActivity } from "../../core/tool.ts";
+import type { ReportedActivity } from "../../core/tool.ts";
 import { VendorFields } from "./vendor-fields.ts";
 
 const OPENING = '{"role":"assistant","content":""}';
@@ -69,7 +69,7 @@ export class StreamSerializer implements StreamWriter {
     return new StreamSerializer(frame, includeUsage, this.#head);
   }
 
-  activity(activity: ToolActivity): string {
+  activity({ activity }: ReportedActivity): string {
     this.#hasContent = true;
     return `${this.#head},"x_gateway_mcp":${JSON.stringify(activity)},"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":null}]${this.#tail}`;
   }

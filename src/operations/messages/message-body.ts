@@ -1,6 +1,8 @@
 // A non-streaming answer as a message: https://platform.claude.com/docs/en/api/messages. It is made of the strict answer
 // of chat completions, whose message has one choice.
 import type { Usage } from "../../core/chat.ts";
+import { webCitations } from "./citations.ts";
+import { turnPieces } from "../../core/turn-order.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import {
   type AnswerFacts,
@@ -16,24 +18,33 @@ import {
 export function messageBody(answer: JsonObject, facts: AnswerFacts): JsonObject {
   const [choice] = answer["choices"] as readonly JsonObject[];
   const message = choice!["message"] as JsonObject;
-  const { content, refusal } = message;
-  const calls = toolUses(message["tool_calls"], facts);
+  const { refusal, tool_calls: calls } = message;
   return {
     ...messageFrame(facts, answer["model"] as string),
-    content: [
-      ...thinking(message),
-      ...(typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : []),
-      ...calls,
-    ],
+    content: turnPieces(message).flatMap((piece) => blocksOf(piece, facts)),
     ...messageEnd({
       finishReason: choice!["finish_reason"],
       native: choice!["native_finish_reason"],
       stopSequence: choice!["stop_sequence"],
       refusal: typeof refusal === "string" ? refusal : "",
-      hasCalls: calls.length > 0,
+      hasCalls: Array.isArray(calls) && calls.length > 0,
     }),
     usage: messageUsage(answer["usage"] as unknown as Usage),
   };
+}
+
+function blocksOf(piece: JsonObject, facts: AnswerFacts): readonly JsonObject[] {
+  const { content, annotations, tool_calls: calls } = piece;
+  return [
+    ...thinking(piece),
+    ...(typeof content === "string" && content !== "" ? [textBlock(content, annotations)] : []),
+    ...toolUses(calls, facts),
+  ];
+}
+
+function textBlock(text: string, annotations: Json | undefined): JsonObject {
+  const citations = webCitations(annotations);
+  return { type: "text", text, ...(citations.length > 0 && { citations }) };
 }
 
 /** Signed blocks are those that the provider wrote; other reasoning is one block without a signature. */

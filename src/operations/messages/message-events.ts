@@ -25,6 +25,10 @@ export function blockDelta(index: number, kind: keyof typeof DELTAS, piece: stri
   return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${member}":${JSON.stringify(piece)}}}\n\n`;
 }
 
+export function citationDelta(index: number, citation: JsonObject): string {
+  return eventText({ type: "content_block_delta", index, delta: { type: "citations_delta", citation } });
+}
+
 export function blockStop(index: number): string {
   return eventText({ type: "content_block_stop", index });
 }

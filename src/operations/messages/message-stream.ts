@@ -3,7 +3,7 @@
 // https://platform.claude.com/docs/en/build-with-claude/streaming
 import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta, Usage } from "../../core/chat.ts";
-import type { Json } from "../../core/json.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { parseObject } from "../../providers/tool-calls.ts";
 import {
@@ -15,7 +15,8 @@ import {
   signatureOf,
   toolUse,
 } from "./answer-facts.ts";
-import { blockDelta, blockStart, blockStop, eventText, PING } from "./message-events.ts";
+import { webCitations } from "./citations.ts";
+import { blockDelta, blockStart, blockStop, citationDelta, eventText, PING } from "./message-events.ts";
 
 /** The most characters that wait for the end of an earlier call. */
 const MAX_WAITING = 16 * 1024 * 1024;
@@ -57,6 +58,8 @@ export class MessageWriter implements StreamWriter {
   #hasCalls: boolean;
   #hasContent = false;
   #refusal = "";
+  /** Citations that came while no text was open. */
+  #citations: JsonObject[] = [];
   #stopSequence: Json | undefined;
 
   constructor(facts: AnswerFacts, { begun, open, hasCalls }: Progress = NOTHING_YET) {
@@ -121,7 +124,7 @@ export class MessageWriter implements StreamWriter {
       this.#hasContent = true;
       return "";
     }
-    let out = "";
+    let out = this.#cited(webCitations(delta["annotations"]));
     if (Array.isArray(calls)) for (const call of calls as readonly ToolCallDelta[]) out += this.#call(call);
     if (Array.isArray(details)) for (const one of details as readonly ReasoningDetail[]) out += this.#detail(one);
     return out;
@@ -131,7 +134,15 @@ export class MessageWriter implements StreamWriter {
     if (this.#mustWait()) return this.#wait(kind, piece);
     let out = "";
     if (this.#open?.kind !== kind) out = this.#begin({ kind, text: "" });
-    return out + blockDelta(this.#begun - 1, kind, piece);
+    return out + blockDelta(this.#begun - 1, kind, piece) + this.#cited([]);
+  }
+
+  #cited(citations: readonly JsonObject[]): string {
+    this.#citations.push(...citations);
+    if (this.#open?.kind !== "text" || this.#citations.length === 0) return "";
+    const out = this.#citations.map((citation) => citationDelta(this.#begun - 1, citation)).join("");
+    this.#citations = [];
+    return out;
   }
 
   /** The text of a detail has come before it in pieces, unless the provider sends it nowhere else. */

@@ -2,6 +2,7 @@
 import type { ContentPart, Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
+import { vendorCitations } from "./citations.ts";
 import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
 import { asked, never } from "./untranslated.ts";
 
@@ -57,8 +58,8 @@ export function partsOf({ block, path }: PlacedBlock, left: Untranslated[]): rea
 export function textPart(block: JsonObject, path: string): ContentPart {
   const text = filledTextAt(block, "text", path);
   const citations = given(block, "citations");
-  const hasCitations = Array.isArray(citations) && citations.length > 0;
-  return { type: "text", text, ...(hasCitations && { citations }), ...cacheMark(block, path) };
+  const own = Array.isArray(citations) ? vendorCitations(citations as readonly Json[]) : [];
+  return { type: "text", text, ...(own.length > 0 && { citations: own }), ...cacheMark(block, path) };
 }
 
 /** The text of parts without any other member; null for all others. */

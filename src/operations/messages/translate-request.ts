@@ -3,8 +3,10 @@ import { createHash } from "node:crypto";
 import { LEAST_BODY_BOUNDS } from "../../core/body-bounds.ts";
 import type { Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { withEdits } from "../../core/json-edit.ts";
 import { type CommonParameter, invalid } from "../../core/params.ts";
 import type { Translation, Translator } from "../../chat/request/translated-form.ts";
+import { citationEdits } from "./citations.ts";
 import { bad, given } from "./fields.ts";
 import { placedBlocks } from "./translate-content.ts";
 import { translateOutput } from "./translate-output.ts";
@@ -98,7 +100,15 @@ function translate(body: JsonObject, needsBound: boolean): Translation {
     untranslated: left,
     advisory: advisory.map((name) => ({ name })),
     memo,
+    ...replacedMembers(body),
   };
+}
+
+/** No vendor takes back citations that the gateway has made. */
+function replacedMembers(body: JsonObject): Pick<Translation, "replaced"> {
+  const edits = citationEdits(body);
+  const { messages } = body;
+  return edits.length === 0 ? {} : { replaced: withEdits({ messages }, edits) };
 }
 
 function systemOf(body: JsonObject): readonly JsonObject[] {

@@ -1,6 +1,7 @@
 // Makes the items of a response from the pieces of a chat completion, streamed or not. Items follow one another: while a
 // call is not complete, what comes beside it waits, so that no event belongs to an item that is not open.
 import { isCarrier } from "../../chat/carriers/reasoning-carrier.ts";
+import { BETWEEN_ROUNDS } from "../../chat/tools/multi-round-answer.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
@@ -13,6 +14,7 @@ import {
   type MessageItem,
   type OpenItem,
   type ReasoningItem,
+  type ServedItem,
   type TextPart,
 } from "./item-parts.ts";
 import type { ItemEvents } from "./item-events.ts";
@@ -33,7 +35,11 @@ export class AnswerItems {
   /** What the client did not ask for of the carriers. */
   readonly hidden: HiddenCarrier[];
   /** Citations that came before their text. */
-  #citations: Json[] = [];
+  #citations: JsonObject[] = [];
+  /** The length of the content of the chat completion. */
+  #length = 0;
+  /** Whether the next text of the content begins with what separates the texts of two rounds. */
+  #separates = false;
 
   constructor(memo: RequestMemo, events: ItemEvents | null, before: AnswerItems | null = null) {
     this.#memo = memo;
@@ -46,6 +52,8 @@ export class AnswerItems {
     this.#refusedCalls = new Set();
     if (before === null) return;
     this.#citations = before.#citations.slice();
+    this.#length = before.#length;
+    this.#separates = before.#length > 0;
     const [current] = this.#open;
     if (current !== undefined) events?.continueAt(current, this.#done.length);
   }
@@ -76,27 +84,42 @@ export class AnswerItems {
   }
 
   addText(type: TextPart["type"], piece: string, logprobs: readonly Json[]): void {
-    const part: TextPart = { type, text: piece, annotations: [], logprobs: logprobs.slice() };
-    if (type === "output_text") part.annotations.push(...this.#citations.splice(0));
     const last = this.#open.at(-1);
+    const text = type === "output_text" ? this.#counted(piece, last?.kind === "message") : piece;
+    const part: TextPart = {
+      type,
+      text,
+      annotations: [],
+      logprobs: logprobs.slice(),
+      start: this.#length - (type === "output_text" ? text.length : 0),
+    };
+    if (type === "output_text") part.annotations.push(...this.#citations.splice(0).map((one) => placed(one, part)));
     if (last?.kind !== "message") return this.#begin({ kind: "message", id: `msg_${newRandomId()}`, parts: [part] });
     const current = last.parts.at(-1)!;
     if (current.type === type) {
-      current.text += piece;
+      current.text += text;
       current.logprobs.push(...logprobs);
     } else {
       last.parts.push(part);
       if (this.#isCurrent(last)) this.#events?.openPart(last, this.#done.length);
     }
-    if (this.#isCurrent(last) && piece !== "") this.#events?.delta(piece, logprobs);
+    if (this.#isCurrent(last) && text !== "") this.#events?.delta(text, logprobs);
   }
 
-  addCitations(citations: readonly Json[]): void {
+  /** Returns a piece of the content without what separates it from the round before, where it begins an item. */
+  #counted(piece: string, continues: boolean): string {
+    const separates = this.#separates && piece !== "" && piece.startsWith(BETWEEN_ROUNDS);
+    if (piece !== "") this.#separates = false;
+    this.#length += piece.length;
+    return separates && !continues ? piece.slice(BETWEEN_ROUNDS.length) : piece;
+  }
+
+  addCitations(citations: readonly JsonObject[]): void {
     const last = this.#open.at(-1);
     const part = last?.kind === "message" ? last.parts.at(-1)! : null;
     if (part?.type !== "output_text") return void this.#citations.push(...citations);
     for (const citation of citations) {
-      part.annotations.push(citation);
+      part.annotations.push(placed(citation, part));
       if (this.#isCurrent(last!))
         this.#events?.annotated(last as MessageItem, this.#done.length, part.annotations.length - 1);
     }
@@ -107,6 +130,26 @@ export class AnswerItems {
     const tool = this.#toolOf(name);
     const id = tool.kind === "approval" ? callId : `${ID_PREFIXES[tool.kind]}${newRandomId()}`;
     this.#begin({ kind: "call", id, index, callId, tool, text: "" });
+  }
+
+  /** Adds the tools that a server has listed. */
+  addList(server: string, tools: readonly JsonObject[], error: string | null): void {
+    this.#begin({ kind: "list", id: `mcpl_${newRandomId()}`, server, tools, error });
+  }
+
+  /** Adds a call that the gateway has begun to run. A call that the client has approved was an item of its own before. */
+  beginServed(callId: string, server: string, name: string, text: string, isApproved: boolean): void {
+    const id = isApproved ? `mcp_${newRandomId()}` : callId;
+    const approvedAs = isApproved ? callId : null;
+    this.#begin({ kind: "served", id, callId, server, name, text, approvedAs, result: null });
+  }
+
+  endServed(callId: string, text: string, isError: boolean): void {
+    const item = this.#open.find((one) => one.kind === "served" && one.callId === callId) as ServedItem | undefined;
+    if (item === undefined) return;
+    item.result = { text, isError };
+    if (this.#isCurrent(item)) this.#closeFirst(false);
+    this.#advance();
   }
 
   /** Throws MalformedAnswer for a piece of a call that was complete. */
@@ -150,6 +193,7 @@ export class AnswerItems {
     while (this.#open.length > 1) {
       const current = this.#open[0]!;
       if (current.kind === "call" && !isWhole(current.text)) return;
+      if (current.kind === "served" && current.result === null) return;
       this.#closeFirst(false);
     }
   }
@@ -179,6 +223,13 @@ export class AnswerItems {
       ? { kind: "function", name, namespace: null }
       : { kind: "approval", name: name.slice(server.length + 2), server };
   }
+}
+
+/** A citation with its places in the text of its part. */
+function placed(citation: JsonObject, { start }: TextPart): JsonObject {
+  const { start_index: from, end_index: to } = citation;
+  if (start === 0 || typeof from !== "number" || typeof to !== "number") return citation;
+  return { ...citation, start_index: Math.max(0, from - start), end_index: Math.max(0, to - start) };
 }
 
 function copied(item: OpenItem): OpenItem {

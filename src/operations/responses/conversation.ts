@@ -35,8 +35,17 @@ interface Call {
   hasOutput: boolean;
 }
 
+export interface TranslatedConversation {
+  readonly messages: readonly JsonObject[];
+  /** Where each of them stands in the request. */
+  readonly origins: readonly string[];
+  readonly approved: readonly string[];
+}
+
 export class Conversation {
   readonly #left: UntranslatedParts;
+  /** The ids of calls that the client approves. */
+  readonly approved: string[] = [];
   readonly #entries: (Turn | { readonly message: JsonObject; readonly origin: string })[] = [];
   readonly #calls = new Map<string, Call>();
   #turn: Turn | null = null;
@@ -65,6 +74,10 @@ export class Conversation {
     for (const part of parts)
       if (part["type"] === "refusal") turn.refusal += part["refusal"] as string;
       else turn.parts.push(part);
+  }
+
+  hasCall(id: string): boolean {
+    return this.#calls.has(id);
   }
 
   /** Throws `invalid_request` when an earlier call has the id. */
@@ -110,8 +123,8 @@ export class Conversation {
     call.turn.media.push(...media);
   }
 
-  /** Returns the messages and where each stands in the request. Throws `invalid_request` for a call without output. */
-  end(): { readonly messages: readonly JsonObject[]; readonly origins: readonly string[] } {
+  /** Throws `invalid_request` for a call without output. */
+  end(): TranslatedConversation {
     this.#leaveReasoning();
     for (const [id, { path, hasOutput, isServers }] of this.#calls)
       if (!hasOutput && !isServers)
@@ -132,7 +145,7 @@ export class Conversation {
       messages.push({ role: "user", content: entry.media });
       origins.push(entry.mediaOrigins[0]!);
     }
-    return { messages, origins };
+    return { messages, origins, approved: this.approved };
   }
 
   /** Items that follow an output begin a new turn. */

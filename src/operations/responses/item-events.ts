@@ -9,6 +9,7 @@ import {
   type OpenItem,
   partJson,
   type ReasoningItem,
+  type ServedItem,
   type TextPart,
 } from "./item-parts.ts";
 import { deltaHead, eventText } from "./response-events.ts";
@@ -34,7 +35,7 @@ export class ItemEvents {
   continueAt(item: OpenItem, at: number): void {
     if (item.kind === "message") this.#head = this.#partHead(item, at);
     else if (item.kind === "reasoning") this.#head = this.#reasoningHead(item, at);
-    else this.#head = this.#callHead(item, at);
+    else if (item.kind === "call") this.#head = this.#callHead(item, at);
   }
 
   /** Announces an item, with the pieces that it has already. */
@@ -57,10 +58,20 @@ export class ItemEvents {
       });
       this.continueAt(item, at);
       this.delta(item.text);
-    } else if (item.tool.kind === "function") {
+    } else if (item.kind === "list")
+      this.#event("response.mcp_list_tools.in_progress", { item_id: item.id, output_index: at });
+    else if (item.kind === "served") this.#openServed(item, at);
+    else if (item.tool.kind === "function") {
       this.continueAt(item, at);
       if (item.text !== "") this.delta(item.text);
     }
+  }
+
+  #openServed({ id, text }: ServedItem, at: number): void {
+    const place = { item_id: id, output_index: at };
+    this.#event("response.mcp_call.in_progress", place);
+    this.#event("response.mcp_call_arguments.delta", { ...place, delta: text });
+    this.#event("response.mcp_call_arguments.done", { ...place, arguments: text });
   }
 
   /** Announces the last part of a message, and closes the one before it. */
@@ -91,13 +102,18 @@ export class ItemEvents {
     if (item.kind === "message") {
       if (item.parts.length > 0) this.#closePart(item, item.parts.length - 1, at);
     } else if (item.kind === "reasoning") this.#closeReasoning(item, at);
-    else this.#closeCall(item, at);
+    else if (item.kind === "call") this.#closeCall(item, at);
+    else {
+      const hasFailed = item.kind === "list" ? item.error !== null : item.result?.isError !== false;
+      const type = item.kind === "list" ? "response.mcp_list_tools" : "response.mcp_call";
+      this.#event(`${type}.${hasFailed ? "failed" : "completed"}`, { item_id: item.id, output_index: at });
+    }
     this.#event("response.output_item.done", { output_index: at, item: itemJson(item, status) });
   }
 
   #openPart(item: MessageItem, at: number, index: number): void {
     const { type } = item.parts[index]!;
-    const empty: TextPart = { type, text: "", annotations: [], logprobs: [] };
+    const empty: TextPart = { type, text: "", annotations: [], logprobs: [], start: 0 };
     this.#event("response.content_part.added", {
       item_id: item.id,
       output_index: at,
@@ -164,6 +180,10 @@ function begun(item: OpenItem): OpenItem {
       return { ...item, parts: [] };
     case "reasoning":
       return { ...item, text: "", carrier: null };
+    case "list":
+      return item;
+    case "served":
+      return { ...item, text: "" };
     default:
       return { ...item, text: "" };
   }

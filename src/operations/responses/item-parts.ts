@@ -9,6 +9,8 @@ export interface TextPart {
   text: string;
   readonly annotations: Json[];
   readonly logprobs: Json[];
+  /** Where the text begins in the content of the chat completion, whose citations count from there. */
+  readonly start: number;
 }
 
 export interface MessageItem {
@@ -35,7 +37,32 @@ export interface CallItem {
   text: string;
 }
 
-export type OpenItem = MessageItem | ReasoningItem | CallItem;
+/** A call of a tool server that the gateway runs. */
+export interface ServedItem {
+  readonly kind: "served";
+  readonly id: string;
+  /** The id of the call in the chat completion. */
+  readonly callId: string;
+  readonly server: string;
+  readonly name: string;
+  readonly text: string;
+  /** The id of the request for approval that the client has answered; `null` where none was needed. */
+  readonly approvedAs: string | null;
+  /** What the tool has answered; `null` while it runs. */
+  result: { readonly text: string; readonly isError: boolean } | null;
+}
+
+/** The tools of one server. */
+export interface ListItem {
+  readonly kind: "list";
+  readonly id: string;
+  readonly server: string;
+  readonly tools: readonly JsonObject[];
+  /** Why there are none; `null` where the server has answered. */
+  readonly error: string | null;
+}
+
+export type OpenItem = MessageItem | ReasoningItem | CallItem | ServedItem | ListItem;
 
 /** What is called: a tool of the client, or one of a tool server that waits for the client's approval. */
 export type CalledTool = ClientTool | { readonly kind: "approval"; readonly name: string; readonly server: string };
@@ -56,6 +83,8 @@ export function partJson(part: TextPart): JsonObject {
 /** Returns the item with what it has so far. */
 export function itemJson(item: OpenItem, status: ItemStatus): JsonObject {
   if (item.kind === "call") return callJson(item, status);
+  if (item.kind === "list") return listJson(item, status);
+  if (item.kind === "served") return servedJson(item, status);
   if (item.kind === "message")
     return { id: item.id, type: "message", status, role: "assistant", content: item.parts.map(partJson) };
   const summary = item.text === "" ? [] : [{ type: "summary_text", text: item.text }];
@@ -65,6 +94,34 @@ export function itemJson(item: OpenItem, status: ItemStatus): JsonObject {
     summary,
     ...(item.carrier !== null && { encrypted_content: item.carrier }),
     status,
+  };
+}
+
+function listJson({ id, server, tools, error }: ListItem, status: ItemStatus): JsonObject {
+  return {
+    id,
+    type: "mcp_list_tools",
+    server_label: server,
+    tools: status === "in_progress" ? [] : tools,
+    ...(error !== null && status !== "in_progress" && { error }),
+  };
+}
+
+function servedJson(item: ServedItem, status: ItemStatus): JsonObject {
+  const { id, server, name, text, approvedAs, result } = item;
+  return {
+    id,
+    type: "mcp_call",
+    status: status === "completed" && result?.isError === true ? "failed" : status,
+    server_label: server,
+    name,
+    arguments: text,
+    approval_request_id: approvedAs,
+    output: result === null || result.isError ? null : result.text,
+    error:
+      result?.isError === true
+        ? { type: "mcp_tool_execution_error", content: [{ type: "text", text: result.text }] }
+        : null,
   };
 }
 

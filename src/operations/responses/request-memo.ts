@@ -25,6 +25,8 @@ export interface RequestMemo {
   readonly allowed: ReadonlySet<string> | null;
   /** The labels of the tool servers whose tools the gateway runs. */
   readonly servers: readonly string[];
+  /** The labels of those whose tools the request lists. */
+  readonly listed: ReadonlySet<string>;
   /** Whether log probabilities are part of the answer. */
   readonly showsLogprobs: boolean;
   /** Whether reasoning items have what their provider needs back of them. */

@@ -3,7 +3,7 @@ import type { AnswerForm, StreamForm } from "../../chat/answer-form.ts";
 import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { AnswerItems, carriersIn, flatCitations, flatLogprobs } from "./answer-items.ts";
+import { answeredItems } from "./answered-items.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
 import { keepEdited, passedEdits } from "./native-answers.ts";
 import { NativeResponseEvents } from "./native-events.ts";
@@ -11,6 +11,7 @@ import { chunksOfEvents } from "./recorded-chunks.ts";
 import { ResponseWriter } from "./response-writer.ts";
 import type { KeepResponse } from "./response-keeping.ts";
 import { eventText, sequencePlace, SequenceNumbers } from "./response-events.ts";
+import { ToolsBefore } from "./served-tools.ts";
 import { endedState, incompleteReason, responseError, type ResponseFrame, responseObject } from "./response-object.ts";
 
 /** Makes the form of one call. `keep` is called with the response, if it is complete or was cut at its bound. */
@@ -18,7 +19,7 @@ export function responseAnswers(frame: ResponseFrame, keep: KeepResponse | null)
   const stream = new ResponseStream(frame, keep);
   return {
     isEngines: false,
-    body: (answer) => responseBody(answer, frame, keep),
+    body: (answer) => responseBody(answer, frame, stream.tools, keep),
     stream,
     native: {
       edits: (response) => passedEdits(response, frame),
@@ -28,27 +29,16 @@ export function responseAnswers(frame: ResponseFrame, keep: KeepResponse | null)
   };
 }
 
-function responseBody(answer: JsonObject, frame: ResponseFrame, keep: KeepResponse | null): JsonObject {
+function responseBody(
+  answer: JsonObject,
+  frame: ResponseFrame,
+  tools: ToolsBefore,
+  keep: KeepResponse | null,
+): JsonObject {
   const choices = answer["choices"];
   const choice = Array.isArray(choices) && isObject(choices[0] as Json) ? (choices[0] as JsonObject) : {};
-  const message = isObject(choice["message"]) ? choice["message"] : {};
   const finish = (choice["finish_reason"] ?? null) as FinishReason | null;
-  const items = new AnswerItems(frame.memo, null);
-  const text = (name: string): string => (typeof message[name] === "string" ? message[name] : "");
-  const logprobs = frame.memo.showsLogprobs ? choice["logprobs"] : undefined;
-  if (text("reasoning_content") !== "") items.addReasoning(text("reasoning_content"));
-  for (const carrier of carriersIn(message["reasoning_details"])) items.addCarrier(carrier);
-  if (text("content") !== "") {
-    items.addText("output_text", text("content"), flatLogprobs(logprobs, "content"));
-    items.addCitations(flatCitations(message["annotations"]));
-  }
-  if (text("refusal") !== "") items.addText("refusal", text("refusal"), []);
-  const calls = message["tool_calls"];
-  for (const [index, call] of (Array.isArray(calls) ? (calls as readonly JsonObject[]) : []).entries()) {
-    const called = isObject(call["function"]) ? call["function"] : {};
-    items.beginCall(index, call["id"] as string, typeof called["name"] === "string" ? called["name"] : "");
-    items.addArguments(index, typeof called["arguments"] === "string" ? called["arguments"] : "");
-  }
+  const items = answeredItems(choice, frame.memo, tools);
   const output = items.end(incompleteReason(finish) !== null);
   const state = { ...endedState(finish, output, answer["usage"]), tier: answer["service_tier"] };
   const response = responseObject(frame, state);
@@ -59,6 +49,7 @@ function responseBody(answer: JsonObject, frame: ResponseFrame, keep: KeepRespon
 /** The stream of one call. Several attempts may write events of it, of which those of one are sent. */
 class ResponseStream implements StreamForm {
   readonly end = "data: [DONE]\n\n";
+  readonly tools: ToolsBefore;
   readonly #frame: ResponseFrame;
   readonly #numbers = new SequenceNumbers();
   readonly #writers: Pick<ResponseWriter, "shown" | "hasContent">[] = [];
@@ -68,6 +59,7 @@ class ResponseStream implements StreamForm {
   constructor(frame: ResponseFrame, keep: KeepResponse | null) {
     this.#frame = frame;
     this.#keep = keep;
+    this.tools = new ToolsBefore(frame.memo.listed);
   }
 
   opening(): string {
@@ -100,7 +92,11 @@ class ResponseStream implements StreamForm {
   }
 
   writer(): ResponseWriter {
-    return this.#added((place) => this.#writer(place, null));
+    return this.#added((place) => {
+      const writer = this.#writer(place, null);
+      writer.begin((items) => this.tools.addTo(items));
+      return writer;
+    });
   }
 
   /** Returns what passes on the events of a provider that speaks the API. */

@@ -2,7 +2,9 @@
 import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
 import type { ChatChunk, ChunkChoice, FinishReason, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
+import type { ReportedActivity } from "../../core/tool.ts";
 import { AnswerItems, carriersIn, flatCitations, flatLogprobs } from "./answer-items.ts";
+import { addActivity } from "./served-tools.ts";
 import { ItemEvents } from "./item-events.ts";
 import type { KeepResponse } from "./response-keeping.ts";
 import { eventText } from "./response-events.ts";
@@ -49,9 +51,15 @@ export class ResponseWriter implements StreamWriter {
     return this.#events.take();
   }
 
-  /** What the gateway does between rounds has no event in this form. */
-  activity(): string {
-    return "";
+  /** Adds what stands before the first round. Its events are written with the first that follow. */
+  begin(add: (items: AnswerItems) => void): void {
+    add(this.#items);
+  }
+
+  activity(reported: ReportedActivity): string {
+    this.#hasContent = true;
+    addActivity(this.#items, reported);
+    return this.#events.take();
   }
 
   end(chunk: ChatChunk, total: Usage): string {

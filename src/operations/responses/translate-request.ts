@@ -105,7 +105,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
   addToolsOfInput(input, tools, "input");
   const { choice, allowed } = translatedChoice(body["tool_choice"], tools, left);
   const isOpen = EARLIER.some((name) => !isNothing(body[name]));
-  const { messages, origins } = translatedInput(input, body["instructions"], { left, tools, isOpen, before });
+  const { messages, origins, approved } = translatedInput(input, body["instructions"], { left, tools, isOpen, before });
   const keeps = earlier !== null && body["store"] !== false;
   noteMembers(body, tools, left, keeps);
   const includes = translatedIncludes(body["include"], left);
@@ -133,6 +133,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     tools: tools.clientTools,
     allowed,
     servers: tools.servers,
+    listed: new Set([...listedServers(before), ...listedServers(input)]),
     showsLogprobs,
     kept: keeps ? keptInput(before, body["input"]) : null,
     isBackground: keeps && body["background"] === true,
@@ -143,6 +144,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     origins: { messages: origins, tools: tools.paths },
     untranslated: left.list,
     advisory: hasDefaults ? [...HINTS, ...MODEL_SETTINGS] : HINTS,
+    approved,
     memo,
   };
   // no provider is asked for it: the gateway does it
@@ -184,6 +186,16 @@ function replacedMembers({ input }: JsonObject, before: readonly JsonObject[]): 
 function keptInput(before: readonly JsonObject[], input: Json | undefined): KeptInput {
   const own = listedItems(input);
   return { items: [...before, ...own], own: own.length };
+}
+
+/** Returns the labels of the servers whose tools an item lists, because an earlier response had it. */
+function listedServers(items: Json | readonly JsonObject[] | undefined): readonly string[] {
+  if (!Array.isArray(items)) return [];
+  return (items as readonly Json[]).flatMap((item) =>
+    isObject(item) && item["type"] === "mcp_list_tools" && typeof item["server_label"] === "string"
+      ? [item["server_label"]]
+      : [],
+  );
 }
 
 function isNothing(value: Json | undefined): value is null | undefined {

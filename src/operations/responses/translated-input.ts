@@ -3,8 +3,9 @@ import { isCarrier } from "../../chat/carriers/reasoning-carrier.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
+import { objectsIn } from "../../providers/sent-json.ts";
 import { offeredNames, toolPlace } from "../../chat/tools/offered-tools.ts";
-import { Conversation } from "./conversation.ts";
+import { Conversation, type TranslatedConversation } from "./conversation.ts";
 import type { ClientTool } from "./request-memo.ts";
 import { type PartsContext, translatedContent, translatedParts } from "./translated-parts.ts";
 import type { TranslatedTools } from "./translated-tools.ts";
@@ -53,7 +54,7 @@ export function translatedInput(
   input: Json | undefined,
   instructions: Json | undefined,
   context: InputContext,
-): { readonly messages: readonly JsonObject[]; readonly origins: readonly string[] } {
+): TranslatedConversation {
   const conversation = new Conversation(context.left);
   if (instructions !== undefined && instructions !== null) {
     if (typeof instructions !== "string") throw invalid("instructions", "a string", instructions);
@@ -71,7 +72,8 @@ export function translatedInput(
       param: "input",
     });
   // the request is refused anyway where there is nothing to translate
-  return ended.messages.length === 0 ? { messages: [{ role: "user", content: "" }], origins: ["input"] } : ended;
+  if (ended.messages.length > 0) return ended;
+  return { messages: [{ role: "user", content: "" }], origins: ["input"], approved: [] };
 }
 
 /** Where the items of an earlier response stand in the request. */
@@ -82,6 +84,8 @@ class ItemReader {
   readonly #context: InputContext;
   readonly #partsIn: PartsContext;
   readonly #partsOut: PartsContext;
+  /** The ids of searches for tools that the provider ran. */
+  readonly #providersSearches = new Set<string>();
 
   constructor(conversation: Conversation, context: InputContext) {
     this.#conversation = conversation;
@@ -168,7 +172,11 @@ class ItemReader {
     const { namespace } = item;
     if (namespace !== undefined && namespace !== null && typeof namespace !== "string")
       throw invalid(`${path}.namespace`, "a string", namespace);
-    const name = this.#context.tools.nameOf({ kind, name: wordOf(item, "name", path), namespace: namespace ?? null });
+    const { tools } = this.#context;
+    const called = wordOf(item, "name", path);
+    // a function that the provider's search has found is in a namespace of its own name
+    const own = namespace === called && tools.hasFunction(called) ? null : (namespace ?? null);
+    const name = tools.nameOf({ kind, name: called, namespace: own });
     this.#conversation.addCall(wordOf(item, "call_id", path), name, text, path, this.#isServers(name));
   }
 
@@ -184,23 +192,29 @@ class ItemReader {
     const parts = translatedParts(output, `${path}.output`, this.#partsIn);
     const media = parts.filter(({ type }) => type !== "text");
     const texts = parts.filter(({ type }) => type === "text");
-    const said = texts.length === 1 ? (texts[0]!["text"] as string) : texts.length === 0 ? "" : texts;
+    const [only] = texts;
+    const isPlain = texts.length === 1 && Object.keys(only!).length === 2;
+    const said = isPlain ? (only!["text"] as string) : texts.length === 0 ? "" : texts;
     const pointed = media.length > 0 && said === "" ? "The output follows." : said;
     this.#conversation.addOutput(id, pointed, media, path, this.#context.isOpen);
   }
 
-  /** A search that the provider ran has no call id, and needs no place in the conversation. */
+  /** A search that the provider ran needs no place in the conversation, because all tools are sent. */
   #addSearch(item: JsonObject, path: string): void {
-    const { call_id: id, arguments: asked } = item;
-    if (typeof id !== "string") return this.#context.left.always(path);
+    const { call_id: id, arguments: asked, execution } = item;
+    if (typeof id !== "string" || execution === "server") {
+      if (typeof id === "string") this.#providersSearches.add(id);
+      return this.#context.left.always(path);
+    }
     if (!isObject(asked)) throw invalid(`${path}.arguments`, "an object", asked);
     const name = this.#context.tools.nameOf({ kind: "tool_search", name: "tool_search", namespace: null });
     this.#conversation.addCall(id, name, JSON.stringify(asked), path);
   }
 
   #addFound(item: JsonObject, path: string): void {
-    const { call_id: id, tools } = item;
-    if (typeof id !== "string") return this.#context.left.always(path);
+    const { call_id: id, tools, execution } = item;
+    if (typeof id !== "string" || execution === "server" || this.#providersSearches.has(id))
+      return this.#context.left.always(path);
     this.#conversation.addOutput(id, JSON.stringify(tools ?? []), [], path, this.#context.isOpen);
   }
 
@@ -209,12 +223,12 @@ class ItemReader {
     const id = wordOf(item, "id", path);
     const [label, tool] = [wordOf(item, "server_label", path), wordOf(item, "name", path)];
     const name = offeredNames([{ label, tool }]).get(toolPlace(label, tool))!;
-    this.#conversation.addCall(id, name, wordOf(item, "arguments", path), path, true);
+    const { output, error, approval_request_id: asked } = item;
+    const isApproved = typeof asked === "string" && this.#conversation.hasCall(asked);
+    if (!isApproved) this.#conversation.addCall(id, name, wordOf(item, "arguments", path), path, true);
     if (type !== "mcp_call") return;
-    const { output, error } = item;
-    const said =
-      typeof output === "string" ? output : typeof error === "string" ? error : JSON.stringify(error ?? null);
-    this.#conversation.addOutput(id, said, [], path, false);
+    const said = typeof output === "string" ? output : errorText(error);
+    this.#conversation.addOutput(isApproved ? asked : id, said, [], path, false);
   }
 
   #addApproval(item: JsonObject, path: string): void {
@@ -222,7 +236,7 @@ class ItemReader {
     const { approve, reason } = item;
     if (typeof approve !== "boolean") throw invalid(`${path}.approve`, "true or false", approve);
     // an approved call is run by the gateway, which adds its result
-    if (approve) return;
+    if (approve) return void this.#conversation.approved.push(id);
     const why = typeof reason === "string" && reason !== "" ? `: ${reason}` : ".";
     this.#conversation.addOutput(id, `The user did not approve this call${why}`, [], path, this.#context.isOpen);
   }
@@ -256,6 +270,15 @@ class ItemReader {
       if (!COMMON_MEMBERS.has(name) && !known.includes(name) && item[name] !== null && item[name] !== undefined)
         this.#context.left.always(`input[].${name.slice(0, 64)}`);
   }
+}
+
+/** Returns what a tool server's error says; one that has no text is shown whole. */
+function errorText(error: Json | undefined): string {
+  if (typeof error === "string") return error;
+  const { content, message } = isObject(error) ? error : {};
+  const texts = objectsIn(content).flatMap(({ text }) => (typeof text === "string" ? [text] : []));
+  if (texts.length > 0) return texts.join("\n");
+  return typeof message === "string" ? message : JSON.stringify(error ?? null);
 }
 
 function wordOf(item: JsonObject, name: string, path: string): string {

@@ -33,7 +33,9 @@ export function translatedContent(
   if (typeof content === "string") return content;
   const parts = translatedParts(content, path, context);
   const [only] = parts;
-  return parts.length === 1 && only!["type"] === "text" ? (only!["text"] as string) : parts;
+  return parts.length === 1 && only!["type"] === "text" && Object.keys(only!).length === 2
+    ? (only!["text"] as string)
+    : parts;
 }
 
 export function translatedParts(content: Json | undefined, path: string, context: PartsContext): readonly JsonObject[] {
@@ -57,6 +59,19 @@ function translatedPart(part: Json, path: string, { left, speaker }: PartsContex
     return null;
   }
   noteOthers(part, type, left);
+  const said = partOfType(part, type, path, left);
+  // both ask for the conversation up to here to be kept for later requests
+  return said !== null && isExplicit(part["prompt_cache_breakpoint"])
+    ? { ...said, cache_control: { type: "ephemeral" } }
+    : said;
+}
+
+/** https://platform.openai.com/docs/guides/prompt-caching */
+function isExplicit(breakpoint: Json | undefined): boolean {
+  return isObject(breakpoint) && breakpoint["mode"] === "explicit";
+}
+
+function partOfType(part: JsonObject, type: string, path: string, left: UntranslatedParts): JsonObject | null {
   switch (type) {
     case "refusal":
       return { type: "refusal", refusal: textOf(part, "refusal", path) };
@@ -76,7 +91,8 @@ function noteOthers(part: JsonObject, type: string, left: UntranslatedParts): vo
   for (const name in part) {
     const value = part[name];
     if (name === "type" || value === null || value === undefined) continue;
-    const isHint = name === "prompt_cache_breakpoint" || name === "annotations" || name === "logprobs";
+    const isHint =
+      (name === "prompt_cache_breakpoint" && !isExplicit(value)) || name === "annotations" || name === "logprobs";
     if (MEMBERS[type]!.includes(name) && !(isHint && !(Array.isArray(value) && value.length === 0))) continue;
     left.always(`input[].content[].${name}`);
   }

@@ -64,6 +64,11 @@ export class TranslatedTools {
     }
   }
 
+  /** Whether a function with this name stands in no namespace. */
+  hasFunction(name: string): boolean {
+    return this.#names.has(JSON.stringify([null, name]));
+  }
+
   /** Returns the name of the function that stands for a tool, which need not be one of the request. */
   nameOf({ kind, name, namespace }: ClientTool): string {
     const key = JSON.stringify([namespace, name]);

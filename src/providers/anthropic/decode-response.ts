@@ -3,7 +3,7 @@
 import type { ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { answerToolOf } from "../claude/json-output.ts";
-import { emptyParts, turnMessage, type TurnParts } from "../content-blocks/turn-message.ts";
+import { emptyParts, noteBlock, turnMessage, type TurnParts } from "../content-blocks/turn-message.ts";
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
@@ -70,6 +70,7 @@ function collect(blocks: readonly JsonObject[], answerTool: string | null): Turn
         break;
       default:
     }
+    noteBlock(parts);
   }
   return parts;
 }

@@ -3,6 +3,7 @@
 // https://platform.claude.com/docs/en/api/messages
 import { FEATURES_OF_THE_VENDOR } from "./beta-names.ts";
 import { nativeBody, nativeUrl } from "../native-body.ts";
+import { signedBlock } from "../signed-thinking.ts";
 import type { NativeForm, NativeOperation } from "../provider.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
@@ -26,6 +27,7 @@ export const MESSAGES_FORM: NativeForm = {
   // https://code.claude.com/docs/en/llm-gateway-protocol: the wording of a refusal tells the client what to leave out
   refusalsAreClients: true,
   features: FEATURES_OF_THE_VENDOR,
+  reasoningBack: signedBlock,
 };
 
 export const NATIVE_MESSAGES: NativeOperation = {

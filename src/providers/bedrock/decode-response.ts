@@ -4,7 +4,7 @@
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { answerToolOf } from "../claude/json-output.ts";
-import { emptyParts, turnMessage, type TurnParts } from "../content-blocks/turn-message.ts";
+import { emptyParts, noteBlock, turnMessage, type TurnParts } from "../content-blocks/turn-message.ts";
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, usageOf } from "./outcome.ts";
@@ -47,6 +47,7 @@ function collect(blocks: readonly JsonObject[], answerTool: string | null, model
     else if (isObject(reasoningContent)) addReasoning(parts, reasoningContent, model);
     else if (isObject(toolUse)) addCall(parts, toolUse, answerTool);
     else if (isObject(citationsContent)) addCited(parts, citationsContent);
+    noteBlock(parts);
   }
   return parts;
 }

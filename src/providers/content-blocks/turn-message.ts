@@ -1,5 +1,6 @@
 // The message of a non-streaming answer, made from what its content blocks contribute.
 import type { AnswerMessage, ReasoningDetail, ToolCall } from "../../core/chat.ts";
+import { TurnOrder, withOrder } from "../../core/turn-order.ts";
 import type { JsonObject } from "../../core/json.ts";
 
 export interface TurnParts {
@@ -8,19 +9,26 @@ export interface TurnParts {
   readonly details: ReasoningDetail[];
   readonly calls: ToolCall[];
   readonly annotations: JsonObject[];
+  readonly order: TurnOrder;
 }
 
 export function emptyParts(): TurnParts {
-  return { text: "", reasoning: "", details: [], calls: [], annotations: [] };
+  return { text: "", reasoning: "", details: [], calls: [], annotations: [], order: new TurnOrder() };
 }
 
-export function turnMessage({ text, reasoning, details, calls, annotations }: TurnParts): AnswerMessage {
-  return {
-    role: "assistant",
+/** Called after each block. */
+export function noteBlock({ text, reasoning, details, calls, order }: TurnParts): void {
+  order.note({ text: text.length, reasoning: reasoning.length, details: details.length, calls: calls.length });
+}
+
+export function turnMessage({ text, reasoning, details, calls, annotations, order }: TurnParts): AnswerMessage {
+  const message = {
+    role: "assistant" as const,
     content: text === "" && calls.length > 0 ? null : text,
     ...(reasoning !== "" && { reasoning_content: reasoning }),
     ...(details.length > 0 && { reasoning_details: details }),
     ...(calls.length > 0 && { tool_calls: calls }),
     ...(annotations.length > 0 && { annotations }),
   };
+  return withOrder(message, order.pieces);
 }

@@ -1,6 +1,7 @@
 // Decodes a non-streaming answer of the Responses form: https://platform.openai.com/docs/api-reference/responses/object.
 // What chat completions have no form for is carried in `extra_content` (carried-items.ts).
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
+import { TurnOrder, withOrder } from "../../core/turn-order.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { objectsIn, parseSentObject, textOrEmpty } from "../sent-json.ts";
@@ -44,6 +45,7 @@ interface Collected {
   readonly calls: ToolCall[];
   readonly annotations: JsonObject[];
   readonly logprobs: JsonObject[];
+  readonly order: TurnOrder;
 }
 
 function collect(items: readonly JsonObject[], { reasoningFormat }: ResponsesRules): Collected {
@@ -55,6 +57,7 @@ function collect(items: readonly JsonObject[], { reasoningFormat }: ResponsesRul
     calls: [],
     annotations: [],
     logprobs: [],
+    order: new TurnOrder(),
   };
   for (const item of items) {
     const kind = kindOf(item);
@@ -63,6 +66,9 @@ function collect(items: readonly JsonObject[], { reasoningFormat }: ResponsesRul
       collected.reasoning.push(...reasoningTexts(item));
       collected.details.push(...reasoningDetails(item, collected.details.length, reasoningFormat));
     } else if (kind !== "other") collected.calls.push(toolCallOf(item, kind));
+    const { text, reasoning, details, calls } = collected;
+    const thought = reasoning.join(REASONING_BREAK).length;
+    collected.order.note({ text: text.length, reasoning: thought, details: details.length, calls: calls.length });
   }
   return collected;
 }
@@ -78,9 +84,9 @@ function addMessage(collected: Collected, { content }: JsonObject): void {
   }
 }
 
-function messageOf({ text, refusal, reasoning, details, calls, annotations }: Collected): AnswerMessage {
-  return {
-    role: "assistant",
+function messageOf({ text, refusal, reasoning, details, calls, annotations, order }: Collected): AnswerMessage {
+  const message = {
+    role: "assistant" as const,
     content: text === "" && (calls.length > 0 || refusal !== "") ? null : text,
     ...(refusal !== "" && { refusal }),
     ...(reasoning.length > 0 && { reasoning_content: reasoning.join(REASONING_BREAK) }),
@@ -88,4 +94,5 @@ function messageOf({ text, refusal, reasoning, details, calls, annotations }: Co
     ...(calls.length > 0 && { tool_calls: calls }),
     ...(annotations.length > 0 && { annotations }),
   };
+  return withOrder(message, order.pieces);
 }

@@ -4,6 +4,7 @@ import { decodeCount } from "../native-count.ts";
 import type { NativeForm, NativeOperation } from "../provider.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
+import { encryptedItem } from "./reasoning-items.ts";
 import type { ResponsesRules } from "./rules.ts";
 
 /**
@@ -44,6 +45,7 @@ export const RESPONSES_FORM: NativeForm = {
   referenceTypes: ["item_reference"],
   // the answer would have to be fetched from the vendor, with its id there
   ownMembers: ["background"],
+  reasoningBack: encryptedItem,
   storeMember: "store",
 };
 

@@ -61,6 +61,12 @@ export function reasoningItems(message: Message, accepts: (format: string) => bo
   return items.filter(({ encrypted, content }) => encrypted !== null || content.length > 0).map(itemOf);
 }
 
+/** The one item of these details that its vendor has encrypted; null where they make none. */
+export function encryptedItem(details: readonly ReasoningDetail[]): JsonObject | null {
+  const items = reasoningItems({ role: "assistant", reasoning_details: details }, () => true);
+  return items.length === 1 && items[0]!["encrypted_content"] !== undefined ? items[0]! : null;
+}
+
 interface OpenItem {
   id: string | null;
   format: string | null;

@@ -329,3 +329,53 @@ test("[d12.6] what is left of the gateway's limits stands in the headers that cl
   expect(head.get("anthropic-ratelimit-requests-reset")).toMatch(/^2026-01-01T00:0\d:\d\d/);
   expect(head.get("anthropic-ratelimit-unified-status")).toBeNull();
 });
+
+test("[d12.4] pages that another provider cites are citations of the text, plain and streamed, and go to no vendor", async () => {
+  const cited = (url: string) => ({
+    type: "url_citation",
+    url_citation: { url, title: "A page", start_index: 0, end_index: 2 },
+  });
+  const annotations = [cited("https://one.test"), cited("https://two.test"), { type: "file_citation", file_id: "f" }];
+  const shown = (url: string) => ({
+    type: "web_search_result_location",
+    url,
+    title: "A page",
+    cited_text: "",
+    encrypted_index: "",
+  });
+  const citations = [shown("https://one.test"), shown("https://two.test")];
+  const plain = await message(openaiAnswer("Hi", { message: { annotations } }));
+  expect(plain["content"]).toEqual([{ type: "text", text: "Hi", citations }]);
+  const { events, content } = await streamed(
+    openaiChunk({ role: "assistant", content: "" }),
+    openaiChunk({ annotations: annotations.slice(0, 1) }),
+    openaiChunk({ content: "Hi" }),
+    openaiChunk({ annotations: annotations.slice(1) }),
+    openaiChunk({}, "stop"),
+    "[DONE]",
+  );
+  expect(content).toHaveLength(1);
+  expect(events.flatMap(({ delta }) => (delta?.type === "citations_delta" ? [delta.citation] : []))).toEqual(citations);
+
+  const native = stubGateway({ upstream: cannedUpstream({ body: "{}" }) });
+  const vendors = { ...citations[0], encrypted_index: "Eo8B" };
+  const blocks = [
+    { type: "text", text: "Hi", citations },
+    { type: "text", text: "Ho", citations: [citations[0]!, vendors] },
+  ];
+  const messages = [
+    { role: "user", content: "Hello" },
+    { role: "assistant", content: blocks },
+    { role: "user", content: "And?" },
+  ];
+  await native.call(MESSAGES, { ...BODY, model: "anthropic:m", messages });
+  expect(JSON.parse(native.sent[0]!.body).messages[1].content).toEqual([
+    { type: "text", text: "Hi" },
+    { type: "text", text: "Ho", citations: [vendors] },
+  ]);
+  await native.call(MESSAGES, {
+    ...BODY,
+    messages: [messages[0], { role: "assistant", content: blocks.slice(0, 1) }, messages[2]],
+  });
+  expect(JSON.parse(native.sent[1]!.body).messages[1]).toEqual({ role: "assistant", content: "Hi" });
+});

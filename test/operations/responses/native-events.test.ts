@@ -7,6 +7,7 @@ import type { Json, JsonObject } from "../../../src/core/json.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
 import { drawCount } from "../../harness/long-run.ts";
+import { eventFaults } from "./response-schemas.ts";
 import { eventsOf, type SentEvent } from "./responses-calls.ts";
 
 type Event = JsonObject & { readonly type: string };
@@ -233,6 +234,7 @@ describe("streams of servers that speak Responses", () => {
           });
         const events = await ask(sent);
         requireGrammar(events);
+        expect(events.flatMap(eventFaults)).toEqual([]);
         const { last, items, pieces } = readings(events);
         expect(last).toEqual(TRUTH(answer));
         // items of which the beginning or the end is missing begin and end late

@@ -272,6 +272,44 @@ describe("tools", () => {
     ]);
   });
 
+  test("[d12.4] an explicit breakpoint of the prompt cache is a mark for the providers that have such", () => {
+    const breakpoint = { prompt_cache_breakpoint: { mode: "explicit" } };
+    const [message, , result] = messagesOf([
+      { role: "user", content: [{ type: "input_text", text: "Long.", ...breakpoint }] },
+      call("a", "look"),
+      { ...output("a"), output: [{ type: "input_text", text: "Seen.", ...breakpoint }] },
+    ]) as any;
+    const mark = { cache_control: { type: "ephemeral" } };
+    expect(message.content).toEqual([{ type: "text", text: "Long.", ...mark }]);
+    expect(result.content).toEqual([{ type: "text", text: "Seen.", ...mark }]);
+  });
+
+  test("[d12.4] a search for tools that the provider ran needs no output, and its functions keep their names", () => {
+    const rate = { type: "function", name: "rate", parameters: { type: "object" }, defer_loading: true };
+    const search = { type: "tool_search_call", call_id: "tsc_1", execution: "server", arguments: { paths: ["rate"] } };
+    const go = { role: "user", content: "go" };
+    for (const between of [
+      [search],
+      [search, { type: "tool_search_output", call_id: "tsc_1", execution: "server", tools: [rate] }],
+      [
+        { ...search, call_id: null },
+        { type: "tool_search_output", call_id: null, execution: "server", tools: [] },
+      ],
+    ]) {
+      const input = [go, ...between, { ...call("a", "rate"), namespace: "rate" }, output("a")];
+      const request = parse({ input, tools: [{ type: "tool_search" }, rate] });
+      expect(request.params.tools!.map((tool: any) => tool.function.name)).toEqual(["rate"]);
+      expect(request.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+      expect((request.messages[1] as any).tool_calls).toMatchObject([{ id: "a", function: { name: "rate" } }]);
+      // the search is told as left out, and refused nowhere
+      expect(request.written!.untranslated.filter(({ dropped }) => dropped !== "always")).toEqual([]);
+    }
+    const client = { ...search, execution: "client" };
+    expect(() => parse({ input: [go, client], tools: [{ type: "tool_search", execution: "client" }] })).toThrow(
+      "has no output",
+    );
+  });
+
   test("[d12.4] a tool server keeps its form, so that the gateway runs its tools", () => {
     const request = parse({
       input: "hi",
