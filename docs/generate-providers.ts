@@ -50,8 +50,8 @@ function overview(providers: readonly Provider[]): string {
   return table(["id", "name", "wire format", "key", "checked"], rows);
 }
 
-const OPERATIONS_WORDS = `**Operations.** Every provider serves every operation whose answer is generated text. "native" means that the provider is sent what the client wrote ([native-operations.md](native-operations.md)),
-"translated" that it is asked for a chat completion. Embeddings and the like need models that are made for them. \`GET /api/v1/models\` and \`dragoman params\` say the same of one model.`;
+const OPERATIONS_WORDS = `**Operations.** Every provider serves chat completions, Responses and Messages. "native" means that the provider is sent what the client wrote ([native-operations.md](native-operations.md)),
+"translated" that it is asked for a chat completion. Tokens are counted only where the provider does it. Legacy completions go to [models that take a raw prompt](completions.md). Embeddings and the like need models that are made for them. \`GET /api/v1/models\` and \`dragoman params\` say the same of one model.`;
 
 function operationsTable(providers: readonly Provider[]): string {
   const rows = providers.map((provider) => {
@@ -60,6 +60,7 @@ function operationsTable(providers: readonly Provider[]): string {
     return [
       `[${code(provider.id)}](#${anchorOf(provider.id)})`,
       ...LISTED_OPERATIONS.map((name) => {
+        if (name === "completions") return rawPromptsWord(provider);
         const found = listed.flat().filter((one) => one.name === name);
         const own = found.filter(({ native }) => native === true).length;
         if (found.length === 0) return "-";
@@ -70,6 +71,14 @@ function operationsTable(providers: readonly Provider[]): string {
   });
   return table(["id", ...LISTED_OPERATIONS.map(code)], rows);
 }
+
+/** Whether all models of a provider take raw prompts, or some. */
+function rawPromptsWord(provider: Provider): string {
+  if (provider.rawPrompts?.("any", false) != null) return "yes";
+  return PROMPTED.some((model) => provider.rawPrompts?.(model, false) != null) ? "some models" : "-";
+}
+/** Models that take raw prompts, each at its own providers. */
+const PROMPTED = ["gpt-3.5-turbo-instruct", "codestral-latest", "echo"];
 
 /** Models for which a provider is asked: those that are known, and one of each kind with any name. */
 function samplesOf(provider: Provider): readonly string[] {

@@ -1,4 +1,4 @@
-// The tables of providers on the pages of operations whose answers are values for inputs.
+// The tables of providers on the pages of operations whose answers are values for inputs, and of legacy completions.
 import { providers } from "../src/providers/registry.ts";
 import { code, codeList, table } from "./markdown.ts";
 
@@ -41,3 +41,28 @@ export function rerankProviders(): string {
   return table(["provider", "page of the vendor"], rows);
 }
 const RERANKERS: Readonly<Record<string, string>> = { bedrock: "cohere.rerank-v3-5:0" };
+
+/** A row for each provider whose models take raw prompts. */
+export function rawPromptProviders(): string {
+  const rows = [...providers.values()].flatMap((provider) => {
+    const { id, label } = provider;
+    const model = PROMPTED.find((name) => provider.rawPrompts?.(name, false) != null);
+    if (model === undefined) return [];
+    const { source, mostPrompts, takesTokens, takes } = provider.rawPrompts!(model, false)!;
+    const beside = [
+      ...(mostPrompts > 1 ? ["lists of prompts"] : []),
+      ...(takesTokens ? ["token ids"] : []),
+      ...[...takes].map(code),
+    ];
+    return [[code(id), MODELS_OF[id] ?? "all", `[${label}](${source})`, beside.join(", ") || "nothing"]];
+  });
+  return table(["provider", "models", "page of the vendor", "takes beside one text"], rows);
+}
+const PROMPTED = ["any", "gpt-3.5-turbo-instruct", "codestral-latest", "echo"];
+const MODELS_OF: Readonly<Record<string, string>> = {
+  openai: "`gpt-3.5-turbo-instruct`, `davinci-002`, `babbage-002`, and what was fine-tuned of them",
+  azure: "deployments named like these models of OpenAI",
+  deepseek: "all but `deepseek-reasoner`",
+  mistral: "`codestral-…`",
+  sandbox: "`echo`, `assistant`, `words-…`, `slow-…` and those that fail",
+};

@@ -14,7 +14,7 @@ import { metricsPage } from "./generate-metrics.ts";
 import { commonFieldsTable, gatewayFieldsTable } from "./generate-fields.ts";
 import { providersPage } from "./generate-providers.ts";
 import { clientDeviations } from "./generate-clients.ts";
-import { embeddingProviders, rerankProviders } from "./generate-tasks.ts";
+import { embeddingProviders, rawPromptProviders, rerankProviders } from "./generate-tasks.ts";
 import { withGeneratedPart } from "./markdown.ts";
 
 const none = (): never => {
@@ -37,6 +37,7 @@ export function generatedFiles(projectFolder: string): ReadonlyMap<string, strin
       withGeneratedPart(read("docs/admin-api.md"), "operations", adminReference(NOTHING_CONFIGURED)),
     ],
     ["docs/clients/README.md", withGeneratedPart(read("docs/clients/README.md"), "deviations", clientDeviations())],
+    ["docs/completions.md", withGeneratedPart(read("docs/completions.md"), "providers", rawPromptProviders())],
     ["docs/configuration.md", configurationPage(PROVIDER_FAMILIES, read("examples/dragoman.yaml"))],
     ["docs/embeddings.md", withGeneratedPart(read("docs/embeddings.md"), "providers", embeddingProviders())],
     ["docs/errors.md", errorsPage()],

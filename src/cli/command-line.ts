@@ -169,6 +169,10 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     )
     .argument("<config>")
     .requiredOption("--traffic <file>", "file with calls, latencies and faults")
+    .option(
+      "--operation <name>",
+      "operation of the calls that name none, such as embeddings (default: chat.completions)",
+    )
     .option("--seed <n>", "random seed (default: that of the traffic file, or 1)", seedNumber)
     .option("--verbose", "print each call with its attempts and their reasons")
     .addOption(json())

@@ -5,6 +5,7 @@ import { resolveUpstreamProxy } from "../config/server-options.ts";
 import { capabilityOf } from "../core/capability.ts";
 import { messageOf } from "../core/thrown.ts";
 import { openCallContext } from "../gateway.ts";
+import { operationsAt } from "../http/model-operations.ts";
 import { providers } from "../providers/registry.ts";
 import { type Caller, openCaller } from "../diagnostics/conformance/caller.ts";
 import { ALL_CHECKS } from "../diagnostics/conformance/operation-checks.ts";
@@ -58,12 +59,15 @@ export async function conformance(model: string, flags: ConformanceFlags, enviro
     ...(flags.baseUrl !== undefined && { base_url: flags.baseUrl }),
     ...(flags.apiKey !== undefined && { api_key: flags.apiKey }),
   };
-  const { capabilities } = providers.get(settings.family)!;
+  const provider = providers.get(settings.family)!;
+  const name = model.slice(at + 1);
+  const served = operationsAt(settings, provider, name);
   const results: Result[] = [];
   for (const check of chosen) {
-    const lacking = check.needs.find(
-      (feature) => capabilityOf(capabilities, feature, model.slice(at + 1)).support === "unsupported",
-    );
+    const lacking =
+      check.operation === undefined || served.some((one) => one.name === check.operation)
+        ? check.needs.find((feature) => capabilityOf(provider.capabilities, feature, name).support === "unsupported")
+        : check.operation;
     results.push(
       lacking === undefined
         ? await resultOf(check, caller, base)

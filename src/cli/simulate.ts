@@ -17,11 +17,14 @@ import {
 } from "../diagnostics/simulation/report.ts";
 import { type Run, runCalls } from "../diagnostics/simulation/run-calls.ts";
 import { readTraffic, type Traffic } from "../diagnostics/simulation/traffic.ts";
+import { SIMULATED_OPERATIONS } from "../diagnostics/simulation/traffic-schema.ts";
 import { createCourses } from "../diagnostics/simulation/upstream-course.ts";
 
 export interface SimulateFlags {
   readonly traffic: string;
   readonly seed?: number;
+  /** The operation of calls that name none; chat completions when absent. */
+  readonly operation?: string;
   readonly json?: true;
   readonly verbose?: true;
 }
@@ -42,11 +45,16 @@ export function simulation(file: string, flags: SimulateFlags, environment: Envi
 /** Throws ConfigurationError. */
 export function played(
   file: string,
-  { traffic: trafficFile, seed: ownSeed }: SimulateFlags,
+  { traffic: trafficFile, seed: ownSeed, operation = "chat.completions" }: SimulateFlags,
   environment: Environment,
 ): { readonly run: Run; readonly traffic: Traffic; readonly seed: number } {
+  const named = SIMULATED_OPERATIONS.find((name) => name === operation);
+  if (named === undefined)
+    throw new Error(
+      `unknown operation ${JSON.stringify(operation)}; the operations are: ${SIMULATED_OPERATIONS.join(", ")}`,
+    );
   const { configuration } = loadConfiguration({ file, families: PROVIDER_FAMILIES, environment });
-  const traffic = readTraffic(trafficFile, environment, { configuration, environment });
+  const traffic = readTraffic(trafficFile, environment, { configuration, environment }, named);
   const seed = ownSeed ?? traffic.seed;
   // Routing and targets use separate random sequences, so that a change of the routing does not change the targets.
   const courses = createCourses({ latencies: traffic.latencies, faults: traffic.faults, random: chanceOf(~seed) });

@@ -438,8 +438,18 @@ export interface TaskRules {
   readonly reserved: ReadonlySet<string>;
 }
 
+/** What the engine has to know of an operation whose requests are raw prompts. */
+export interface RawPromptRules {
+  /** Members of a request that a target may lack; it is then refused, or sent the request without them. */
+  readonly parameters: ReadonlySet<string>;
+  /** Those of them that are a part of the prompt and are never left out. */
+  readonly content: ReadonlySet<string>;
+}
+
 /** The form in which a client wrote its request: that of an operation. */
 export interface RequestForm {
+  /** Set where each message of the request is a raw prompt, which the model continues without roles and templates. */
+  readonly rawPrompts?: RawPromptRules;
   /** Set where the answer is no generated text: each message of the request is one input. */
   readonly task?: TaskRules;
   /**

@@ -1,5 +1,5 @@
 // Which operations the gateway serves with a model, as listings, `GET /params` and docs/providers.md show it. A provider
-// that has conversations serves each operation whose answer is generated text; the others need a form of their own.
+// that has conversations serves each operation whose answer is a turn of one; the others need a form of their own.
 import { modelKind } from "../accounting/model-catalogue.ts";
 import { circumstanceOf } from "../chat/native/native-target.ts";
 import type { NativeCircumstance } from "../core/chat.ts";
@@ -11,12 +11,13 @@ import type { Provider } from "../providers/provider.ts";
 
 const CONVERSATIONS: ReadonlySet<OperationName> = new Set(["chat.completions", "responses", "messages"]);
 const TASKS: ReadonlySet<OperationName> = new Set<TaskName>(["embeddings", "rerank", "moderations"]);
+/** Operations that are served only where the provider speaks them. */
+const NATIVE_ONLY: ReadonlySet<OperationName> = new Set(["messages.count_tokens", "responses.input_tokens"]);
+const RAW_PROMPTS: OperationName = "completions";
 
-/** The operations of conversations and of tasks that this gateway serves. Counting tokens is a part of others. */
 const SERVED: ReadonlySet<OperationName> = new Set([...OPERATIONS.values()].map(({ name }) => name));
-export const LISTED_OPERATIONS = OPERATION_NAMES.filter(
-  (name) => SERVED.has(name) && (CONVERSATIONS.has(name) || TASKS.has(name)),
-);
+/** The operations that this gateway serves. */
+export const LISTED_OPERATIONS = OPERATION_NAMES.filter((name) => SERVED.has(name));
 
 export interface ListedOperation extends JsonObject {
   readonly name: OperationName;
@@ -31,15 +32,21 @@ export function operationsOf(
   circumstance: (operation: OperationName) => NativeCircumstance | null,
 ): readonly ListedOperation[] {
   const kind = modelKind(model);
+  if (kind !== "conversation" || provider.hasOnlyTasks === true)
+    return LISTED_OPERATIONS.filter(
+      (name) =>
+        TASKS.has(name) &&
+        (kind === name || kind === "conversation") &&
+        provider.tasks?.[name as TaskName]?.(model) != null,
+    ).map((name) => ({ name, native: null }));
+  const raw = provider.rawPrompts?.(model, circumstance(RAW_PROMPTS) === "set") ?? null;
   return LISTED_OPERATIONS.flatMap((name): readonly ListedOperation[] => {
-    if (TASKS.has(name)) {
-      const form = kind === name ? (provider.tasks?.[name as TaskName]?.(model) ?? null) : null;
-      return form === null ? [] : [{ name, native: null }];
-    }
-    if (kind !== "conversation") return [];
+    if (name === RAW_PROMPTS) return raw === null ? [] : [{ name, native: null }];
+    if (raw?.isAlone === true) return [];
     const given = name === "chat.completions" ? null : circumstance(name);
     const native = given === null ? false : (provider.native?.(name, model, given) ?? null) !== null;
-    return [{ name, native: name === "chat.completions" ? null : native }];
+    if (NATIVE_ONLY.has(name)) return native ? [{ name, native }] : [];
+    return CONVERSATIONS.has(name) ? [{ name, native: name === "chat.completions" ? null : native }] : [];
   });
 }
 

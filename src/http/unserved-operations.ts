@@ -12,13 +12,15 @@ import { BASES, CALL_PATHS } from "./paths.ts";
 const CHAT = "POST /api/v1/chat/completions";
 const MAX_PATH = 200;
 
-/** Keys are the first segment of the path below the base address. */
+/**
+ * Parts of APIs of which others are served, by the first segment of their path below the base address. They are answered
+ * with 501; every other operation is unknown.
+ */
 const HINTS: Readonly<Record<string, string>> = {
   responses:
     "Of the Responses API, this gateway serves POST /responses and /responses/input_tokens over HTTP, and GET and DELETE /responses/{id} and /responses/{id}/input_items for what it has kept.",
   messages:
     "Of the Messages API, this gateway serves POST /messages and /messages/count_tokens. Batches are not supported: send the calls one by one.",
-  completions: `Legacy completions are not supported. Send the prompt as a message to ${CHAT}; for models that take a raw prompt, the gateway builds one.`,
   conversations: "Conversations are not stored. Send the whole conversation with each call.",
   assistants: `Assistants are not supported. Use ${CHAT} with tools.`,
   threads: "Threads are not stored. Send the whole conversation with each call.",
@@ -26,19 +28,15 @@ const HINTS: Readonly<Record<string, string>> = {
   audio: "The Audio API is not supported. Use a model with audio in chat completions, with `modalities` and `audio`.",
   files: "Files are not stored. Send the content in the message, as a data URI or a URL.",
   batches: "Batches are not supported. Send the calls one by one.",
+  videos: `Videos are not supported. This gateway serves ${CHAT}.`,
   realtime: `Realtime sessions are not supported. Use ${CHAT} with \`stream: true\`.`,
+  vector_stores:
+    "Vector stores are not supported. Search with POST /embeddings and POST /rerank, and send what was found.",
+  uploads: "Files are not stored. Send the content in the message, as a data URI or a URL.",
+  containers: `Containers are not supported. Use ${CHAT} with tools that you run yourself.`,
+  fine_tuning: "Models are not fine-tuned here. A model that was fine-tuned at its vendor is called by its name there.",
+  evals: `Evaluations are not supported. Send the calls one by one with ${CHAT}.`,
 };
-
-/** Operations that have a place in APIs of which others are served: the answer says that they are not implemented. */
-const NOT_IMPLEMENTED: ReadonlySet<string> = new Set([
-  "responses",
-  "messages",
-  "conversations",
-  "batches",
-  "files",
-  "images",
-  "audio",
-]);
 
 /** Operations whose errors have the form of another one; an operation that is served has its own. */
 const IN_FORM_OF: Readonly<Record<string, string>> = { conversations: "responses" };
@@ -77,7 +75,10 @@ export type RefuseUnserved = (operation: string, http: Request, peer: string | n
 /** The refusal is recorded for the project of the request's token if the token is valid, else for the operator. */
 export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
   return async (operation, http, peer) => {
-    const call = new ReceivedCall({ name: "unserved", errors: errorsAt(operation) }, context, http, {
+    const { pathname } = new URL(http.url);
+    const served = http.headers.has("upgrade") ? CALL_PATHS.get(pathname) : undefined;
+    const errors = served?.errors ?? errorsAt(operation);
+    const call = new ReceivedCall({ name: "unserved", errors }, context, http, {
       requestIP: () => (peer === null ? null : { address: peer }),
     });
     try {
@@ -92,9 +93,14 @@ export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
     } catch {
       // Without a valid token the record names no tenant.
     }
-    const requested = `${http.method} ${new URL(http.url).pathname.slice(0, MAX_PATH)}`;
-    const message = HINTS[operation] ?? `Unknown operation: ${requested}. This gateway serves ${CHAT}.`;
-    const code = NOT_IMPLEMENTED.has(operation) ? "not_implemented" : "operation_not_served";
+    const requested = `${http.method} ${pathname.slice(0, MAX_PATH)}`;
+    const hint = served === undefined ? HINTS[operation] : webSocketHint(pathname);
+    const message = hint ?? `Unknown operation: ${requested}. This gateway serves ${CHAT}.`;
+    const code = hint === undefined ? "operation_not_served" : "not_implemented";
     return call.fail(new GatewayError(code, message, { detail: requested }));
   };
+}
+
+function webSocketHint(path: string): string {
+  return `WebSocket is not supported. Send POST ${path} over HTTP; where answers are streamed, with \`stream: true\`.`;
 }

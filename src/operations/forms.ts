@@ -2,6 +2,7 @@
 import { CHAT_FORM } from "../chat/request/parse.ts";
 import type { RequestForm } from "../core/chat.ts";
 import type { OperationName } from "../core/operation.ts";
+import { COMPLETIONS_FORM } from "./completions/parse-completions.ts";
 import { MODERATIONS_FORM } from "./moderations/parse-moderations.ts";
 import { RERANK_FORM } from "./rerank/parse-rerank.ts";
 import { EMBEDDINGS_FORM } from "./embeddings/parse-embeddings.ts";
@@ -14,6 +15,7 @@ export const FORMS: ReadonlyMap<OperationName, RequestForm> = new Map([
   ["messages.count_tokens", COUNT_FORM],
   ["responses", RESPONSES_FORM],
   ["responses.input_tokens", INPUT_TOKENS_FORM],
+  ["completions", COMPLETIONS_FORM],
   ["embeddings", EMBEDDINGS_FORM],
   ["rerank", RERANK_FORM],
   ["moderations", MODERATIONS_FORM],

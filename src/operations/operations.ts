@@ -1,6 +1,7 @@
 // The operations that this gateway serves.
 import type { Operation } from "../chat/operation.ts";
 import { CHAT_COMPLETIONS } from "./chat/chat-completions.ts";
+import { COMPLETIONS } from "./completions/completions.ts";
 import { MODERATIONS } from "./moderations/moderations.ts";
 import { RERANK } from "./rerank/rerank.ts";
 import { EMBEDDINGS } from "./embeddings/embeddings.ts";
@@ -12,6 +13,7 @@ import { MESSAGES } from "./messages/messages.ts";
 /** Operations by their path below a base address. Each takes POST. */
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
   ["/chat/completions", CHAT_COMPLETIONS],
+  ["/completions", COMPLETIONS],
   ["/embeddings", EMBEDDINGS],
   ["/rerank", RERANK],
   ["/moderations", MODERATIONS],

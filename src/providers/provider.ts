@@ -20,6 +20,8 @@ import type { UpstreamRequest } from "../wire/upstream.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { OperationName, TaskName } from "../core/operation.ts";
 import type { ConversationMembers } from "./conversation-members.ts";
+import type { FollowUp } from "./follow-up.ts";
+import type { TaskValues } from "./task-values.ts";
 
 /** Why a provider refused or failed. The class decides the status and whether the call is retried (promise 7.8). */
 export type FailureClass =
@@ -73,6 +75,8 @@ export function dialectOf(provider: Provider, model: string): Dialect {
 /** What a decoder needs to know about the request that was sent. */
 export interface DecodeContext {
   readonly model: string;
+  /** The request had raw prompts. */
+  readonly isRaw?: true;
   /**
    * Opaque to everything but the provider that encoded the request. It holds, for example, renamed tools or the forced
    * tool of an emulated JSON mode.
@@ -114,19 +118,6 @@ export type Framing = "sse" | "ndjson" | "aws-event-stream";
 export interface SignContext {
   readonly nowMs: number;
   readonly settings: Readonly<Record<string, string>>;
-}
-
-/**
- * A further upstream request that is needed before there is an answer: the next poll of a job, or the stream of a job
- * that was created.
- */
-export interface FollowUp {
-  /**
-   * Unsigned. It goes to the host of the first request or to a host that the provider's own code names, never to a host
-   * that an upstream response names.
-   */
-  readonly request: UpstreamRequest;
-  readonly waitMs: number;
 }
 
 /** A synchronous push decoder. Each stream has its own. */
@@ -297,26 +288,34 @@ export interface TaskAnswer<Value> {
   readonly searchUnits?: number;
 }
 
-/** The numbers of a vector as they were sent: those of a list are kept with all their digits. */
-export type Vector = Float64Array | Float32Array;
-
-/** The values of each task. */
-export interface TaskValues {
-  readonly embeddings: Vector;
-  readonly rerank: RankedDocument;
-  readonly moderations: JsonObject;
-}
-
-export interface RankedDocument {
-  readonly index: number;
-  /** The provider's own figure. */
-  readonly score: number;
-}
-
 /** The tasks of a provider. Each returns `null` for a model that does not do it. */
 export type Tasks = {
   readonly [Name in TaskName]?: (model: string) => TaskForm<TaskValues[Name]> | null;
 };
+
+/** How a provider is called for a raw prompt: a text or tokens that the model continues, without roles and templates. */
+export interface RawPrompts extends Pick<
+  Provider,
+  | "framing"
+  | "capabilities"
+  | "conversation"
+  | "reserved"
+  | "encodeRequest"
+  | "decodeResponse"
+  | "openStream"
+  | "classifyError"
+> {
+  /** The vendor's page. */
+  readonly source: string;
+  /** Whether the model takes nothing else, so that it has no conversations. */
+  readonly isAlone: boolean;
+  /** The most prompts of one upstream request. */
+  readonly mostPrompts: number;
+  /** Whether a prompt may be a list of token ids. */
+  readonly takesTokens: boolean;
+  /** The members of the operation that it takes, of those that not every endpoint has. */
+  readonly takes: ReadonlySet<string>;
+}
 
 /** What most providers have in common, to be spread into a provider. */
 export const PLAIN_PROVIDER = {
@@ -411,6 +410,8 @@ export interface Provider {
   /** Tools that it runs itself at a price for each use; absent where there are none. */
   readonly hostedTools?: readonly PricedTool[];
 
+  /** Set where it has no conversations. */
+  readonly hasOnlyTasks?: true;
   /** What it does beside chat completions, where the answer is no generated text. Absent when it does nothing else. */
   readonly tasks?: Tasks;
 
@@ -424,6 +425,11 @@ export interface Provider {
    * the same object each time. Absent where no model does.
    */
   native?(operation: OperationName, model: string, circumstance: NativeCircumstance): NativeOperation | null;
+  /**
+   * How a model that takes raw prompts is called with one; null for any other model. With `isSet`, the operator says that
+   * the model takes them. Absent where no model does.
+   */
+  rawPrompts?(model: string, isSet: boolean): RawPrompts | null;
   /** Adds the credential. With `null`, the provider is called without one. */
   sign(request: UpstreamRequest, credential: Credential | null, context: SignContext): MaybePromise<UpstreamRequest>;
   /**

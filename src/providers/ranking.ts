@@ -1,7 +1,8 @@
 // Rerank at providers: the first message of the request is the query, and each other one a document.
 import type { ChatRequest } from "../core/chat.ts";
 import { isObject, type Json } from "../core/json.ts";
-import { MalformedAnswer, type RankedDocument } from "./provider.ts";
+import { MalformedAnswer } from "./provider.ts";
+import type { RankedDocument } from "./task-values.ts";
 import { textOf } from "./task.ts";
 
 /** What the operation rerank remembers for encoders. */

@@ -2,7 +2,7 @@
 import { anthropic } from "./anthropic/provider.ts";
 import { cohere } from "./cohere/provider.ts";
 import { bedrock } from "./bedrock/provider.ts";
-import { completionProviders } from "./raw-completions/rows.ts";
+import { COMPATIBLE_PROMPTS, completionProviders, withRawPrompts } from "./raw-completions/rows.ts";
 import { gemini } from "./gemini/provider.ts";
 import { ollama } from "./ollama/provider.ts";
 import { openAICompatibleProvider } from "./openai-compatible/provider.ts";
@@ -12,6 +12,7 @@ import { hosts } from "./openai-compatible/rows/hosts.ts";
 import { hostsOfOpenModels } from "./openai-compatible/rows/hosts-open-models.ts";
 import { localServers } from "./openai-compatible/rows/local-servers.ts";
 import { modelMakersOfChina } from "./openai-compatible/rows/model-makers-china.ts";
+import { vectorServers } from "./openai-compatible/rows/vectors.ts";
 import { modelMakers } from "./openai-compatible/rows/model-makers.ts";
 import type { Provider } from "./provider.ts";
 import { sagemaker } from "./sagemaker/provider.ts";
@@ -28,7 +29,8 @@ export const openaiCompatibleProviders: readonly Provider[] = [
   ...clouds,
   ...gateways,
   ...localServers,
-].map(openAICompatibleProvider);
+  ...vectorServers,
+].map((row) => withRawPrompts(openAICompatibleProvider(row), COMPATIBLE_PROMPTS));
 
 /** Providers with a wire form of their own. */
 const ownForms: readonly Provider[] = [
@@ -41,7 +43,7 @@ const ownForms: readonly Provider[] = [
   cohere,
   ollama,
   replicate,
-];
+].map((provider) => withRawPrompts(provider, null));
 
 export const providers: ReadonlyMap<string, Provider> = new Map(
   [...ownForms, ...openaiCompatibleProviders, ...completionProviders].map((provider) => [provider.id, provider]),

@@ -18,7 +18,15 @@ import type { Provider } from "./provider.ts";
 /** What the configuration needs to know about a provider's implementation or row. */
 export type ProviderFamily = Pick<
   Provider,
-  "id" | "label" | "baseUrl" | "baseUrlVariables" | "keyVariables" | "credentials" | "settings" | "native"
+  | "id"
+  | "label"
+  | "baseUrl"
+  | "baseUrlVariables"
+  | "keyVariables"
+  | "credentials"
+  | "settings"
+  | "native"
+  | "rawPrompts"
 >;
 
 /**
@@ -117,12 +125,16 @@ function toModelListing(model: z.output<typeof modelSchema>): ModelListing {
   };
 }
 
-/** Operations that are translated where a model does not speak them. */
+/**
+ * Operations that are translated where a model does not speak them, or refused where there is no translation: token
+ * counts, and raw prompts.
+ */
 const NATIVE_OPERATIONS = [
   "messages",
   "messages.count_tokens",
   "responses",
   "responses.input_tokens",
+  "completions",
 ] as const satisfies readonly OperationName[];
 
 /** Names of models of each kind that a provider may call in a form of its own. */
@@ -161,7 +173,7 @@ const ENTRY_SHAPE = {
   native: z.array(z.enum(NATIVE_OPERATIONS)).optional().meta({
     title: "Native operations",
     description:
-      "The operations that this provider's models speak themselves: calls of such an operation are sent as the client wrote them. Without it, the row of the provider decides, at the provider's own address; an empty list turns it off ([Native operations](native-operations.md)).",
+      "The operations that this provider's models speak themselves: calls of such an operation are sent as the client wrote them. Without it, the row of the provider decides, at the provider's own address; an empty list turns it off ([Native operations](native-operations.md)). `completions` says that all of these models take [raw prompts](completions.md).",
   }),
   hosted_tools: z
     .array(
@@ -321,10 +333,14 @@ function settingProblem(
 
 function nativeProblem(
   { native }: FileEntry,
-  { label, native: speaks }: ProviderFamily,
+  { label, native: speaks, rawPrompts }: ProviderFamily,
 ): { readonly path: readonly (string | number)[]; readonly message: string } | null {
   const place = (native ?? []).findIndex(
-    (operation) => !NATIVE_MODELS.some((model) => (speaks?.(operation, model, "set") ?? null) !== null),
+    (operation) =>
+      !NATIVE_MODELS.some(
+        (model) =>
+          (operation === "completions" ? rawPrompts?.(model, true) : speaks?.(operation, model, "set")) != null,
+      ),
   );
   return place < 0
     ? null

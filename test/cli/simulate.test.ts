@@ -38,7 +38,7 @@ function written(text: string): string {
 function simulated(
   route: Readonly<Record<string, unknown>>,
   traffic: Traffic,
-  flags: { readonly seed?: number } = {},
+  flags: { readonly seed?: number; readonly operation?: string } = {},
 ): Report {
   return simulation(
     written(JSON.stringify({ routes: { r: route } })),
@@ -425,4 +425,32 @@ test("docs/routes.md has every key of the traffic file, and no other", () => {
     [...cell!.matchAll(/`([^`]+)`/g)].map(([, key]) => key!),
   );
   expect(told.toSorted()).toEqual([...real].toSorted());
+});
+
+describe("operations", () => {
+  const targets = {
+    targets: ["sandbox:tools", "sandbox:echo", "sandbox:embed-4", "sandbox:rerank", "sandbox:moderation"],
+  };
+  const calls = [{ count: 5, every_ms: 100, route: "r", max_tokens: 5, user: "u" }];
+  for (const [operation, answering] of [
+    ["chat.completions", "sandbox:tools"],
+    ["responses", "sandbox:tools"],
+    ["messages", "sandbox:tools"],
+    ["completions", "sandbox:echo"],
+  ] as const)
+    test(`[d12.2] calls of ${operation} go to the first target that takes them`, () => {
+      const report = simulated(targets, { calls }, { operation });
+      expect([report.totals.succeeded, rowOf(report, answering).successes]).toEqual([5, 5]);
+    });
+  test("[d12.2] a call of the file can name its own, and one that no target takes is a problem of the file", () => {
+    const own = { ...calls[0], operation: "completions" };
+    const route = { targets: ["sandbox:tools"] };
+    expect(simulated({ targets: ["sandbox:echo"] }, { calls: [...calls, own] }).totals.succeeded).toBe(10);
+    expect(() => simulated(route, { calls: [...calls, own] })).toThrow(/calls\[1\]: Sandbox takes no raw prompts/);
+  });
+  test("an operation that there is not is refused with those that there are", () => {
+    expect(() => simulated(targets, { calls }, { operation: "images" })).toThrow(
+      /the operations are: chat\.completions/,
+    );
+  });
 });

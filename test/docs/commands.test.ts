@@ -82,6 +82,7 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
       "README.md",
       "docs/admin-api.md",
       "docs/api.md",
+      "docs/completions.md",
       "docs/embeddings.md",
       "docs/messages.md",
       "docs/moderations.md",

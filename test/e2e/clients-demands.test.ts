@@ -359,7 +359,7 @@ describe("[d9.7] the same for every provider", () => {
   });
 
   test("[d9.6] R11: an operation that is not served is refused, and the answer says what to do", async () => {
-    const error = await errorOf(client.post("/assistants", { body: {} }));
+    const error = await errorOf(client.post("/unheard-of", { body: {} }));
     expect(error).toMatchObject({ status: 404, code: "operation_not_served" });
     expect(error.message).toContain("/chat/completions");
   });

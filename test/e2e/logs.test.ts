@@ -77,7 +77,7 @@ describe("refused requests", () => {
         403,
         "insufficient_role",
       ],
-      ["/v1/completions", '{"prompt": "Hello"}', developer, 404, "operation_not_served"],
+      ["/v1/complete", '{"prompt": "Hello"}', developer, 404, "operation_not_served"],
       ["/api/v1/images/generations", "{}", developer, 501, "not_implemented"],
       ["/v1/unheard-of", "{}", developer, 404, "operation_not_served"],
     ] as const;

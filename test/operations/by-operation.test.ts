@@ -12,7 +12,7 @@ import { limitSet } from "../harness/limited.ts";
 import { REQUESTS } from "./hostile-bodies.ts";
 
 const SERVED = [...OPERATIONS].filter(([, { name }]) =>
-  ["chat.completions", "responses", "messages", "embeddings"].includes(name),
+  ["chat.completions", "responses", "messages", "embeddings", "completions"].includes(name),
 );
 
 async function called(gateway: Stub, path: string, headers: Record<string, string> = {}): Promise<Response> {

@@ -112,7 +112,10 @@ describe("[d9.1] what the listing says of a model", () => {
   });
   test("the operations that it serves, and which of them the provider is sent as they were written", async () => {
     const chat = ["chat.completions", "responses", "messages"];
-    expect((await model("anthropic:claude-sonnet-4-5")).operations).toEqual(chat);
+    expect((await model("anthropic:claude-sonnet-4-5")).operations).toEqual([...chat, "messages.count_tokens"]);
+    expect((await model("sandbox:echo")).operations).toEqual([...chat, "completions"]);
+    expect((await model("sandbox:tools")).operations).toEqual(chat);
+    expect((await model("openai:gpt-3.5-turbo-instruct")).operations).toEqual(["completions"]);
     expect((await model("sandbox:embed-4")).operations).toEqual(["embeddings"]);
     expect((await model("anthropic:some-embedding-model")).operations).toEqual([]);
     const named = async (name: string, get = all) => {
@@ -123,12 +126,18 @@ describe("[d9.1] what the listing says of a model", () => {
       "chat.completions": null,
       responses: false,
       messages: true,
+      "messages.count_tokens": true,
     });
     expect(await named("openai:text-embedding-3-small")).toEqual({ embeddings: null });
     const settings = providerSettings({ id: "anthropic", baseUrl: null });
-    expect(await named("anthropic:claude-sonnet-4-5", serve([{ ...settings, native: [] }]))).toMatchObject({
+    expect(await named("anthropic:claude-sonnet-4-5", serve([{ ...settings, native: [] }]))).toEqual({
+      "chat.completions": null,
+      responses: false,
       messages: false,
     });
+    const own = providerSettings({ id: "mine", family: "custom", baseUrl: "http://models.example/v1" });
+    expect(await named("mine:base", serve([own]))).not.toHaveProperty("completions");
+    expect(await named("mine:base", serve([{ ...own, native: ["completions"] }]))).toMatchObject({ completions: null });
     const { data } = (await serve([providerSettings({ id: "openai", baseUrl: null })])("/api/v1/models")).body;
     const vectors = data.filter(({ operations }: any) => operations.includes("embeddings"));
     expect(vectors.map((one: any) => [one.id, one.operations])).toContainEqual([

@@ -675,7 +675,7 @@ describe("operations", () => {
 
   test("[d9.7, d9.6] R11: an operation that is not served is answered with 404 and what the client can do", async () => {
     for (const base of ["/api/v1", "/v1", "/api"]) {
-      const response = await plain.chat("{}", {}, `${base}/assistants`);
+      const response = await plain.chat("{}", {}, `${base}/unheard-of`);
       expect([response.status, (await errorOf(response))["code"]]).toEqual([404, "operation_not_served"]);
       expect(response.headers.get("x-should-retry")).toBe("false");
     }
@@ -702,6 +702,66 @@ describe("operations", () => {
       "POST",
       ["error"],
     ]);
+  });
+
+  test("[d12.1] what OpenAI's API has beside is 501 with what is served instead, and is not asked for again", async () => {
+    const paths = [
+      ["POST", "/responses/compact"],
+      ["POST", "/conversations"],
+      ["GET", "/conversations/conv_1/items"],
+      ["POST", "/batches"],
+      ["POST", "/files"],
+      ["GET", "/files/file-1/content"],
+      ["POST", "/uploads"],
+      ["POST", "/images/edits"],
+      ["POST", "/audio/speech"],
+      ["POST", "/audio/transcriptions"],
+      ["POST", "/videos"],
+      ["POST", "/realtime/client_secrets"],
+      ["POST", "/assistants"],
+      ["GET", "/assistants/asst_1"],
+      ["POST", "/threads/thread_1/runs"],
+      ["POST", "/vector_stores"],
+      ["POST", "/containers"],
+      ["POST", "/fine_tuning/jobs"],
+      ["DELETE", "/files/file-1"],
+      ["POST", "/evals"],
+    ] as const;
+    for (const base of ["/api/v1", "/v1", "/api"])
+      for (const [method, path] of paths) {
+        const response = await fetch(`${plain.url}${base}${path}`, {
+          method,
+          headers: { authorization: `Bearer ${plain.token}`, "content-type": "application/json" },
+          ...(method === "POST" && { body: "{}" }),
+        });
+        const { error } = (await response.json()) as { readonly error: Record<string, unknown> };
+        expect([base, path, response.status, response.headers.get("x-should-retry"), error["code"]]).toEqual([
+          base,
+          path,
+          501,
+          "false",
+          "not_implemented",
+        ]);
+        expect(String(error["message"]).length).toBeGreaterThan(30);
+      }
+  });
+
+  test("[d12.1] a request to change to WebSocket is 501 in the form of the operation, and names the way that there is", async () => {
+    const headers = { connection: "Upgrade", upgrade: "websocket", authorization: `Bearer ${plain.token}` };
+    for (const [path, keys] of [
+      ["/v1/chat/completions", ["error", "x_gateway_trace_id"]],
+      ["/v1/responses", ["error"]],
+      ["/v1/messages", ["error", "request_id", "type"]],
+      ["/v1/completions", ["error"]],
+      ["/v1/embeddings", ["error"]],
+      ["/v1/realtime", ["error", "x_gateway_trace_id"]],
+    ] as const) {
+      const response = await fetch(`${plain.url}${path}`, { headers });
+      const text = await response.text();
+      expect([path, response.status, response.headers.get("x-should-retry")]).toEqual([path, 501, "false"]);
+      expect(Object.keys(JSON.parse(text) as object).toSorted()).toEqual([...keys]);
+      expect(text).toContain("POST ");
+    }
   });
 
   test("[d12.6] unknown paths beside an operation answer in its form, with code and trace id in headers", async () => {
@@ -733,7 +793,7 @@ describe("operations", () => {
     const { records } = plain.stub;
     const before = records.length;
     expect((await plain.chat(ECHO)).status).toBe(200);
-    expect((await plain.chat("{}", {}, "/api/v1/assistants")).status).toBe(404);
+    expect((await plain.chat("{}", {}, "/api/v1/unheard-of")).status).toBe(404);
     expect((await plain.chat({ model: "sandbox:echo", input: "hi" }, {}, "/api/v1/responses")).status).toBe(200);
     expect(records.slice(before).map(({ operation }) => operation)).toEqual([
       "chat.completions",

@@ -262,7 +262,7 @@ describe("method and path", () => {
       "/api/v2/chat/completions",
       "/api/v1/chat",
       "/api/v1/chat/completions/x",
-      "/api/v1/completions",
+      "/api/v1/complete",
       "/api/v1/chat/completions%20",
     ])
       expect([path, outcome(await call({ path, pieces: [bodyOf(200)] }))]).toEqual([path, "404 operation_not_served"]);

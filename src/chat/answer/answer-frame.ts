@@ -5,6 +5,7 @@ import { DIRECT_ROUTE } from "../../core/route.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import type { Call } from "../call/call.ts";
 import type { FittedRequest } from "../fit/fit.ts";
+import { choiceCount } from "../fit/raw-prompts.ts";
 import { baseHeaders, providerHeaders } from "../call/reply-headers.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import type { AnswerFrame } from "./non-streaming-answer.ts";
@@ -23,7 +24,7 @@ export function answerFrame(
     nowSeconds: Math.floor(call.record.startedAtMs / 1000),
     sameShape: provider.sameShape,
     legacyFunctions: fitted.request.options.legacyFunctions,
-    choices: fitted.request.params.n ?? 1,
+    choices: choiceCount(fitted.request),
     isRepeated,
   };
 }

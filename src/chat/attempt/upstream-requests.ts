@@ -97,7 +97,11 @@ export async function sendRequest(encoded: EncodedThere, attempt: OpenAttempt, c
   const recorder = call.beginAttempt(target);
   attempt.requests.push(recorder);
   try {
-    const decode: DecodeContext = { model: target.model, memo: encoded.memo };
+    const decode: DecodeContext = {
+      model: target.model,
+      memo: encoded.memo,
+      ...(attempt.fitted.request.form.rawPrompts !== undefined && { isRaw: true }),
+    };
     const response = await (cached === null
       ? exchanged(encoded.request, decode, attempt, call, recorder, lifetime.signal)
       : cached.respond((signal) => exchanged(encoded.request, decode, attempt, call, recorder, signal), recorder));

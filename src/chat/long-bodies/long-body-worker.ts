@@ -31,6 +31,7 @@ import { withoutCarriers } from "../carriers/native-carriers.ts";
 import { openedMessages } from "../carriers/opened-request.ts";
 import { cutWithMargin, type Fitting } from "../content/content-size.ts";
 import { fitConversation } from "../fit/fit-conversation.ts";
+import { answeringPrompts } from "../fit/raw-prompts.ts";
 import { encodedRequest, type TaskPart } from "../fit/task-parts.ts";
 import { type HeldFinding, HeldGuardSearch, type HeldPlace } from "../guards/guard-held.ts";
 import { heldBody } from "../native/native-facts.ts";
@@ -230,10 +231,11 @@ class HeldConversations {
     nowMs,
     part,
   }: EncodeQuestion): Promise<EncodedThere> {
-    const provider = providers.get(target.family)!;
     const one = this.#heldOf(conversation);
     const guarded = masks.length === 0 ? one : one.search!.masked(masks);
     const joined = withConversation(outline, guarded);
+    const family = providers.get(target.family)!;
+    const provider = joined.form.rawPrompts === undefined ? family : answeringPrompts(family, target.model);
     const opened = opening === null ? null : openedMessages(joined.messages, opening);
     const whole = opened === null ? joined : withMembers(joined, { messages: opened.messages });
     const fitted =
@@ -351,16 +353,16 @@ function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
     release: task((conversation: number) => held.release(conversation)),
     read: task((body: Uint8Array) => readingOf(decodeUtf8(body))),
     check: task(
-      (question: DecodeQuestion) => checkedAnswer(question, readerOf(question, question.decode.model)),
+      (question: DecodeQuestion) => checkedAnswer(question, readerOf(question, question.decode)),
       ({ bytes }) => bytes,
     ),
     decode: task(
-      (question: DecodeQuestion) => packedAnswer(question, readerOf(question, question.decode.model)),
+      (question: DecodeQuestion) => packedAnswer(question, readerOf(question, question.decode)),
       ({ texts }) => texts.units,
     ),
     decode_task: task((question: TaskQuestion) => decodedTask(question, providers.get(question.family)!)),
     write: task(
-      (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
+      (question: AnswerQuestion) => writtenAnswer(question, readerOf(question, question.answers[0]!.decode)),
       ({ body }) => bytesOf(body),
     ),
     pass: task(
@@ -372,7 +374,7 @@ function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
       ({ bytes }) => bytes,
     ),
     gather: task(
-      (question: GatherQuestion) => gathered.gather(question, providers.get(question.family)!),
+      (question: GatherQuestion) => gathered.gather(question, readerOf(question, question.answers[0]!.decode)),
       ({ texts }) => texts.units,
     ),
     write_gathered: task(

@@ -31,7 +31,7 @@ export interface EditedBytes {
 /** Throws StreamError or MalformedAnswer. */
 export function passedThere(question: AnswerQuestion): PassedAnswer {
   const [{ bytes, decode }] = question.answers as readonly [AnswerQuestion["answers"][number]];
-  const { answer, read } = readAnswers(question, readerOf(question, decode.model));
+  const { answer, read } = readAnswers(question, readerOf(question, decode));
   const text = answerWithoutKeys(decodeUtf8(bytes), question.credential);
   const kept = question.keeps === null ? null : JSON.stringify(keptAnswer(answer.body, question.keeps));
   return {

@@ -10,6 +10,7 @@ import { providers } from "../../providers/registry.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { answerWithoutKeys } from "../answer/answer-keys.ts";
 import { joinedAnswer, type JoinedFigures } from "../answer/joined-answer.ts";
+import { answeringPrompts } from "../fit/raw-prompts.ts";
 import { AnswerGuardSearch, type GuardedAnswer } from "../guards/guard-long-answer.ts";
 import { keptAnswer } from "../content/kept-answer.ts";
 import { requireReadable } from "./long-events.ts";
@@ -103,8 +104,9 @@ const MAX_MODEL = 1024;
 /** What reads the answers of a provider. */
 type AnswerReader = Pick<Provider, "decodeResponse">;
 
-export function readerOf({ family, spoken }: AnswerReading, model: string): AnswerReader {
+export function readerOf({ family, spoken }: AnswerReading, { model, isRaw }: DecodeContext): AnswerReader {
   const provider = providers.get(family)!;
+  if (isRaw === true) return answeringPrompts(provider, model);
   return spoken === undefined ? provider : provider.native!(spoken.operation, model, spoken.circumstance)!;
 }
 
@@ -129,7 +131,7 @@ export function packedAnswer(question: DecodeQuestion, provider: AnswerReader): 
 }
 
 /** Throws StreamError or MalformedAnswer. */
-export function writtenAnswer(question: AnswerQuestion, provider: Provider): AnswerWithBody {
+export function writtenAnswer(question: AnswerQuestion, provider: AnswerReader): AnswerWithBody {
   const { answer, read } = readAnswers(question, provider);
   return { ...read, body: writtenBody(answer, question) };
 }
@@ -139,7 +141,7 @@ export class GatheredAnswers {
   readonly #held = new Map<number, { readonly search: AnswerGuardSearch; readonly form: BodyForm }>();
 
   /** Throws StreamError or MalformedAnswer. */
-  gather(question: GatherQuestion, provider: Provider): GatheredAnswer {
+  gather(question: GatherQuestion, provider: AnswerReader): GatheredAnswer {
     const { answer, read } = readAnswers(question, provider);
     const search = new AnswerGuardSearch(answer, question.guards);
     const texts = search.packed();

@@ -7,6 +7,7 @@ import type { CurrentPrice } from "../../accounting/price-book.ts";
 import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { callsFor } from "../fit/fit.ts";
+import { generatedCount, promptCount } from "../fit/raw-prompts.ts";
 import type { CallPrices, PricedTarget } from "./call-prices.ts";
 
 /** Costs are in nano-dollars and rates in nano-dollars for a million tokens; a value is `null` when it is not known. */
@@ -26,7 +27,7 @@ export function costEstimate(request: ChatRequest, at: PricedTarget, prices: Cal
   const price = prices.known(at);
   const requested = requestedOutput(request);
   const bound = requested ?? at.target.facts.maxOutputTokens;
-  const choices = request.params.n ?? 1;
+  const choices = generatedCount(request) * promptCount(request);
   const prompted = promptTokens(request);
   const prompt = price?.rates.prompt == null ? null : rateFor(price.rates.prompt, prompted);
   const completion =
@@ -65,19 +66,20 @@ export function comparableCost(request: ChatRequest, at: PricedTarget, prices: C
 /** Returns what an attempt reserves: the prompt and the bound of the answer, for each choice. */
 export function estimateReservation(request: ChatRequest, at: PricedTarget, prices: CallPrices): ReservationEstimate {
   const { provider, target } = at;
-  const { n = 1 } = request.params;
+  const n = generatedCount(request);
+  const prompts = promptCount(request);
   const requested = requestedOutput(request);
   let prompt: number | null = null;
   return {
     requests: callsFor(request, provider, target.model),
     bound({ unit, assumeOutputTokens }) {
       prompt ??= promptTokens(request);
-      const output =
-        requested ?? Math.min(target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
+      const each = requested ?? Math.min(target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
+      const output = each * prompts;
       if (unit === "tokens") return (prompt + output) * n;
       const price = prices.counted(request, at);
-      const each = price === null ? null : costBound(prompt, output, 1, price.rates);
-      return each === null ? null : each * n;
+      const cost = price === null ? null : costBound(prompt, output, 1, price.rates);
+      return cost === null ? null : cost * n;
     },
   };
 }

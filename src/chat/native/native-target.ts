@@ -66,6 +66,11 @@ export function circumstanceOf(
   return isElsewhere === true ? "elsewhere" : "row";
 }
 
+/** Whether the operator says that the provider's models speak an operation. */
+export function isSetToSpeak({ native }: ProviderSettings, operation: RecordedOperation): boolean {
+  return native?.some((name) => name === operation) === true;
+}
+
 /**
  * Returns the changes for the parameters that the configuration adds or drops; null where the form has no place for
  * one, so that only the translation can have it.

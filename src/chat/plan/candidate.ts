@@ -23,10 +23,12 @@ import { requestForTarget } from "../fit/entry-request.ts";
 import type { CallPolicies } from "../call/call-policies.ts";
 import { fitRequest, type FitSettings, type FittedRequest } from "../fit/fit.ts";
 import { settingsFor } from "../fit/fit-settings.ts";
+import { fitRawPrompts } from "../fit/fit-raw-prompts.ts";
 import { fitTask } from "../fit/fit-task.ts";
+import { rawPromptProvider, rawPromptsOf } from "../fit/raw-prompts.ts";
 import { withheldLogprobs } from "../guards/guard-answer.ts";
 import { fitNative } from "../native/fit-native.ts";
-import { nativeAt, type NativeTarget } from "../native/native-target.ts";
+import { isSetToSpeak, nativeAt, type NativeTarget } from "../native/native-target.ts";
 import { type Resolved, targetFor } from "./resolve-target.ts";
 
 /** The parts of a call that matter for its stages. */
@@ -203,6 +205,15 @@ export class PlannedCandidate implements RouteCandidate {
       // there is no text in the answer that a guard could search
       return { resolved, fitted, outputGuards: NO_GUARDS };
     }
+    if (resolved.provider.hasOnlyTasks === true) throw hasNoConversations(resolved);
+    const { rawPrompts: rules } = own.form;
+    if (rules !== undefined) {
+      const isSet = isSetToSpeak(snapshot.providers.get(target.providerId)!, call.record.operation);
+      const raw = rawPromptsOf(resolved.provider, target.model, isSet);
+      const provider = rawPromptProvider(resolved.provider)(raw);
+      const fitted = fitRawPrompts(own, { rules, raw }, provider, resolved.target, settings, principal);
+      return { resolved: { ...resolved, provider }, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
+    }
     const { written } = own;
     if (written === undefined) return { resolved, outputGuards, fitted: this.#translated(own, resolved, settings) };
     const entry = snapshot.providers.get(target.providerId)!;
@@ -256,6 +267,14 @@ function judgedAt(
   if (deployment === null || judged.refusal !== null) return judged;
   const deployed = policies.at({ ...place, model: deployment }, request);
   return deployed.refusal === null ? judged : deployed;
+}
+
+function hasNoConversations({ provider: { label, tasks = {} }, target }: Resolved): GatewayError {
+  return new GatewayError(
+    "invalid_request",
+    `${label} has no conversations, so that ${JSON.stringify(target.model)} cannot be asked for one; it is asked for ${Object.keys(tasks).join(" and ")}.`,
+    { param: "model" },
+  );
 }
 
 const NO_GUARDS: readonly GuardPolicy[] = [];

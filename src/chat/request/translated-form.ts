@@ -1,7 +1,15 @@
 // The form of an operation whose requests the engine translates to a chat completion. The translation is text, so that
 // all rules of chat completions apply to it (parse.ts); errors name the path in what the client wrote.
 import type { BodyBounds } from "../../core/body-bounds.ts";
-import type { Advisory, ChatRequest, Origins, RequestForm, TaskRules, Untranslated } from "../../core/chat.ts";
+import type {
+  Advisory,
+  ChatRequest,
+  Origins,
+  RawPromptRules,
+  RequestForm,
+  TaskRules,
+  Untranslated,
+} from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { GATEWAY, invalid } from "../../core/params.ts";
@@ -19,6 +27,8 @@ export interface Translator {
   translate(body: JsonObject): Translation;
   /** Set for a task. */
   readonly task?: TaskRules;
+  /** Set for raw prompts. */
+  readonly rawPrompts?: RawPromptRules;
   /** Returns the bounds of a body of this form, where they are others than those of a conversation; memoized. */
   readonly bounds?: (bounds: BodyBounds) => BodyBounds;
   /** Where a parameter of chat completions stands in this form, by its name there; without those of the same name. */
@@ -51,6 +61,7 @@ const ADDRESSING: ReadonlySet<string> = new Set(["deployment_id"]);
 export function translatedForm(translator: Translator): RequestForm {
   const form: RequestForm = {
     ...(translator.task !== undefined && { task: translator.task }),
+    ...(translator.rawPrompts !== undefined && { rawPrompts: translator.rawPrompts }),
     parse: (text, bounds) =>
       bounds === null ? { ...CHAT_FORM.parse(text, null), form } : parsedRequest(text, bounds, translator, form),
     pathOf: (path, { written }) =>

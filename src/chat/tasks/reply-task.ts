@@ -1,11 +1,11 @@
 // Answers a task: a call whose answer is values for its inputs, and no generated text.
 import type { ChatRequest } from "../../core/chat.ts";
-import { GatewayError } from "../../core/errors.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import { sendBody } from "../answer/reply-non-streaming.ts";
 import type { Answered } from "../attempt/run-attempt.ts";
 import type { Call } from "../call/call.ts";
 import { replyExplained } from "../explain/explain.ts";
+import { requireReadable } from "../guards/readable-inputs.ts";
 import type { ReadyCall } from "../operation.ts";
 import { complete } from "../plan/complete.ts";
 import { type TaskResult, taskWork } from "./task-work.ts";
@@ -24,21 +24,9 @@ export type TaskWriter = (answered: AnsweredTask) => Iterable<string>;
 /** `isReadable` says whether guards can search the inputs. */
 export async function replyTask(ready: ReadyCall, write: TaskWriter, isReadable = true): Promise<Response> {
   const { call, request, principal, headers, prepare, explains } = ready;
-  if (!isReadable) requireUnguarded(request, call);
+  if (!isReadable) requireReadable(request, call);
   if (explains) return replyExplained(prepare, request, principal, headers, call, null);
   return reply(await complete(prepare(request), call, taskWork(call)), call, write);
-}
-
-/** Throws `invalid_request` for inputs that guards of the project cannot read. */
-function requireUnguarded(request: ChatRequest, { snapshot, record }: Call): void {
-  const policies = snapshot.policies.of(record.tenantId ?? "", record.projectId ?? "");
-  if (policies === null || policies.inputGuards.length === 0) return;
-  const path = request.form.pathOf("messages", request);
-  throw new GatewayError(
-    "invalid_request",
-    `${path} must be text in this project, because its guards search what is sent and cannot read tokens.`,
-    { param: path },
-  );
 }
 
 async function reply({ answer, attempt }: Answered<TaskResult>, call: Call, write: TaskWriter): Promise<Response> {

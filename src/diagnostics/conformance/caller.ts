@@ -154,7 +154,7 @@ function assembled(events: readonly JsonObject[]): Pick<Came, "error" | "choices
         finish: null,
         logprobs: null,
       });
-      add(building, (choice["message"] ?? choice["delta"]) as JsonObject);
+      add(building, (choice["message"] ?? choice["delta"] ?? { content: choice["text"] ?? null }) as JsonObject);
       if (typeof choice["finish_reason"] === "string") building.finish = choice["finish_reason"];
       building.logprobs = choice["logprobs"] ?? building.logprobs;
     }

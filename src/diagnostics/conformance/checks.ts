@@ -2,6 +2,7 @@
 // abilities: where an answer does, its form is checked and not its content.
 import type { Feature } from "../../core/capability.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { OperationName } from "../../core/operation.ts";
 import type { Came, Caller, Choice } from "./caller.ts";
 
 export interface Check {
@@ -9,6 +10,8 @@ export interface Check {
   readonly title: string;
   /** The check is not offered when the capability table lacks one of these features. */
   readonly needs: readonly Feature[];
+  /** The check is not offered for a model with which the gateway does not serve this operation. */
+  readonly operation?: OperationName;
   readonly run: (caller: Caller, base: Base) => Promise<Verdict>;
 }
 

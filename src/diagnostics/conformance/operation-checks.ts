@@ -110,7 +110,33 @@ const callsInMessage: Judge = ([answer]) =>
     ? null
     : "no tool was called");
 
+const textsOf = (events: readonly JsonObject[]): string =>
+  events
+    .flatMap(({ choices }) => listIn(choices))
+    .flatMap(({ text }) => (typeof text === "string" ? [text] : []))
+    .join("");
+
+const isCompletion = (answer: JsonObject | undefined): string | null =>
+  answer?.["object"] === "text_completion" ? null : "the answer is not a completion";
+
+const goesOn: Judge = ([answer]) =>
+  isCompletion(answer) ??
+  (typeof listIn(answer!["choices"])[0]?.["finish_reason"] !== "string"
+    ? "it has no finish reason"
+    : textsOf([answer!]) === ""
+      ? "the answer is empty"
+      : null);
+
+const streamsCompletion: Judge = (events) => {
+  const other = events.map(isCompletion).find((fault) => fault !== null);
+  if (other !== undefined) return other;
+  const ends = events.flatMap(({ choices }) => listIn(choices)).filter((one) => one["finish_reason"] !== null);
+  if (ends.length !== 1) return `the stream has ${ends.length} finish reasons`;
+  return textsOf(events) === "" ? "the answer is empty" : null;
+};
+
 const RESPONSE = { input: HELLO, max_output_tokens: ROOM, store: false };
+const COMPLETION = { prompt: "Once upon a time, in a small house,", max_tokens: 32 };
 const MESSAGE = { messages: [{ role: "user", content: HELLO }], max_tokens: ROOM };
 
 /** Those of chat completions, then those of the other operations. */
@@ -151,4 +177,19 @@ export const ALL_CHECKS: readonly Check[] = [
     },
     callsInMessage,
   ),
+  {
+    ...check("/completions", "completions", "continues a raw prompt", [], COMPLETION, goesOn),
+    operation: "completions",
+  },
+  {
+    ...check(
+      "/completions",
+      "completions-stream",
+      "streams a completion",
+      ["stream"],
+      { ...COMPLETION, stream: true },
+      streamsCompletion,
+    ),
+    operation: "completions",
+  },
 ];

@@ -6,19 +6,18 @@ import { withMembers } from "../../core/request-source.ts";
 import { everyStage, prepare, type Prepared } from "../../chat/plan/stages.ts";
 import type { PlannedCall } from "../../chat/plan/candidate.ts";
 import { withCheckedEntries } from "../../chat/fit/entry-request.ts";
-import { parseChatRequest } from "../../chat/request/parse.ts";
 import type { Environment } from "../../config/environment.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { systemClock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { EARLIEST_OPERATION } from "../../core/operation.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
+import { FORMS } from "../../operations/forms.ts";
 import { PROVIDER_FAMILIES } from "../../gateway-parts/provider-families.ts";
 import { providers } from "../../providers/registry.ts";
 import { compileSnapshot } from "../../snapshot/compile.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
-import type { CallEntry } from "./traffic-schema.ts";
+import type { CallEntry, SimulatedOperation } from "./traffic-schema.ts";
 
 export interface SimulatedConfiguration {
   readonly configuration: Configuration;
@@ -46,14 +45,20 @@ export interface PreparedCalls {
   readonly findings: readonly { readonly path: readonly (string | number)[]; readonly message: string }[];
 }
 
-export function prepareCalls(entries: readonly CallEntry[], configuration: SimulatedConfiguration): PreparedCalls {
+/** `operation` is that of entries that name none. */
+export function prepareCalls(
+  entries: readonly CallEntry[],
+  configuration: SimulatedConfiguration,
+  operation: SimulatedOperation,
+): PreparedCalls {
   const snapshot = snapshotFor(entries, configuration);
   const findings: { readonly path: readonly (string | number)[]; readonly message: string }[] = [];
   const calls: SimulatedCall[] = [];
   const targets = new Set<string>();
   entries.forEach((entry, at) => {
     try {
-      for (const call of callsOf(entry, snapshot, targets)) calls.push(call);
+      for (const call of callsOf({ ...entry, operation: entry.operation ?? operation }, snapshot, targets))
+        calls.push(call);
     } catch (thrown) {
       if (!(thrown instanceof GatewayError)) throw thrown;
       findings.push({ path: ["calls", at, ...pathOf(thrown.param, entry)], message: thrown.message });
@@ -82,9 +87,11 @@ function snapshotFor(entries: readonly CallEntry[], { configuration, environment
   return { ...snapshot, providers: new Map([...snapshot.providers].map(([id, settings]) => [id, enabled(settings)])) };
 }
 
-function callsOf(entry: CallEntry, snapshot: Snapshot, targets: Set<string>): readonly SimulatedCall[] {
+type NamedEntry = CallEntry & { readonly operation: SimulatedOperation };
+
+function callsOf(entry: NamedEntry, snapshot: Snapshot, targets: Set<string>): readonly SimulatedCall[] {
   const { at_ms: atMs, every_ms: everyMs, count, users } = entry;
-  const request = withCheckedEntries(parseChatRequest(bodyOf(entry)));
+  const request = withCheckedEntries(FORMS.get(entry.operation)!.parse(bodyOf(entry), snapshot.limits.body));
   // parsed once: thousands of users need not hold thousands of long prompts
   const kinds = Array.from({ length: Math.min(users ?? 1, count) }, (_, number) =>
     callOf(
@@ -103,7 +110,7 @@ function callsOf(entry: CallEntry, snapshot: Snapshot, targets: Set<string>): re
 }
 
 /** Throws GatewayError. */
-function callOf(request: ChatRequest, entry: CallEntry, snapshot: Snapshot): SimulatedCall {
+function callOf(request: ChatRequest, entry: NamedEntry, snapshot: Snapshot): SimulatedCall {
   const ownMs = request.options.timeoutMs;
   let timeoutMs = ownMs ?? snapshot.limits.defaultTimeoutMs;
   const call: PlannedCall = {
@@ -118,7 +125,7 @@ function callOf(request: ChatRequest, entry: CallEntry, snapshot: Snapshot): Sim
         mayPrice: false,
       }),
     },
-    record: { operation: EARLIEST_OPERATION },
+    record: { operation: entry.operation },
     policies: null,
     deadline: {
       boundByRoute: (totalMs) => {
@@ -142,7 +149,7 @@ function callOf(request: ChatRequest, entry: CallEntry, snapshot: Snapshot): Sim
 /** A word with its space is about one token. */
 const FILLER = "word ";
 
-function bodyOf(entry: CallEntry): string {
+function bodyOf(entry: NamedEntry): string {
   const {
     route,
     model,
@@ -153,20 +160,41 @@ function bodyOf(entry: CallEntry): string {
     num_retries: retries,
     fallbacks,
     timeout_ms: timeoutMs,
+    operation,
   } = entry;
-  const messages = [{ role: "user", content: FILLER.repeat(promptTokens).trimEnd() }];
-  return JSON.stringify({
+  const own = {
     route,
-    model,
-    messages,
-    stream,
-    user,
-    max_completion_tokens: maxTokens,
     num_retries: retries,
     fallbacks,
     timeout: timeoutMs === undefined ? undefined : timeoutMs / 1000,
-  });
+  };
+  const written = WRITTEN[operation](FILLER.repeat(promptTokens).trimEnd(), maxTokens);
+  const streamed = STREAMED.has(operation) ? { stream } : {};
+  return JSON.stringify(
+    operation === "chat.completions"
+      ? { model, ...written, ...streamed, user, ...own }
+      : { model, ...written, ...streamed, ...(NAMES_USERS.has(operation) && { user }), x_gateway: own },
+  );
 }
+
+/** The text of a call and the bound of its answer, as each operation has them. */
+const WRITTEN: Readonly<Record<SimulatedOperation, (text: string, bound: number | undefined) => object>> = {
+  "chat.completions": (content, bound) => ({
+    messages: [{ role: "user", content }],
+    max_completion_tokens: bound,
+  }),
+  responses: (input, bound) => ({ input, max_output_tokens: bound }),
+  messages: (content, bound = DEFAULT_BOUND) => ({ messages: [{ role: "user", content }], max_tokens: bound }),
+  completions: (prompt, bound) => ({ prompt, max_tokens: bound }),
+  embeddings: (input) => ({ input }),
+  rerank: (text) => ({ query: text, documents: [text] }),
+  moderations: (input) => ({ input }),
+};
+/** Messages have to say a bound. */
+const DEFAULT_BOUND = 1024;
+const STREAMED: ReadonlySet<SimulatedOperation> = new Set(["chat.completions", "responses", "messages", "completions"]);
+/** The form of messages has the user in its metadata. */
+const NAMES_USERS: ReadonlySet<SimulatedOperation> = new Set(["responses", "completions", "embeddings"]);
 
 function principalOf({ tenant, project }: CallEntry): Principal {
   return {
@@ -187,7 +215,7 @@ function targetsOf(prepared: Prepared): readonly string[] {
 
 /** The path of the faulty field as the file names it; empty, for the whole entry, when the file has no such field. */
 function pathOf(param: string | null, entry: CallEntry): readonly string[] {
-  const own = /^\w+/.exec(param ?? "")?.[0] ?? "";
+  const own = /^\w+/.exec((param ?? "").replace(/^x_gateway\./, ""))?.[0] ?? "";
   const name = own === "timeout" ? "timeout_ms" : own;
   return Object.hasOwn(entry, name) && entry[name as keyof CallEntry] !== undefined ? [name] : [];
 }

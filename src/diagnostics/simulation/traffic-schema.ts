@@ -1,9 +1,22 @@
 // The schema of the file of `dragoman simulate --traffic`: calls, the latencies of targets, and the faults of targets
 // with their times.
 import { z } from "zod";
+import type { OperationName } from "../../core/operation.ts";
 
 const FAULT_KINDS = ["dead", "stall", "status", "cut", "slow", "garbage"] as const;
 export const MAX_CALLS = 200_000;
+
+/** Operations whose calls can be simulated. */
+export const SIMULATED_OPERATIONS = [
+  "chat.completions",
+  "responses",
+  "messages",
+  "completions",
+  "embeddings",
+  "rerank",
+  "moderations",
+] as const satisfies readonly OperationName[];
+export type SimulatedOperation = (typeof SIMULATED_OPERATIONS)[number];
 
 const DAY_MS = 24 * 60 * 60_000;
 const MAX_ENTRIES = 1_000;
@@ -16,6 +29,7 @@ const callEntry = z.strictObject({
   every_ms: time.default(0),
   route: fewText.optional(),
   model: fewText.optional(),
+  operation: z.enum(SIMULATED_OPERATIONS).optional(),
   stream: z.boolean().default(false),
   user: fewText.optional(),
   users: z.int().min(1).max(MAX_CALLS).optional(),

@@ -5,7 +5,14 @@ import type { Variables } from "../../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../../config/file.ts";
 import { didYouMean } from "../../config/suggestion.ts";
 import { type PreparedCalls, prepareCalls, type SimulatedConfiguration } from "./prepare-calls.ts";
-import { type CallEntry, concerns, type Fault, MAX_CALLS, trafficShape } from "./traffic-schema.ts";
+import {
+  type CallEntry,
+  concerns,
+  type Fault,
+  MAX_CALLS,
+  type SimulatedOperation,
+  trafficShape,
+} from "./traffic-schema.ts";
 
 export interface Traffic extends z.output<typeof trafficShape> {
   readonly prepared: PreparedCalls;
@@ -17,11 +24,16 @@ interface Finding {
 }
 
 /** Throws ConfigurationError. */
-export function readTraffic(file: string, environment: Variables, configuration: SimulatedConfiguration): Traffic {
+export function readTraffic(
+  file: string,
+  environment: Variables,
+  configuration: SimulatedConfiguration,
+  operation: SimulatedOperation,
+): Traffic {
   let prepared: PreparedCalls | null = null;
   const schema = trafficShape.superRefine((traffic, context) => {
     if (context.issues.length > 0) return;
-    prepared = prepareCalls(traffic.calls, configuration);
+    prepared = prepareCalls(traffic.calls, configuration, operation);
     const findings: readonly Finding[] = [
       ...callFindings(traffic.calls),
       ...prepared.findings,

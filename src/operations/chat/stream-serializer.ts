@@ -3,10 +3,10 @@
 import { type AnswerFrame, answerId, answerTime } from "../../chat/answer/non-streaming-answer.ts";
 import { isOpening } from "../../chat/stream/stream-stage.ts";
 import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
+import { VendorFields } from "../../chat/stream/vendor-fields.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/tool.ts";
-import { VendorFields } from "./vendor-fields.ts";
 
 const OPENING = '{"role":"assistant","content":""}';
 

@@ -3,7 +3,7 @@
 import { BARE_ERRORS } from "../../chat/call/called-operation.ts";
 import type { Operation } from "../../chat/operation.ts";
 import { type AnsweredTask, replyTask } from "../../chat/tasks/reply-task.ts";
-import type { Vector } from "../../providers/provider.ts";
+import type { Vector } from "../../providers/task-values.ts";
 import { EMBEDDINGS_FORM, type EmbeddingMemo } from "./parse-embeddings.ts";
 
 export const EMBEDDINGS: Operation = {

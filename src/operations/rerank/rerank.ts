@@ -2,7 +2,7 @@
 import type { ErrorForm } from "../../chat/call/called-operation.ts";
 import type { Operation } from "../../chat/operation.ts";
 import { type AnsweredTask, replyTask } from "../../chat/tasks/reply-task.ts";
-import type { RankedDocument } from "../../providers/provider.ts";
+import type { RankedDocument } from "../../providers/task-values.ts";
 import { RERANK_FORM, type RerankMemo } from "./parse-rerank.ts";
 
 /** Cohere's envelope: https://docs.cohere.com/reference/errors */

@@ -12,7 +12,8 @@ import {
   type InputTypeWords,
   NEITHER,
 } from "../embedding-parameters.ts";
-import { MalformedAnswer, type TaskForm, type Vector } from "../provider.ts";
+import { MalformedAnswer, type TaskForm } from "../provider.ts";
+import type { Vector } from "../task-values.ts";
 import { requireSentObject } from "../sent-json.ts";
 import { inputCount, parseNumbers, taskRequest, textInputs, toldTokens } from "../task.ts";
 import { orderedVectors } from "../vector.ts";

@@ -3,7 +3,8 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import type { RankedDocument, TaskForm } from "../provider.ts";
+import type { TaskForm } from "../provider.ts";
+import type { RankedDocument } from "../task-values.ts";
 import { rankedDocuments, rerankInputs } from "../ranking.ts";
 import { requireSentObject } from "../sent-json.ts";
 import { inputCount, parseNumbers, taskRequest } from "../task.ts";

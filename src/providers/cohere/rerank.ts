@@ -2,7 +2,8 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import { type RankedDocument, StreamError, type TaskForm } from "../provider.ts";
+import { StreamError, type TaskForm } from "../provider.ts";
+import type { RankedDocument } from "../task-values.ts";
 import { rankedDocuments, rerankInputs, RERANK_PARAMETERS } from "../ranking.ts";
 import { requireSentObject } from "../sent-json.ts";
 import { inputCount, parseNumbers, taskRequest, toldTokens } from "../task.ts";

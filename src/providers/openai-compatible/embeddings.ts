@@ -3,7 +3,8 @@
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { dimensionsIn, inputTypeIn } from "../embedding-parameters.ts";
-import { StreamError, type TaskForm, type Tasks, type Vector } from "../provider.ts";
+import { StreamError, type TaskForm, type Tasks } from "../provider.ts";
+import type { Vector } from "../task-values.ts";
 import { requireSentObject } from "../sent-json.ts";
 import { inputCount, parseNumbers, taskMemoOf, taskRequest, textInputs, textsOrTokens, toldTokens } from "../task.ts";
 import { bytesOf, indexedVectors, vectorOf } from "../vector.ts";

@@ -78,6 +78,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     decodeResponse: (body, context) => formOf(context.model).decodeResponse(body, context),
     openStream: (context) => formOf(context.model).openStream(context),
     classifyError: rules.errors.classify,
+    ...(row.hasOnlyTasks === true && { hasOnlyTasks: true }),
     ...tasksOf(row, rules.errors),
   };
 }

@@ -3,7 +3,8 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import { type RankedDocument, StreamError, type TaskForm, type Tasks } from "../provider.ts";
+import { StreamError, type TaskForm, type Tasks } from "../provider.ts";
+import type { RankedDocument } from "../task-values.ts";
 import { rankedDocuments, rerankInputs, RERANK_PARAMETERS } from "../ranking.ts";
 import { requireSentObject } from "../sent-json.ts";
 import { inputCount, parseNumbers, taskRequest, toldTokens } from "../task.ts";
@@ -29,7 +30,7 @@ export function compatibleRerank({ row, base, errors }: RerankProvider): NonNull
         model: target.model,
         ...(row.asPassages === true
           ? { query: { text: query }, passages: documents.map((text) => ({ text })) }
-          : { query, documents }),
+          : { query, [row.documents ?? "documents"]: documents }),
         ...(topN !== null && bound !== "none" && { [bound]: topN }),
       };
       const url = row.address?.(target) ?? base(target) + (row.path ?? "/rerank");
@@ -41,7 +42,8 @@ export function compatibleRerank({ row, base, errors }: RerankProvider): NonNull
     decode(body, context) {
       const value = parseNumbers(body);
       if (errors.isError(value)) throw new StreamError(errors.classifyParsed(200, value, body));
-      const answer = requireSentObject(value, "answer");
+      const answer: JsonObject =
+        row.isBare === true && Array.isArray(value) ? { [list]: value } : requireSentObject(value, "answer");
       const { output, usage, model } = answer;
       const results = answer[list] ?? (isObject(output) ? output[list] : undefined);
       const { total_tokens: total, prompt_tokens: prompt } = isObject(usage) ? usage : {};

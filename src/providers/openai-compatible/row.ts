@@ -117,6 +117,8 @@ export interface OpenAICompatibleRow extends RowDifferences {
   readonly rerank?: RerankRow;
   /** Set where the vendor has moderations. */
   readonly moderations?: ModerationRow;
+  /** Set where the vendor has no conversations: only its tasks are served. */
+  readonly hasOnlyTasks?: true;
   /** Tasks in forms of the vendor's own. */
   readonly tasks?: Tasks;
   /** The vendor's own codes and messages. They are tried before the common rules of error-rules.ts. */

@@ -11,6 +11,10 @@ export interface RerankRow {
   readonly address?: (target: Target) => string;
   /** What bounds the number of results. `top_n` when absent. */
   readonly topN?: "top_n" | "top_k" | "none";
+  /** The name of the documents. `documents` when absent. */
+  readonly documents?: "texts";
+  /** Set where the answer is the list of results itself. */
+  readonly isBare?: true;
   /** Query and documents as objects with a text: `query` and `passages`. */
   readonly asPassages?: true;
   /** The list of results and the score in each. `results` and `relevance_score` when absent. */

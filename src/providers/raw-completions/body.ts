@@ -3,6 +3,7 @@
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { keepEncoded } from "../pass-through.ts";
+import type { SentPrompt } from "./row.ts";
 
 const MAX_STOPS = 4;
 
@@ -35,6 +36,11 @@ export function stopWords(
   const further = added.filter((word) => !own.includes(word));
   const all = own.length + further.length <= MAX_STOPS ? [...own, ...further] : own;
   return all.length === 0 ? undefined : all;
+}
+
+/** Returns the text for a form that takes one. */
+export function onlyText({ text, raw }: SentPrompt): string {
+  return typeof raw === "string" ? raw : text;
 }
 
 /** The members whose value is not undefined. */

@@ -8,7 +8,7 @@ import { patchLogprobs } from "../openai-compatible/choice.ts";
 import { finishReasonOf } from "../openai-compatible/finish-reasons.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { parseSentJson } from "../sent-json.ts";
-import { present, stopWords } from "./body.ts";
+import { onlyText, present, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import { schemaOf } from "./openai-form.ts";
 import type { CompletionForm } from "./row.ts";
@@ -41,7 +41,7 @@ export const ollamaForm: CompletionForm = {
   // The server would put template, system and context around the prompt.
   reserved: ["prompt", "raw", "system", "template", "context"],
   reservedInside: { "options.num_predict": "max_completion_tokens" },
-  encode(_row, { params }, target, prompt) {
+  encode(_row, { params, extra }, target, prompt) {
     const options = present({
       temperature: params.temperature,
       top_p: params.top_p,
@@ -53,8 +53,9 @@ export const ollamaForm: CompletionForm = {
     });
     const body = present({
       model: target.model,
-      prompt: prompt.text,
-      raw: true,
+      prompt: onlyText(prompt),
+      // the template of the model joins a prompt and its suffix, as the model was trained to fill in the middle
+      raw: prompt.raw === undefined || extra["suffix"] === undefined ? true : undefined,
       stream: params.stream === true,
       format: formatOf(params.response_format),
       logprobs: params.logprobs,

@@ -8,7 +8,7 @@ import { decodeResponse } from "../openai-compatible/decode-response.ts";
 import { openStream } from "../openai-compatible/decode-stream.ts";
 import { present, stopWords } from "./body.ts";
 import { NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
-import type { CompletionForm, CompletionRow } from "./row.ts";
+import type { CompletionForm, PromptEndpoint } from "./row.ts";
 
 const CELLS: CapabilityCells = {
   ...NEVER_IN_PROMPTS,
@@ -43,11 +43,11 @@ export const openaiForm: CompletionForm = {
     const stream = params.stream === true;
     const body = present({
       model: target.model,
-      prompt: prompt.text,
+      prompt: prompt.raw ?? prompt.text,
       ...Object.fromEntries(PASSED.map((name) => [name, params[name]])),
       n: row.cells?.n?.support === "emulated" ? undefined : params.n,
       max_tokens: params.max_completion_tokens ?? params.max_tokens,
-      stop: stopWords(params.stop, prompt.stop),
+      stop: prompt.raw === undefined ? stopWords(params.stop, prompt.stop) : params.stop,
       logprobs: logprobsOf(params, row),
       ...(row.lacks?.includes("user") !== true && { user: params.user }),
       ...(params.response_format !== undefined && jsonOutput(params.response_format, row)),
@@ -63,12 +63,12 @@ export const openaiForm: CompletionForm = {
 
 function logprobsOf(
   { logprobs, top_logprobs: top }: ChatParams,
-  { fewestLogprobs = 0 }: CompletionRow,
+  { fewestLogprobs = 0 }: PromptEndpoint,
 ): number | undefined {
   return logprobs === true ? Math.max(top ?? 0, fewestLogprobs) : undefined;
 }
 
-function jsonOutput(format: ResponseFormat, { jsonOutput: way }: CompletionRow): JsonObject {
+function jsonOutput(format: ResponseFormat, { jsonOutput: way }: PromptEndpoint): JsonObject {
   if (format.type === "text" || way === undefined) return {};
   if (way === "response_format") return { response_format: format };
   return { json_schema: schemaOf(format) };

@@ -1,15 +1,20 @@
 // All raw prompt endpoints. An endpoint that its vendor serves beside chat has the id `<id>-generate` and uses the same
 // key.
 import { mapped, native } from "../../core/capability.ts";
-import type { Provider } from "../provider.ts";
+import type { Provider, RawPrompts } from "../provider.ts";
 import { AS_MANY_CALLS } from "./cells.ts";
 import { ollamaForm } from "./ollama-form.ts";
 import { openaiForm } from "./openai-form.ts";
 import { completionProvider } from "./provider.ts";
-import type { CompletionRow } from "./row.ts";
+import { OTHER_ENDPOINTS } from "./other-endpoints.ts";
+import { rawPromptsAt } from "./raw-prompts.ts";
+import type { CompletionRow, PromptEndpoint, PromptsOf } from "./row.ts";
 import { endpointForm, tgiForm } from "./tgi-form.ts";
 
 const DATE = "2026-11-20";
+
+/** The models of the vendor that take raw prompts, and what was fine-tuned of them. */
+const OPENAI_MODELS = /^(ft:)?(gpt-3[.]?5-turbo-instruct|davinci-002|babbage-002)/;
 
 const openai: CompletionRow = {
   id: "openai-generate",
@@ -24,6 +29,8 @@ const openai: CompletionRow = {
     date: DATE,
   },
   cells: { stop: mapped("sent as an array, up to 4") },
+  prompts: { several: true, tokens: true, takes: ["echo", "suffix", "best_of"] },
+  chat: { id: "openai", models: OPENAI_MODELS, alone: true },
 };
 
 /** At most 4K tokens: https://api-docs.deepseek.com/guides/fim_completion */
@@ -38,6 +45,12 @@ const deepseek: CompletionRow = {
   verified: { source: "https://api-docs.deepseek.com/api/create-completion", date: DATE },
   lacks: ["logit_bias", "seed", "user"],
   cells: { n: AS_MANY_CALLS },
+  prompts: { takes: ["echo", "suffix"] },
+  chat: {
+    id: "deepseek",
+    models: /^(?!.*reasoner)/,
+    address: ({ baseUrl }) => `${baseUrl.replace(/\/(v1|beta)$/, "")}/beta/completions`,
+  },
 };
 
 const together: CompletionRow = {
@@ -51,6 +64,8 @@ const together: CompletionRow = {
   lacks: ["user"],
   fewestLogprobs: 1,
   bosInPrompt: true,
+  prompts: { takes: ["echo"] },
+  chat: { id: "together" },
 };
 
 const fireworks: CompletionRow = {
@@ -62,6 +77,8 @@ const fireworks: CompletionRow = {
   keyVariables: ["FIREWORKS_API_KEY"],
   verified: { source: "https://docs.fireworks.ai/api-reference/post-completions", date: DATE },
   jsonOutput: "response_format",
+  prompts: { several: true, tokens: true, takes: ["echo"] },
+  chat: { id: "fireworks" },
 };
 
 const vllm: CompletionRow = {
@@ -76,6 +93,8 @@ const vllm: CompletionRow = {
     date: DATE,
   },
   jsonOutput: "response_format",
+  prompts: { several: true, tokens: true, takes: ["echo"] },
+  chat: { id: "vllm" },
 };
 
 const sglang: CompletionRow = {
@@ -90,6 +109,8 @@ const sglang: CompletionRow = {
     date: DATE,
   },
   jsonOutput: "response_format",
+  prompts: { several: true, tokens: true, takes: ["echo"] },
+  chat: { id: "sglang" },
 };
 
 /** The server has no `echo` and no `suffix`, and 0 requests no log probabilities at all. */
@@ -105,6 +126,8 @@ const llamacpp: CompletionRow = {
   cells: { n: native("recent servers only; requires as many parallel slots") },
   jsonOutput: "json_schema",
   fewestLogprobs: 1,
+  prompts: { tokens: true },
+  chat: { id: "llamacpp" },
 };
 
 const lmstudio: CompletionRow = {
@@ -117,6 +140,8 @@ const lmstudio: CompletionRow = {
   verified: { source: "https://lmstudio.ai/docs/developer/openai-compat/chat-completions", date: DATE },
   lacks: ["user", "logprobs", "top_logprobs"],
   cells: { n: AS_MANY_CALLS },
+  prompts: {},
+  chat: { id: "lmstudio" },
 };
 
 const tgi: CompletionRow = {
@@ -129,6 +154,13 @@ const tgi: CompletionRow = {
   verified: {
     source: "https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json",
     date: DATE,
+  },
+  prompts: {},
+  chat: {
+    id: "tgi",
+    // its chat completions are below a version
+    address: ({ baseUrl }, { params }) =>
+      `${baseUrl.replace(/\/v1$/, "")}/${params.stream === true ? "generate_stream" : "generate"}`,
   },
 };
 
@@ -147,6 +179,7 @@ const huggingface: CompletionRow = {
     source: "https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json",
     date: DATE,
   },
+  prompts: {},
 };
 
 const ollama: CompletionRow = {
@@ -157,9 +190,11 @@ const ollama: CompletionRow = {
   baseUrl: "http://localhost:11434",
   keyVariables: [],
   verified: { source: "https://github.com/ollama/ollama/blob/main/api/types.go", date: DATE },
+  prompts: { takes: ["suffix"] },
+  chat: { id: "ollama" },
 };
 
-export const completionProviders: readonly Provider[] = [
+const completionRows: readonly CompletionRow[] = [
   openai,
   deepseek,
   together,
@@ -171,4 +206,38 @@ export const completionProviders: readonly Provider[] = [
   tgi,
   huggingface,
   ollama,
-].map(completionProvider);
+];
+
+export const completionProviders: readonly Provider[] = completionRows.map(completionProvider);
+
+/** Endpoints with the models of another provider whose raw prompts they take. */
+const ENDPOINTS: readonly (readonly [PromptsOf, PromptEndpoint])[] = [
+  ...completionRows.flatMap((row) => (row.chat === undefined ? [] : [[row.chat, row] as const])),
+  ...OTHER_ENDPOINTS,
+];
+
+const BY_PROVIDER: ReadonlyMap<string, PromptsOf & { readonly prompts: RawPrompts }> = new Map(
+  ENDPOINTS.map(([of, endpoint]) => [of.id, { ...of, prompts: rawPromptsAt(endpoint, of) }]),
+);
+/** What a server with OpenAI's API has where the operator says that it takes raw prompts. */
+export const COMPATIBLE_PROMPTS: RawPrompts = rawPromptsAt({
+  docs: openai.docs,
+  form: openaiForm,
+  prompts: { several: true, tokens: true, takes: ["echo", "suffix", "best_of"] },
+});
+
+/**
+ * Returns the provider with what is known of raw prompts to its models. `otherwise` is what it has where only the operator
+ * says that a model takes them.
+ */
+export function withRawPrompts(provider: Provider, otherwise: RawPrompts | null): Provider {
+  const known = BY_PROVIDER.get(provider.id);
+  if (known === undefined && otherwise === null) return provider;
+  return {
+    ...provider,
+    rawPrompts(model, isSet) {
+      if (known !== undefined && (isSet || known.models?.test(model) !== false)) return known.prompts;
+      return isSet ? otherwise : null;
+    },
+  };
+}

@@ -10,7 +10,7 @@ import { finishReasonOf } from "../openai-compatible/finish-reasons.ts";
 import { type DecodeContext, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
 import { describeText, parseSentJson, requireSentObject } from "../sent-json.ts";
 import { mainTokenCount } from "../token-count.ts";
-import { present, stopWords } from "./body.ts";
+import { onlyText, present, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import { schemaOf } from "./openai-form.ts";
 import type { CompletionForm } from "./row.ts";
@@ -79,7 +79,7 @@ export const tgiForm: CompletionForm = {
     // The server has one model and ignores its name. The name is sent for proxies in front of several servers.
     return {
       url: `${target.baseUrl}/${params.stream === true ? "generate_stream" : "generate"}`,
-      body: { model: target.model, inputs: prompt.text, parameters },
+      body: { model: target.model, inputs: onlyText(prompt), parameters },
       memo,
     };
   },
@@ -94,7 +94,12 @@ export const endpointForm: CompletionForm = {
     const { parameters, memo } = generation(params, prompt.stop);
     return {
       url: target.baseUrl,
-      body: { model: target.model, inputs: prompt.text, parameters, ...(params.stream === true && { stream: true }) },
+      body: {
+        model: target.model,
+        inputs: onlyText(prompt),
+        parameters,
+        ...(params.stream === true && { stream: true }),
+      },
       memo,
     };
   },

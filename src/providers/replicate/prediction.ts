@@ -3,7 +3,8 @@
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { errorClassifier } from "../openai-compatible/errors.ts";
-import { type DecodeContext, type FollowUp, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
+import { type DecodeContext, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
+import type { FollowUp } from "../follow-up.ts";
 import { parseSentJson } from "../sent-json.ts";
 import { mainTokenCount } from "../token-count.ts";
 import type { ReplicateMemo } from "./encode-request.ts";

@@ -38,7 +38,7 @@ export function readingOf(body: string): SandboxReading {
   };
 }
 
-function refusalOf({ model, stop }: SandboxRequest): SandboxRefusal | null {
+export function refusalOf({ model, stop }: Pick<SandboxRequest, "model" | "stop">): SandboxRefusal | null {
   const type = "invalid_request_error";
   if (!MODELS.test(model))
     return {

@@ -12,11 +12,14 @@ import {
   type UpstreamResponse,
 } from "../../wire/upstream.ts";
 import type { SandboxAnswer, SandboxCall } from "./answers.ts";
+import { completionOf, piecesOf, type SandboxCompletion, wholeText } from "./completions.ts";
 import { embeddingsOf, judgementOf, rankingOf, type SandboxEmbeddings } from "./embeddings.ts";
 import { readingOf, type SandboxReading, type SandboxRefusal } from "./reading.ts";
 import { countWords, wordsOf } from "./words.ts";
 
 export const SANDBOX_SCHEME = "sandbox:";
+/** Where the sandbox takes raw prompts. */
+const COMPLETIONS = `${SANDBOX_SCHEME}//here/completions`;
 const TASKS = [
   ["/embeddings", embeddingsOf],
   ["/rerank", rankingOf],
@@ -36,8 +39,17 @@ const MAX_SLOW_MS = 600_000;
 /** The number of events that one read returns. */
 const EVENTS_PER_READ = 16;
 
-/** What an answer is made from. */
+/** What an answer of chat completions is made from. */
 type Answering = SandboxReading & { readonly answer: SandboxAnswer };
+
+/** The answer to a request, in the form of its operation. */
+interface Answer {
+  readonly model: string;
+  readonly isStreamed: boolean;
+  readonly refusal: SandboxRefusal | null;
+  readonly whole: () => object;
+  readonly stream: () => Generator<Piece>;
+}
 
 export function createSandboxUpstream(readElsewhere: ReadElsewhere): UpstreamClient {
   return {
@@ -46,6 +58,8 @@ export function createSandboxUpstream(readElsewhere: ReadElsewhere): UpstreamCli
       const body = request.bytes ?? request.body;
       const task = TASKS.find(([path]) => request.url.endsWith(path));
       if (task !== undefined) return valued(typeof body === "string" ? body : decodeUtf8(body), task[1], call);
+      if (request.url.endsWith(COMPLETIONS))
+        return answered(completionAnswer(completionOf(typeof body === "string" ? body : decodeUtf8(body))), call);
       const elsewhere = readElsewhere(body, call.partition);
       const reading =
         elsewhere === null
@@ -53,7 +67,7 @@ export function createSandboxUpstream(readElsewhere: ReadElsewhere): UpstreamCli
           : await withTimeout(untilOver(elsewhere, call.signal), call.firstByteTimeoutMs, () =>
               tooLate(call.firstByteTimeoutMs),
             );
-      return answered(reading, call);
+      return answered(conversation(reading), call);
     },
   };
 }
@@ -81,20 +95,37 @@ async function ofFaultyModel(model: string, call: UpstreamCall): Promise<Upstrea
   return null;
 }
 
-async function answered(reading: SandboxReading, call: UpstreamCall): Promise<UpstreamResponse> {
+function conversation(reading: SandboxReading): Answer {
   const { model, isStreamed, result } = reading;
+  const answering = { ...reading, answer: "answer" in result ? result.answer : NO_ANSWER };
+  return {
+    model,
+    isStreamed,
+    refusal: "refusal" in result ? result.refusal : null,
+    whole: () => wholeOf(answering),
+    stream: () => streamOf(answering),
+  };
+}
+const NO_ANSWER: SandboxAnswer = { text: "", calls: [], finish: "stop" };
+
+function completionAnswer(made: SandboxCompletion): Answer {
+  const { model, isStreamed, refusal } = made;
+  return { model, isStreamed, refusal, whole: () => wholeCompletion(made), stream: () => completionStream(made) };
+}
+
+async function answered(answer: Answer, call: UpstreamCall): Promise<UpstreamResponse> {
+  const { model, isStreamed, refusal } = answer;
   const faulty = await ofFaultyModel(model, call);
   if (faulty !== null) return faulty;
-  if ("refusal" in result) return refused(result.refusal);
+  if (refusal !== null) return refused(refusal);
   if (model === "stall" && !isStreamed)
     await pauseWithin(call.firstByteTimeoutMs, Number.POSITIVE_INFINITY, call.signal);
   if (model === "garbage")
     return isStreamed
       ? respond(200, EVENT_STREAM, pieces(['data: {"choices": [{\n\n', "<html>not an event</html>\n\n"]), call)
       : respond(200, JSON_TYPE, pieces(["<!DOCTYPE html><title>It works</title>"]), call);
-  const answering = { ...reading, answer: result.answer };
-  if (isStreamed) return respond(200, EVENT_STREAM, streamOf(answering), call);
-  const text = JSON.stringify(wholeOf(answering));
+  if (isStreamed) return respond(200, EVENT_STREAM, answer.stream(), call);
+  const text = JSON.stringify(answer.whole());
   return respond(
     200,
     JSON_TYPE,
@@ -219,14 +250,44 @@ function* streamOf({ model, choices: count, answer, promptTokens }: Answering): 
   yield indexes.map((index) => event([choice(index, { role: "assistant", content: "" })])).join("");
   for (const batch of batchesOf(deltasOf(answer), EVENTS_PER_READ)) {
     yield batch.map((delta) => indexes.map((index) => event([choice(index, delta)])).join("")).join("");
-    if (model === "stall") yield SILENCE;
-    if (model === "cut") yield new UpstreamFault("cut", "the sandbox cut the stream");
+    yield* faultAfter(model);
   }
   yield (
     indexes.map((index) => event([choice(index, {}, answer.finish)])).join("") +
       event([], { usage: usageOf(answer, count, promptTokens) }) +
       "data: [DONE]\n\n"
   );
+}
+
+/** What a model that fails does after the first part of its answer. */
+function* faultAfter(model: string): Generator<Piece> {
+  if (model === "stall") yield SILENCE;
+  if (model === "cut") yield new UpstreamFault("cut", "the sandbox cut the stream");
+}
+
+const COMPLETION = { id: "cmpl-sandbox", object: "text_completion", created: CREATED };
+
+function wholeCompletion({ model, choices, usage }: SandboxCompletion) {
+  return {
+    ...COMPLETION,
+    model,
+    choices: choices.map((choice, index) => ({ ...wholeText(choice), index, finish_reason: choice.finish })),
+    usage,
+  };
+}
+
+function* completionStream({ model, choices, usage }: SandboxCompletion): Generator<Piece> {
+  const event = (list: readonly object[], rest: object = {}): string =>
+    `data: ${JSON.stringify({ ...COMPLETION, model, choices: list, ...rest })}\n\n`;
+  for (const [index, choice] of choices.entries())
+    for (const batch of batchesOf(piecesOf(choice), EVENTS_PER_READ)) {
+      yield batch.map((piece) => event([{ ...piece, index, finish_reason: null }])).join("");
+      yield* faultAfter(model);
+    }
+  yield choices
+    .map(({ finish }, index) => event([{ text: "", index, logprobs: null, finish_reason: finish }]))
+    .join("");
+  yield `${event([], { usage })}data: [DONE]\n\n`;
 }
 
 function* batchesOf<T>(items: Iterable<T>, size: number): Generator<readonly T[]> {

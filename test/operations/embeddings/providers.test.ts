@@ -2,6 +2,10 @@
 // its text with the tokens summed.
 import { describe, expect, test } from "bun:test";
 import { EMBEDDINGS } from "../../../src/operations/embeddings/embeddings.ts";
+import { operationsOf } from "../../../src/http/model-operations.ts";
+import { CHAT_COMPLETIONS } from "../../../src/operations/chat/chat-completions.ts";
+import { COMPLETIONS } from "../../../src/operations/completions/completions.ts";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { type Stub, stubGateway } from "../../harness/in-process.ts";
 import { type Body, bodyOf, vectorFor, vendors } from "./vendors.ts";
@@ -80,6 +84,27 @@ const CASES: readonly Case[] = [
   { model: "vllm:e5", path: "/v1/embeddings", most: 2048, plain: { model: "e5", input: ["ab"] }, asked: null },
   { model: "llamacpp:e5", path: "/v1/embeddings", most: 2048, plain: { model: "e5", input: ["ab"] }, asked: null },
   { model: "lmstudio:e5", path: "/v1/embeddings", most: 2048, plain: { model: "e5", input: ["ab"] }, asked: null },
+  {
+    model: "voyage:voyage-3.5",
+    path: "api.voyageai.com/v1/embeddings",
+    most: 128,
+    plain: { model: "voyage-3.5", input: ["ab"] },
+    asked: { model: "voyage-3.5", input: ["ab"], output_dimension: 256, input_type: "query" },
+  },
+  {
+    model: "jina:jina-embeddings-v3",
+    path: "api.jina.ai/v1/embeddings",
+    most: 128,
+    plain: { model: "jina-embeddings-v3", input: ["ab"] },
+    asked: { model: "jina-embeddings-v3", input: ["ab"], dimensions: 256, task: "retrieval.query" },
+  },
+  {
+    model: "tei:e5",
+    path: "localhost:8080/v1/embeddings",
+    most: 32,
+    plain: { model: "e5", input: ["ab"] },
+    asked: null,
+  },
   {
     model: "dashscope:text-embedding-v4",
     path: "/compatible-mode/v1/embeddings",
@@ -271,3 +296,23 @@ describe("embeddings at", () => {
 function sampleOf(id: string): string {
   return CASES.find(({ model }) => model.startsWith(`${id}:`))?.model.slice(id.length + 1) ?? "e5";
 }
+
+test("[d12.10] a vendor that has only vectors and scores is asked for no conversation, and lists none", async () => {
+  for (const model of ["voyage:voyage-3.5", "jina:jina-clip-v2", "tei:any"]) {
+    const gateway = stubGateway({ operation: EMBEDDINGS, upstream: vendors() });
+    for (const [operation, body] of [
+      [CHAT_COMPLETIONS, { model, messages: [{ role: "user", content: "a" }] }],
+      [RESPONSES, { model, input: "a" }],
+      [COMPLETIONS, { model, prompt: "a" }],
+    ] as const) {
+      const response = await gateway.call(operation, body);
+      const { error } = (await response.json()) as Body;
+      expect([model, response.status, error["param"], gateway.sent.length]).toEqual([model, 400, "model", 0]);
+    }
+    expect((await gateway.chat({ model, input: "ab" })).status).toBe(200);
+    const [family, name] = model.split(":") as [string, string];
+    const names = operationsOf(providers.get(family)!, name, () => "row").map((one) => one.name);
+    expect(names.filter((one) => one === "chat.completions" || one === "completions")).toEqual([]);
+    expect(names).toContain("embeddings");
+  }
+});

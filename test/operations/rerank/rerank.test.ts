@@ -64,6 +64,24 @@ const CASES: readonly Case[] = [
     answer: { results: RESULTS },
   },
   {
+    model: "voyage:rerank-2.5",
+    url: "https://api.voyageai.com/v1/rerank",
+    sent: plain("rerank-2.5", "top_k"),
+    answer: { object: "list", data: RESULTS, usage: { total_tokens: 9 } },
+  },
+  {
+    model: "jina:jina-reranker-v3",
+    url: "https://api.jina.ai/v1/rerank",
+    sent: plain("jina-reranker-v3", "top_n"),
+    answer: { results: RESULTS, usage: { total_tokens: 9 } },
+  },
+  {
+    model: "tei:BAAI/bge-reranker",
+    url: "http://localhost:8080/rerank",
+    sent: { model: "BAAI/bge-reranker", query: QUERY, texts: DOCUMENTS },
+    answer: RESULTS.map(({ index, relevance_score: score }) => ({ index, score })),
+  },
+  {
     model: "dashscope:qwen3-rerank",
     url: "https://dashscope-intl.aliyuncs.com/compatible-api/v1/reranks",
     sent: plain("qwen3-rerank", "top_n"),

@@ -43,8 +43,12 @@ function azureAddress(target: Target, request: ChatRequest, operation = "/chat/c
   return `${root}${path}${operation}${version === undefined ? "" : `?api-version=${version}`}`;
 }
 
-function azureModel(target: Target, request: ChatRequest): JsonObject {
+export function azureModel(target: Target, request: ChatRequest): JsonObject {
   return { model: isByDeployment(target, request) ? target.model : (request.params.deployment_id ?? target.model) };
+}
+
+export function azureCompletions(target: Target, request: ChatRequest): string {
+  return azureAddress(target, request, "/completions");
 }
 
 /**

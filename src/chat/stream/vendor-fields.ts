@@ -1,7 +1,7 @@
 // Vendor fields at the top level of a stream's chunks, such as `system_fingerprint`. They are sent with the next event,
 // and wait when their chunk yields none.
 import type { ChatChunk } from "../../core/chat.ts";
-import { isVendorField } from "../../chat/answer/strict-fields.ts";
+import { isVendorField } from "../answer/strict-fields.ts";
 
 /** The most fields that wait or are cached, whatever a provider sends. */
 const MAX_FIELDS = 32;

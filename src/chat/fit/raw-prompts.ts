@@ -1,0 +1,75 @@
+// Raw prompts: each message of the request is one, and goes out without roles and templates. A target takes them where the
+// row of its provider says so, at an endpoint of its own.
+import type { ChatRequest } from "../../core/chat.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
+import { PLAIN_DIALECT, type Provider, type RawPrompts } from "../../providers/provider.ts";
+
+/**
+ * Returns how a model is asked with raw prompts. `isSet` says that the operator has named it as one that takes them.
+ * Throws `invalid_request` where it is not known to take any.
+ */
+export function rawPromptsOf(provider: Provider, model: string, isSet: boolean): RawPrompts {
+  const raw = provider.rawPrompts?.(model, isSet) ?? null;
+  if (raw !== null) return raw;
+  throw new GatewayError(
+    "invalid_request",
+    `${provider.label} takes no raw prompts with the model ${JSON.stringify(model)}, or the gateway does not know of them. Send the prompt as a message to POST /api/v1/chat/completions, or name a model of which GET /api/v1/models lists the operation completions.`,
+    { param: "model" },
+  );
+}
+
+/** The provider with its endpoint for raw prompts in place of its chat completions. */
+export const rawPromptProvider = memoizePerObject((provider: Provider) =>
+  memoizePerObject(({ source: docs, ...raw }: RawPrompts): Provider => {
+    const members = Object.entries(provider).filter(([name]) => !OF_CONVERSATIONS.has(name));
+    const { framing, capabilities, reserved } = raw;
+    return {
+      ...(Object.fromEntries(members) as unknown as Provider),
+      docs,
+      framing,
+      capabilities,
+      reserved,
+      dialect: PLAIN_DIALECT,
+      conversation: (target) => raw.conversation(target),
+      sameShape: false,
+      inlines: () => NOTHING,
+      encodeRequest: (request, target) => raw.encodeRequest(request, target),
+      decodeResponse: (body, context) => raw.decodeResponse(body, context),
+      openStream: (context) => raw.openStream(context),
+      classifyError: (answer) => raw.classifyError(answer),
+    };
+  }),
+);
+const OF_CONVERSATIONS: ReadonlySet<string> = new Set([
+  "followUp",
+  "leavesOutEmpty",
+  "dialectOf",
+  "native",
+  "tasks",
+  "rawPrompts",
+]);
+const NOTHING: ReadonlySet<never> = new Set();
+
+/** Returns the provider as it answers raw prompts; one that only answers them is returned as it is. */
+export function answeringPrompts(provider: Provider, model: string): Provider {
+  const raw = provider.rawPrompts?.(model, true) ?? null;
+  return raw === null ? provider : rawPromptProvider(provider)(raw);
+}
+
+/** Returns how many prompts a request has; 1 for a conversation. */
+export function promptCount({ form, messages, held }: Pick<ChatRequest, "form" | "messages" | "held">): number {
+  return form.rawPrompts === undefined ? 1 : (held?.count ?? messages.length);
+}
+
+/** Returns how many choices the answer has: as many as requested for each prompt. */
+export function choiceCount(request: Pick<ChatRequest, "form" | "messages" | "held" | "params">): number {
+  return (request.params.n ?? 1) * promptCount(request);
+}
+
+/** Returns how many answers are generated for each prompt, of which some may not be shown. */
+export function generatedCount({ form, params, extra }: ChatRequest): number {
+  const { n = 1 } = params;
+  const best = form.rawPrompts === undefined ? undefined : extra["best_of"];
+  return typeof best === "number" ? Math.max(n, best) : n;
+}

@@ -1,0 +1,70 @@
+// Answers and streams of one call in the form of legacy completions.
+// https://platform.openai.com/docs/api-reference/completions/object
+import type { AnswerForm } from "../../chat/answer-form.ts";
+import { BARE_ERRORS } from "../../chat/call/called-operation.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { TokenPlaces } from "./completion-logprobs.ts";
+import { completionId, CompletionWriter } from "./completion-stream.ts";
+import type { CompletionMemo } from "./parse-completions.ts";
+
+export function completionAnswers(memo: CompletionMemo): AnswerForm {
+  return {
+    isEngines: false,
+    body: (answer) => completionOf(answer, memo),
+    stream: {
+      opening: () => "",
+      keepAlive: () => ": keep-alive\n\n",
+      end: "data: [DONE]\n\n",
+      failed: (error, traceId) => `data: ${JSON.stringify(BARE_ERRORS.body(error, traceId))}\n\n`,
+      writer: (frame, includeUsage) => new CompletionWriter(frame, memo, includeUsage),
+      chunksIn,
+    },
+  };
+}
+
+function completionOf(
+  { id, object: _object, created, model, choices, route: _route, x_gateway_trace_id: _traceId, ...rest }: JsonObject,
+  memo: CompletionMemo,
+): JsonObject {
+  return {
+    id: completionId(id as string),
+    object: "text_completion",
+    created,
+    model: memo.model ?? model,
+    choices: (choices as readonly JsonObject[]).map((choice) => choiceOf(choice, memo)),
+    ...rest,
+  };
+}
+
+function choiceOf(
+  { index, message, logprobs, finish_reason: reason, ...extras }: JsonObject,
+  memo: CompletionMemo,
+): Json {
+  const { content, role: _role, refusal, ...others } = message as JsonObject;
+  return {
+    ...extras,
+    ...others,
+    ...(typeof refusal === "string" && { refusal }),
+    text: content ?? "",
+    index,
+    logprobs: new TokenPlaces(memo, index as number).lists(logprobs),
+    finish_reason: reason,
+  };
+}
+
+/** Returns chunks of chat completions with the texts of events. */
+function chunksIn(events: string): readonly JsonObject[] {
+  return events.split("\n\n").flatMap((event) => {
+    if (!event.startsWith('data: {"')) return [];
+    const { choices, ...chunk } = JSON.parse(event.slice("data: ".length)) as JsonObject;
+    if (!Array.isArray(choices)) return [];
+    return [
+      {
+        ...chunk,
+        choices: (choices as readonly Json[])
+          .filter(isObject)
+          .map(({ text, ...choice }) => ({ ...choice, delta: { content: text } })),
+      },
+    ];
+  });
+}

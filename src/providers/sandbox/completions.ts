@@ -1,0 +1,118 @@
+// Legacy completions of the sandbox: each prompt is continued as its model answers a message with the same text.
+// https://platform.openai.com/docs/api-reference/completions
+import { answerOf, promptTokens, type SandboxAnswer, type SandboxRequest } from "./answers.ts";
+import { refusalOf, type SandboxRefusal } from "./reading.ts";
+import { countWords, wordsOf } from "./words.ts";
+
+interface CompletionRequest extends Omit<SandboxRequest, "messages" | "logprobs"> {
+  readonly prompt: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
+  readonly echo?: boolean;
+  readonly best_of?: number;
+  readonly logprobs?: number;
+}
+
+/** What is made of a request: the text of each choice, in the order of their indexes. */
+export interface SandboxCompletion {
+  readonly model: string;
+  readonly isStreamed: boolean;
+  readonly choices: readonly CompletedText[];
+  readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number; readonly total_tokens: number };
+  readonly refusal: SandboxRefusal | null;
+}
+
+export interface CompletedText {
+  /** Repeated before the text; empty where that was not requested. */
+  readonly echo: string;
+  readonly text: string;
+  readonly finish: SandboxAnswer["finish"];
+  /** `null` when no log probabilities were requested. */
+  readonly logprobs: number | null;
+  /** The place of its first character, counted from the beginning of the prompt. */
+  readonly at: number;
+}
+
+export function completionOf(body: string): SandboxCompletion {
+  const { prompt, echo, best_of: best, logprobs, ...request } = JSON.parse(body) as CompletionRequest;
+  const { n = 1 } = request;
+  const asked = promptsIn(prompt).map((content) => {
+    const messages = [{ role: "user" as const, content }];
+    return { content, messages, answer: answerOf({ ...request, messages }) };
+  });
+  const choices = asked.flatMap(({ content, answer: { text, finish } }) =>
+    Array.from({ length: n }, (): CompletedText => ({
+      echo: echo === true ? content : "",
+      text,
+      finish,
+      logprobs: logprobs ?? null,
+      at: echo === true ? 0 : content.length,
+    })),
+  );
+  const generated = Math.max(n, best ?? 1);
+  const prompted = asked.reduce((sum, { messages }) => sum + promptTokens(messages), 0);
+  const completed = asked.reduce((sum, { answer }) => sum + countWords(answer.text).words * generated, 0);
+  return {
+    model: request.model,
+    isStreamed: request.stream === true,
+    choices,
+    usage: { prompt_tokens: prompted, completion_tokens: completed, total_tokens: prompted + completed },
+    refusal: refusalOf(request),
+  };
+}
+
+/** Tokens are written as their numbers. */
+function promptsIn(prompt: CompletionRequest["prompt"]): readonly string[] {
+  if (typeof prompt === "string") return [prompt];
+  if (typeof prompt[0] === "number") return [(prompt as readonly number[]).join(" ")];
+  return (prompt as readonly (string | readonly number[])[]).map((one) =>
+    typeof one === "string" ? one : one.join(" "),
+  );
+}
+
+/** A piece of a text with its log probabilities in the lists of the form. */
+interface Piece {
+  readonly text: string;
+  readonly logprobs: Lists | null;
+}
+interface Lists {
+  readonly tokens: readonly string[];
+  readonly token_logprobs: readonly (number | null)[];
+  readonly top_logprobs: readonly (Readonly<Record<string, number>> | null)[];
+  readonly text_offset: readonly number[];
+}
+
+const LOGPROB = -0.5;
+
+export function* piecesOf({ echo, text, logprobs, at }: CompletedText): Generator<Piece> {
+  let next = at;
+  // nothing comes before the first token of a prompt, so that it has no probability
+  let isBare = echo !== "";
+  for (const whole of [echo, text])
+    for (const token of wordsOf(whole)) {
+      const lists = {
+        tokens: [token],
+        token_logprobs: [isBare ? null : LOGPROB],
+        top_logprobs: [isBare ? null : (logprobs ?? 0) === 0 ? {} : { [token]: LOGPROB }],
+        text_offset: [next],
+      };
+      yield { text: token, logprobs: logprobs === null ? null : lists };
+      next += token.length;
+      isBare = false;
+    }
+}
+
+/** Returns the text of a choice with all its log probabilities. */
+export function wholeText(choice: CompletedText): Piece {
+  const lists = [...piecesOf(choice)].flatMap(({ logprobs }) => (logprobs === null ? [] : [logprobs]));
+  return {
+    text: choice.echo + choice.text,
+    logprobs:
+      choice.logprobs === null
+        ? null
+        : {
+            tokens: lists.flatMap(({ tokens }) => tokens),
+            token_logprobs: lists.flatMap(({ token_logprobs: values }) => values),
+            top_logprobs: lists.flatMap(({ top_logprobs: tops }) => tops),
+            text_offset: lists.flatMap(({ text_offset: places }) => places),
+          },
+  };
+}
