@@ -18,7 +18,7 @@ const MAX_PATH = 200;
  */
 const HINTS: Readonly<Record<string, string>> = {
   responses:
-    "Of the Responses API, this gateway serves POST /responses and /responses/input_tokens over HTTP, and GET and DELETE /responses/{id} and /responses/{id}/input_items for what it has kept.",
+    "Of the Responses API, this gateway serves POST /responses and /responses/input_tokens over HTTP, and GET and DELETE /responses/{id}, /responses/{id}/input_items and /responses/{id}/cancel for what it has kept.",
   messages:
     "Of the Messages API, this gateway serves POST /messages and /messages/count_tokens. Batches are not supported: send the calls one by one.",
   conversations: "Conversations are not stored. Send the whole conversation with each call.",
