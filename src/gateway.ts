@@ -9,6 +9,7 @@ import type { ChatContext } from "./chat/call/context.ts";
 import { BackgroundRuns } from "./chat/keeping/background-runs.ts";
 import { durableStore } from "./chat/keeping/durable-store.ts";
 import { reasoningCarriers } from "./chat/carriers/reasoning-carrier.ts";
+import { openVendorObjects } from "./chat/objects/vendor-objects.ts";
 import { openLongAnswers } from "./chat/long-bodies/long-answers.ts";
 import { openLongBodyThread } from "./chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "./chat/long-bodies/long-requests.ts";
@@ -191,6 +192,9 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     kept,
     durable: durableStore(records.contents),
     background,
+    objects: openVendorObjects(storage.calls, systemClock, (thrown) =>
+      log.error({ error_detail: String(thrown) }, "ids that a vendor handed out could not be kept"),
+    ),
     carriers: reasoningCarriers(storage.keys.read()),
     limits,
     onContentLost: (traceId, fault) =>
@@ -365,6 +369,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     kept: null,
     durable: null,
     background: null,
+    objects: null,
     carriers: reasoningCarriers([]),
     limits,
     onCharged: () => {},

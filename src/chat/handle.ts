@@ -59,6 +59,7 @@ export async function handleCall(
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), snapshot);
     recorder.authorized(principal);
     const call = new Call(received, sent, principal, { isExplained: explains, showsCost });
+    if (call.objects.references.length > 0) await call.objects.load();
     const admitted = call.policies?.admit();
     if (isPending(admitted)) await admitted;
 

@@ -12,6 +12,7 @@ import type { Permission } from "./identity.ts";
 import type { OperationName, TaskName } from "./operation.ts";
 import type { RequestSource, Sourced } from "./request-source.ts";
 import type { ToolApproval } from "./tool.ts";
+import type { VendorReference } from "./vendor-reference.ts";
 
 export const MESSAGE_ROLES = ["system", "developer", "user", "assistant", "function", "tool"] as const;
 export type MessageRole = (typeof MESSAGE_ROLES)[number];
@@ -301,6 +302,8 @@ export interface HeldConversation {
    * that role have. They show which members a provider cannot represent.
    */
   readonly skeleton: readonly Message[];
+  /** The ids of things at vendors that the body holds; absent where it holds none. */
+  readonly references?: readonly VendorReference[];
   /** The first two messages as JSON, as far as sticky routing uses them. */
   readonly opening: string;
   /** Types of content blocks that contain the address of a file on the web. */

@@ -51,7 +51,7 @@ export const CATALOGUE = {
     "Use the common parameter instead.",
   ),
   unknown_reference: badRequest(
-    "The request names something that lives at a vendor, such as a file, and the caller may not reach it with the gateway's credential.",
+    "The request names something that lives at a vendor, such as a file, which this project has not received through this gateway, or not from this provider.",
     "Send the content itself or a credential of your own, or use a token with the permission `vendor_objects`.",
   ),
   model_not_in_route: badRequest(

@@ -7,8 +7,6 @@ export interface HeldBody {
   /** The names of the members that are null. */
   readonly unset: readonly string[];
   readonly tools: readonly NotedTool[];
-  /** The path of the first id of a thing that lives at a vendor; null where there is none. */
-  readonly reference: string | null;
   /** Whether carriers of reasoning stand in it. */
   readonly hasCarriers: boolean;
   /** The words by which the body uses features that a header lists. */

@@ -2,7 +2,7 @@
 import { isReadableByOthers } from "../config/master-key.ts";
 import { systemClock } from "../core/clock.ts";
 import { keepAuditPruned } from "../store/audit-settings.ts";
-import { keepContentsPruned, keepEarlierMoved, keepPruned } from "../store/call-settings.ts";
+import { keepContentsPruned, keepEarlierMoved, keepObjectsPruned, keepPruned } from "../store/call-settings.ts";
 import type { CallStore } from "../store/calls.ts";
 import { ownFiles } from "../store/data-folder.ts";
 import { type EncryptedDatabase, openCalls, openDatabase } from "../store/open-database.ts";
@@ -54,6 +54,12 @@ export async function openStorage({ options, environment, log, closing }: Base):
   closing.beside(
     keepContentsPruned(calls, now, (message) =>
       log.warn({ error_detail: message }, "old content of calls could not be deleted"),
+    ),
+    LAST_ROUND_MS,
+  );
+  closing.beside(
+    keepObjectsPruned(calls, now, (message) =>
+      log.warn({ error_detail: message }, "old ids of vendors could not be deleted"),
     ),
     LAST_ROUND_MS,
   );

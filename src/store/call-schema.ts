@@ -3,6 +3,7 @@
 import { LATENCY_BOUNDS_MS } from "./calls.ts";
 import type { EarlierSchema } from "./earlier-schema.ts";
 import type { ReplicaSchema } from "./replicas.ts";
+import type { VendorObjectSchema } from "./vendor-objects.ts";
 
 /** The caller of a call, and the target that answered it. */
 export const DIMENSION_COLUMNS = [
@@ -116,7 +117,7 @@ export interface PlaceColumns {
 
 type DimensionNumbers = Readonly<Record<DimensionColumn, bigint | number>>;
 
-export interface CallSchema extends ReplicaSchema, EarlierSchema {
+export interface CallSchema extends ReplicaSchema, EarlierSchema, VendorObjectSchema {
   readonly call: FoundRow;
   /** The names for which other tables hold numbers. */
   readonly call_name: { readonly number: bigint | number; readonly name: string };

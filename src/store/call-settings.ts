@@ -67,6 +67,15 @@ export function keepContentsPruned(
   return everyHour((isEnding) => pruneInRounds(() => calls.removeContents({ expiredMs: now() }), isEnding), onFault);
 }
 
+/** Removes what is known of ids of vendors that were not handed out for long. Works like everyHour(). */
+export function keepObjectsPruned(
+  calls: Pick<CallStore, "pruneObjects">,
+  now: () => number,
+  onFault: (message: string) => void,
+): () => Promise<void> {
+  return everyHour((isEnding) => pruneInRounds(() => calls.pruneObjects(now()), isEnding), onFault);
+}
+
 /** Works like everyHour(). */
 export function keepPruned(
   calls: Pick<CallStore, "prune">,

@@ -17,6 +17,7 @@ import type { ShippedPlace } from "./ledger.ts";
 import { unregisterReplica, registerReplica, type Replica } from "./replicas.ts";
 import { openDatabase } from "./sqlite-connection.ts";
 import { sqliteInserts } from "./sqlite-inserts.ts";
+import { bindObjects, boundObjects, pruneObjects, type VendorObject } from "./vendor-objects.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
 export interface WorkerSetup {
@@ -65,6 +66,9 @@ const METHODS = {
   registerReplica: ({ db }: OpenCalls, own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]) =>
     registerReplica(db, own, gone),
   unregisterReplica: ({ db }: OpenCalls, id: string) => unregisterReplica(db, id),
+  bindObjects: ({ db }: OpenCalls, objects: readonly VendorObject[]) => bindObjects(db, objects),
+  boundObjects: ({ db }: OpenCalls, idHashes: readonly string[], nowMs: number) => boundObjects(db, idHashes, nowMs),
+  pruneObjects: ({ db }: OpenCalls, nowMs: number) => pruneObjects(db, nowMs),
 };
 export type CallMethod = keyof typeof METHODS;
 

@@ -5,6 +5,7 @@ import type { CallRecord } from "../core/record.ts";
 import type { LedgerSink } from "./ledger.ts";
 import type { Page, PageRequest } from "./reader.ts";
 import type { ReplicaTable } from "./replicas.ts";
+import type { VendorObjectTable } from "./vendor-objects.ts";
 
 /** A call in short. Members that did not apply are `null`. */
 export interface CallSummary {
@@ -211,7 +212,7 @@ export interface KeptSince {
 }
 
 /** Every method throws StoreError. Reads never delay calls: they run outside the main thread, or in the database. */
-export interface CallStore extends LedgerSink, ReplicaTable {
+export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
   /** Searches a bounded number of calls. */
   searchCalls(page: PageRequest, filter: LogFilter): Promise<LogPage>;
   /**

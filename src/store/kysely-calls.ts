@@ -11,6 +11,7 @@ import { findPlaces } from "./journal-places.ts";
 import { searchCalls } from "./log-search.ts";
 import { postgresInserts } from "./postgres-inserts.ts";
 import { unregisterReplica, registerReplica } from "./replicas.ts";
+import { bindObjects, boundObjects, pruneObjects } from "./vendor-objects.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
 /** Long reads use `reports`; `close` closes both databases. */
@@ -37,6 +38,9 @@ export function kyselyCalls(
     prune: (before) => prune(db, before),
     registerReplica: (own, gone) => registerReplica(db, own, gone),
     unregisterReplica: (id) => unregisterReplica(db, id),
+    bindObjects: (objects) => bindObjects(db, objects),
+    boundObjects: (idHashes, nowMs) => boundObjects(db, idHashes, nowMs),
+    pruneObjects: (nowMs) => pruneObjects(db, nowMs),
     close,
   };
 }

@@ -17,6 +17,7 @@ import { addOperators } from "./operator-migration.ts";
 import { createReplicas } from "./replicas.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
+import { createVendorObjects } from "./vendor-objects.ts";
 
 type Db = Kysely<unknown>;
 
@@ -163,6 +164,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0017-replicas": { up: createReplicas },
   "0018-calls-in-order": { up: reorderCalls },
   "0019-operations": { up: addOperations },
+  "0020-vendor-objects": { up: createVendorObjects },
 };
 
 /** Whether the first migration has not been committed in this database. */

@@ -48,6 +48,12 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
       return await writer.ask("registerReplica", own, gone);
     },
     unregisterReplica: (id) => writer.ask("unregisterReplica", id),
+    bindObjects: async (objects) => {
+      requireFile();
+      await writer.ask("bindObjects", objects);
+    },
+    boundObjects: (idHashes, nowMs) => reader.ask("boundObjects", idHashes, nowMs),
+    pruneObjects: (nowMs) => writer.ask("pruneObjects", nowMs),
     close: async () => void (await Promise.all([writer.close(), reader.close()])),
   };
 }

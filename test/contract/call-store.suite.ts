@@ -21,6 +21,7 @@ import type { LedgerRow, ShippedPlace } from "../../src/store/ledger.ts";
 import type { Replica } from "../../src/store/replicas.ts";
 import { attemptOf, type CallParts, DAY_MS, DAY_ONE, HOUR_MS, newTraceId, recordOf, rowOf } from "./call-records.ts";
 import { logSuite, type NewStore } from "./log-search.suite.ts";
+import { vendorObjectSuite } from "./vendor-objects.suite.ts";
 
 export interface CallPlace {
   readonly calls: CallStore;
@@ -47,6 +48,7 @@ export function callStoreSuite(name: string, open: () => Promise<CallPlace>): vo
     logSuite(newStore);
     replicaSuite(newStore);
     placesSuite(newStore);
+    vendorObjectSuite(() => newStore());
     recordsSuite(newStore);
   });
 }

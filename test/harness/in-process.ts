@@ -1,5 +1,6 @@
 // A whole call without sockets: the real handler, with a snapshot and an upstream of the test. For tests of many calls,
 // or with a simulated clock.
+import type { VendorObjects } from "../../src/chat/objects/vendor-objects.ts";
 import { reasoningCarriers } from "../../src/chat/carriers/reasoning-carrier.ts";
 import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { openLogins } from "../../src/auth/logins.ts";
@@ -103,6 +104,8 @@ export interface StubOptions {
   readonly tools?: FakeToolServers;
   /** Answers are not kept, if left out. */
   readonly cache?: ResponseCache;
+  /** Nothing is known of ids of vendors, if left out. */
+  readonly objects?: VendorObjects;
   /** Operations keep nothing of calls, if left out. */
   readonly kept?: KeptStore<unknown>;
   readonly durable?: DurableStore;
@@ -216,6 +219,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     kept: options.kept ?? null,
     durable: options.durable ?? null,
     background: new BackgroundRuns(),
+    objects: options.objects ?? null,
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),
   };
   return {

@@ -48,7 +48,12 @@ export interface Asked {
 
 /** A gateway whose providers all say "Hello", plain or streamed, or call the function that they are offered when the conversation says so. */
 export function answeringGateway(options: StubOptions = {}): Stub {
-  return stubGateway({ upstream: cannedUpstream(helloFrom), ...options });
+  return stubGateway({
+    upstream: cannedUpstream(helloFrom),
+    // ids of files need the second one
+    permissions: ["byo_endpoint", "vendor_objects"],
+    ...options,
+  });
 }
 
 /** Sends the fields beside a model and a conversation, or a text as it is. Throws when an error is not in the one form that errors have. */

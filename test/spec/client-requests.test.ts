@@ -19,7 +19,11 @@ describe("requests that clients send", () => {
       gemini: { candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "STOP" }] },
       openai: openaiAnswer(),
     };
-    const stub = stubGateway(answering(answers[model.split(":")[0]!]!));
+    // ids of uploads need the permission
+    const stub = stubGateway({
+      ...answering(answers[model.split(":")[0]!]!),
+      permissions: ["byo_endpoint", "vendor_objects"],
+    });
     const response = await stub.chat({ ...OPENAI, ...request, model });
     if (response.status !== 200) throw new Error(await response.text());
     return JSON.parse(stub.sent[0]!.body) as Record<string, any>;

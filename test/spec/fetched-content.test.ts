@@ -33,7 +33,7 @@ function gatewayWith(content: CannedAnswer | ((request: UpstreamRequest) => Cann
       return files.send(request, call);
     },
   };
-  return { gateway: stubGateway({ upstream }), fetched };
+  return { gateway: stubGateway({ upstream, permissions: ["byo_endpoint", "vendor_objects"] }), fetched };
 }
 
 const png: CannedAnswer = { headers: { "content-type": "image/png" }, body: PNG };

@@ -29,7 +29,12 @@ const guarded = (policy: object, options: StubOptions = {}): StubOptions => ({
   snapshot: { ...options.snapshot, policies: policiesFor(policy) },
 });
 const answering = (policy: object, answer: object = openaiAnswer("Hello")): Stub =>
-  stubGateway(guarded(policy, { upstream: cannedUpstream({ body: JSON.stringify(answer) }) }));
+  stubGateway(
+    guarded(policy, {
+      upstream: cannedUpstream({ body: JSON.stringify(answer) }),
+      permissions: ["byo_endpoint", "vendor_objects"],
+    }),
+  );
 const said = async (
   stub: Stub,
   fields: object,

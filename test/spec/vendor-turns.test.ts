@@ -151,6 +151,8 @@ async function sentFor(
   readonly betas: string | undefined;
 }> {
   const gateway = stubGateway({
+    // a container comes from an answer that another gateway of the test has received
+    permissions: ["byo_endpoint", "vendor_objects"],
     upstream: cannedUpstream({
       headers: { "content-type": "application/json" },
       body: JSON.stringify(

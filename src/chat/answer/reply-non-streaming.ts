@@ -21,6 +21,8 @@ import { joinedAnswer, type JoinedFigures } from "./joined-answer.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import { jsonInTurns, unpackJson } from "../long-bodies/long-texts.ts";
 import { checkAnswer, type CheckedBytes, passedAnswer, readAnswer, readingOf, TURNS_BYTES } from "./read-answer.ts";
+import type { ObjectsWatch } from "../objects/call-objects.ts";
+import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { AnswerFigures, AnswerFrame, NonStreamingAnswer } from "./non-streaming-answer.ts";
 import type {
   AnswerBytes,
@@ -92,6 +94,7 @@ async function tryAnswer(attempt: OpenAttempt, call: Call, asValue: boolean): Pr
     const arriving = answerBytes(open, attempt, call);
     const bytes = isPending(arriving) ? await arriving : arriving;
     const { length } = bytes;
+    if (attempt.objects !== null) await boundAnswer(bytes, attempt.objects, call);
     if (attempt.fitted.native !== undefined) return await madeNative(bytes, open, attempt, call);
     if (isReadThere(length, call)) return await madeThere([{ bytes, decode: open.decode }], attempt, call, asValue);
     const reading = readAnswer(bytes, open, attempt.resolved, call);
@@ -101,6 +104,12 @@ async function tryAnswer(attempt: OpenAttempt, call: Call, asValue: boolean): Pr
   } catch (thrown) {
     throw closed(open, thrown, attempt, call);
   }
+}
+
+/** Binds what the answer hands out before the client can use it. */
+async function boundAnswer(bytes: Uint8Array, objects: ObjectsWatch, call: Call): Promise<void> {
+  objects.saw(decodeUtf8(bytes));
+  await call.objects.save();
 }
 
 /** Makes the answer of a target that speaks the operation: it is read for its figures, and its text is passed on. */
@@ -266,7 +275,9 @@ async function allChecked(
   });
   const checked = async (open: OpenAnswer): Promise<CheckedBytes> => {
     try {
-      const read = await checkAnswer(await answerBytes(open, attempt, call), open, attempt.resolved, call);
+      const bytes = await answerBytes(open, attempt, call);
+      if (attempt.objects !== null) await boundAnswer(bytes, attempt.objects, call);
+      const read = await checkAnswer(bytes, open, attempt.resolved, call);
       usages.set(attempt.requests.indexOf(open.request), read.usage);
       return read;
     } catch (thrown) {

@@ -20,6 +20,7 @@ import { encodedFor } from "./encode-attempt.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import type { AttemptMeter } from "../metering/attempt-meter.ts";
 import type { ReadyTarget, RouteCandidate } from "../plan/candidate.ts";
+import { isOwn, type ObjectsWatch } from "../objects/call-objects.ts";
 import { resolveCredential } from "./resolve-credential.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { UnfitForTarget } from "../fit/unfit-for-target.ts";
@@ -43,6 +44,8 @@ export interface OpenAttempt {
   readonly cached: CachedAttempt | null;
   /** What was reserved for the attempt, and what it uses. */
   readonly meter: AttemptMeter;
+  /** Reads what the answer hands out; `null` where it hands out nothing that lives at the vendor. */
+  readonly objects: ObjectsWatch | null;
   /** Headers of the provider's response that the client receives. */
   passedHeaders: Readonly<Record<string, string>>;
   /** Releases everything that the attempt holds; only the first call has an effect. */
@@ -207,6 +210,7 @@ export class AttemptRun<T> {
       failing: null,
       lifetime,
       meter,
+      objects: watchOf(fitted, resolved, call),
       passedHeaders: {},
       settle,
     };
@@ -270,6 +274,25 @@ export class AttemptRun<T> {
     this.#cached?.leave();
     this.#meter?.close();
   }
+}
+
+/** Nearly no answer hands anything out: only one of the vendor's own tools, of what was named, or of what is stored. */
+function watchOf(
+  { native, request, runsHostedTools }: FittedRequest,
+  resolved: Resolved,
+  call: Call,
+): ObjectsWatch | null {
+  const { objects, context, snapshot } = call;
+  if (context.objects === null) return null;
+  const { providerId, credential } = resolved.target;
+  const member = native?.form.storeMember;
+  const isStored =
+    member !== undefined &&
+    snapshot.providers.get(providerId)?.vendorStore === true &&
+    request.written?.body[member] !== false;
+  if ((!isStored && runsHostedTools !== true && objects.references.length === 0) || isOwn(resolved)) return null;
+  const account = credential === null ? "" : context.credentials.identityOf(credential);
+  return account === null ? null : objects.watch(providerId, account, isStored);
 }
 
 /** Returns, of several requests in parallel, the one that failed first, or without a failure the last one. */

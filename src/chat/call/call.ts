@@ -24,6 +24,8 @@ import { GuardScheduler } from "../guards/guard-scheduler.ts";
 import { CallMeter } from "../metering/call-meter.ts";
 import { CallPrices } from "../metering/call-prices.ts";
 import type { ClientHead } from "../fit/caller-headers.ts";
+import { CallObjects } from "../objects/call-objects.ts";
+import { referencesOf } from "../objects/vendor-references.ts";
 import type { ReceivedCall } from "./received-call.ts";
 
 /** What the headers of the request ask for. */
@@ -76,6 +78,7 @@ export class Call {
     this.traceId = recorder.record.traceId;
     this.cors = received.cors;
     this.#headers = received.headers;
+    this.objects = new CallObjects(referencesOf(sent), principal, context.objects);
     this.clientHead = { header: this.clientHeader, query: received.query };
     this.mayDebug = principal.permissions.has("debug");
     this.showsCost = showsCost;
@@ -152,6 +155,9 @@ export class Call {
 
   /** Returns one of the client's own HTTP headers, by lower-case name. */
   readonly clientHeader = (name: string): string | null => this.#headers.get(name);
+
+  /** Ids of things at vendors, in the request and in the answer. */
+  readonly objects: CallObjects;
 
   /** What the client's request says beside its body. */
   readonly clientHead: ClientHead;

@@ -20,6 +20,7 @@ import type { Ledger } from "../../store/ledger.ts";
 import type { BackgroundRuns } from "../keeping/background-runs.ts";
 import type { DurableStore } from "../keeping/durable-store.ts";
 import type { KeptStore } from "../keeping/kept-store.ts";
+import type { VendorObjects } from "../objects/vendor-objects.ts";
 import type { ReasoningCarriers } from "../carriers/reasoning-carrier.ts";
 import type { LongAnswers } from "../long-bodies/long-answers.ts";
 import type { ArgumentChecks } from "../../mcp/tool-arguments.ts";
@@ -63,6 +64,8 @@ export interface ChatContext {
   readonly background: BackgroundRuns | null;
   /** What operations keep of calls like their content; `null` where no database keeps content. */
   readonly durable: DurableStore | null;
+  /** What is known of ids that vendors handed out; `null` where there is no database. */
+  readonly objects: VendorObjects | null;
   /** Seals and opens what providers need back of their reasoning. */
   readonly carriers: ReasoningCarriers;
   readonly limits: LimitStore;

@@ -42,6 +42,8 @@ export interface FittedRequest {
   readonly native?: NativeOperation;
   /** Set where the target is sent the translation of a request in another form: why. */
   readonly translated?: TranslationReason;
+  /** Set where the request has tools that run at the vendor, which may hand out ids. */
+  readonly runsHostedTools?: true;
 }
 
 const MAX_STOP_SEQUENCES = 4;
@@ -77,6 +79,7 @@ export function fitRequest(
   for (const name of Object.keys(request.extra)) dispositions[name] = "passed";
   const fitted = params === request.params ? request : withMembers(request, { params });
   return {
+    ...(original.vendorForms.some(({ kind }) => kind === "tool") && { runsHostedTools: true as const }),
     request:
       callsFor(fitted, provider, target.model) > 1
         ? { ...fitted, warnings: [...fitted.warnings, "n_emulated"] }

@@ -1,5 +1,6 @@
 // A conversation that another thread holds: the facts about it that the serving thread gets, and how the request that
 // the serving thread has prepared is joined with the conversation again (promise 5.8).
+import { referencesInText, referencesOf } from "../objects/vendor-references.ts";
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
 import { memberFacts } from "../../policies/policy-facts.ts";
 import type {
@@ -71,7 +72,9 @@ export function heldFigures(
         if (webAddressIn(part) !== null) addressed.add(part.type as BlockType);
       }
   }
+  const references = request.written === undefined ? referencesInText(request.source.text) : referencesOf(request);
   return {
+    ...(references.length > 0 && { references }),
     id,
     members,
     count: request.messages.length,

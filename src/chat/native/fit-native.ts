@@ -1,6 +1,6 @@
-// Fits what the client wrote to a target that speaks the operation itself (promises 12.3 and 12.15). Everything passes,
-// known or not, but for members that choose a model, an address or a credential, tools that run at the vendor, and ids
-// of things that live there: those need a permission or the operator's consent.
+// Fits what the client wrote to a target that speaks the operation itself (promise 12.3). Everything passes, known or
+// not, but for members that choose a model, an address or a credential, and tools that run at the vendor: those need a
+// permission or the operator's consent.
 import type { ChatRequest, Untranslated } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
@@ -15,7 +15,7 @@ import { factsOf, type NativeFacts } from "./native-facts.ts";
 import { splitFeatures } from "./split-features.ts";
 import type { NativeTarget } from "./native-target.ts";
 
-/** Throws `permission_required`, `unsupported_parameter` or `unknown_reference` with the path in the client's body. */
+/** Throws `permission_required` or `unsupported_parameter` with the path in the client's body. */
 export function fitNative(
   request: ChatRequest,
   { native, spoken, resolved, edits, dropped }: NativeTarget,
@@ -30,8 +30,6 @@ export function fitNative(
   refuseOwn(facts, written.untranslated, form);
   refusePrivileged(facts, written.added, form, resolved.provider, principal);
   const left = hostedToolsLeft(facts, { entry, settings, untranslated: written.untranslated }, resolved.provider);
-  if (!isOwnCredential(resolved) && !principal.permissions.has("vendor_objects"))
-    refuseReferences(facts, resolved.provider);
   const features =
     form.features === undefined || native.lacksFeatures !== true
       ? null
@@ -62,12 +60,8 @@ export function fitNative(
     dropped: told,
     dispositions,
     native,
+    ...(facts.tools.some(({ isHosted }) => isHosted) && { runsHostedTools: true as const }),
   };
-}
-
-/** What the caller's own credential or address pays for and reaches is the caller's own concern. */
-function isOwnCredential({ credentials, target }: NativeTarget["resolved"]): boolean {
-  return target.isCallersAddress || credentials.some(({ fromCaller }) => fromCaller);
 }
 
 /** Throws the error of the translation for a member that only the gateway can do, and does not. */
@@ -128,17 +122,6 @@ function hostedToolsLeft(
 
 function isSet(value: Json | undefined): boolean {
   return value !== undefined && value !== null;
-}
-
-/** Throws `unknown_reference` for the first id of a thing that lives at the vendor. */
-function refuseReferences(facts: NativeFacts, { label }: Provider): void {
-  const path = facts.reference();
-  if (path === null) return;
-  throw new GatewayError(
-    "unknown_reference",
-    `${path} names something that lives at ${label}, where the gateway's account has the things of all its projects. Send the content itself, send a credential of your own, or use a token with the permission vendor_objects.`,
-    { param: path, isWritten: true },
-  );
 }
 
 function indexIn(path: string): number {

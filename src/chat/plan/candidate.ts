@@ -5,6 +5,7 @@ import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/token-restrictions.ts";
 import type { CarrierPlace, ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
+import type { JsonEdit } from "../../core/json-edit.ts";
 import type { PolicyTarget, GuardPolicy } from "../../core/policy.ts";
 import type { CallRecord, PolicyOutcome } from "../../core/record.ts";
 import type { Principal } from "../../core/identity.ts";
@@ -29,6 +30,7 @@ import { rawPromptProvider, rawPromptsOf } from "../fit/raw-prompts.ts";
 import { withheldLogprobs } from "../guards/guard-answer.ts";
 import { fitNative } from "../native/fit-native.ts";
 import { isSetToSpeak, nativeAt, type NativeTarget } from "../native/native-target.ts";
+import type { CallObjects } from "../objects/call-objects.ts";
 import { type Resolved, targetFor } from "./resolve-target.ts";
 
 /** The parts of a call that matter for its stages. */
@@ -36,6 +38,7 @@ export type PlannedCall = Pick<Call, "snapshot" | "policies"> & {
   readonly context: Pick<ChatContext, "providers" | "carriers">;
   readonly meter: Pick<CallMeter, "prices">;
   readonly record: Pick<CallRecord, "operation">;
+  readonly objects: Pick<CallObjects, "references" | "placedAt" | "vendorIdOf">;
   readonly deadline: Pick<CallDeadline, "boundByRoute">;
   readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
 };
@@ -215,7 +218,10 @@ export class PlannedCandidate implements RouteCandidate {
       return { resolved: { ...resolved, provider }, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
     }
     const { written } = own;
-    if (written === undefined) return { resolved, outputGuards, fitted: this.#translated(own, resolved, settings) };
+    if (written === undefined) {
+      const fitted = this.#translated(own, resolved, settings);
+      return { resolved: this.#placed(resolved, fitted, null), outputGuards, fitted };
+    }
     const entry = snapshot.providers.get(target.providerId)!;
     const asked = {
       operation: call.record.operation,
@@ -227,14 +233,22 @@ export class PlannedCandidate implements RouteCandidate {
     if (typeof unmasked === "string") {
       const opened = withOpenedRequest(own, call.context.carriers, this.#carrierPlace);
       const fitted = this.#translated(opened, resolved, settings);
-      return { resolved, outputGuards, fitted: { ...fitted, translated: unmasked } };
+      const placed = this.#placed(resolved, fitted, TRANSLATED_REFERENCES);
+      return { resolved: placed, outputGuards, fitted: { ...fitted, translated: unmasked } };
     }
     const masked = policies === null ? own : policies.written(own, this.#place);
     // guards search the parameters of entries as well
     const native = masked === own ? unmasked : (nativeAt(masked, resolved, asked) as NativeTarget);
-    const sent = fitNative(masked, native, entry, settings, principal, http);
+    const named = withVendorIds(native, call.objects);
+    const sent = fitNative(masked, named, entry, settings, principal, http);
     const fitted = withOwnReasoning(sent, native.native.form, call.context.carriers, this.#carrierPlace);
-    return { resolved: native.resolved, fitted, outputGuards };
+    return { resolved: call.objects.placedAt(native.resolved, namesIn(native)), fitted, outputGuards };
+  }
+
+  /** Returns the target as it reaches what the request names, of `names` or of all. */
+  #placed(resolved: Resolved, { dropped }: FittedRequest, names: ReadonlySet<string> | null): Resolved {
+    const isSent = (path: string): boolean => !(path.includes(CARRIED) && dropped.includes(`messages[]${CARRIED}`));
+    return this.#caller.call.objects.placedAt(resolved, names, isSent);
   }
 
   #translated(request: ChatRequest, { provider, target }: Resolved, settings: FitSettings): FittedRequest {
@@ -243,6 +257,28 @@ export class PlannedCandidate implements RouteCandidate {
     return withheldLogprobs(fitted, call.policies === null ? NO_GUARDS : call.policies.output(this.#place));
   }
 }
+
+/** The members of the form that name what lives at a vendor. */
+function namesIn({ native: { form } }: NativeTarget): ReadonlySet<string> {
+  return new Set([...form.vendorIds, ...(form.referenceTypes ?? [])]);
+}
+
+/** Where a message carries the turn of another provider, which is left out where it means nothing. */
+const CARRIED = ".extra_content";
+
+/** What a translation still names; it has no place for the rest. */
+const TRANSLATED_REFERENCES: ReadonlySet<string> = new Set(["file_id", "container"]);
+
+/** Returns the target with the vendor's own names for what the client was told by others. */
+function withVendorIds(native: NativeTarget, { references, vendorIdOf }: PlannedCall["objects"]): NativeTarget {
+  if (references.length === 0) return native;
+  const edits = references.flatMap(({ path, id }): JsonEdit[] => {
+    const vendorId = path === PREVIOUS ? vendorIdOf(id, native.resolved) : null;
+    return vendorId === null ? [] : [{ path: [path], value: vendorId }];
+  });
+  return { ...native, edits: [...native.edits, ...edits] };
+}
+const PREVIOUS = "previous_response_id";
 
 function settingsAt({ drop }: RouteTarget, settings: FitSettings): FitSettings {
   return drop === undefined ? settings : { ...settings, drop };

@@ -1,6 +1,7 @@
 // Turns a provider's stream into the event stream of the client. The response head is held until the first content or
 // an error (promise 7.4); a failure after that is one error event (promise 8.3). The upstream is read only as fast as
 // the client reads (promise 8.5).
+import { decoderAround, type StreamDecoder } from "../../providers/provider.ts";
 import type { AnswerForm, NativeAnswers, StreamForm } from "../answer-form.ts";
 import { isPending } from "../../core/maybe-promise.ts";
 import { estimatedUsage } from "../../accounting/estimate.ts";
@@ -97,7 +98,10 @@ async function tryStream(
     }
     const { maxEventBytes } = call.snapshot.limits;
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes });
-    const decoder = decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential);
+    const decoder = watched(
+      decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential),
+      attempt,
+    );
     const parts = { body: open.response.body, parser, decoder, writer, guarded, usage, passing, maxEventBytes };
     return new ResponseStream({ ...parts, normalizer: writer === normalizer ? normalizer : null }, call.clock);
   };
@@ -128,6 +132,19 @@ async function tryStream(
     stream.cancel();
     throw closeAttempt(thrown, attempt, call);
   }
+}
+
+/** Reads what the events hand out, where they may hand out anything. */
+function watched(decoder: StreamDecoder, { objects, fitted: { native } }: OpenAttempt): StreamDecoder {
+  if (objects === null) return decoder;
+  return decoderAround(decoder, {
+    ...(decoder.passes !== undefined && { passes: decoder.passes }),
+    push(event) {
+      objects.saw((native?.eventIn === undefined ? event : native.eventIn(event))?.data ?? "");
+      return decoder.push(event);
+    },
+    end: () => decoder.end(),
+  });
 }
 
 /** Reports to the attempt's lifetime when content arrives, even where the written chunks yield no text. */

@@ -61,6 +61,8 @@ export class StreamSession {
   #hasOpened = false;
   #keepAlive: ReturnType<typeof setTimeout> | undefined;
   #lastSentMs = 0;
+  /** Ids that the answer handed out, on their way to the disk; `null` where there are none. */
+  #bound: Promise<unknown> | null = null;
   /** `null` when no integration is notified of the pieces. */
   readonly #onPiece: ((characters: number, atMs: number) => void) | null;
 
@@ -123,7 +125,7 @@ export class StreamSession {
           this.#isAsked = true;
           const text = await this.#text();
           if (this.#call.lifetime.heldUp !== null) await this.#call.lifetime.heldUp;
-          if (this.#over && this.#call.lifetime.written !== null) await this.#call.lifetime.written;
+          if (this.#over) await this.#written();
           this.#isAsked = false;
           this.#lastSentMs = this.#call.context.clock.monotonic();
           if (this.#left) return;
@@ -182,6 +184,13 @@ export class StreamSession {
     }
   }
 
+  /** Waits until the disk has what the client learns with the last bytes. */
+  async #written(): Promise<void> {
+    const { lifetime } = this.#call;
+    if (this.#bound !== null) await this.#bound;
+    if (lifetime.written !== null) await lifetime.written;
+  }
+
   #leaving(text: string): string {
     return this.#form.leaving === undefined ? text : this.#form.leaving(text);
   }
@@ -229,6 +238,7 @@ export class StreamSession {
     clearTimeout(this.#keepAlive);
     this.#call.signal.removeEventListener("abort", this);
     this.#call.recorder.attemptsEnded();
+    this.#bound = this.#call.objects.save();
     // a stream that has begun counts as used, whether or not the client reads on
     if (this.#sending === null && this.#untaken !== null) {
       this.#sending = this.#untaken;

@@ -127,6 +127,8 @@ function callOf(request: ChatRequest, entry: NamedEntry, snapshot: Snapshot): Si
     },
     record: { operation: entry.operation },
     policies: null,
+    // what a vendor knows is not simulated
+    objects: { references: [], placedAt: (resolved) => resolved, vendorIdOf: () => null },
     deadline: {
       boundByRoute: (totalMs) => {
         if (totalMs !== null && ownMs === null) timeoutMs = Math.min(timeoutMs, totalMs);

@@ -42,6 +42,7 @@ export const RESPONSES: Operation = {
     const keeping = responseKeeping(ready);
     const said = keeping?.isStored === true ? { ...memo, repeated: { ...memo.repeated, store: true } } : memo;
     const frame = responseFrame(said, now);
+    ready.call.objects.answerId = frame.id;
     const answer = await replyConversation(ready, responseAnswers(frame, keeping?.keep ?? null));
     return keeping !== null && answer.ok ? await keeping.told(answer) : answer;
   },

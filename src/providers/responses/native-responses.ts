@@ -41,6 +41,7 @@ export const RESPONSES_FORM: NativeForm = {
     "vector_store_ids",
     "previous_response_id",
     "conversation",
+    "prompt",
   ],
   referenceTypes: ["item_reference"],
   // the answer would have to be fetched from the vendor, with its id there

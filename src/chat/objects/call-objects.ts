@@ -1,0 +1,139 @@
+// The ids of one call that name things at vendors: those that its request holds, which are taken only where the project
+// received them (promise 12.15), and those that its answer hands out, which are bound to the project.
+import { GatewayError } from "../../core/errors.ts";
+import type { Principal } from "../../core/identity.ts";
+import type { VendorReference } from "../../core/vendor-reference.ts";
+import { fingerprint } from "../../credentials/fingerprint.ts";
+import type { VendorObject } from "../../store/vendor-objects.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
+import { collectHandedOut, type HandedOut } from "./handed-out.ts";
+import type { BoundPlace, ToldId, VendorObjects } from "./vendor-objects.ts";
+
+const NOTHING_BOUND: ReadonlyMap<string, readonly VendorObject[]> = new Map();
+
+/** Reads what one attempt's answer hands out. */
+export interface ObjectsWatch {
+  /** Called with the text of an answer, or of an event of one. */
+  saw(text: string): void;
+}
+
+interface Watched {
+  readonly place: BoundPlace;
+  readonly handedOut: HandedOut;
+  readonly isStored: boolean;
+  /** The ids that were bound already. */
+  readonly bound: Set<string>;
+}
+
+export class CallObjects {
+  readonly references: readonly VendorReference[];
+  readonly #principal: Principal;
+  readonly #objects: VendorObjects | null;
+  readonly #watched: Watched[] = [];
+  #bound = NOTHING_BOUND;
+  /** The gateway's own id of the answer, where its form has one in place of the vendor's; `null` where it has none. */
+  answerId: string | null = null;
+
+  constructor(references: readonly VendorReference[], principal: Principal, objects: VendorObjects | null) {
+    this.references = references;
+    this.#principal = principal;
+    this.#objects = objects;
+  }
+
+  /** Looks the references up. Called before the request is planned. */
+  async load(): Promise<void> {
+    if (this.#objects !== null)
+      this.#bound = await this.#objects.find([...new Set(this.references.map(({ id }) => id))]);
+  }
+
+  /**
+   * Returns the target with the credentials that reach what the request names. `names` are the members that the target
+   * is sent; null stands for all. `isSent` says it of a path. Throws `unknown_reference` with the path where there is none.
+   */
+  placedAt(
+    resolved: Resolved,
+    names: ReadonlySet<string> | null,
+    isSent: (path: string) => boolean = () => true,
+  ): Resolved {
+    if (this.references.length === 0 || this.#principal.permissions.has("vendor_objects") || isOwn(resolved))
+      return resolved;
+    let { credentials } = resolved;
+    for (const { path, name, id } of this.references) {
+      if (names?.has(name) === false || !isSent(path)) continue;
+      const ours = this.#ours(id);
+      if (ours.length === 0) throw unknown(path, resolved);
+      const there = ours.filter(({ providerId }) => providerId === resolved.target.providerId);
+      const isThere = (credential: string): boolean => there.some((one) => one.credential === credential);
+      credentials = credentials.filter((stored) => isThere(fingerprint(stored)));
+      if (resolved.credentials.length === 0 ? !isThere("") : credentials.length === 0) throw elsewhere(path, resolved);
+    }
+    return credentials.length === resolved.credentials.length ? resolved : { ...resolved, credentials };
+  }
+
+  /** The vendor's own id for one that the client was told by another name; `null` for any other id. */
+  readonly vendorIdOf = (id: string, { target }: Resolved): string | null =>
+    this.#ours(id).find(({ providerId }) => providerId === target.providerId)?.vendorId ?? null;
+
+  /** `credential` is the fingerprint of the one that is used. */
+  watch(providerId: string, credential: string, isStored: boolean): ObjectsWatch {
+    const { tenantId, projectId } = this.#principal;
+    const handedOut: HandedOut = { ids: new Set(), responseId: null, itemIds: new Set() };
+    this.#watched.push({
+      place: { tenantId, projectId, providerId, credential },
+      handedOut,
+      isStored,
+      bound: new Set(),
+    });
+    return { saw: (text) => collectHandedOut(text, handedOut, isStored) };
+  }
+
+  /** Binds what was handed out since; `null` where there is nothing. */
+  save(): Promise<unknown> | null {
+    if (this.#objects === null || this.#watched.length === 0) return null;
+    const writes = this.#watched.flatMap(({ place, handedOut, isStored, bound }) => {
+      const ids = this.#told(handedOut, isStored).filter(({ id }) => !bound.has(id));
+      for (const { id } of ids) bound.add(id);
+      return ids.length === 0 ? [] : [this.#objects!.bind(place, ids)];
+    });
+    return writes.length === 0 ? null : Promise.all(writes);
+  }
+
+  #told({ ids, responseId, itemIds }: HandedOut, isStored: boolean): readonly ToldId[] {
+    const told: ToldId[] = [...ids].map((id) => ({ id, vendorId: null }));
+    if (!isStored) return told;
+    if (responseId !== null)
+      told.push(
+        this.answerId === null ? { id: responseId, vendorId: null } : { id: this.answerId, vendorId: responseId },
+      );
+    return [...told, ...[...itemIds].map((id) => ({ id, vendorId: null }))];
+  }
+
+  #ours(id: string): readonly VendorObject[] {
+    const { tenantId, projectId } = this.#principal;
+    return (this.#bound.get(id) ?? []).filter((one) => one.tenantId === tenantId && one.projectId === projectId);
+  }
+}
+
+/** What the caller's own credential or address pays for and reaches is the caller's own concern. */
+export function isOwn({ credentials, target }: Resolved): boolean {
+  return target.isCallersAddress || credentials.some(({ fromCaller }) => fromCaller);
+}
+
+const CURE =
+  "Send the content itself, send a credential of your own, or use a token with the permission vendor_objects.";
+
+function unknown(path: string, { provider }: Resolved): GatewayError {
+  return new GatewayError(
+    "unknown_reference",
+    `${path} names something that lives at ${provider.label}, where the gateway's account has the things of all its projects, and this project has not received it through this gateway. ${CURE}`,
+    { param: path, isWritten: true },
+  );
+}
+
+function elsewhere(path: string, { target }: Resolved): GatewayError {
+  return new GatewayError(
+    "unknown_reference",
+    `${path} names something that this project received from another provider or with another credential than those of ${target.providerId}. Call the model that it came from. ${CURE}`,
+    { param: path, isWritten: true },
+  );
+}

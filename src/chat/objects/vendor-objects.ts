@@ -1,0 +1,50 @@
+// What is known of ids that vendors handed out: which project received them, from which provider, with which credential
+// (promise 12.15). Ids are looked up and kept by their hash.
+import { createHash } from "node:crypto";
+import type { Clock } from "../../core/clock.ts";
+import { within } from "../../core/timeout.ts";
+import type { VendorObject, VendorObjectTable } from "../../store/vendor-objects.ts";
+
+/** An id lasts this long after it was last handed out. Vendors keep nothing longer but uploaded files. */
+export const OBJECT_LIFETIME_MS = 30 * 86_400_000;
+/** A database that does not answer is not waited for any longer. */
+const WAIT_MS = 5_000;
+
+export type BoundPlace = Pick<VendorObject, "tenantId" | "projectId" | "providerId" | "credential">;
+
+/** An id as a client was told it; `vendorId` is the vendor's own where that is another one. */
+export interface ToldId {
+  readonly id: string;
+  readonly vendorId: string | null;
+}
+
+export interface VendorObjects {
+  /** Returns what is bound, by id. */
+  find(ids: readonly string[]): Promise<ReadonlyMap<string, readonly VendorObject[]>>;
+  /** Never rejects: a failure is reported, and the ids are then not known. */
+  bind(place: BoundPlace, ids: readonly ToldId[]): Promise<void>;
+}
+
+export function openVendorObjects(
+  table: Pick<VendorObjectTable, "bindObjects" | "boundObjects">,
+  clock: Pick<Clock, "now">,
+  onFault: (thrown: unknown) => void,
+): VendorObjects {
+  return {
+    async find(ids) {
+      const hashes = new Map(ids.map((id) => [hashOf(id), id]));
+      const found = await table.boundObjects([...hashes.keys()], clock.now());
+      return Map.groupBy(found, ({ idHash }) => hashes.get(idHash)!);
+    },
+    async bind(place, ids) {
+      const expiresMs = clock.now() + OBJECT_LIFETIME_MS;
+      const rows = ids.map(({ id, vendorId }): VendorObject => ({ ...place, idHash: hashOf(id), vendorId, expiresMs }));
+      const writing = table.bindObjects(rows).catch(onFault);
+      await within(writing, WAIT_MS);
+    },
+  };
+}
+
+function hashOf(id: string): string {
+  return createHash("sha256").update(id).digest("hex");
+}

@@ -1,0 +1,109 @@
+// Finds the ids of things that live at a vendor in what a client wrote: files, containers, vector stores, responses,
+// conversations, stored prompts, items of stored answers (promise 12.15).
+import type { ChatRequest } from "../../core/chat.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { VendorReference } from "../../core/vendor-reference.ts";
+import { parseJson } from "../../wire/json.ts";
+
+/** Members that hold such ids, by themselves, in a list, or as the `id` of an object. */
+const NAMES: ReadonlySet<string> = new Set([
+  "file_id",
+  "file_ids",
+  "container",
+  "container_id",
+  "vector_store_ids",
+  "previous_response_id",
+  "conversation",
+]);
+/** Members that hold an id only as the `id` of an object; a text is another thing. */
+const OBJECTS: ReadonlySet<string> = new Set(["prompt"]);
+/** Types of objects whose own `id` is one. */
+const TYPES: ReadonlySet<unknown> = new Set(["item_reference"]);
+
+/** Members with free contents of the caller or the model, in which names mean nothing. */
+const FREE: ReadonlySet<string> = new Set(["input_schema", "parameters", "metadata", "schema", "arguments"]);
+
+const ANY = new RegExp(`"(?:${[...NAMES, ...OBJECTS, ...TYPES].join("|")})"`);
+/** A letter or an underscore that is written as an escape, as no program does that has nothing to hide. */
+const ESCAPED_LETTER = /\\u00[5-7]/;
+const MAX_REFERENCES = 1000;
+const NONE: readonly VendorReference[] = [];
+
+/** Returns the references of a request that is here; one that another thread holds has its own list. */
+export function referencesOf({
+  written,
+  held,
+  source,
+  blocks,
+  vendorForms,
+  extra,
+  messages,
+}: ChatRequest): readonly VendorReference[] {
+  if (held !== undefined) return held.references ?? NONE;
+  if (written !== undefined) {
+    // nearly no request names any, which one pass over its text shows
+    if (written.replaced === undefined && !mayRefer(written.text)) return NONE;
+    return referencesIn({ ...written.body, ...written.replaced });
+  }
+  // in a chat completion they stand only where a vendor's own forms do
+  const mayHold =
+    blocks.size > 0 || vendorForms.length > 0 || Object.keys(extra).length > 0 || messages.some(hasCarriedTurn);
+  return mayHold ? referencesInText(source.text) : NONE;
+}
+
+/** Returns the references of a body. */
+export function referencesInText(text: string): readonly VendorReference[] {
+  if (!mayRefer(text)) return NONE;
+  const body = parseJson(text);
+  return isObject(body) ? referencesIn(body) : NONE;
+}
+
+function mayRefer(text: string): boolean {
+  return ANY.test(text) || ESCAPED_LETTER.test(text);
+}
+
+function hasCarriedTurn(message: JsonObject): boolean {
+  return message["extra_content"] !== undefined;
+}
+
+function referencesIn(body: JsonObject): readonly VendorReference[] {
+  const found: VendorReference[] = [];
+  visit(body, "", found);
+  if (found.length <= MAX_REFERENCES) return found;
+  // what is beyond the bound is not known here
+  return [...found.slice(0, MAX_REFERENCES), { ...found[MAX_REFERENCES]!, id: "" }];
+}
+
+function visit(value: Json | undefined, path: string, found: VendorReference[]): void {
+  if (found.length > MAX_REFERENCES) return;
+  if (Array.isArray(value)) {
+    for (const [index, item] of (value as readonly Json[]).entries()) visit(item, `${path}[${index}]`, found);
+    return;
+  }
+  if (!isObject(value)) return;
+  const { type } = value;
+  if (TYPES.has(type)) found.push({ path: `${path}.id`, name: type as string, id: textOf(value["id"]) });
+  // the input of a tool call is the model's own
+  const isCall = typeof type === "string" && type.endsWith("tool_use");
+  for (const [name, member] of Object.entries(value)) {
+    if (FREE.has(name) || (isCall && name === "input")) continue;
+    const at = path === "" ? name : `${path}.${name}`;
+    if (NAMES.has(name) || (OBJECTS.has(name) && isObject(member)))
+      for (const id of idsIn(member)) found.push({ path: at, name, id });
+    visit(member, at, found);
+  }
+}
+
+/** Where chat completions take an address in place of an id, the content is fetched like any other. */
+const ADDRESS = /^(?:https?|gs|s3|data):/i;
+
+function idsIn(member: Json | undefined): readonly string[] {
+  if (typeof member === "string") return member === "" || ADDRESS.test(member) ? [] : [member];
+  if (Array.isArray(member)) return (member as readonly Json[]).map(textOf);
+  return isObject(member) && member["id"] !== undefined && member["id"] !== null ? [textOf(member["id"])] : [];
+}
+
+/** An id that is no text is bound to nobody. */
+function textOf(id: Json | undefined): string {
+  return typeof id === "string" ? id : "";
+}

@@ -1,0 +1,191 @@
+// Which project received the id of a thing that lives at a vendor, and with which credential (promise 12.15). Ids stand
+// here as hashes. The table is part of the call store (calls.ts), whose connections are separate from the main thread.
+import { type Kysely, sql } from "kysely";
+import { fromInteger, toInteger } from "./schema.ts";
+
+/** An id as it was handed out to a project. */
+export interface VendorObject {
+  /** SHA-256 of the id, in hexadecimal digits. */
+  readonly idHash: string;
+  readonly tenantId: string;
+  readonly projectId: string;
+  readonly providerId: string;
+  /** The fingerprint of the credential; empty where the provider is called without one. */
+  readonly credential: string;
+  /** The vendor's own id, where the client was told another one; `null` where it was told the vendor's. */
+  readonly vendorId: string | null;
+  readonly expiresMs: number;
+}
+
+export interface VendorObjectTable {
+  /**
+   * Writes them, and moves the expiry of those that are known. Skips those whose project no longer exists. A tenant has
+   * a bound, beyond which what expires first makes room.
+   */
+  bindObjects(objects: readonly VendorObject[]): Promise<void>;
+  /** Returns what is bound of these ids and has not expired. */
+  boundObjects(idHashes: readonly string[], nowMs: number): Promise<readonly VendorObject[]>;
+  /** Removes some of those that have expired. Returns how many, so it is to be repeated until it returns 0. */
+  pruneObjects(nowMs: number): Promise<number>;
+}
+
+export interface VendorObjectSchema {
+  readonly vendor_object: {
+    readonly id_hash: string;
+    readonly tenant_id: string;
+    readonly project_id: string;
+    readonly provider_id: string;
+    readonly credential: string;
+    readonly vendor_id: string | null;
+    readonly expires_ms: bigint;
+  };
+}
+
+type Db = Kysely<VendorObjectSchema>;
+
+const ROWS_AT_ONCE = 50;
+/** A long removal would block other writers. */
+const REMOVED_AT_ONCE = 500;
+export const MAX_OBJECTS_OF_TENANT = 100_000;
+
+export async function createVendorObjects(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("vendor_object")
+    .addColumn("id_hash", "text", (column) => column.notNull())
+    .addColumn("tenant_id", "text", (column) => column.notNull())
+    .addColumn("project_id", "text", (column) => column.notNull())
+    .addColumn("provider_id", "text", (column) => column.notNull())
+    .addColumn("credential", "text", (column) => column.notNull())
+    .addColumn("vendor_id", "text")
+    .addColumn("expires_ms", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("vendor_object_key", ["id_hash", "project_id", "provider_id", "credential"])
+    // a project that is made again under the name of a removed one has none of its ids
+    .addForeignKeyConstraint(
+      "vendor_object_project",
+      ["tenant_id", "project_id"],
+      "projects",
+      ["tenant_id", "id"],
+      (key) => key.onDelete("cascade"),
+    )
+    .execute();
+  await db.schema
+    .createIndex("vendor_object_by_end")
+    .on("vendor_object")
+    .columns(["tenant_id", "expires_ms"])
+    .execute();
+}
+
+export async function bindObjects<Schema extends VendorObjectSchema>(
+  wider: Kysely<Schema>,
+  objects: readonly VendorObject[],
+  mostOfTenant = MAX_OBJECTS_OF_TENANT,
+): Promise<void> {
+  if (objects.length === 0) return;
+  await (wider as unknown as Db).transaction().execute(async (tx) => {
+    const { rows: projects } = await sql<{
+      readonly id: string;
+      readonly tenant_id: string;
+    }>`select id, tenant_id from projects where id in (${sql.join([...new Set(objects.map(({ projectId }) => projectId))])})`.execute(
+      tx,
+    );
+    const tenants = new Map(projects.map(({ id, tenant_id: tenantId }) => [id, tenantId]));
+    const known = inOrder(objects.filter(({ projectId, tenantId }) => tenants.get(projectId) === tenantId));
+    for (let at = 0; at < known.length; at += ROWS_AT_ONCE)
+      await tx
+        .insertInto("vendor_object")
+        .values(known.slice(at, at + ROWS_AT_ONCE).map(rowOf))
+        .onConflict((conflict) =>
+          conflict.columns(["id_hash", "project_id", "provider_id", "credential"]).doUpdateSet((of) => ({
+            expires_ms: of.ref("excluded.expires_ms"),
+            vendor_id: of.ref("excluded.vendor_id"),
+          })),
+        )
+        .execute();
+    for (const tenantId of new Set(known.map((one) => one.tenantId))) await makeRoom(tx, tenantId, mostOfTenant);
+  });
+}
+
+/** Each once, the last one of several, in an order that is the same for all who write at once. */
+function inOrder(objects: readonly VendorObject[]): readonly VendorObject[] {
+  const byKey = new Map(
+    objects.map((one) => [JSON.stringify([one.idHash, one.projectId, one.providerId, one.credential]), one]),
+  );
+  return [...byKey.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+}
+
+/** Removes what expires first of a tenant that has too many. */
+async function makeRoom(db: Db, tenantId: string, most: number): Promise<void> {
+  const { count } = await db
+    .selectFrom("vendor_object")
+    .select((of) => of.fn.countAll<bigint | number | string>().as("count"))
+    .where("tenant_id", "=", tenantId)
+    .executeTakeFirstOrThrow();
+  const beyond = Number(count) - most;
+  if (beyond <= 0) return;
+  const kept = await db
+    .selectFrom("vendor_object")
+    .select("expires_ms")
+    .where("tenant_id", "=", tenantId)
+    .orderBy("expires_ms")
+    .offset(sql.lit(beyond - 1))
+    .limit(sql.lit(1))
+    .executeTakeFirstOrThrow();
+  await db
+    .deleteFrom("vendor_object")
+    .where("tenant_id", "=", tenantId)
+    .where("expires_ms", "<=", kept.expires_ms)
+    .execute();
+}
+
+export async function boundObjects<Schema extends VendorObjectSchema>(
+  wider: Kysely<Schema>,
+  idHashes: readonly string[],
+  nowMs: number,
+): Promise<readonly VendorObject[]> {
+  if (idHashes.length === 0) return [];
+  const rows = await (wider as unknown as Db)
+    .selectFrom("vendor_object")
+    .selectAll()
+    .where("id_hash", "in", [...idHashes])
+    .where("expires_ms", ">", toInteger(nowMs))
+    .execute();
+  return rows.map((row) => ({
+    idHash: row.id_hash,
+    tenantId: row.tenant_id,
+    projectId: row.project_id,
+    providerId: row.provider_id,
+    credential: row.credential,
+    vendorId: row.vendor_id,
+    expiresMs: fromInteger(row.expires_ms),
+  }));
+}
+
+export async function pruneObjects<Schema extends VendorObjectSchema>(
+  wider: Kysely<Schema>,
+  nowMs: number,
+): Promise<number> {
+  const db = wider as unknown as Db;
+  const some = db
+    .selectFrom("vendor_object")
+    .select("id_hash")
+    .where("expires_ms", "<=", toInteger(nowMs))
+    .limit(sql.lit(REMOVED_AT_ONCE));
+  const { numDeletedRows } = await db
+    .deleteFrom("vendor_object")
+    .where("expires_ms", "<=", toInteger(nowMs))
+    .where("id_hash", "in", some)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+function rowOf(object: VendorObject): VendorObjectSchema["vendor_object"] {
+  return {
+    id_hash: object.idHash,
+    tenant_id: object.tenantId,
+    project_id: object.projectId,
+    provider_id: object.providerId,
+    credential: object.credential,
+    vendor_id: object.vendorId,
+    expires_ms: toInteger(object.expiresMs),
+  };
+}
