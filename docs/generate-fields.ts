@@ -1,7 +1,7 @@
 // The tables of docs/api.md that list the fields of a request. What a field takes is told by its own check, in the words of its refusal.
 import { GatewayError } from "../src/core/errors.ts";
 import type { Json } from "../src/core/json.ts";
-import { COMMON, type Field, GATEWAY, NEVER_UNSUPPORTED } from "../src/core/params.ts";
+import { ADVISORY, COMMON, type Field, GATEWAY, NEVER_UNSUPPORTED } from "../src/core/params.ts";
 import { code, table } from "./markdown.ts";
 
 export function gatewayFieldsTable(): string {
@@ -50,6 +50,7 @@ function refusalOf(name: string, field: Field, probe: Json): string | null {
 
 function elsewhere(name: string, { neutral }: Field): string {
   if ((NEVER_UNSUPPORTED as ReadonlySet<string>).has(name)) return "served by the gateway";
+  if ((ADVISORY as ReadonlySet<string>).has(name)) return "left out and named";
   if (neutral === undefined) return "refused or dropped";
   const values = NEUTRAL.filter((value) => neutral(value)).map((value) => code(JSON.stringify(value)));
   return `refused or dropped; ${values.join(" and ")} ${values.length === 1 ? "is" : "are"} the same as not sent`;

@@ -310,6 +310,12 @@ export const NEVER_UNSUPPORTED: ReadonlySet<CommonParameter> = new Set([
   "stream_options",
 ]);
 
+/**
+ * These change the cost and never the answer. Where a provider has no place for them they are left out without
+ * `drop_params`, and named (promise 6.10).
+ */
+export const ADVISORY: ReadonlySet<CommonParameter> = new Set(["prompt_cache_key"]);
+
 export const GATEWAY = {
   tenant_id: gateway("Tenant of the call; the token's, if left out.", string),
   project_id: gateway("Project of the call; the token's, if left out.", string),

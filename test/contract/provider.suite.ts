@@ -6,7 +6,7 @@ import { parseCallerHeaders } from "../../src/chat/fit/caller-headers.ts";
 import { capabilityOf, effectiveCapability } from "../../src/core/capability.ts";
 import { BLOCK_TYPES, type BlockType } from "../../src/core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
-import { COMMON_PARAMETERS, type CommonParameter, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
+import { ADVISORY, COMMON_PARAMETERS, type CommonParameter, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
 import { ADDRESS_WORD } from "../../src/core/target.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import {
@@ -192,7 +192,7 @@ function capabilitySuite(provider: Provider): void {
       return wrong.length === 0 ? null : JSON.stringify(wrong);
     });
   });
-  test("[d6.2] each parameter that it does not support never reaches the wire", () => {
+  test("[d6.2 d6.10] each parameter that it does not support never reaches the wire", () => {
     judgeCells(provider, (name, model, beside) => {
       const cell = cellOf(provider, name, model);
       if (cell.support !== "unsupported") return null;
@@ -203,7 +203,10 @@ function capabilitySuite(provider: Provider): void {
         const without = onTheWire(encoded(provider, beside, { model, dropParams: true }));
         if (onTheWire(encoded(provider, { ...beside, [name]: value }, { model, dropParams: true })) !== without)
           return `${JSON.stringify(value)} is sent`;
-        if (!NEVER_UNSUPPORTED.has(name) && !neutral.includes(value)) {
+        if (ADVISORY.has(name)) {
+          if (onTheWire(encoded(provider, { ...beside, [name]: value }, { model })) !== without)
+            return `${JSON.stringify(value)} is sent without drop_params`;
+        } else if (!NEVER_UNSUPPORTED.has(name) && !neutral.includes(value)) {
           const refusal = refusalOf(() => fitted(provider, { ...beside, [name]: value }, { model }));
           if (refusal?.code !== "unsupported_parameter") return `${JSON.stringify(value)} is not refused`;
         }

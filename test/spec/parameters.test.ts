@@ -212,6 +212,16 @@ describe("unsupported parameters", () => {
     expect(error!.message).not.toContain("temperature");
   });
 
+  test("[d6.10] the key of a prompt cache is a hint: where a provider has no place for it, it is left out without drop_params, and named", async () => {
+    for (const model of [MODELS.anthropic, MODELS.gemini]) {
+      const { outcome, wire, headers } = await ask(gateway, { model, prompt_cache_key: "key-1" });
+      expect([model, outcome, headers.get("x-gateway-dropped-params")]).toEqual([model, "200", "prompt_cache_key"]);
+      expect(JSON.stringify(wire)).not.toContain("key-1");
+    }
+    const { wire } = await ask(gateway, { model: MODELS.openai, prompt_cache_key: "key-1" });
+    expect(wire).toMatchObject({ prompt_cache_key: "key-1" });
+  });
+
   test("[d6.3] an unsupported value is refused with drop_params too", async () => {
     for (const drop_params of [false, true]) {
       expect(

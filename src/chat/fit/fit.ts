@@ -9,7 +9,7 @@ import type { RequestSource } from "../../core/request-source.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { describe, isObject, type Json } from "../../core/json.ts";
-import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
+import { ADVISORY, COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
 import type { ParameterDisposition } from "../../core/record.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import { type Dialect, dialectOf, type NativeOperation, type Provider } from "../../providers/provider.ts";
@@ -108,7 +108,8 @@ export function mayBeLeft({ dropped, deviation }: Untranslated, { dropParams, de
 }
 const NOTHING_LEFT: readonly string[] = [];
 
-function isAdvisory(name: string, { written }: ChatRequest, { deviates }: FitSettings): boolean {
+function isAdvisory(name: CommonParameter, { written }: ChatRequest, { deviates }: FitSettings): boolean {
+  if (ADVISORY.has(name)) return true;
   const found = written?.advisory.find((one) => one.name === name);
   return found !== undefined && (found.deviation === undefined || deviates?.(found.deviation) !== false);
 }

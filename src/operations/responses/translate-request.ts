@@ -79,8 +79,6 @@ const ADVISORY: ReadonlySet<string> = new Set([
   "client_metadata",
 ]);
 
-/** Hints that chat completions have too. */
-const HINTS: readonly Advisory[] = [{ name: "prompt_cache_key" }];
 /** What a client that is known by `client_metadata` sends for its models by itself (promise 12.14). */
 const MODEL_SETTINGS: readonly Advisory[] = ["verbosity", "parallel_tool_calls"].map((name) => ({
   name,
@@ -143,7 +141,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     chat,
     origins: { messages: origins, tools: tools.paths },
     untranslated: left.list,
-    advisory: hasDefaults ? [...HINTS, ...MODEL_SETTINGS] : HINTS,
+    advisory: hasDefaults ? MODEL_SETTINGS : [],
     approved,
     memo,
   };
