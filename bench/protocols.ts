@@ -179,7 +179,10 @@ function ollama(): Protocol {
   };
 }
 
-/** The Responses API. https://platform.openai.com/docs/api-reference/responses */
+/**
+ * The Responses API. https://platform.openai.com/docs/api-reference/responses. Its events are long, so that they bring
+ * the same words as those of chat completions.
+ */
 export function responsesProtocol(): Protocol {
   const id = "resp_68a1b2c3d4e5f60718293a4b5c6d7e8f";
   const item = "msg_68a1b2c3d4e5f60718293a4b5c6d7e90";
@@ -195,22 +198,33 @@ export function responsesProtocol(): Protocol {
     object: "response",
     created_at: 1_767_000_000,
     status,
+    background: false,
+    completed_at: status === "completed" ? 1_767_000_001 : null,
     error: null,
+    frequency_penalty: 0,
     incomplete_details: null,
     instructions: null,
     max_output_tokens: 512,
+    max_tool_calls: null,
     model: MODEL,
     output,
     parallel_tool_calls: true,
+    presence_penalty: 0,
     previous_response_id: null,
+    prompt_cache_key: null,
+    prompt_cache_retention: null,
     reasoning: { effort: null, summary: null },
+    safety_identifier: null,
+    service_tier: "default",
     store: false,
     temperature: 0.7,
-    text: { format: { type: "text" } },
+    text: { format: { type: "text" }, verbosity: "medium" },
     tool_choice: "auto",
     tools: [],
+    top_logprobs: 0,
     top_p: 1,
     truncation: "disabled",
+    user: null,
     metadata: {},
     ...more,
   });
@@ -222,7 +236,8 @@ export function responsesProtocol(): Protocol {
     role: "assistant",
     content,
   });
-  const whole = INDEXES.map(piece).join("");
+  const word = (index: number): string => ` word${index % 10}`;
+  const whole = INDEXES.map(word).join("");
   const done = message("completed", [part(whole)]);
   const place = { item_id: item, output_index: 0, content_index: 0 };
   const events: readonly (readonly [string, object])[] = [
@@ -232,7 +247,7 @@ export function responsesProtocol(): Protocol {
     ["response.content_part.added", { ...place, part: part("") }],
     ...INDEXES.map((index): readonly [string, object] => [
       "response.output_text.delta",
-      { ...place, delta: piece(index), logprobs: [] },
+      { ...place, delta: word(index), logprobs: [] },
     ]),
     ["response.output_text.done", { ...place, text: whole, logprobs: [] }],
     ["response.content_part.done", { ...place, part: part(whole) }],

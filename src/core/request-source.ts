@@ -2,6 +2,9 @@
 // must not change without its text being given up: the type of values that go with a text is lost by every copy, and
 // only the functions of this file give it.
 
+import type { JsonObject } from "./json.ts";
+import { lazy } from "./memoization.ts";
+
 /** The body text that the caller sent, with the positions of its top-level members. */
 export interface RequestSource {
   readonly text: string;
@@ -20,6 +23,38 @@ export interface MemberSpan {
   readonly keyStart: number;
   readonly valueStart: number;
   readonly valueEnd: number;
+}
+
+/**
+ * Returns the source of a request that was made of values. Its text is written when it is needed, which it is not for a
+ * target that is sent what the client wrote.
+ */
+export function sourceOfValues(body: JsonObject, rewritten: ReadonlySet<string>): RequestSource {
+  const written = lazy(() => writtenMembers(body));
+  return {
+    get text() {
+      return written().text;
+    },
+    get members() {
+      return written().members;
+    },
+    rewritten,
+  };
+}
+
+function writtenMembers(body: JsonObject): Pick<RequestSource, "text" | "members"> {
+  const members = new Map<string, MemberSpan>();
+  let text = "{";
+  for (const [name, value] of Object.entries(body)) {
+    if (value === undefined) continue;
+    if (members.size > 0) text += ",";
+    const keyStart = text.length;
+    text += `${JSON.stringify(name)}:`;
+    const valueStart = text.length;
+    text += JSON.stringify(value);
+    members.set(name, { keyStart, valueStart, valueEnd: text.length });
+  }
+  return { text: `${text}}`, members };
 }
 
 /** A class, because spreading and mapping lose a private member: `{ ...params, stop }` has it no longer. */

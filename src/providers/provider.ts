@@ -135,6 +135,11 @@ export interface StreamDecoder {
    * function that always returns true. `event` is its text as it came, and `piece` the text that it brings.
    */
   readonly passes?: true | ((event: string, piece: string) => boolean);
+  /**
+   * Present where the decoder counts the text of parts. Returns what counts further characters of the part that the last
+   * event was about: events that differ from it only in their piece of text may be passed on without passing `push`.
+   */
+  growth?(): (characters: number) => void;
   /** Throws StreamError when the event carries an error of the provider. */
   push(event: SseEvent): readonly ChatChunk[];
   /**
@@ -155,6 +160,7 @@ export function decoderAround(
     push,
     end,
     ...(passes !== undefined && { passes }),
+    ...(inner.growth !== undefined && { growth: () => inner.growth!() }),
     ...(inner.isPlainText !== undefined && { isPlainText: inner.isPlainText }),
   };
   // Whether the form has a terminator is known from the start; whether the terminator has come changes.

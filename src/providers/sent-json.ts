@@ -1,8 +1,10 @@
 // JSON that a provider sent, as an answer or as an event of a stream. A text that exceeds a bound may be valid JSON: the
 // error then names the bound and does not claim that the text is not JSON.
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import { parseJson } from "../wire/json.ts";
 import { JsonError } from "../wire/json-error.ts";
+import type { SseEvent } from "../wire/sse.ts";
 import { MalformedAnswer } from "./provider.ts";
 
 const SENT = { answer: "The provider's answer", event: "An event of the provider's stream" } as const;
@@ -25,6 +27,9 @@ export function parseSentJson(text: string, sent: keyof typeof SENT): Json {
 export function parseSentObject(text: string, sent: keyof typeof SENT): JsonObject {
   return requireSentObject(parseSentJson(text, sent), sent);
 }
+
+/** Returns the value of an event's data, which is parsed once for all that read the event. Throws MalformedAnswer. */
+export const valueOfEvent = memoizePerObject((event: SseEvent): Json => parseSentJson(event.data, "event"));
 
 /** Throws MalformedAnswer. */
 export function requireSentObject(value: Json, sent: keyof typeof SENT): JsonObject {

@@ -1,6 +1,7 @@
 // Changes members and items of a JSON text and leaves all other text as it was written: spaces, order, spelling of
 // numbers and of escapes.
 import type { JsonEdit } from "../core/json-edit.ts";
+import type { MemberSpan } from "../core/request-source.ts";
 import { JsonError } from "./json-error.ts";
 import { scanItems, scanObject } from "./json-scan.ts";
 
@@ -8,11 +9,16 @@ const MAX_DEPTH = 512;
 
 /**
  * Returns the text, which is the JSON of an object, with all edits. A member that is not there is added at the end of
- * its object, and the objects around it as well; an item that is not there is left alone. Throws JsonError when an
- * object on the path of an edit has two members of one name.
+ * its object, and the objects around it as well; an item that is not there is left alone. `known` says where the members
+ * stand, for a text that was scanned before. Throws JsonError when an object on the path of an edit has two members of
+ * one name.
  */
-export function editedJson(text: string, edits: readonly JsonEdit[]): string {
-  return edits.length === 0 ? text : editedObject(text, edits);
+export function editedJson(
+  text: string,
+  edits: readonly JsonEdit[],
+  known: ReadonlyMap<string, MemberSpan> | null = null,
+): string {
+  return edits.length === 0 ? text : editedObject(text, edits, known);
 }
 
 /** The edits of one member or item, with the paths inside it; `[]` is the value itself. */
@@ -21,32 +27,75 @@ type EditsBelow<Key> = Map<Key, JsonEdit[]>;
 function editsBelow(edits: readonly JsonEdit[]): EditsBelow<string | number> {
   const below: EditsBelow<string | number> = new Map();
   for (const { path, value } of edits) {
-    const [key, ...rest] = path;
+    const [key] = path;
     if (key === undefined) continue;
-    const inside = below.get(key) ?? [];
-    inside.push({ path: rest, value });
-    below.set(key, inside);
+    const edit = { path: path.length === 1 ? WHOLE : path.slice(1), value };
+    const inside = below.get(key);
+    if (inside === undefined) below.set(key, [edit]);
+    else inside.push(edit);
   }
   return below;
 }
+const WHOLE: JsonEdit["path"] = [];
 
-function editedObject(text: string, edits: readonly JsonEdit[]): string {
-  const { members } = scanObject(text, { maxDepth: MAX_DEPTH }, (quoted) => JSON.parse(quoted) as string);
+function editedObject(
+  text: string,
+  edits: readonly JsonEdit[],
+  known: ReadonlyMap<string, MemberSpan> | null = null,
+): string {
+  const members = known ?? scanObject(text, { maxDepth: MAX_DEPTH }, (quoted) => JSON.parse(quoted) as string).members;
   // the value at an outer name of a path is no object, so that it is replaced
   if (members === null) return editedObject("{}", edits);
-  const below = editsBelow(edits);
+  const changes: Change[] = [];
   const added: string[] = [];
-  for (const [name, inside] of below)
-    if (!members.has(String(name))) {
-      const value = editedValue(null, inside);
-      if (value !== undefined) added.push(`${JSON.stringify(String(name))}:${value}`);
-    }
+  let removes = false;
+  const below = editsBelow(edits);
+  for (const [key, inside] of below) {
+    const name = String(key);
+    const span = members.get(name);
+    const value = editedValue(span === undefined ? null : text.slice(span.valueStart, span.valueEnd), inside);
+    if (span !== undefined && value !== undefined)
+      changes.push({ start: span.valueStart, end: span.valueEnd, text: value });
+    else if (span !== undefined) removes = true;
+    else if (value !== undefined) added.push(`${JSON.stringify(name)}:${value}`);
+  }
+  if (!removes) return withChanges(text, changes, added, members);
   const spans = [...members].map(([name, { keyStart, valueStart, valueEnd }]) => ({
     start: keyStart,
     end: valueEnd,
     edited: editedAt(text, valueStart, valueEnd, below.get(name), keyStart),
   }));
   return joined(text, spans, added);
+}
+
+/** A value in place of another one. */
+interface Change {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** Returns the text of an object with other values, and with members behind its own. */
+function withChanges(
+  text: string,
+  changes: readonly Change[],
+  added: readonly string[],
+  members: ReadonlyMap<string, MemberSpan>,
+): string {
+  let out = "";
+  let copied = 0;
+  for (const { start, end, text: value } of changes.toSorted((one, other) => one.start - other.start)) {
+    out += text.slice(copied, start) + value;
+    copied = end;
+  }
+  if (added.length > 0) {
+    let last = members.size === 0 ? text.indexOf("{") + 1 : 0;
+    for (const { valueEnd } of members.values()) last = valueEnd;
+    out += text.slice(copied, last);
+    for (const [index, member] of added.entries()) out += index === 0 && members.size === 0 ? member : `,${member}`;
+    copied = last;
+  }
+  return out + text.slice(copied);
 }
 
 function editedArray(text: string, edits: readonly JsonEdit[]): string {

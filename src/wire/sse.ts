@@ -84,6 +84,8 @@ export function encodeSseData(json: string): string {
 
 const LF = 0x0a;
 const SPACE = 0x20;
+/** The most characters of an event that are held until its rest comes. Lines of a longer one are read as they come. */
+const MAX_HELD = 4096;
 
 /** Takes no event as text. */
 class EventList implements EventReceiver {
@@ -110,6 +112,14 @@ function createEventReader(maxEventBytes: number): EventReader {
   let name = "";
   let dataLines: string[] = [];
   let dataBytes = 0;
+  /** Whole lines of an event that has not ended. */
+  let held = "";
+
+  /** Whether the lines from `start` on wait for the rest of their event, so that a receiver can take it as text. */
+  function waits(text: string, start: number): boolean {
+    const length = text.length - start;
+    return length <= MAX_HELD && length * 3 <= maxEventBytes && !text.includes("\n\n", start);
+  }
 
   function addData(line: string): void {
     dataBytes += Buffer.byteLength(line) + (dataLines.length === 0 ? 0 : 1);
@@ -139,12 +149,18 @@ function createEventReader(maxEventBytes: number): EventReader {
   }
 
   function read(decoded: string, receiver: EventReceiver): string | null {
-    const text = withLineFeeds(decoded);
+    if (decoded === "") return null;
+    const text = held + withLineFeeds(decoded);
+    held = "";
     let start = 0;
     while (start < text.length) {
       if (name === "" && dataLines.length === 0) {
         start = receiver.take(text, start);
         if (start === text.length) return null;
+        if (waits(text, start)) {
+          held = text.slice(start);
+          return null;
+        }
       }
       const end = text.indexOf("\n", start);
       if (isLongerThan(maxEventBytes, text, start, end)) return "A line";

@@ -101,6 +101,26 @@ describe("an event stream", () => {
     }
   });
 
+  test("a receiver may take an event that comes in several reads as one text, unless it is long", () => {
+    const event = 'event: a\ndata: {"x":1}\n\n';
+    const long = `event: a\ndata: ${"y".repeat(5000)}\nid: 1\n`;
+    for (let place = 1; place < event.length; place++) {
+      const [taken, pushed]: [string[], SseEvent[]] = [[], []];
+      const parser = createSseParser({ maxEventBytes: ROOMY });
+      for (const piece of cutAt(encoder.encode(event + event + long), [event.length + place]))
+        parser.pushTo!(piece, {
+          push: (one) => pushed.push(one),
+          take: (text, start) => {
+            if (!text.startsWith(event, start)) return start;
+            taken.push(event);
+            return start + event.length;
+          },
+        });
+      expect([taken, pushed]).toEqual([[event, event], []]);
+      expect(parser.end()).toEqual([{ event: "a", data: "y".repeat(5000) }]);
+    }
+  });
+
   test("a line feed is the second half of a line end only right after its carriage return", () => {
     expect(dataOf("data: a\r", "\ndata: b\r\n\r\n")).toEqual(["a\nb"]);
     expect(dataOf("data: a\rdata: b", "\n\ndata: c\n\n")).toEqual(["a\nb", "c"]);

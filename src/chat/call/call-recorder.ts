@@ -262,5 +262,10 @@ function messageStatistics(request: ChatRequest): CallRecord["messages"] {
     return { count: held.count, roles: { ...held.roles }, blocks, bodyCharacters: held.bodyCharacters };
   const roles: Record<string, number> = {};
   for (const message of request.messages) roles[message.role] = (roles[message.role] ?? 0) + 1;
-  return { count: request.messages.length, roles, blocks, bodyCharacters: request.source.text.length };
+  return {
+    count: request.messages.length,
+    roles,
+    blocks,
+    bodyCharacters: (request.written ?? request.source).text.length,
+  };
 }

@@ -108,6 +108,14 @@ class SealingWriter implements StreamWriter {
     return chunk.choices.length === 0 ? this.#inner.write(chunk) : out;
   }
 
+  preview(chunk: ChatChunk): string {
+    return this.#inner.preview?.(chunk) ?? this.#inner.write(chunk);
+  }
+
+  repeated(piece: string): void {
+    this.#inner.repeated?.(piece);
+  }
+
   activity(reported: ReportedActivity): string {
     return this.#released() + this.#inner.activity(reported);
   }

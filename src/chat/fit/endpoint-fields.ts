@@ -27,8 +27,9 @@ export function isEndpointField(name: string): boolean {
 }
 
 /** Returns the fields of the request that contain an address or a credential; null means "not set". */
-export function endpointFields({ source: { text, members }, options }: ChatRequest): readonly string[] {
+export function endpointFields({ source, options }: ChatRequest): readonly string[] {
   if (options.needs.size === 0) return NONE;
+  const { text, members } = source;
   let found: string[] | null = null;
   for (const [name, { valueStart, valueEnd }] of members)
     if (isEndpointField(name) && text.slice(valueStart, valueEnd) !== "null") (found ??= []).push(name);

@@ -81,7 +81,7 @@ export function heldFigures(
     roles,
     parts,
     characters,
-    bodyCharacters: request.source.text.length,
+    bodyCharacters: (request.written ?? request.source).text.length,
     promptTokens: estimatePrompt(request.messages) + estimateValues(...members.map((name) => request.extra[name])),
     skeleton: skeletonOf(request.messages),
     opening: openingOf(request.messages),

@@ -310,7 +310,12 @@ async function signedBytes(
 /** Returns what the serving thread gets of a body in the form of another operation than chat completions. */
 function withoutBody(written: WrittenRequest, operation: OperationName): WrittenRequest {
   const form = nativeFormOf(operation);
-  return { ...written, text: "", body: {}, ...(form !== null && { held: heldBody(written, form) }) };
+  return {
+    ...written,
+    text: "",
+    body: {},
+    ...(form !== null && { held: heldBody(written, form) }),
+  };
 }
 
 /** A method of this thread. What it throws is passed on to the thread that asked. */

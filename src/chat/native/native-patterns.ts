@@ -11,39 +11,59 @@ export interface NativePatternParts {
   readonly maxEventBytes: number;
   /** Counts the text of the events that pass. */
   readonly generated: TokenTally;
-  /** Whether an event may pass as it is. */
-  readonly passes: (event: string) => boolean;
+  /** Whether the events of a text may pass as they are. */
+  readonly passes: (text: string) => boolean;
   /** What the event that was passed last has lengthened. */
   readonly growing: () => Growing | null;
+  /** Returns what counts the text of further events for the decoder; absent where it counts none. */
+  readonly growth?: () => (characters: number) => void;
 }
 
 type Hole = "text" | "number" | "padding";
 
-/** An event as literals with holes between them, as it comes and as it is passed on. */
+/** An event as literals with holes between them. It passes as it came, but for what precedes it and for its number. */
 interface NativePattern {
   readonly holes: readonly Hole[];
   /** One more than there are holes. */
-  readonly source: readonly string[];
-  readonly shown: readonly string[];
+  readonly literals: readonly string[];
+  /** The name that the provider has left out. */
+  readonly name: string;
+  /** What is passed on in place of the number. */
+  readonly place: string;
   /** The number of the last event; 0 when events have no number. */
   number: number;
   /** What its events lengthen. */
   readonly growing: Growing | null;
+  readonly grew: ((characters: number) => void) | undefined;
 }
 
 /** Text and reasoning. */
 const MAX_PATTERNS = 2;
 /** The number of patterns in a row that no event fitted. */
 const MAX_TRIES = 8;
+/** The most digits of a number that a double holds. */
+const MAX_DIGITS = 15;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
+const ZERO = 0x30;
+const NINE = 0x39;
 
 export class NativePatterns {
   readonly #parts: NativePatternParts;
   readonly #patterns: NativePattern[] = [];
   #tries = 0;
   #shown = "";
+  /** The text that was judged last as a whole, because nearly all texts may pass. */
+  #judged = "";
+  #mayPass = false;
+  /** Where `#fit` found the end of the event and its number; the end of the number is 0 where there was none. */
+  #end = 0;
+  #numberStart = 0;
+  #numberEnd = 0;
+  /** What `#endOfString` found: how many characters are not ASCII, and whether some are escaped. */
+  #others = 0;
+  #hasEscapes = false;
 
   constructor(parts: NativePatternParts) {
     this.#parts = parts;
@@ -52,11 +72,22 @@ export class NativePatterns {
   /** Returns the position in `text` after all events from `start` on that fit a pattern. */
   take(text: string, start: number): number {
     let at = start;
+    // what precedes this was passed on
+    let copied = start;
     while (at < text.length) {
-      const end = this.#takeOne(text, at);
-      if (end === at) break;
-      at = end;
+      const pattern = this.#fitting(text, at);
+      if (pattern === null) break;
+      if (pattern.name !== "") {
+        this.#shown += text.slice(copied, at) + pattern.name;
+        copied = at;
+      }
+      if (this.#numberEnd > 0) {
+        this.#shown += text.slice(copied, this.#numberStart) + pattern.place;
+        copied = this.#numberEnd;
+      }
+      at = this.#end;
     }
+    if (at > copied) this.#shown += text.slice(copied, at);
     return at;
   }
 
@@ -75,62 +106,95 @@ export class NativePatterns {
       this.#patterns.length = 0;
       return;
     }
-    const text = `${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`;
-    // an event that came in two reads is parsed, although a pattern of it is known
-    if (this.#tries >= MAX_TRIES || this.#patterns.some((known) => isLike(known, text))) return;
+    if (this.#tries >= MAX_TRIES) return;
     this.#tries += 1;
+    const text = `${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`;
     const piece = chunks[0]!.choices[0]!.delta![name] as string;
-    const pattern = patternOf(text, piece, shown, this.#parts.growing());
+    const pattern = patternOf(text, piece, shown, { growing: this.#parts.growing(), grew: this.#parts.growth?.() });
     if (pattern !== null && this.#patterns.unshift(pattern) > MAX_PATTERNS) this.#patterns.pop();
   }
 
-  #takeOne(text: string, start: number): number {
-    for (const pattern of this.#patterns) {
-      const end = this.#fit(pattern, text, start);
-      if (end === start) continue;
-      this.#tries = 0;
-      return end;
-    }
-    return start;
+  /** Returns the pattern that the event at `start` fits. */
+  #fitting(text: string, start: number): NativePattern | null {
+    for (const pattern of this.#patterns)
+      if (this.#fit(pattern, text, start)) {
+        this.#tries = 0;
+        return pattern;
+      }
+    return null;
   }
 
-  /** Returns the position after the event that begins at `start`; `start` when it does not fit the pattern. */
-  #fit(pattern: NativePattern, text: string, start: number): number {
-    const { holes, source, shown } = pattern;
+  #fit(pattern: NativePattern, text: string, start: number): boolean {
+    const { holes, literals } = pattern;
     let at = start;
-    let passed = "";
-    let piece = "";
+    let [pieceStart, pieceEnd, others] = [0, 0, 0];
+    let hasEscapes = false;
     let { number } = pattern;
+    this.#numberEnd = 0;
     for (let index = 0; ; index++) {
-      const literal = source[index]!;
-      if (!text.startsWith(literal, at)) return start;
+      const literal = literals[index]!;
+      if (!text.startsWith(literal, at)) return false;
       at += literal.length;
-      passed += shown[index]!;
       const hole = holes[index];
       if (hole === undefined) break;
-      const end = hole === "number" ? endOfDigits(text, at) : endOfString(text, at);
-      if (end < 0) return start;
-      const value = text.slice(at, end);
+      const end = hole === "number" ? endOfDigits(text, at) : this.#endOfString(text, at);
+      if (end < 0) return false;
       if (hole === "number") {
+        number = Number(text.slice(at, end));
         // an event that comes twice is left to the decoder
-        if (!(Number(value) > number)) return start;
-        number = Number(value);
-      } else {
-        passed += value;
-        if (hole === "text") piece = value;
+        if (end - at > MAX_DIGITS || number <= pattern.number) return false;
+        this.#numberStart = at;
+        this.#numberEnd = end;
+      } else if (hole === "text") {
+        [pieceStart, pieceEnd, others, hasEscapes] = [at, end, this.#others, this.#hasEscapes];
       }
       at = end;
     }
     // a UTF-16 unit takes at most three bytes
-    if (piece === "" || (at - start) * 3 > this.#parts.maxEventBytes) return start;
-    if (!this.#parts.passes(text.slice(start, at))) return start;
-    const plain = piece.includes("\\") ? parsedString(piece) : piece;
-    if (plain === null) return start;
-    tally(this.#parts.generated, plain);
-    pattern.number = number;
+    if (pieceEnd === pieceStart || (at - start) * 3 > this.#parts.maxEventBytes) return false;
+    if (!this.#passes(text, start, at)) return false;
+    const { generated } = this.#parts;
+    const piece = text.slice(pieceStart, pieceEnd);
+    const plain = hasEscapes ? parsedString(piece) : piece;
+    if (plain === null) return false;
+    if (hasEscapes) tally(generated, plain);
+    else {
+      generated.ascii += piece.length - others;
+      generated.other += others;
+    }
+    pattern.grew?.(plain.length);
     if (pattern.growing !== null) grow(pattern.growing, plain, number);
-    this.#shown += passed;
-    return at;
+    pattern.number = number;
+    this.#end = at;
+    return true;
+  }
+
+  #passes(text: string, start: number, end: number): boolean {
+    if (text !== this.#judged) {
+      this.#judged = text;
+      this.#mayPass = this.#parts.passes(text);
+    }
+    return this.#mayPass || this.#parts.passes(text.slice(start, end));
+  }
+
+  /** Returns the position of the quote that ends a JSON string; -1 when there is none. */
+  #endOfString(text: string, start: number): number {
+    let others = 0;
+    let hasEscapes = false;
+    for (let at = start; ; at++) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) {
+        this.#others = others;
+        this.#hasEscapes = hasEscapes;
+        return at;
+      }
+      if (code === BACKSLASH) {
+        hasEscapes = true;
+        at++;
+      } else if (code > 0x7f) others++;
+      // also at the end of the text, where there is no code
+      else if (!(code >= SPACE)) return -1;
+    }
   }
 }
 
@@ -140,41 +204,55 @@ function grow(growing: Growing, piece: string, number: number): void {
   growing.number = number;
 }
 
-/** Whether an event has all literals of the pattern in their order. */
-function isLike({ source }: NativePattern, event: string): boolean {
-  let at = 0;
-  for (const literal of source) {
-    const found = event.indexOf(literal, at);
-    if (found < 0 || (at === 0 && found > 0)) return false;
-    at = found + literal.length;
-  }
-  return at === event.length;
-}
-
-/** Returns `null` for an event that is not passed on as it came, but for its number. */
-function patternOf(event: string, piece: string, shown: string, growing: Growing | null): NativePattern | null {
+/** Returns `null` for an event that is not passed on as it came, but for its name and its number. */
+function patternOf(
+  event: string,
+  piece: string,
+  shown: string,
+  counted: Pick<NativePattern, "growing" | "grew">,
+): NativePattern | null {
   const found = [textPlace(event, piece), numberPlace(event), paddingPlace(event)];
   if (found[0] === null || found.includes("several")) return null;
   const places = found.filter((one) => one !== null && one !== "several").toSorted((a, b) => a.start - b.start);
-  const source: string[] = [];
+  const literals: string[] = [];
   let copied = 0;
   for (const { start, end } of places) {
-    source.push(event.slice(copied, start));
+    literals.push(event.slice(copied, start));
     copied = end;
   }
-  source.push(event.slice(copied));
-  const literals = shownLiterals(event, shown, places);
-  const number = places.find(({ hole }) => hole === "number");
-  return literals === null
+  literals.push(event.slice(copied));
+  const number = places.find(({ hole }) => hole === "number") ?? null;
+  const written = writtenAround(event, shown, number);
+  return written === null
     ? null
     : {
         holes: places.map(({ hole }) => hole),
-        source,
-        shown: literals,
-        number: number === undefined ? 0 : Number(event.slice(number.start, number.end)),
-        growing,
+        literals,
+        ...written,
+        number: number === null ? 0 : Number(event.slice(number.start, number.end)),
+        ...counted,
       };
 }
+
+/** Returns what was passed on before an event and in place of its number; `null` when something else differs. */
+function writtenAround(
+  event: string,
+  shown: string,
+  number: Place | null,
+): Pick<NativePattern, "name" | "place"> | null {
+  const before = event.slice(0, number?.start ?? event.length);
+  const after = event.slice(number?.end ?? event.length);
+  const at = shown.indexOf(before);
+  const name = shown.slice(0, Math.max(at, 0));
+  const place = shown.slice(at + before.length, shown.length - after.length);
+  return at >= 0 &&
+    (name === "" || NAME.test(name)) &&
+    name + before + place + after === shown &&
+    (number !== null || place === "")
+    ? { name, place }
+    : null;
+}
+const NAME = /^event: .*\n$/;
 
 interface Place {
   readonly hole: Hole;
@@ -213,8 +291,8 @@ function paddingPlace(event: string): Found {
   if (starts.length > 1) return "several";
   const [start = -1] = starts;
   if (start < 0 || event.charCodeAt(start) !== QUOTE) return null;
-  const end = endOfString(event, start + 1);
-  return end < 0 ? null : { hole: "padding", start: start + 1, end };
+  const end = event.indexOf('"', start + 1);
+  return end < 0 || event.slice(start, end).includes("\\") ? null : { hole: "padding", start: start + 1, end };
 }
 
 /** Returns where the values of all members of a name begin. */
@@ -228,62 +306,10 @@ function valuesOf(event: string, name: string): readonly number[] {
   return starts;
 }
 
-/**
- * Returns the literals of the event as it was passed on: those of `event`, and in place of the number what was written
- * for it. Returns `null` when more than the number differs.
- */
-function shownLiterals(event: string, shown: string, places: readonly Place[]): readonly string[] | null {
-  const literals: string[] = [];
-  let rest = shown;
-  let literal = "";
-  let copied = 0;
-  for (const { hole, start, end } of places) {
-    const before = event.slice(copied, start);
-    const at = copied === 0 ? rest.indexOf(before) : rest.startsWith(before) ? 0 : -1;
-    if (at < 0) return null;
-    // events that had to come before the first of a part do not come again
-    if (rest.slice(0, at).includes("\n\n")) return null;
-    // the passed event may begin with the name that the provider left out
-    literal += rest.slice(0, at) + before;
-    rest = rest.slice(at + before.length);
-    copied = end;
-    if (hole === "number") {
-      const following = event.slice(end, nextStart(places, start, event));
-      const width = rest.indexOf(following);
-      if (width < 0) return null;
-      literals.push(literal + rest.slice(0, width));
-      rest = rest.slice(width);
-    } else {
-      const value = event.slice(start, end);
-      if (!rest.startsWith(value)) return null;
-      literals.push(literal);
-      rest = rest.slice(value.length);
-    }
-    literal = "";
-  }
-  return rest === event.slice(copied) ? [...literals, rest] : null;
-}
-
-/** Returns where the place after the one at `start` begins; the end of the event where there is none. */
-function nextStart(places: readonly Place[], start: number, event: string): number {
-  return places.find((place) => place.start > start)?.start ?? event.length;
-}
-
-/** Returns the position of the quote that ends a JSON string; -1 when there is none. */
-function endOfString(text: string, start: number): number {
-  for (let at = start; ; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) return at;
-    if (code === BACKSLASH) at++;
-    // also at the end of the text, where there is no code
-    else if (!(code >= SPACE)) return -1;
-  }
-}
-
 /** Returns the position after the digits; -1 when there are none. */
 function endOfDigits(text: string, start: number): number {
   let at = start;
-  while (text.charCodeAt(at) >= 0x30 && text.charCodeAt(at) <= 0x39) at++;
+  while (text.charCodeAt(at) >= ZERO && text.charCodeAt(at) <= NINE) at++;
   return at === start ? -1 : at;
 }
 

@@ -1,7 +1,7 @@
 // Parses the text of a body to a ChatRequest: every field is in exactly one class (promise 6.1), and is checked by the
 // table of the common set and the rules of promise 5. fit.ts checks what depends on the target, such as what its vendor
 // understands.
-import { requestOfText } from "../../core/request-source.ts";
+import { requestOfText, type RequestSource } from "../../core/request-source.ts";
 import { rateOfToken } from "../../accounting/price.ts";
 import type { CacheScope } from "../../core/cache.ts";
 import type { RequestedToolServer, CallOptions, ChatParams, ChatRequest, RequestForm } from "../../core/chat.ts";
@@ -40,7 +40,18 @@ export const CHAT_FORM: RequestForm = {
  * when the text consists of parts that were checked before.
  */
 export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST_BODY_BOUNDS): ChatRequest {
-  const { value: body, members } = parsedBody(text, bounds);
+  const { value, members } = parsedBody(text, bounds);
+  return chatRequestOf(value, (rewritten) => ({ text, members, rewritten }));
+}
+
+/**
+ * Returns the request that a body makes. `sourceOf` gets the members whose value in the request differs from the body.
+ * Throws GatewayError.
+ */
+export function chatRequestOf(
+  body: JsonObject,
+  sourceOf: (rewritten: ReadonlySet<string>) => RequestSource,
+): ChatRequest {
   const fields = classify(body);
   const legacy = withToolsForFunctions(fields.common, fields.gateway);
   const toolServers = parseToolServers((legacy.params["tools"] as readonly Json[] | undefined) ?? []);
@@ -64,17 +75,15 @@ export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST
     vendorForms: forms,
     offered: null,
     toolImages: conversation.toolImages,
-    source: {
-      text,
-      members,
-      rewritten: rewrittenMembers(
+    source: sourceOf(
+      rewrittenMembers(
         body,
         params,
         nested === legacy.params ? legacy.rewritten : [...legacy.rewritten, "tools", "tool_choice"],
         toolServers,
         conversation,
       ),
-    },
+    ),
     warnings: [],
   });
 }
@@ -126,7 +135,8 @@ function classify(body: JsonObject): Classified {
   const common: Record<string, Json> = {};
   const extra: Record<string, Json> = {};
   for (const name of Object.keys(body)) {
-    const sent = body[name]!;
+    const sent = body[name];
+    if (sent === undefined) continue;
     const field = FIELDS.get(name);
     if (field === undefined) {
       setMember(extra, name, sent);

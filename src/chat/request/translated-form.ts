@@ -1,5 +1,5 @@
-// The form of an operation whose requests the engine translates to a chat completion. The translation is text, so that
-// all rules of chat completions apply to it (parse.ts); errors name the path in what the client wrote.
+// The form of an operation whose requests the engine translates to a chat completion, to which all rules of chat
+// completions apply (parse.ts); errors name the path in what the client wrote.
 import type { BodyBounds } from "../../core/body-bounds.ts";
 import type {
   Advisory,
@@ -13,10 +13,11 @@ import type {
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { GATEWAY, invalid } from "../../core/params.ts";
+import { sourceOfValues } from "../../core/request-source.ts";
 import { requestWithEntry } from "./entry-text.ts";
 import { beyondBound } from "./bounded-body.ts";
 import { relocated } from "../call/located-error.ts";
-import { CHAT_FORM, parsedBody } from "./parse.ts";
+import { CHAT_FORM, chatRequestOf, parsedBody } from "./parse.ts";
 
 /** What an operation says of its requests. */
 export interface Translator {
@@ -73,27 +74,36 @@ export function translatedForm(translator: Translator): RequestForm {
 
 function parsedRequest(text: string, bounds: BodyBounds, translator: Translator, form: RequestForm): ChatRequest {
   const ofForm = translator.bounds?.(bounds) ?? bounds;
-  const { [OWN_FIELDS]: own, ...body } = parsedBody(text, ofForm).value;
+  const { value } = parsedBody(text, ofForm);
+  const own = value[OWN_FIELDS];
+  const body = own === undefined ? value : withoutOwn(value);
   requireFewItems(body, ofForm);
   const fields = checkedOwnFields(own);
   const { chat, origins, untranslated, advisory = [], replaced, approved = [], memo } = translator.translate(body);
   const ownFields = Object.keys(fields);
-  const whole = mergeObjects(chat, fields, (_path, _there, added) => added);
+  const whole = ownFields.length === 0 ? chat : mergeObjects(chat, fields, (_path, _there, added) => added);
   const asked = { text, body, origins, untranslated, advisory, ownFields, approved, added: {}, memo };
   const written = replaced === undefined ? asked : { ...asked, replaced };
   try {
-    return { ...CHAT_FORM.parse(JSON.stringify(whole), null), form, written };
+    const request = chatRequestOf(whole, (rewritten) => sourceOfValues(whole, rewritten));
+    return { ...request, form, written };
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     throw relocated(thrown, (path) => pathIn(path, origins, new Set(ownFields), translator));
   }
 }
 
+function withoutOwn({ [OWN_FIELDS]: _own, ...body }: JsonObject): JsonObject {
+  return body;
+}
+
 /** The parser has bounded the lists of members that chat completions have too, before it made their values. */
 function requireFewItems(body: JsonObject, { maxItems }: BodyBounds): void {
-  for (const [name, value] of Object.entries(body))
+  for (const name in body) {
+    const value = body[name];
     if (Array.isArray(value) && value.length > maxItems)
       throw beyondBound(`${name} may have at most ${maxItems} items.`, name);
+  }
 }
 
 /** Returns the fields of the gateway that the request sets. Throws `invalid_request` for a member that is none. */

@@ -248,13 +248,17 @@ function patternsOf(parts: AnswerStreamParts): EventPatterns | NativePatterns | 
       passes: (event) => passing.passes(event),
       growing: () => passing.growing,
       generated: normalizer.generated,
+      ...(decoder.growth !== undefined && { growth: () => decoder.growth!() }),
     });
   if (decoder.passes === undefined) return null;
   return new EventPatterns({
     maxEventBytes,
     passes: decoder.passes,
     generated: normalizer.generated,
-    serialize: (chunk) => normalizer.serialize(chunk),
+    preview: (chunk) => normalizer.preview(chunk),
+    ...(normalizer.writer.repeated !== undefined && {
+      repeated: (piece: string) => normalizer.writer.repeated!(piece),
+    }),
   });
 }
 

@@ -21,8 +21,10 @@ export interface EventPatternParts {
   readonly passes: NonNullable<StreamDecoder["passes"]>;
   /** Counts the text of the events that are taken. */
   readonly generated: TokenTally;
-  /** Writes a strict chunk, as one event for the client. */
-  readonly serialize: (chunk: ChatChunk) => string;
+  /** Returns the one event that is written for a strict chunk. */
+  readonly preview: (chunk: ChatChunk) => string;
+  /** Called with the text of each event that is taken; absent where it is not kept. */
+  readonly repeated?: (piece: string) => void;
 }
 
 /** Reasoning and text, of two choices. */
@@ -114,14 +116,16 @@ export class EventPatterns {
     // a UTF-16 unit takes at most three bytes
     if ((end - start) * 3 > this.#parts.maxEventBytes) return start;
     const piece = text.slice(from, to);
-    const { passes, generated } = this.#parts;
+    const { passes, generated, repeated } = this.#parts;
     if (passes !== true || hasEscapes) {
       const plain = hasEscapes ? parsed(`"${piece}"`) : piece;
       if (typeof plain !== "string" || (passes !== true && !passes(text.slice(start, end), plain))) return start;
       tally(generated, plain);
+      repeated?.(plain);
     } else {
       generated.ascii += piece.length - others;
       generated.other += others;
+      repeated?.(piece);
     }
     this.#shown +=
       source.between === null
@@ -174,7 +178,7 @@ export class EventPatterns {
     const whole = withText === null || padded === null ? withText : marked(withText, chunk[padded] as string, PADDING);
     if (whole === null || !isMarked(parsed(whole), padded)) return null;
     const source = `${head}data: ${whole}\n\n`;
-    const written = this.#parts.serialize({
+    const written = this.#parts.preview({
       ...chunk,
       ...(padded !== null && { [padded]: PADDING }),
       choices: [{ ...choice, delta: { [name]: TEXT } }],

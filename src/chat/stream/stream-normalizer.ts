@@ -59,6 +59,11 @@ export class StreamNormalizer {
     return this.#stages.length === 0 && this.writer.repeatsEvents;
   }
 
+  /** What `serialize` would return for a strict chunk, where events are repeated. Nothing changes. */
+  preview(chunk: ChatChunk): string {
+    return this.writer.preview?.(chunk) ?? this.writer.write(chunk);
+  }
+
   /** All stages of a stream without guards. */
   write(chunk: ChatChunk): string {
     return this.serialize(this.repair(chunk));

@@ -20,6 +20,10 @@ export interface StreamWriter {
   readonly place?: number;
   /** Returns the events for a chunk; empty when it has nothing for a client. */
   write(chunk: ChatChunk): string;
+  /** Returns what `write` would return, and keeps nothing. Absent where `write` keeps nothing of pieces of text. */
+  preview?(chunk: ChatChunk): string;
+  /** Called with the piece of text of each event that was written without this writer. Absent where none is kept. */
+  repeated?(piece: string): void;
   /** Returns an event about what the gateway does between two rounds. */
   activity(reported: ReportedActivity): string;
   /**

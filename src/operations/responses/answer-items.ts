@@ -40,6 +40,7 @@ export class AnswerItems {
   #length = 0;
   /** Whether the next text of the content begins with what separates the texts of two rounds. */
   #separates = false;
+  #place = 0;
 
   constructor(memo: RequestMemo, events: ItemEvents | null, before: AnswerItems | null = null) {
     this.#memo = memo;
@@ -56,6 +57,28 @@ export class AnswerItems {
     this.#separates = before.#length > 0;
     const [current] = this.#open;
     if (current !== undefined) events?.continueAt(current, this.#done.length);
+  }
+
+  /** Whether a piece of text like the last one adds nothing but its text to the one item that is open. */
+  get isGrowing(): boolean {
+    const [item] = this.#open;
+    if (this.#open.length !== 1 || item === undefined || this.#citations.length > 0) return false;
+    return item.kind === "message" ? item.parts.length > 0 : item.kind === "reasoning" && item.carrier === null;
+  }
+
+  /** Adds text to the one item that is open, where it is growing. Its delta was written. */
+  grow(piece: string): void {
+    const item = this.#open[0];
+    if (item?.kind === "message") {
+      const part = item.parts.at(-1)!;
+      part.text += piece;
+      if (part.type === "output_text") this.#length += piece.length;
+    } else if (item?.kind === "reasoning") item.text += piece;
+  }
+
+  /** Changes with the part that is open. */
+  get place(): number {
+    return this.#place;
   }
 
   /** The items so far. */
@@ -101,6 +124,7 @@ export class AnswerItems {
       current.logprobs.push(...logprobs);
     } else {
       last.parts.push(part);
+      this.#place += 1;
       if (this.#isCurrent(last)) this.#events?.openPart(last, this.#done.length);
     }
     if (this.#isCurrent(last) && text !== "") this.#events?.delta(text, logprobs);
@@ -176,6 +200,7 @@ export class AnswerItems {
 
   #begin(item: OpenItem): void {
     this.#open.push(item);
+    this.#place += 1;
     if (this.#open.length === 1) this.#events?.open(item, this.#done.length);
     else this.#advance();
   }
@@ -200,6 +225,7 @@ export class AnswerItems {
 
   #closeFirst(isIncomplete: boolean): void {
     const item = this.#open.shift()!;
+    this.#place += 1;
     const at = this.#done.length;
     const status = isIncomplete ? "incomplete" : "completed";
     if (item.kind === "call") {

@@ -82,9 +82,14 @@ export class ItemEvents {
   }
 
   delta(piece: string, logprobs: readonly Json[] | null = null): void {
+    this.#text += this.deltaText(piece, logprobs);
+  }
+
+  /** Returns the delta of the part that is open. */
+  deltaText(piece: string, logprobs: readonly Json[] | null = null): string {
     const more =
       logprobs === null || logprobs.length === 0 ? this.#noLogprobs() : `,"logprobs":${JSON.stringify(logprobs)}`;
-    this.#text += `${this.#head}${JSON.stringify(piece)}${more}}\n\n`;
+    return `${this.#head}${JSON.stringify(piece)}${more}}\n\n`;
   }
 
   annotated(item: MessageItem, at: number, number: number): void {

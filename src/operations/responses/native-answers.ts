@@ -5,7 +5,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../core/json-edit.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { itemsIn } from "./passed-item.ts";
-import { type ResponseFrame, responseObject, type ResponseState } from "./response-object.ts";
+import { ownMembers, type ResponseFrame, type ResponseState } from "./response-object.ts";
 import { itemEdits, usageEdits } from "./supplied-members.ts";
 
 /** Returns how a body changes before the client gets it. */
@@ -43,10 +43,17 @@ export function responseEdits(sent: JsonObject, status: ResponseState["status"],
     ...(model === "" && sent["model"] !== undefined ? [] : [{ path: ["model"], value: model }]),
   ];
   // what the gateway does itself is not what its request to the provider said
-  for (const name of ["background", "previous_response_id", "store"])
+  for (const name of OF_GATEWAY)
     if (sent[name] !== repeated[name]) edits.push({ path: [name], value: repeated[name] ?? null });
-  const whole = responseObject(frame, { status, output: [], usage: null });
-  for (const [name, value] of Object.entries(whole)) if (sent[name] === undefined) edits.push({ path: [name], value });
+  const own = ownMembers(frame, { status, output: [], usage: null });
+  for (const members of [own, repeated])
+    for (const name in members)
+      if (sent[name] === undefined && !NAMED.has(name)) edits.push({ path: [name], value: members[name] });
   edits.push(...usageEdits(sent["usage"], ["usage"]));
   return edits;
 }
+
+/** Members that say what the gateway did. */
+const OF_GATEWAY = ["background", "previous_response_id", "store"] as const;
+/** Members for which there is an edit of their own. */
+const NAMED: ReadonlySet<string> = new Set(["id", "model", ...OF_GATEWAY]);

@@ -5,7 +5,7 @@ import type { Growing, NativeEvents } from "../../chat/answer-form.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/json-edit.ts";
 import { editedJson } from "../../wire/json-edit.ts";
-import { parseJson } from "../../wire/json.ts";
+import { valueOfEvent } from "../../providers/sent-json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { type Keep, keepEdited, responseEdits } from "./native-answers.ts";
 import { itemsIn } from "./passed-item.ts";
@@ -66,9 +66,10 @@ export class NativeResponseEvents implements NativeEvents {
     return this.#hasContent;
   }
 
-  pass({ event: name, data }: SseEvent): string {
+  pass(sent: SseEvent): string {
     if (this.#hasEnded) return "";
-    const value = parseJson(data);
+    const { event: name, data } = sent;
+    const value = valueOfEvent(sent);
     const event = isObject(value) ? value : {};
     const type = typeof event["type"] === "string" ? event["type"] : name;
     this.#isCounted = typeof event["sequence_number"] === "number";
@@ -130,17 +131,19 @@ export class NativeResponseEvents implements NativeEvents {
   }
 
   /** The last event repeats the whole answer: what of it the client does not have comes before it. */
-  #terminal(type: string, status: ResponseState["status"], data: string, { response }: JsonObject): string {
+  #terminal(type: string, status: ResponseState["status"], data: string, event: JsonObject): string {
+    const { response } = event;
     const sent = isObject(response) ? response : {};
     const { text, edits: outputEdits } = this.#items.ended(itemsIn(sent["output"]), status === "incomplete");
     const edits = [...responseEdits(sent, status, this.#frame), ...outputEdits];
     keepEdited(sent, edits, this.#keep);
-    return text + this.#numbered(type, data, [{ path: ["type"], value: type }, ...inResponse(edits)]);
+    return text + this.#counted(type, data, [...typeEdits(event, type), ...inResponse(edits)]);
   }
 
-  #withResponse(type: string, status: ResponseState["status"], data: string, { response }: JsonObject): string {
+  #withResponse(type: string, status: ResponseState["status"], data: string, event: JsonObject): string {
+    const { response } = event;
     const edits = responseEdits(isObject(response) ? response : {}, status, this.#frame);
-    return this.#numbered(type, data, [{ path: ["type"], value: type }, ...inResponse(edits)]);
+    return this.#counted(type, data, [...typeEdits(event, type), ...inResponse(edits)]);
   }
 
   #own(type: string): string {
@@ -155,18 +158,34 @@ export class NativeResponseEvents implements NativeEvents {
 
   /** Nearly every event has one number, which is found without a search for the members around it. */
   #counted(type: string, data: string, edits: readonly JsonEdit[]): string {
-    const isPlain = edits.length === 0 && this.#isCounted && !data.includes("\n");
-    const found = isPlain ? NUMBER.exec(data) : null;
+    if (!this.#isCounted) return this.#numbered(type, data, edits);
+    const text = editedJson(data, edits);
+    const found = NUMBER.exec(text);
     if (found === null) return this.#numbered(type, data, edits);
     const end = found.index + found[0].length;
-    if (data.includes('"sequence_number"', end)) return this.#numbered(type, data, edits);
-    return `event: ${type}\ndata: ${data.slice(0, found.index)}"sequence_number":${this.#place}${data.slice(end)}\n\n`;
+    if (text.includes('"sequence_number"', end)) return this.#numbered(type, data, edits);
+    return eventOf(type, `${text.slice(0, found.index)}"sequence_number":`, this.#place, text.slice(end));
   }
 
   #numbered(type: string, data: string, edits: readonly JsonEdit[]): string {
     const text = editedJson(data, [...edits, { path: ["sequence_number"], value: STAND_IN }]);
-    return `event: ${type}\ndata: ${text.replace(String(STAND_IN), this.#place).replaceAll("\n", "\ndata: ")}\n\n`;
+    const [before = "", after = ""] = text.split(String(STAND_IN));
+    return eventOf(type, before, this.#place, after);
   }
+}
+
+/** Data of several lines has several fields. */
+function eventOf(type: string, before: string, number: string, after: string): string {
+  return `event: ${type}\ndata: ${withLines(before)}${number}${withLines(after)}\n\n`;
+}
+
+function withLines(text: string): string {
+  return text.includes("\n") ? text.replaceAll("\n", "\ndata: ") : text;
+}
+
+/** The change of an event that goes by another name. */
+function typeEdits(event: JsonObject, type: string): readonly JsonEdit[] {
+  return event["type"] === type ? [] : [{ path: ["type"], value: type }];
 }
 
 function inResponse(edits: readonly JsonEdit[]): readonly JsonEdit[] {

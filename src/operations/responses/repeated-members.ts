@@ -34,13 +34,14 @@ const OWN: ReadonlySet<string> = new Set([
 ]);
 
 export function repeatedMembers(body: JsonObject): JsonObject {
-  const members: Record<string, Json> = {};
-  for (const name of Object.keys(DEFAULTS)) {
-    const sent = OWN.has(name) ? undefined : body[name];
-    members[name] = sent ?? DEFAULTS[name]!;
+  const asked: Record<string, Json> = {};
+  for (const name in body) {
+    const sent = body[name] ?? null;
+    if (sent !== null && Object.hasOwn(DEFAULTS, name) && !OWN.has(name)) asked[name] = sent;
   }
   return {
-    ...members,
+    ...DEFAULTS,
+    ...asked,
     text: textOf(body["text"]),
     reasoning: reasoningOf(body["reasoning"]),
     tools: toolsOf(body["tools"]),

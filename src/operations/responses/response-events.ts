@@ -29,17 +29,14 @@ export class SequenceNumbers {
 
   /** Returns the events with their numbers; called for each text in the order of sending. */
   numbered(events: string): string {
-    if (!events.includes(MARK)) return events;
-    const pieces = events.split(MARK);
     let text = "";
-    for (let index = 0; index < pieces.length; index++) {
-      if (index % 2 === 0) {
-        text += pieces[index]!;
-        continue;
-      }
-      if (pieces[index] !== "") this.lastWriter = Number(pieces[index]);
-      text += this.#next++;
+    let copied = 0;
+    for (let start = events.indexOf(MARK); start >= 0; start = events.indexOf(MARK, copied)) {
+      const end = events.indexOf(MARK, start + 1);
+      if (end > start + 1) this.lastWriter = Number(events.slice(start + 1, end));
+      text += events.slice(copied, start) + this.#next++;
+      copied = end + 1;
     }
-    return text;
+    return text + events.slice(copied);
   }
 }

@@ -31,8 +31,18 @@ export interface ResponseState {
 /** The tiers that the API knows. */
 const TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority"]);
 
-export function responseObject({ id, createdAt, memo, now }: ResponseFrame, state: ResponseState): JsonObject {
-  const { status, output, usage, reason, error, tier } = state;
+export function responseObject(frame: ResponseFrame, state: ResponseState): JsonObject {
+  const { tier } = state;
+  return {
+    ...ownMembers(frame, state),
+    ...frame.memo.repeated,
+    ...(typeof tier === "string" && TIERS.has(tier) && { service_tier: tier }),
+  };
+}
+
+/** Returns the members that do not repeat the request. */
+export function ownMembers({ id, createdAt, memo, now }: ResponseFrame, state: ResponseState): JsonObject {
+  const { status, output, usage, reason, error } = state;
   return {
     id,
     object: "response",
@@ -44,8 +54,6 @@ export function responseObject({ id, createdAt, memo, now }: ResponseFrame, stat
     model: memo.model,
     output,
     usage,
-    ...memo.repeated,
-    ...(typeof tier === "string" && TIERS.has(tier) && { service_tier: tier }),
   };
 }
 

@@ -18,8 +18,6 @@ interface WhatFollows {
 }
 
 export class ResponseWriter implements StreamWriter {
-  /** Items are kept whole for their last event and for that of the response. */
-  readonly repeatsEvents = false;
   readonly #frame: ResponseFrame;
   readonly #place: string;
   readonly #events: ItemEvents;
@@ -40,6 +38,13 @@ export class ResponseWriter implements StreamWriter {
   get hasContent(): boolean {
     return this.#hasContent;
   }
+  /** Log probabilities are kept with their text. */
+  get repeatsEvents(): boolean {
+    return !this.#frame.memo.showsLogprobs && this.#items.isGrowing;
+  }
+  get place(): number {
+    return this.#items.place;
+  }
   /** The items so far, of which the last may be incomplete. */
   get shown(): readonly JsonObject[] {
     return this.#items.shown;
@@ -49,6 +54,16 @@ export class ResponseWriter implements StreamWriter {
     if (typeof chunk["service_tier"] === "string") this.#tier = chunk["service_tier"];
     for (const choice of chunk.choices) if ((choice.index ?? 0) === 0) this.#add(choice);
     return this.#events.take();
+  }
+
+  preview({ choices: [choice] }: ChatChunk): string {
+    const { content, refusal, reasoning_content: reasoning } = choice?.delta ?? {};
+    const piece = content ?? refusal ?? reasoning;
+    return typeof piece === "string" ? this.#events.deltaText(piece) : "";
+  }
+
+  repeated(piece: string): void {
+    this.#items.grow(piece);
   }
 
   /** Adds what stands before the first round. Its events are written with the first that follow. */

@@ -5,6 +5,7 @@ import type { Json } from "../../core/json.ts";
 import type { OperationName } from "../../core/operation.ts";
 import type { Target } from "../../core/target.ts";
 import { API_VERSION } from "../anthropic/encode-request.ts";
+import { memoizeBounded } from "../../core/memoization.ts";
 import { NATIVE_MESSAGES } from "../anthropic/native-messages.ts";
 import { nativeBody, nativeUrl } from "../native-body.ts";
 import type { NativeOperation, Provider, UpstreamFailure } from "../provider.ts";
@@ -59,10 +60,14 @@ export function nativeOperations(
   };
 }
 
+/** The most base addresses whose URLs are kept. */
+const MAX_URLS = 100;
+
 function operationAt(
   { form, headers }: SpokenForm,
   { path, source, query = form.clientQuery, lacksFeatures }: NativeFact,
 ): NativeOperation {
+  const urlBelow = memoizeBounded(MAX_URLS, (baseUrl: string) => new URL(path as string, `${baseUrl}/`).href);
   return {
     ...form,
     source,
@@ -70,7 +75,7 @@ function operationAt(
     ...(lacksFeatures === true && { lacksFeatures }),
     encodeRequest: (request, target) => ({
       request: {
-        url: nativeUrl(typeof path === "string" ? new URL(path, `${target.baseUrl}/`).href : path(target), target),
+        url: nativeUrl(typeof path === "string" ? urlBelow(target.baseUrl) : path(target), target),
         headers: { ...headers, ...target.headers, "content-type": "application/json" },
         body: nativeBody(request, [{ path: ["model"], value: target.model }]),
       },

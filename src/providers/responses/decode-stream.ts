@@ -6,7 +6,7 @@ import type { SseEvent } from "../../wire/sse.ts";
 import { chunkOf, MAX_KEPT, NO_CHUNKS } from "../content-blocks/turn-chunks.ts";
 import { readErrorJson } from "../error-body.ts";
 import { MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
-import { objectsIn, parseSentObject, requireNoChunk, textOrEmpty } from "../sent-json.ts";
+import { objectsIn, requireNoChunk, requireSentObject, textOrEmpty, valueOfEvent } from "../sent-json.ts";
 import { carriedItems } from "./carried-items.ts";
 import { besideChoices, finishOf, frameOf } from "./outcome.ts";
 import { type ItemKind, kindOf } from "./output-items.ts";
@@ -68,10 +68,11 @@ class ResponseStream implements StreamDecoder {
     this.#chunks = new ItemChunks(rules.reasoningFormat);
   }
 
-  push({ event: name, data }: SseEvent): readonly ChatChunk[] {
+  push(sent: SseEvent): readonly ChatChunk[] {
+    const { event: name, data } = sent;
     if (this.isTerminated || data.trim() === "[DONE]") return NO_CHUNKS;
     if (name === "error") throw new StreamError(this.#rules.failureOf(readErrorJson(data) ?? data, data));
-    const event = parseSentObject(data, "event");
+    const event = requireSentObject(valueOfEvent(sent), "event");
     const type = textOrEmpty(event["type"]) || name;
     if (type === "error" || (event["error"] ?? null) !== null)
       throw new StreamError(this.#rules.failureOf(event, data));
@@ -85,6 +86,10 @@ class ResponseStream implements StreamDecoder {
 
   end(): readonly ChatChunk[] {
     return NO_CHUNKS;
+  }
+
+  growth(): (characters: number) => void {
+    return this.#chunks.growth();
   }
 
   #isRepeated(number: Json | undefined, data: string): boolean {

@@ -54,6 +54,8 @@ export class ItemChunks {
   #calls = 0;
   #details = 0;
   #hasReasoned = false;
+  /** The part to which something was added last; `null` before the first. */
+  #growing: Part | null = null;
 
   constructor(reasoningFormat: string) {
     this.#format = reasoningFormat;
@@ -69,6 +71,7 @@ export class ItemChunks {
     const part = this.#part(item, kind, at);
     const isFirst = part.length === 0;
     part.length += piece.length;
+    this.#growing = part;
     switch (kind) {
       case "text":
         this.#textLength += piece.length;
@@ -81,6 +84,16 @@ export class ItemChunks {
         return [chunkOf({ reasoning_content: text })];
       }
     }
+  }
+
+  /** Returns what counts further characters of the part to which something was added last. */
+  growth(): (characters: number) => void {
+    const part = this.#growing;
+    return (characters) => {
+      if (part === null) return;
+      part.length += characters;
+      if (part.kind === "text") this.#textLength += characters;
+    };
   }
 
   /** Adds what is missing of the whole text of a part. */

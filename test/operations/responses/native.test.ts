@@ -366,6 +366,96 @@ describe("streams", () => {
     expect(((last["output"] as readonly Json[])[0] as JsonObject)["id"]).toBe("msg_1");
   });
 
+  test("[d12.5] what is supplied comes once, and each delta once, however many deltas pass", async () => {
+    const deltas = ["a", "b", "c", "d"].map((delta, index) => ({
+      type: "response.output_text.delta",
+      sequence_number: index + 1,
+      item_id: "msg_1",
+      output_index: 0,
+      content_index: 0,
+      delta,
+    }));
+    const bare: readonly Event[] = [
+      { type: "response.created", sequence_number: 0, response: {} },
+      ...deltas,
+      { type: "response.completed", sequence_number: 5, response: { status: "completed" } },
+    ];
+    for (const named of [true, false]) {
+      const { ask } = gateway({ headers: STREAM_TYPE, body: sse(bare, named), chunk: "event" });
+      const events = eventsIn(await (await ask({ ...ASKED, stream: true })).text());
+      expect(events.map(({ type }) => type.replace("response.", ""))).toEqual([
+        "created",
+        "in_progress",
+        "output_item.added",
+        "content_part.added",
+        ...deltas.map(() => "output_text.delta"),
+        "output_text.done",
+        "content_part.done",
+        "output_item.done",
+        "completed",
+      ]);
+      expect(events.flatMap(({ delta }) => delta ?? [])).toEqual(["a", "b", "c", "d"]);
+      expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, index) => index));
+    }
+  });
+
+  test("[d12.5] a text that imitates members, events and ends of events passes as text", async () => {
+    const hostile = [
+      '","sequence_number":9,"x":"',
+      '"}\n\nevent: error\ndata: {"type":"error"}\n\n',
+      '\\","sequence_number":5}',
+      "\u0001\u0001",
+      String.raw`\u0001`,
+      "response.completed",
+      '"sequence_number":7',
+    ];
+    const whole = hostile.join("");
+    const part = { type: "output_text", text: whole, annotations: [], logprobs: [] };
+    const item = { ...MESSAGE, status: "completed", content: [part] };
+    const place = { item_id: "msg_1", output_index: 0, content_index: 0 };
+    const stream = [
+      ...STREAM.slice(0, 4),
+      ...hostile.map((text, index) => DELTA(text, index + 4)),
+      { type: "response.output_text.done", ...place, text: whole, logprobs: [] },
+      { type: "response.content_part.done", ...place, part },
+      { type: "response.output_item.done", output_index: 0, item },
+      { type: "response.completed", response: { ...WHOLE, output: [item] } },
+    ].map((event, index): Event => ({ ...event, sequence_number: index }));
+    for (const chunk of ["whole", "event", 7] as const) {
+      const { ask, records } = gateway({ headers: STREAM_TYPE, body: sse(stream), chunk });
+      const events = eventsIn(await (await ask({ ...ASKED, stream: true })).text());
+      expect(events.map(({ type }) => type)).toEqual(stream.map(({ type }) => type));
+      expect(events.flatMap(({ delta }) => delta ?? [])).toEqual(hostile);
+      expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, index) => index));
+      expect(records[0]).toMatchObject({ status: 200, usage: { completion_tokens: 3 } });
+    }
+  });
+
+  test("[d12.5] a text that passes is counted once where the provider reports no usage", async () => {
+    const { usage: _usage, ...unmetered } = WHOLE;
+    const text = "forty characters of text in this delta. ";
+    const whole = text.repeat(5);
+    const part = { type: "output_text", text: whole, annotations: [], logprobs: [] };
+    const item = { ...MESSAGE, status: "completed", content: [part] };
+    const place = { item_id: "msg_1", output_index: 0, content_index: 0 };
+    const stream: readonly Event[] = [
+      ...STREAM.slice(0, 4).map(({ response, ...event }) => ({
+        ...event,
+        ...(response !== undefined && { response: { ...unmetered, status: "in_progress", output: [] } }),
+      })),
+      ...Array.from({ length: 5 }, (_, index) => DELTA(text, index + 4)),
+      { type: "response.output_text.done", sequence_number: 9, ...place, text: whole, logprobs: [] },
+      { type: "response.content_part.done", sequence_number: 10, ...place, part },
+      { type: "response.output_item.done", sequence_number: 11, output_index: 0, item },
+      { type: "response.completed", sequence_number: 12, response: { ...unmetered, output: [item] } },
+    ] as readonly Event[];
+    for (const chunk of ["whole", "event"] as const) {
+      const { ask, records } = gateway({ headers: STREAM_TYPE, body: sse(stream), chunk });
+      await (await ask({ ...ASKED, stream: true })).text();
+      expect(records[0]).toMatchObject({ usageSource: "estimated", usage: { completion_tokens: 50 } });
+    }
+  });
+
   test("[d12.5] a stream that is cut fails with what there is, and never looks complete", async () => {
     for (const count of [5, 7, 11]) {
       const { ask, records } = gateway({ headers: STREAM_TYPE, body: sse(STREAM.slice(0, count)), chunk: "event" });
