@@ -1,4 +1,5 @@
-// The table of tools that vendors run and whose price the gateway knows, for docs/native-operations.md.
+// The tables of what vendors bill by use and whose price the gateway knows: of the tools that they run, for
+// docs/native-operations.md, and of search units, for docs/prices.md.
 import { providers } from "../src/providers/registry.ts";
 import { code, codeList, table } from "./markdown.ts";
 
@@ -14,6 +15,21 @@ export function hostedTools(): string {
         code(kind),
         `${nanoUsd / NANO} USD`,
         `<${source}>`,
+      ]),
+    ),
+  );
+}
+
+export function searchUnitPrices(): string {
+  return table(
+    ["provider", "models", "price of one unit", "source", "read"],
+    [...providers.values()].flatMap(({ id, searchUnits = [] }) =>
+      searchUnits.map(({ models, nanoUsd, source, read }) => [
+        code(id),
+        codeList(models),
+        `${nanoUsd / NANO} USD`,
+        `<${source}>`,
+        read,
       ]),
     ),
   );

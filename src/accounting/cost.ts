@@ -23,10 +23,11 @@ interface Parts {
 
 /** Returns nano-dollars, at most the largest safe integer; `null` when something was used whose price is not known. */
 export function costOf(usage: Usage, rates: Rates): number | null {
-  const { prompt, completion } = rates;
+  const { completion } = rates;
   const parts = partsOf(usage);
   const sum = new Sum(usage.prompt_tokens);
   sum.add(1, rates.request ?? FREE);
+  const prompt = sum.addSearchUnits(count(usage.search_units), rates);
   sum.add(parts.text, prompt);
   sum.add(parts.cacheRead, rates.cacheRead ?? prompt);
   sum.add(parts.audioCacheRead, rates.audioCacheRead ?? rates.cacheRead ?? prompt);
@@ -46,10 +47,16 @@ export function costOf(usage: Usage, rates: Rates): number | null {
  * each, at the higher of the prices of text and reasoning. Extra costs of audio, images and cache writes are charged
  * when the call settles. Returns `null` when the price is not known.
  */
-export function costBound(promptTokens: number, outputBound: number, choices: number, rates: Rates): number | null {
+export function costBound(
+  promptTokens: number,
+  outputBound: number,
+  choices: number,
+  rates: Rates,
+  searchUnits = 0,
+): number | null {
   const sum = new Sum(promptTokens);
   sum.add(1, rates.request ?? FREE);
-  sum.add(promptTokens, rates.prompt);
+  sum.add(promptTokens, sum.addSearchUnits(searchUnits, rates));
   sum.add(outputBound * choices, dearer(rates.completion, rates.reasoning, promptTokens));
   return sum.nanoUsd();
 }
@@ -87,6 +94,13 @@ class Sum {
       this.#whole += whole;
       this.#millionths += millionths;
     }
+  }
+
+  /** Returns the rate of the prompt: where search units are priced, tokens without a price of their own are free. */
+  addSearchUnits(units: number, { searchUnit, prompt }: Rates): Rate | null {
+    if (units === 0 || searchUnit === null) return prompt;
+    this.add(units, searchUnit);
+    return prompt ?? FREE;
   }
 
   nanoUsd(): number | null {

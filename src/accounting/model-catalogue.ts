@@ -11,10 +11,17 @@ import type {
 import manifest from "../../package.json" with { type: "json" };
 import { BoundedCache } from "../core/bounded-cache.ts";
 import { lazy, memoizePerObject } from "../core/memoization.ts";
-import { type ModelPrice, NO_RATES, type PricePeriod, type Rate, type Rates } from "../core/price.ts";
+import {
+  type ModelPrice,
+  NO_RATES,
+  type PricePeriod,
+  type Rate,
+  type Rates,
+  type SearchUnitPrice,
+} from "../core/price.ts";
 import type { ModelListing, ProviderSettings } from "../core/snapshot.ts";
 import type { ModelFacts } from "../core/target.ts";
-import { exactRate, rateOfMillion } from "./price.ts";
+import { exactRate, MILLION, rateOfMillion } from "./price.ts";
 
 export interface ModelKnowledge {
   /** A display name; `null` when none is known. */
@@ -37,6 +44,8 @@ export interface KnowledgeSource {
   readonly catalogue?: string | null;
   /** Selects the names that are listed of those in the catalogue. When absent, all chat models are listed. */
   readonly listed?: RegExp;
+  /** Prices of rankings that are billed in search units, for models that the catalogue does not price. */
+  readonly searchUnits?: readonly SearchUnitPrice[];
   /** Returns what the provider's own table has about the model. */
   facts?(model: string): Partial<ModelFacts>;
 }
@@ -58,7 +67,8 @@ export function modelKnowledge(settings: ProviderSettings, source: KnowledgeSour
   return knowledgeOf(settings).getOrMake(model, () =>
     gather(
       settings.models.find((listed) => listed.id === model),
-      source,
+      // prices of the row do not hold at another address
+      settings.isElsewhere === true ? { ...source, searchUnits: [] } : source,
       model,
     ),
   );
@@ -77,9 +87,16 @@ function gather(listed: ModelListing | undefined, source: KnowledgeSource, model
     generates: found?.generates ?? [],
     price:
       listed?.pricing == null
-        ? (found?.price ?? null)
+        ? (found?.price ?? searchUnitPrice(source, model))
         : { id: "configuration", periods: [{ from: null, daily: null, rates: ratesOfFile(listed.pricing) }] },
   };
+}
+
+function searchUnitPrice({ id, searchUnits = [] }: KnowledgeSource, model: string): ModelPrice | null {
+  const found = searchUnits.find(({ models }) => models.some((part) => model.includes(part)));
+  if (found === undefined) return null;
+  const rates: Rates = { ...NO_RATES, searchUnit: { base: found.nanoUsd * MILLION, tiers: [] } };
+  return { id: `published@${found.read}:${id}/search_unit`, periods: [{ from: null, daily: null, rates }] };
 }
 
 function ratesOfFile({ prompt, completion }: { readonly prompt: string; readonly completion: string }): Rates {
@@ -170,9 +187,12 @@ function catalogued(source: KnowledgeSource, model: string): Catalogued | null {
 
 function priceOf({ id, prices }: ModelInfo, providerId: string): ModelPrice | null {
   const periods = Array.isArray(prices) ? prices.map(periodOf) : [{ from: null, daily: null, rates: ratesOf(prices) }];
-  if (!isFilled(periods) || periods.every(({ rates }) => rates.prompt === null && rates.completion === null))
-    return null;
+  if (!isFilled(periods) || periods.every(({ rates }) => isUnpriced(rates))) return null;
   return { id: `genai-prices@${manifest.dependencies["@pydantic/genai-prices"]}:${providerId}/${id}`, periods };
+}
+
+function isUnpriced({ prompt, completion, searchUnit }: Rates): boolean {
+  return prompt === null && completion === null && searchUnit === null;
 }
 
 function isFilled<T>(list: readonly T[]): list is readonly [T, ...T[]] {
@@ -219,10 +239,11 @@ function ratesOf(prices: BundledPrice): Rates {
     imagePrompt: rateOf(prices["input_image_mtok"]),
     imageCompletion: rateOf(prices["output_image_mtok"]),
     request: rateOf(prices["requests_kcount"], PER_THOUSAND),
+    searchUnit: rateOf(prices["rerank_searches_kcount"], PER_THOUSAND),
   };
 }
 
-/** Prices of requests are for a thousand, prices of tokens for a million. */
+/** Prices of requests and searches are for a thousand, prices of tokens for a million. */
 const PER_THOUSAND = 1000;
 
 function rateOf(price: BundledPrice[string], times = 1): Rate | null {

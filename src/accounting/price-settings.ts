@@ -81,6 +81,7 @@ function priceProblems(
   price: Figures & {
     readonly per: keyof typeof DIGITS;
     readonly request?: string | undefined;
+    readonly search_unit?: string | undefined;
     readonly tiers?: readonly (Figures & { readonly above_prompt_tokens: number })[] | undefined;
   },
 ): readonly Problem[] {
@@ -88,11 +89,18 @@ function priceProblems(
     RATE_NAMES.flatMap((name) => figureProblems([...path, name], figures[name], MOST[price.per], DIGITS[price.per]));
   const tiers = price.tiers ?? [];
   return [
-    ...(price.prompt === undefined && price.completion === undefined
-      ? [{ path: ["prompt"], message: "is missing: a price needs at least one of `prompt` and `completion`" }]
+    ...(price.prompt === undefined && price.completion === undefined && price.search_unit === undefined
+      ? [
+          {
+            path: ["prompt"],
+            message: "is missing: a price needs at least one of `prompt`, `completion` and `search_unit`",
+          },
+        ]
       : []),
     ...ofFigures([], price),
-    ...figureProblems(["request"], price.request, MOST.request, REQUEST_DIGITS),
+    ...(["request", "search_unit"] as const).flatMap((name) =>
+      figureProblems([name], price[name], MOST.request, REQUEST_DIGITS),
+    ),
     ...tiers.flatMap((tier, index) => ofFigures(["tiers", index], tier)),
     ...tiers.flatMap((tier, index) =>
       (["prompt", "completion"] as const).flatMap((name) =>
@@ -140,6 +148,10 @@ export const priceSchema = z
       .meta({ title: "Per", description: "The unit of the prices: US dollars per `million_tokens` or per `token`." }),
     ...RATE_SHAPE,
     request: money("Request", 'Price of one answered request, in addition to its tokens; at most "9".'),
+    search_unit: money(
+      "Search unit",
+      'Price of one search unit of a ranking; at most "9". Tokens of such a ranking cost nothing unless `prompt` is set.',
+    ),
     tiers: z
       .array(
         z.strictObject({
@@ -261,8 +273,8 @@ function ratesOf(document: PriceDocument): Rates {
   const digits = DIGITS[document.per];
   const rates: Record<keyof Rates, Rate | null> = {
     ...NO_RATES,
-    request:
-      document.request === undefined ? null : { base: exactDecimal(document.request, REQUEST_DIGITS), tiers: [] },
+    request: eachRate(document.request),
+    searchUnit: eachRate(document.search_unit),
   };
   for (const name of RATE_NAMES) {
     const text = document[name];
@@ -275,6 +287,10 @@ function ratesOf(document: PriceDocument): Rates {
       rates[RATE_OF[name]] = { base: exactDecimal(standIn(name, document) ?? "0", digits), tiers };
   }
   return rates;
+}
+
+function eachRate(text: string | undefined): Rate | null {
+  return text === undefined ? null : { base: exactDecimal(text, REQUEST_DIGITS), tiers: [] };
 }
 
 const INSTEAD: Readonly<Partial<Record<RateName, RateName>>> = {

@@ -523,6 +523,8 @@ export interface Usage extends JsonObject {
     readonly cache_write_1h_tokens?: number;
   };
   readonly completion_tokens_details?: JsonObject & { readonly reasoning_tokens?: number };
+  /** What the provider bills in place of tokens for a ranking. */
+  readonly search_units?: number;
   /** How often the provider ran each of its own tools. */
   readonly hosted_tools?: Readonly<Record<string, number>>;
   /** What other models used within the call. It is part of the figures above, at the prices of those models. */

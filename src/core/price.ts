@@ -26,6 +26,8 @@ export interface Rates {
   readonly imageCompletion: Rate | null;
   /** Nano-dollars for a million requests. */
   readonly request: Rate | null;
+  /** Nano-dollars for a million search units, in which some vendors bill rankings. */
+  readonly searchUnit: Rate | null;
 }
 
 export const NO_RATES: Rates = {
@@ -41,7 +43,18 @@ export const NO_RATES: Rates = {
   imagePrompt: null,
   imageCompletion: null,
   request: null,
+  searchUnit: null,
 };
+
+/** A price that a row has for rankings that its vendor bills in search units. */
+export interface SearchUnitPrice {
+  /** Parts of names of models. */
+  readonly models: readonly string[];
+  readonly nanoUsd: number;
+  /** The page or list with the price, and the day on which it was read. */
+  readonly source: string;
+  readonly read: string;
+}
 
 export interface PricePeriod {
   /** The moment from which the period applies; `null` when it always has. */

@@ -219,6 +219,7 @@ function listedPrice(rates: Rates, promptTokens: number): JsonObject {
     ["audio", rates.audioPrompt],
     ["image_output", rates.imageCompletion],
     ["request", rates.request],
+    ["search_unit", rates.searchUnit],
   ] as const;
   return Object.fromEntries(
     fields.flatMap(([field, rate]) => (rate === null ? [] : [[field, usdPerToken(rateFor(rate, promptTokens))]])),

@@ -14,6 +14,7 @@ import type {
 import type { CredentialForm } from "../core/credential.ts";
 import type { Credential, ModelFacts, Target } from "../core/target.ts";
 import type { PricedTool } from "../core/hosted-tool.ts";
+import type { SearchUnitPrice } from "../core/price.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
@@ -275,6 +276,8 @@ export interface TaskForm<Value> {
   readonly mostInputs: number;
   /** The parameters of the operation that the model takes, under the operation's own names. */
   readonly takes: ReadonlySet<string>;
+  /** Estimates what is billed for so many inputs, at a vendor that bills search units in place of tokens. */
+  searchUnits?(inputs: number): number;
   /** The response header with the number of tokens, where the answer itself has none. */
   readonly tokenHeader?: string;
   /** Writes the request for these inputs. Throws GatewayError with the path. */
@@ -290,7 +293,7 @@ export interface TaskAnswer<Value> {
   readonly tokens: number | null;
   /** The model that answered, as the provider reports it. */
   readonly model: unknown;
-  /** What the vendor bills where it does not bill tokens. */
+  /** What the vendor says it bills, where it does not bill tokens. */
   readonly searchUnits?: number;
 }
 
@@ -418,6 +421,9 @@ export interface Provider {
 
   /** Set where it has no conversations. */
   readonly hasOnlyTasks?: true;
+  /** Prices of rankings that it bills in search units; absent where there are none. */
+  readonly searchUnits?: readonly SearchUnitPrice[];
+
   /** What it does beside chat completions, where the answer is no generated text. Absent when it does nothing else. */
   readonly tasks?: Tasks;
 

@@ -23,6 +23,14 @@ export function rerankInputs({ messages, written }: ChatRequest): RerankInputs {
   return { query: query ?? "", documents, topN: (written!.memo as RerankMemo).topN };
 }
 
+/** Documents of one search unit, at vendors that bill those. A long document counts as several. */
+const UNIT_DOCUMENTS = 100;
+
+/** Estimates the search units of a query and its documents. */
+export function searchUnits(inputs: number): number {
+  return Math.max(1, Math.ceil((inputs - 1) / UNIT_DOCUMENTS));
+}
+
 /**
  * Returns the documents of a provider's list with the provider's own scores, the highest first. Throws MalformedAnswer
  * for an index that no document has, for one that comes twice, and for a score that is no finite number.

@@ -22,6 +22,7 @@ const DISTINCT: Rates = {
   imageCompletion: flat(1_000_000_000 * MILLION),
   audioCacheRead: null,
   request: null,
+  searchUnit: null,
 };
 const usage = (
   prompt: number,
@@ -153,6 +154,8 @@ test("[d4.7] a cost is the exact result, rounded up once, and within the range o
 describe("[d4.2] the reserved cost of a call", () => {
   const rates: Rates = { ...NO_RATES, prompt: flat(1 * MILLION), completion: flat(10 * MILLION) };
   test("is that of the prompt and of the output bound of every answer", () => {
+    const searches: Rates = { ...NO_RATES, searchUnit: flat(2 * MILLION) };
+    expect([costBound(100, 0, 1, searches, 3), costBound(100, 0, 1, searches)]).toEqual([6, null]);
     expect([costBound(100, 50, 1, rates), costBound(100, 50, 3, rates), costBound(100, 50, 3, NO_RATES)]).toEqual([
       600,
       1600,

@@ -52,6 +52,13 @@ export function taskParts(request: ChatRequest, { mostInputs }: TaskForm<unknown
   return parts;
 }
 
+/** Returns the search units that the inputs are estimated to be; 0 where the target does not bill those. */
+export function searchUnitsOf(request: ChatRequest, provider: Provider, model: string): number {
+  const { task } = request.form;
+  const form = task === undefined ? null : (provider.tasks?.[task.name]?.(model) ?? null);
+  return form?.searchUnits?.(inputsOf(request)) ?? 0;
+}
+
 function inputsOf({ messages, held }: ChatRequest): number {
   return held?.count ?? messages.length;
 }

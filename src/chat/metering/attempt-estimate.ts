@@ -7,6 +7,7 @@ import type { CurrentPrice } from "../../accounting/price-book.ts";
 import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { callsFor } from "../fit/fit.ts";
+import { searchUnitsOf } from "../fit/task-parts.ts";
 import { generatedCount, promptCount } from "../fit/raw-prompts.ts";
 import type { CallPrices, PricedTarget } from "./call-prices.ts";
 
@@ -44,7 +45,16 @@ export function costEstimate(request: ChatRequest, at: PricedTarget, prices: Cal
     price,
     prompt,
     completion,
-    promptCost: prompt === null ? null : amountOf(prompted, prompt),
+    promptCost:
+      price === null
+        ? null
+        : costBound(
+            prompted,
+            0,
+            1,
+            { ...price.rates, request: null },
+            searchUnitsOf(request, at.provider, at.target.model),
+          ),
     completionCost: completion === null || bound === null ? null : amountOf(bound * choices, completion),
   };
 }
@@ -69,6 +79,7 @@ export function estimateReservation(request: ChatRequest, at: PricedTarget, pric
   const n = generatedCount(request);
   const prompts = promptCount(request);
   const requested = requestedOutput(request);
+  const units = searchUnitsOf(request, provider, target.model);
   let prompt: number | null = null;
   return {
     requests: callsFor(request, provider, target.model),
@@ -78,7 +89,7 @@ export function estimateReservation(request: ChatRequest, at: PricedTarget, pric
       const output = each * prompts;
       if (unit === "tokens") return (prompt + output) * n;
       const price = prices.counted(request, at);
-      const cost = price === null ? null : costBound(prompt, output, 1, price.rates);
+      const cost = price === null ? null : costBound(prompt, output, 1, price.rates, units);
       return cost === null ? null : cost * n;
     },
   };

@@ -131,6 +131,7 @@ function ratesOfCaller(own: NonNullable<CallOptions["ownPrice"]>, known: Current
       imageCompletion: null,
     }),
     request: null,
+    searchUnit: null,
   };
 }
 

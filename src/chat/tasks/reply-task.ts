@@ -14,6 +14,7 @@ export interface AnsweredTask extends TaskResult {
   /** The request as its target got it. */
   readonly request: ChatRequest;
   readonly traceId: string;
+  readonly tokens: number;
   /** The target's name, for a client that named only a route. */
   readonly model: string;
 }
@@ -33,16 +34,19 @@ async function reply({ answer, attempt }: Answered<TaskResult>, call: Call, writ
   const { fitted, resolved } = attempt;
   call.won(attempt);
   call.recorder.finished({ finishReasons: [], nativeFinishReasons: [] });
-  const { tokens, isEstimated } = answer;
-  attempt.meter.charge({
-    usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
-    isEstimated,
-  });
+  const { usage, isEstimated } = answer;
+  attempt.meter.charge({ usage, isEstimated });
   for (const request of attempt.requests) request.answered();
   attempt.cached?.keep();
   const { providerId, model } = resolved.target;
   const body = await writtenInTurns(
-    write({ ...answer, request: fitted.request, traceId: call.traceId, model: `${providerId}:${model}` }),
+    write({
+      ...answer,
+      tokens: usage.prompt_tokens,
+      request: fitted.request,
+      traceId: call.traceId,
+      model: `${providerId}:${model}`,
+    }),
   );
   if (call.signal.aborted) {
     attempt.settle("cancelled");

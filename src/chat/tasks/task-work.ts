@@ -1,5 +1,7 @@
 // One attempt at a task: its inputs in as many upstream requests as the target needs, a few at a time. The answers are
 // put together in the order of the inputs; the first failure ends the attempt.
+import { summedUsage } from "../../accounting/summed-usage.ts";
+import type { Usage } from "../../core/chat.ts";
 import { isPending } from "../../core/maybe-promise.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import { StreamError, type TaskAnswer } from "../../providers/provider.ts";
@@ -13,15 +15,16 @@ import { besideFailure, type OpenAnswer, reportedModel, sendRequest } from "../a
 import type { Call } from "../call/call.ts";
 import { estimatePart, taskFormOf, type TaskPart, taskParts } from "../fit/task-parts.ts";
 import { UnfitForTarget } from "../fit/unfit-for-target.ts";
+import type { AttemptUsage } from "../metering/attempt-meter.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import { decodedTask, type TaskQuestion } from "../long-bodies/decoded-task.ts";
 
 /** What a target answered for all inputs. */
 export interface TaskResult {
   readonly values: readonly unknown[];
-  readonly tokens: number;
+  readonly usage: Usage;
   readonly isEstimated: boolean;
-  /** The sum of what the vendor bills in units of its own; `null` where it tells none. */
+  /** The sum of the search units that the vendor says it bills; `null` where it tells none. */
   readonly searchUnits: number | null;
 }
 
@@ -32,10 +35,10 @@ export function taskWork(call: Call): AttemptWork<TaskResult> {
   return { run: (attempt) => new TaskRun(attempt, call).result(), isEmpty: () => false, discard: () => {} };
 }
 
-/** What one upstream request has used. */
-interface PartUsage {
-  readonly tokens: number;
-  readonly isEstimated: boolean;
+/** What the answer to one upstream request tells of what was used. */
+interface Told {
+  readonly tokens: number | null;
+  readonly searchUnits: number | null;
 }
 
 class TaskRun {
@@ -45,7 +48,7 @@ class TaskRun {
   readonly #answers: (TaskAnswer<unknown> | null)[];
   /** The inputs of each request that was sent and not refused. */
   readonly #sent = new Map<AttemptRecorder, TaskPart>();
-  readonly #told = new Map<AttemptRecorder, number>();
+  readonly #told = new Map<AttemptRecorder, Told>();
   readonly #open = new Set<OpenAnswer>();
   #next = 0;
 
@@ -63,12 +66,7 @@ class TaskRun {
   /** Rejects with GatewayError or UnfitForTarget. */
   async result(): Promise<TaskResult> {
     const { meter, requests, lifetime } = this.#attempt;
-    meter.readFrom((index) => {
-      const used = this.#usageOf(requests[index]!);
-      if (used === null) return null;
-      const { tokens, isEstimated } = used;
-      return { usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens }, isEstimated };
-    });
+    meter.readFrom((index) => this.#usageOf(requests[index]!));
     try {
       const lanes = Math.min(MAX_AT_ONCE, this.#parts.length);
       await Promise.all(Array.from({ length: lanes }, () => this.#sendRest()));
@@ -81,7 +79,7 @@ class TaskRun {
     const used = requests.map((request) => this.#usageOf(request)).filter((one) => one !== null);
     return {
       values: this.#answers.flatMap((answer) => answer!.values),
-      tokens: used.reduce((sum, { tokens }) => sum + tokens, 0),
+      usage: summedUsage(used.map(({ usage }) => usage))!,
       isEstimated: used.some(({ isEstimated }) => isEstimated),
       searchUnits: this.#answers.reduce<number | null>(
         (sum, answer) => (answer?.searchUnits === undefined ? sum : (sum ?? 0) + answer.searchUnits),
@@ -91,12 +89,24 @@ class TaskRun {
   }
 
   /** What a request has used: what the provider told, or else an estimate of its inputs once the provider has them. */
-  #usageOf(request: AttemptRecorder): PartUsage | null {
-    const tokens = this.#told.get(request);
-    if (tokens !== undefined) return { tokens, isEstimated: false };
+  #usageOf(request: AttemptRecorder): AttemptUsage | null {
+    const told = this.#told.get(request);
     const part = this.#sent.get(request);
-    if (part === undefined || !request.isAccepted) return null;
-    return { tokens: estimatePart(this.#attempt.fitted.request, part), isEstimated: true };
+    if (part === undefined || (told === undefined && !request.isAccepted)) return null;
+    const { fitted, resolved } = this.#attempt;
+    const { task } = fitted.request.form;
+    const tokens = told?.tokens ?? estimatePart(fitted.request, part);
+    const units =
+      told?.searchUnits ?? taskFormOf(task!, resolved.provider, resolved.target.model).searchUnits?.(part.count);
+    return {
+      usage: {
+        prompt_tokens: tokens,
+        completion_tokens: 0,
+        total_tokens: tokens,
+        ...(units !== undefined && { search_units: units }),
+      },
+      isEstimated: told?.tokens == null,
+    };
   }
 
   async #sendRest(): Promise<void> {
@@ -124,7 +134,7 @@ class TaskRun {
       const { provider, target } = resolved;
       const { tokenHeader } = taskFormOf(request.form.task!, provider, target.model);
       const tokens = answer.tokens ?? tokensIn(tokenHeader === undefined ? null : open.response.header(tokenHeader));
-      if (tokens !== null) this.#told.set(open.request, tokens);
+      this.#told.set(open.request, { tokens, searchUnits: answer.searchUnits ?? null });
       open.request.answeredBy(reportedModel(answer.model, resolved));
       return answer;
     } catch (thrown) {

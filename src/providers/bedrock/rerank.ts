@@ -5,7 +5,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { TaskForm } from "../provider.ts";
 import type { RankedDocument } from "../task-values.ts";
-import { rankedDocuments, rerankInputs } from "../ranking.ts";
+import { rankedDocuments, rerankInputs, searchUnits } from "../ranking.ts";
 import { requireSentObject } from "../sent-json.ts";
 import { inputCount, parseNumbers, taskRequest } from "../task.ts";
 import { modelUrl } from "./address.ts";
@@ -15,6 +15,8 @@ function invoked(fixed: JsonObject): TaskForm<RankedDocument> {
     docs: "https://docs.aws.amazon.com/bedrock/latest/userguide/rerank-supported.html",
     mostInputs: Number.POSITIVE_INFINITY,
     takes: new Set(),
+    // https://docs.aws.amazon.com/bedrock/latest/userguide/rerank-pricing.html
+    searchUnits,
     encode(request: ChatRequest, target: Target) {
       const { query, documents, topN } = rerankInputs(request);
       const body: JsonObject = { query, documents, ...fixed, ...(topN !== null && { top_n: topN }) };

@@ -27,5 +27,26 @@ export const cohere: Provider = {
   decodeResponse,
   openStream,
   classifyError,
+  // The vendor's own page says what a unit is, and no price: https://cohere.com/pricing
+  searchUnits: [
+    {
+      models: ["rerank-v3.5"],
+      nanoUsd: 2_000_000,
+      source: "https://github.com/BerriAI/litellm/blob/main/model_prices_and_context_window.json",
+      read: "2026-11-22",
+    },
+    {
+      models: ["rerank-v4.0-fast"],
+      nanoUsd: 2_000_000,
+      source: "https://developer.puter.com/tutorials/cohere-api-pricing/",
+      read: "2026-11-22",
+    },
+    {
+      models: ["rerank-v4.0-pro"],
+      nanoUsd: 2_500_000,
+      source: "https://developer.puter.com/tutorials/cohere-api-pricing/",
+      read: "2026-11-22",
+    },
+  ],
   tasks: { embeddings: () => embeddings, rerank: () => rerank },
 };

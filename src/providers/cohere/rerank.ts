@@ -4,7 +4,7 @@ import { isObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { StreamError, type TaskForm } from "../provider.ts";
 import type { RankedDocument } from "../task-values.ts";
-import { rankedDocuments, rerankInputs, RERANK_PARAMETERS } from "../ranking.ts";
+import { rankedDocuments, rerankInputs, RERANK_PARAMETERS, searchUnits } from "../ranking.ts";
 import { requireSentObject } from "../sent-json.ts";
 import { inputCount, parseNumbers, taskRequest, toldTokens } from "../task.ts";
 import { versionedPath } from "./address.ts";
@@ -14,6 +14,8 @@ export const rerank: TaskForm<RankedDocument> = {
   docs: "https://docs.cohere.com/reference/rerank",
   mostInputs: Number.POSITIVE_INFINITY,
   takes: RERANK_PARAMETERS,
+  // https://cohere.com/pricing: a search unit is one query with up to 100 documents
+  searchUnits,
   encode(request: ChatRequest, target: Target) {
     const { query, documents, topN } = rerankInputs(request);
     const body = { model: target.model, query, documents, ...(topN !== null && { top_n: topN }) };
