@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type CredentialProvider, IBM_TOKEN_URL, type StoredCredential } from "../../src/core/credential.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { providers } from "../../src/providers/registry.ts";
+import { CONVERSING } from "../harness/conversing.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 import { compileProviders } from "../../src/snapshot/provider-table.ts";
 import type { UpstreamCall, UpstreamClient } from "../../src/wire/upstream.ts";
@@ -15,7 +16,7 @@ import { answeringGateway, ask, FAMILIES, HELLO, MODELS } from "./chat-calls.ts"
 import { providerSettings, storedKey } from "../harness/targets.ts";
 
 const gateway = answeringGateway();
-const REMOTE = [...providers.values()].filter(({ baseUrl }) => baseUrl === null || /^https?:/.test(baseUrl));
+const REMOTE = CONVERSING.filter(({ baseUrl }) => baseUrl === null || /^https?:/.test(baseUrl));
 const IN_KEY_FORM = REMOTE.filter(({ credentials }) => credentials.includes("key"));
 const WITH_KEY = IN_KEY_FORM.filter(({ keyVariables }) => keyVariables.length > 0);
 const OWN = "http://127.0.0.1:9/own/v1";

@@ -2,6 +2,7 @@
 // that nothing changes the host. https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
 import { describe, expect, test } from "bun:test";
 import { providers } from "../../src/providers/registry.ts";
+import { CONVERSING } from "../harness/conversing.ts";
 import { cannedUpstream } from "../harness/in-process.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { answeringGateway, ask, HELLO } from "./chat-calls.ts";
@@ -117,7 +118,7 @@ describe("attacks", () => {
         ]);
     expect(gateway.sent.length).toBe(before);
     const all = answeringGateway();
-    for (const id of providers.keys())
+    for (const id of CONVERSING.map((one) => one.id))
       expect([id, (await ask(all, { model: `${id}:m`, deployment_id: "../x", drop_params: true })).outcome]).toEqual([
         id,
         "400 invalid_request deployment_id",
@@ -155,7 +156,7 @@ describe("attacks", () => {
 describe("deployment_id elsewhere", () => {
   test("[d1.7] [s:param.deployment-id] is refused by name, or dropped and reported", async () => {
     const all = answeringGateway();
-    for (const id of [...providers.keys()].filter((each) => each !== "azure" && each !== "sandbox")) {
+    for (const id of CONVERSING.map((one) => one.id).filter((each) => each !== "azure" && each !== "sandbox")) {
       const refused = await ask(all, { model: `${id}:m`, deployment_id: "d" });
       expect([id, refused.outcome]).toEqual([id, "400 unsupported_parameter deployment_id"]);
       const dropped = await ask(all, { model: `${id}:m`, deployment_id: "d", drop_params: true });

@@ -8,6 +8,7 @@ import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import type { Members } from "../../src/providers/conversation-members.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
+import { CONVERSING } from "../harness/conversing.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 import { targetFor } from "../harness/targets.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
@@ -349,7 +350,7 @@ const idsOf = (body: JsonObject): readonly unknown[] =>
     ...(answered === undefined ? [] : [answered]),
   ]);
 
-const targets = [...providers.values()].filter(({ id }) => id !== "sandbox");
+const targets = CONVERSING.filter(({ id }) => id !== "sandbox");
 /** Raw prompts have no form for calls. */
 const refusesCalls = (error: JsonObject | null): boolean =>
   error?.["code"] === "unsupported_value" &&

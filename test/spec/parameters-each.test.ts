@@ -8,6 +8,7 @@ import type { JsonObject } from "../../src/core/json.ts";
 import { type CommonParameter, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
+import { CONVERSING } from "../harness/conversing.ts";
 import { encoded, fitted, onTheWire, refusalOf, wireBody } from "../contract/provider-requests.ts";
 import type { Stub } from "../harness/in-process.ts";
 import { answeringGateway, ask, FAMILIES, TOOL } from "./chat-calls.ts";
@@ -18,7 +19,7 @@ beforeAll(() => {
   gateway = answeringGateway();
 });
 
-const all = [...providers.values()];
+const all = CONVERSING;
 
 /** Providers that take the parameter get it, and those that do not refuse it by name: at least so many of the first kind. */
 function reaches(name: CommonParameter, atLeast: number): void {

@@ -2,7 +2,7 @@
 // at each wire family, plain and streamed.
 import { describe, expect, test } from "bun:test";
 import { capabilityOf } from "../../src/core/capability.ts";
-import { providers } from "../../src/providers/registry.ts";
+import { CONVERSING } from "../harness/conversing.ts";
 import { readStream } from "../harness/sse.ts";
 import { cannedUpstream } from "../harness/in-process.ts";
 import { eventStream, openaiAnswer, openaiChunk } from "../harness/upstream.ts";
@@ -87,7 +87,7 @@ describe("in requests", () => {
   });
 
   test("[d6.6] every provider with tools has functions", async () => {
-    for (const { id, capabilities } of providers.values()) {
+    for (const { id, capabilities } of CONVERSING) {
       if (capabilityOf(capabilities, "tools", "m").support === "unsupported") continue;
       const { wire } = await ask(gateway, { model: `${id}:m`, functions: [WEATHER] });
       expect([id, JSON.stringify(wire).includes('"weather"')]).toEqual([id, true]);

@@ -1,9 +1,10 @@
 // Promises 6.2 and 6.3, generated from the registry: for each provider, each model that its table tells apart and each common parameter, the
 // outgoing request with the parameter is compared with the one without it.
 import { afterAll, describe, expect, test } from "bun:test";
-import { COMMON_PARAMETERS, type CommonParameter, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
+import { ADVISORY, COMMON_PARAMETERS, type CommonParameter, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
+import { CONVERSING } from "../harness/conversing.ts";
 import { readStream } from "../harness/sse.ts";
 import { answeringGateway, ask, type Asked } from "./chat-calls.ts";
 import { cellOf, foreignSampleFor, modelNames, neutralSamples, sampleFor, SAMPLES } from "./parameter-samples.ts";
@@ -13,7 +14,7 @@ const counts: Record<string, number> = {};
 const count = (kind: string): void => void (counts[kind] = (counts[kind] ?? 0) + 1);
 afterAll(() =>
   console.log(
-    `parameter matrix: ${providers.size} providers; ${Object.entries(counts)
+    `parameter matrix: ${CONVERSING.length} providers; ${Object.entries(counts)
       .map(([kind, cells]) => `${cells} ${kind}`)
       .join(", ")}`,
   ),
@@ -86,6 +87,13 @@ async function judgeSupported(cell: Cell, support: string, value: unknown): Prom
 
 async function judgeUnsupported(cell: Cell, value: unknown): Promise<string | null> {
   const { name, base, provider, model } = cell;
+  const without = await ask(gateway, { ...base, drop_params: true });
+  if (ADVISORY.has(name)) {
+    const left = await ask(gateway, { ...base, [name]: value });
+    return (
+      leftOut(name, left) ?? (sameRequest(await ask(gateway, base), left) ? null : "left out, and yet on the wire")
+    );
+  }
   const refused = await ask(gateway, { ...base, [name]: value });
   if (refused.error?.code !== "unsupported_parameter" || refused.status !== 400)
     return `not refused: ${refused.outcome}`;
@@ -96,17 +104,20 @@ async function judgeUnsupported(cell: Cell, value: unknown): Promise<string | nu
   );
   if (missing.length > 0) return `the message does not name ${missing.join(", ")}`;
   if (param !== name && !Object.hasOwn(base, param!)) return `param is ${param}`;
-  const without = await ask(gateway, { ...base, drop_params: true });
   const dropped = await ask(gateway, { ...base, [name]: value, drop_params: true });
-  if (dropped.outcome !== "200") return `with drop_params ${dropped.outcome}`;
-  if (!dropped.headers.get("x-gateway-dropped-params")!.split(",").includes(name)) return "dropped in silence";
-  if (gateway.records.at(-1)!.dispositions[name] !== "dropped") return "not recorded as dropped";
-  return sameRequest(without, dropped) ? null : "dropped, and yet on the wire";
+  return leftOut(name, dropped) ?? (sameRequest(without, dropped) ? null : "dropped, and yet on the wire");
+}
+
+/** What is wrong with the answer to a request of which a parameter was left out; null when nothing is. */
+function leftOut(name: CommonParameter, answer: Asked): string | null {
+  if (answer.outcome !== "200") return `not left out: ${answer.outcome}`;
+  if (!answer.headers.get("x-gateway-dropped-params")!.split(",").includes(name)) return "dropped in silence";
+  return gateway.records.at(-1)!.dispositions[name] === "dropped" ? null : "not recorded as dropped";
 }
 
 describe("the parameters of each provider", () => {
   test("[d6.2] the model names of this test cover every exception of every table", () => {
-    const unreached = [...providers.values()].flatMap(({ id, capabilities }) =>
+    const unreached = CONVERSING.flatMap(({ id, capabilities }) =>
       capabilities.exceptions
         .filter(({ models }) => !modelNames(providers.get(id)!).some((name) => models.test(name)))
         .map(({ models }) => `${id} ${String(models)}`),
@@ -114,7 +125,7 @@ describe("the parameters of each provider", () => {
     expect(unreached).toEqual([]);
   });
 
-  for (const provider of providers.values()) {
+  for (const provider of CONVERSING) {
     test(`[d6.2] [s:behaviors.6] ${provider.label}: each parameter that it supports reaches the wire`, async () => {
       await judgeCells(provider, async (cell) => {
         const capability = cellOf(provider, cell.name, cell.model);

@@ -1,7 +1,7 @@
 // Promise 6.5 and the specification's behavior 5: parameters outside the common set are sent to the provider unchanged,
 // `extra_body` is their explicit form, and neither can overwrite what the gateway encodes.
 import { describe, expect, test } from "bun:test";
-import { providers } from "../../src/providers/registry.ts";
+import { CONVERSING } from "../harness/conversing.ts";
 import { answeringGateway, ask, FAMILIES, HELLO, MODELS, TOOL } from "./chat-calls.ts";
 import { PLACE_OF_FOREIGN_FIELDS } from "./parameter-samples.ts";
 
@@ -19,7 +19,7 @@ const STRANGE = {
 
 describe("passing through", () => {
   test("[d6.5] [s:behaviors.5] a parameter outside the common set goes in the body of every provider's request, unchanged", async () => {
-    for (const { id } of providers.values()) {
+    for (const { id } of CONVERSING) {
       const model = id === "sandbox" ? "sandbox:echo" : `${id}:m`;
       for (const fields of [STRANGE, { extra_body: STRANGE }]) {
         const { outcome, wire } = await ask(plain, { model, ...fields });
@@ -195,7 +195,7 @@ describe("reserved names", () => {
     ollama: ["model", "messages", "num_predict", "stream", "tools"],
   };
 
-  for (const { id, reserved } of providers.values()) {
+  for (const { id, reserved } of CONVERSING) {
     test(`[d6.5] ${id}: each of its wire names for model, conversation, output bound, tools and streaming is answered with 400 in a pass-through`, async () => {
       const expected = RESERVED[id] ?? OPENAI;
       expect(expected.filter((name) => !reserved.has(name))).toEqual([]);
@@ -228,9 +228,7 @@ describe("reserved names", () => {
 
 describe("privileged names", () => {
   test("[d6.5] names that widen the choice of model or provider need byo_endpoint, as a field and in extra_body", async () => {
-    const all = [...providers.values()].flatMap(({ id, privileged }) =>
-      [...privileged].map((name) => [id, name] as const),
-    );
+    const all = CONVERSING.flatMap(({ id, privileged }) => [...privileged].map((name) => [id, name] as const));
     expect(all).toContainEqual(["openrouter", "models"]);
     expect(all).toContainEqual(["openrouter", "provider"]);
     for (const [id, name] of all) {

@@ -8,6 +8,7 @@ import { listModels } from "../../src/http/models.ts";
 import { callLine } from "../../src/observe/log.ts";
 import { capabilityOf } from "../../src/core/capability.ts";
 import { providers } from "../../src/providers/registry.ts";
+import { CONVERSING } from "../harness/conversing.ts";
 import type { Stub } from "../harness/in-process.ts";
 import { answeringGateway, ask, FAMILIES, HELLO, MODELS, TOOL } from "./chat-calls.ts";
 import { SAMPLES } from "./parameter-samples.ts";
@@ -103,7 +104,7 @@ describe("classes", () => {
       extra_body: {},
       input_cost_per_token: null,
     };
-    for (const { id, credentials } of providers.values()) {
+    for (const { id, credentials } of CONVERSING) {
       const without = await ask(gateway, { model: `${id}:m` });
       // a key that is exchanged would have to be one
       const { outcome, request, wire } = await ask(gateway, {
@@ -145,7 +146,7 @@ describe("classes", () => {
       [],
       { providers, builtIn: new Map() },
     );
-    for (const { id, capabilities } of providers.values()) {
+    for (const { id, capabilities } of CONVERSING) {
       expect([id, Object.keys(capabilities.cells).toSorted()]).toEqual([
         id,
         [...COMMON_PARAMETERS, ...BLOCK_TYPES].toSorted(),
@@ -300,7 +301,7 @@ describe("unsupported parameters", () => {
   });
 
   test("[d6.3] user, safety_identifier, stream and stream_options are accepted for every provider and model", async () => {
-    for (const { id } of providers.values()) {
+    for (const { id } of CONVERSING) {
       const { outcome } = await ask(gateway, {
         model: id === "sandbox" ? "sandbox:echo" : `${id}:m`,
         user: "u",

@@ -39,8 +39,11 @@ function stageOf(rounds: readonly ScriptedRound[], { snapshot, ...options }: Stu
   });
 }
 
-/** Its first bytes come late, or its end never. */
-function slowed(upstream: UpstreamClient, { delayMs = 0, stalls = false }): UpstreamClient {
+/** Its first bytes come late, or its end never: `onStall` is called when all before the end was read. */
+function slowed(
+  upstream: UpstreamClient,
+  { delayMs = 0, onStall }: { readonly delayMs?: number; readonly onStall?: () => void },
+): UpstreamClient {
   return {
     async send(request, options) {
       const response = await upstream.send(request, options);
@@ -50,7 +53,10 @@ function slowed(upstream: UpstreamClient, { delayMs = 0, stalls = false }): Upst
         if (isFirst) await waitFor(delayMs, options.signal);
         isFirst = false;
         const bytes = await body.read();
-        if (bytes === null && stalls) await waitFor(60_000, options.signal);
+        if (bytes === null && onStall !== undefined) {
+          onStall();
+          await waitFor(60_000, options.signal);
+        }
         return bytes;
       };
       return {
@@ -93,13 +99,14 @@ test("[d4.2, d7.3] where a fallback answers then, both attempts are charged, and
 });
 
 test("[d7.7, d4.2] text that a guard still holds back when the client leaves is charged, and stands in the record", async () => {
+  const stalled = Promise.withResolvers<void>();
   const stage = stageOf([], {
     snapshot: GUARDED,
-    upstream: slowed(scriptedModel([{ ...HELD, isCut: true }]), { stalls: true }),
+    upstream: slowed(scriptedModel([{ ...HELD, isCut: true }]), { onStall: stalled.resolve }),
   });
   const leaving = new AbortController();
   const answer = stage.chat(ask, { signal: leaving.signal });
-  await Bun.sleep(20);
+  await stalled.promise;
   leaving.abort();
   expect((await answer).status).toBe(499);
   expectOneStory(stage);

@@ -7,7 +7,7 @@ import type { Message } from "../../src/core/chat.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { parseChatRequest } from "../../src/chat/request/parse.ts";
-import { providers } from "../../src/providers/registry.ts";
+import { CONVERSING } from "../harness/conversing.ts";
 import { targetFor } from "../harness/targets.ts";
 import { callOf, failureOf, type ServerOfTest, sessionWorld, toolOf, USER } from "../harness/tool-sessions.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";
@@ -526,7 +526,7 @@ describe("[d10.3] rounds that the client sends back with their answer", () => {
       [DOCS, MINE],
     );
     let asked = 0;
-    for (const provider of providers.values()) {
+    for (const provider of CONVERSING) {
       const target = targetFor(provider);
       if (capabilityOf(provider.capabilities, "tools", target.model).support === "unsupported") continue;
       asked += 1;

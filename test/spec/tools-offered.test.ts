@@ -9,6 +9,7 @@ import type { ToolDefinition, ToolResult } from "../../src/core/tool.ts";
 import { offeredNames, toolPlace } from "../../src/chat/tools/offered-tools.ts";
 import { fitRequest } from "../../src/chat/fit/fit.ts";
 import { providers } from "../../src/providers/registry.ts";
+import { CONVERSING } from "../harness/conversing.ts";
 import { targetFor } from "../harness/targets.ts";
 import { callOf, failureOf, PRINCIPAL, saysText, sessionWorld, toolOf } from "../harness/tool-sessions.ts";
 
@@ -223,7 +224,7 @@ describe("[d10.2] tool_choice", () => {
 
   test("of the last round is supported by every provider that has any choice of tools", () => {
     let known = 0;
-    for (const { id, capabilities } of providers.values())
+    for (const { id, capabilities } of CONVERSING)
       for (const cell of [
         capabilities.cells.tool_choice,
         ...capabilities.exceptions.flatMap(({ cells }) => cells.tool_choice ?? []),
