@@ -64,6 +64,9 @@ interface NativeForm {
   readonly item: (text: string) => string;
   readonly stream: (events: string) => string;
   readonly delta: (text: string, more?: string) => string;
+  /** A stream in which all that can repeat a text does, and one with a call that comes at once. */
+  readonly repeated: (text: string) => string;
+  readonly call: (text: string) => string;
 }
 const named = (type: string, members: string): string => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
 const response = (output: string, more = ""): string =>
@@ -77,6 +80,10 @@ const MESSAGES_FORM: NativeForm = {
     `${named("message_start", `"message":${claude("")}`)}${named("content_block_start", '"index":0,"content_block":{"type":"text","text":""}')}${events}${named("content_block_stop", '"index":0')}${named("message_delta", '"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":1}')}${named("message_stop", '"x":1')}`,
   delta: (text, more = "") =>
     named("content_block_delta", `"index":0,"delta":{"type":"text_delta","text":${text}}${more}`),
+  repeated: (text) =>
+    `${named("message_start", `"message":${claude("")}`)}${named("content_block_start", `"index":0,"content_block":{"type":"text","text":${text}}`)}${named("content_block_stop", '"index":0')}${named("message_stop", '"x":1')}`,
+  call: (text) =>
+    `${named("message_start", `"message":${claude("")}`)}${named("content_block_start", `"index":0,"content_block":{"type":"tool_use","id":"c","name":"f","input":{"x":${text}}}`)}${named("content_block_stop", '"index":0')}${named("message_stop", '"x":1')}`,
 };
 const RESPONSES_FORM: NativeForm = {
   whole: response,
@@ -89,9 +96,26 @@ const RESPONSES_FORM: NativeForm = {
       "response.output_text.delta",
       `"output_index":0,"content_index":0,"item_id":"i","sequence_number":3,"logprobs":[],"delta":${text}${more}`,
     ),
+  repeated: (text) => {
+    const part = `{"type":"output_text","annotations":[],"text":${text}}`;
+    const place = '"output_index":0,"content_index":0,"item_id":"i"';
+    const message = RESPONSES_FORM.item(text);
+    return [
+      named("response.created", `"sequence_number":0,"response":${response("")}`),
+      RESPONSES_FORM.delta(text),
+      named("response.output_text.done", `${place},"text":${text}`),
+      named("response.content_part.done", `${place},"part":${part}`),
+      named("response.output_item.done", `"output_index":0,"item":${message}`),
+      named("response.completed", `"response":${response(message)}`),
+    ].join("");
+  },
+  call: (text) => {
+    const item = `{"type":"function_call","id":"i","call_id":"c","name":"f","arguments":${text}}`;
+    return `${named("response.created", `"sequence_number":0,"response":${response("")}`)}${named("response.output_item.done", `"output_index":0,"item":${item}`)}${named("response.completed", `"response":${response("")}`)}`;
+  },
 };
 
-function nativeAnswer(name: string, { whole: made, item, stream, delta }: NativeForm): string | null {
+function nativeAnswer(name: string, { whole: made, item, stream, delta, repeated, call }: NativeForm): string | null {
   switch (name) {
     case "long-text":
       return made(item(`"${'The quick \\"brown\\" fox jumps. '.repeat(900_000)}"`));
@@ -103,6 +127,14 @@ function nativeAnswer(name: string, { whole: made, item, stream, delta }: Native
       return made(many(1_000, () => item(`"${"word ".repeat(3_000)}"`)));
     case "line":
       return stream(delta(`"${'word \\"'.repeat(990_000)}"`));
+    case "line-words":
+      return stream(delta(`"${"word ".repeat(2_400_000)}"`));
+    case "line-repeated":
+      return repeated(`"${'word \\"'.repeat(990_000)}"`);
+    case "line-words-repeated":
+      return repeated(`"${"word ".repeat(2_400_000)}"`);
+    case "line-call":
+      return call(`"${'word \\"'.repeat(990_000)}"`);
     case "event-fewer-objects":
       return stream(delta('"x"', `,"objects":[${"{},".repeat(390_000)}{}]`));
     case "events":

@@ -88,6 +88,10 @@ function answersTo({ name, path, body }: Form): readonly LoopShape[] {
     ["170,000 objects", "short-objects", ""],
     ["1,000 items", "items", ""],
     ["a streamed event of 15 MB", "line", ',"stream":true'],
+    ["a streamed event of 12 MB without escapes", "line-words", ',"stream":true'],
+    ["a streamed event of 12 MB that others repeat", "line-words-repeated", ',"stream":true'],
+    ["a streamed event of 7 MB of escapes that others repeat", "line-repeated", ',"stream":true'],
+    ["a streamed call of 7 MB", "line-call", ',"stream":true'],
     ["a streamed event of 390,000 objects", "event-fewer-objects", ',"stream":true'],
     ["50,000 streamed events at once", "events", ',"stream":true'],
   ].flatMap(([title, model, more]) => [

@@ -50,6 +50,13 @@ export interface NativeEvents {
   readonly growing?: Growing | null;
   /** Returns the text for the client: that of the event, with what had to come before it. */
   pass(event: SseEvent): string;
+  /**
+   * Does the same in steps, each of which can be done in one turn of the event loop. Each returns whole events, or
+   * nothing. Absent in a form that adds no long texts to an event.
+   */
+  steps?(event: SseEvent): Iterable<string>;
+  /** Whether the event may be answered with events that repeat what is kept of the answer, and at least so much of it. */
+  repeats?(event: SseEvent, characters: number): boolean;
   /** Returns the events that are missing at the end of a stream that is complete. */
   end(): string;
 }

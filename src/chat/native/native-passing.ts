@@ -7,6 +7,7 @@ import type { NativeOperation } from "../../providers/provider.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerWithoutKeys } from "../answer/answer-keys.ts";
 import type { Growing, NativeEvents } from "../answer-form.ts";
+import { isLongEvent, LONG_EVENT } from "../long-bodies/long-events.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
 
 export class NativePassing {
@@ -34,10 +35,29 @@ export class NativePassing {
 
   /** Returns the text for an event that the decoder has accepted. */
   pass(event: SseEvent): string {
+    const shown = this.#shown(event);
+    return shown === null ? "" : this.#events.pass(shown);
+  }
+
+  /** Whether the event is long, or makes long ones, so that it is passed in steps. */
+  isLong(event: SseEvent): boolean {
+    return isLongEvent(event) || this.#events.repeats?.(event, LONG_EVENT) === true;
+  }
+
+  /** Does the same as `pass` in steps, of which each needs a turn of the event loop. Each returns whole events. */
+  *steps(event: SseEvent): Generator<string> {
+    const shown = this.#shown(event);
+    yield "";
+    if (shown === null) return;
+    if (this.#events.steps === undefined) yield this.#events.pass(shown);
+    else yield* this.#events.steps(shown);
+  }
+
+  #shown(event: SseEvent): SseEvent | null {
     const inside = this.#native.eventIn === undefined ? event : this.#native.eventIn(event);
-    if (inside === null) return "";
+    if (inside === null) return null;
     const data = answerWithoutKeys(inside.data, this.#target.credential);
-    return this.#events.pass(data === inside.data ? inside : { ...inside, data });
+    return data === inside.data ? inside : { ...inside, data };
   }
 
   /** Whether an event that differs from a passed one only in its text may pass without being read. */

@@ -73,6 +73,9 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   #turnBytes = 0;
   /** The text of the present read, which a failure does not take back. */
   #text = "";
+  /** The texts before it, of which each is sent in turns of its own. */
+  #before: string[] = [];
+  #beforeLength = 0;
 
   constructor(parts: AnswerStreamParts, clock: CallClock) {
     this.#parts = parts;
@@ -81,6 +84,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   }
 
   async next(): Promise<string | null> {
+    if (this.#before.length > 0 || this.#text !== "") return this.#nextText();
     while (!this.#hasEnded && this.#failure === undefined) {
       if (this.#turnBytes > TURN_BYTES) {
         this.#turnBytes = 0;
@@ -102,9 +106,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
         await this.#translate(events);
         if (refusal !== null) this.#failure ??= refusal;
       }
-      // a long text is encoded in a turn of its own
-      if (this.#text.length >= LONG_EVENT) await yieldToLoop();
-      if (this.#text !== "") return this.#takeText();
+      if (this.#before.length > 0 || this.#text !== "") return this.#nextText();
     }
     // what a decoder or a driver throws is passed on as it is
     // oxlint-disable-next-line typescript/only-throw-error
@@ -116,9 +118,14 @@ export class ResponseStream implements AnswerStream, EventReceiver {
     return this.#failure;
   }
 
-  #takeText(): string {
-    const text = this.#text;
-    this.#text = "";
+  async #nextText(): Promise<string> {
+    let text = this.#before.shift();
+    if (text === undefined) {
+      text = this.#text;
+      this.#text = "";
+    } else this.#beforeLength -= text.length;
+    // a long text is encoded in a turn of its own
+    if (text.length >= LONG_EVENT) await yieldToLoop();
     return text;
   }
 
@@ -158,7 +165,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
 
   push(event: SseEvent): void {
     if (this.#hasEnded) return;
-    if (this.#later.length > 0 || isLongEvent(event)) {
+    if (this.#later.length > 0 || (this.#parts.passing?.isLong(event) ?? isLongEvent(event))) {
       this.#later.push(event);
       return;
     }
@@ -193,9 +200,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
           if (this.#isDone(event)) break;
           for (const chunk of decoder.push(event)) repaired.push(writer.repair(chunk));
           if (isLongEvent(event)) await yieldToLoop();
-          if (passing === null) continue;
-          this.#add(passing.pass(event));
-          if (isLongEvent(event)) await yieldToLoop();
+          if (passing !== null) await this.#pass(event, passing);
         }
       } finally {
         // the chunks before a failure in the same read are written first
@@ -205,6 +210,24 @@ export class ResponseStream implements AnswerStream, EventReceiver {
     } catch (thrown) {
       this.#failure = thrown;
     }
+  }
+
+  async #pass(event: SseEvent, passing: NativePassing): Promise<void> {
+    if (!passing.isLong(event)) {
+      this.#add(passing.pass(event));
+      return;
+    }
+    for (const text of passing.steps(event)) {
+      this.#add(text);
+      if (this.#text.length >= LONG_EVENT) this.#endText();
+      await yieldToLoop();
+    }
+  }
+
+  #endText(): void {
+    this.#before.push(this.#text);
+    this.#beforeLength += this.#text.length;
+    this.#text = "";
   }
 
   async #end(): Promise<void> {
@@ -226,7 +249,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
 
   #add(text: string): void {
     this.#text += text;
-    if (this.#text.length > MAX_TEXT) throw tooMuch();
+    if (this.#beforeLength + this.#text.length > MAX_TEXT) throw tooMuch();
   }
 
   #isDone(event: SseEvent): boolean {

@@ -3,7 +3,7 @@
 // https://platform.openai.com/docs/api-reference/responses-streaming
 import type { Growing, NativeEvents } from "../../chat/answer-form.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import type { JsonEdit } from "../../core/json-edit.ts";
+import { type JsonEdit, withEdits } from "../../core/json-edit.ts";
 import { editedJson } from "../../wire/json-edit.ts";
 import { valueOfEvent } from "../../providers/sent-json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
@@ -11,10 +11,20 @@ import { type Keep, keepEdited, responseEdits } from "./native-answers.ts";
 import { itemsIn } from "./passed-item.ts";
 import { PassedItems } from "./passed-items.ts";
 import { formOfEvent } from "./passed-parts.ts";
+import { eventText } from "./response-events.ts";
 import { type ResponseFrame, responseObject, type ResponseState } from "./response-object.ts";
 
 /** Stands for a sequence number until the place of the number is written. */
 const STAND_IN = 8_111_111_111_111_113;
+
+/** The end of the names of events that bring pieces, to which nothing is added. */
+const PIECE = ".delta";
+
+/** Within so many characters stands the type of an event without a name. */
+const MAX_NAME = 256;
+
+/** In characters: a longer event is written anew from its value, because changes of its text read it once per level. */
+const LONG = 131_072;
 
 /** The member at any depth; texts have their quotes escaped. */
 const NUMBER = /"sequence_number":\d+(?=[,}])/;
@@ -37,8 +47,12 @@ export class NativeResponseEvents implements NativeEvents {
   #isInProgress = false;
   #hasContent = false;
   #hasEnded = false;
-  /** Whether the present event has a number. */
-  #isCounted = false;
+  /** The present event. */
+  #event: JsonObject = {};
+  /** What was written for the present event. */
+  #text = "";
+  /** Where events are written in turns: what writes those of the present one. */
+  #writes: (() => string)[] | null = null;
 
   /** `place` stands in each event where its sequence number is written when it leaves. */
   constructor(frame: ResponseFrame, place: string, keep: Keep) {
@@ -46,8 +60,11 @@ export class NativeResponseEvents implements NativeEvents {
     this.#keep = keep;
     this.#place = place;
     this.#items = new PassedItems({
-      own: (type, members) => this.#written(type, members),
-      passed: (type, data, edits) => this.#counted(type, data, edits),
+      own: (type, members) => this.#write(() => eventText(place, type, members)),
+      passed: (type, data, edits) => {
+        const event = this.#event;
+        this.#write(() => this.#counted(type, data, event, edits));
+      },
     });
   }
 
@@ -66,24 +83,52 @@ export class NativeResponseEvents implements NativeEvents {
     return this.#hasContent;
   }
 
-  pass(sent: SseEvent): string {
+  pass(event: SseEvent): string {
     if (this.#hasEnded) return "";
-    const { event: name, data } = sent;
-    const value = valueOfEvent(sent);
-    const event = isObject(value) ? value : {};
-    const type = typeof event["type"] === "string" ? event["type"] : name;
-    this.#isCounted = typeof event["sequence_number"] === "number";
-    if (OPENING.has(type) && !this.#hasOpened) {
-      this.#open(type, data, event);
-      return "";
+    this.#take(event.event, event.data, readEvent(event));
+    const text = this.#text;
+    this.#text = "";
+    return text;
+  }
+
+  repeats({ event: name, data }: SseEvent, characters: number): boolean {
+    if (this.#items.characters < characters) return false;
+    return !(name === "" ? data.slice(0, MAX_NAME).includes(`${PIECE}"`) : name.endsWith(PIECE));
+  }
+
+  *steps(event: SseEvent): Generator<string> {
+    if (this.#hasEnded) return;
+    const value = readEvent(event);
+    yield "";
+    const writes: (() => string)[] = [];
+    this.#writes = writes;
+    try {
+      this.#take(event.event, event.data, value);
+    } finally {
+      this.#writes = null;
     }
-    this.#endOpening();
-    return this.#passed(type, data, event);
+    for (const write of writes) yield write();
   }
 
   /** The provider's own last event has come, because a stream without one is not complete. */
   end(): string {
     return "";
+  }
+
+  #take(name: string, data: string, event: JsonObject): void {
+    const type = typeof event["type"] === "string" ? event["type"] : name;
+    this.#event = event;
+    if (OPENING.has(type) && !this.#hasOpened) {
+      this.#open(type, data, event);
+      return;
+    }
+    this.#endOpening();
+    this.#pass(type, data, event);
+  }
+
+  #write(write: () => string): void {
+    if (this.#writes === null) this.#text += write();
+    else this.#writes.push(write);
   }
 
   #open(type: string, data: string, event: JsonObject): void {
@@ -100,74 +145,87 @@ export class NativeResponseEvents implements NativeEvents {
     if (!this.#isInProgress) this.#opening += this.#own("response.in_progress");
   }
 
-  #passed(type: string, data: string, event: JsonObject): string {
+  #pass(type: string, data: string, event: JsonObject): void {
     const status = TERMINAL.get(type);
     if (status !== undefined) {
       this.#hasEnded = true;
-      return this.#terminal(type === "response.done" ? "response.completed" : type, status, data, event);
+      this.#end(type === "response.done" ? "response.completed" : type, status, data, event);
+      return;
     }
-    if (isObject(event["response"]))
+    if (isObject(event["response"])) {
       // a second beginning would begin a second response
-      return type === "response.created" ? "" : this.#withResponse(type, "in_progress", data, event);
-    if (type.endsWith(".delta") || type === "response.output_item.done") this.#hasContent = true;
+      if (type !== "response.created") this.#write(() => this.#withResponse(type, "in_progress", data, event));
+      return;
+    }
+    if (type.endsWith(PIECE) || type === "response.output_item.done") this.#hasContent = true;
+    this.#passItem(type, data, event);
+  }
+
+  #passItem(type: string, data: string, event: JsonObject): void {
     switch (type) {
       case "response.output_item.added":
-        return this.#items.added(event, data);
+        this.#items.added(event, data);
+        break;
       case "response.output_item.done":
-        return this.#items.done(event, data);
+        this.#items.done(event, data);
+        break;
       case "response.content_part.added":
       case "response.reasoning_summary_part.added":
-        return this.#items.partAdded(type, event, data);
+        this.#items.partAdded(type, event, data);
+        break;
       case "response.content_part.done":
       case "response.reasoning_summary_part.done":
-        return this.#items.partDone(type, event, data);
+        this.#items.partDone(type, event, data);
+        break;
       case "response.output_text.annotation.added":
-        return this.#items.annotation(type, event, data);
+        this.#items.annotation(type, event, data);
+        break;
       default: {
         const form = formOfEvent(type);
-        return form === null ? this.#items.other(type, event, data) : this.#items.piece(form, type, event, data);
+        if (form === null) this.#items.other(type, event, data);
+        else this.#items.piece(form, type, event, data);
       }
     }
   }
 
   /** The last event repeats the whole answer: what of it the client does not have comes before it. */
-  #terminal(type: string, status: ResponseState["status"], data: string, event: JsonObject): string {
-    const { response } = event;
-    const sent = isObject(response) ? response : {};
-    const { text, edits: outputEdits } = this.#items.ended(itemsIn(sent["output"]), status === "incomplete");
+  #end(type: string, status: ResponseState["status"], data: string, event: JsonObject): void {
+    const sent = isObject(event["response"]) ? event["response"] : {};
+    const outputEdits = this.#items.end(itemsIn(sent["output"]), status === "incomplete");
     const edits = [...responseEdits(sent, status, this.#frame), ...outputEdits];
     keepEdited(sent, edits, this.#keep);
-    return text + this.#counted(type, data, [...typeEdits(event, type), ...inResponse(edits)]);
+    this.#write(() => this.#counted(type, data, event, [...typeEdits(event, type), ...inResponse(edits)]));
   }
 
   #withResponse(type: string, status: ResponseState["status"], data: string, event: JsonObject): string {
     const { response } = event;
     const edits = responseEdits(isObject(response) ? response : {}, status, this.#frame);
-    return this.#counted(type, data, [...typeEdits(event, type), ...inResponse(edits)]);
+    return this.#counted(type, data, event, [...typeEdits(event, type), ...inResponse(edits)]);
   }
 
   #own(type: string): string {
-    return this.#written(type, {
+    return eventText(this.#place, type, {
       response: responseObject(this.#frame, { status: "in_progress", output: [], usage: null }),
     });
   }
 
-  #written(type: string, members: JsonObject): string {
-    return this.#numbered(type, JSON.stringify({ type, ...members }), []);
-  }
-
   /** Nearly every event has one number, which is found without a search for the members around it. */
-  #counted(type: string, data: string, edits: readonly JsonEdit[]): string {
-    if (!this.#isCounted) return this.#numbered(type, data, edits);
+  #counted(type: string, data: string, event: JsonObject, edits: readonly JsonEdit[]): string {
+    const isAnew = edits.length > 0 && data.length >= LONG;
+    if (isAnew || typeof event["sequence_number"] !== "number") return this.#numbered(type, data, event, edits);
     const text = editedJson(data, edits);
     const found = NUMBER.exec(text);
-    if (found === null) return this.#numbered(type, data, edits);
+    if (found === null) return this.#numbered(type, data, event, edits);
     const end = found.index + found[0].length;
-    if (text.includes('"sequence_number"', end)) return this.#numbered(type, data, edits);
+    if (text.includes('"sequence_number"', end)) return this.#numbered(type, data, event, edits);
     return eventOf(type, `${text.slice(0, found.index)}"sequence_number":`, this.#place, text.slice(end));
   }
 
-  #numbered(type: string, data: string, edits: readonly JsonEdit[]): string {
+  #numbered(type: string, data: string, event: JsonObject, edits: readonly JsonEdit[]): string {
+    if (data.length >= LONG) {
+      const { type: _type, sequence_number: _number, ...members } = withEdits(event, edits);
+      return eventText(this.#place, type, members);
+    }
     const text = editedJson(data, [...edits, { path: ["sequence_number"], value: STAND_IN }]);
     const [before = "", after = ""] = text.split(String(STAND_IN));
     return eventOf(type, before, this.#place, after);
@@ -186,6 +244,11 @@ function withLines(text: string): string {
 /** The change of an event that goes by another name. */
 function typeEdits(event: JsonObject, type: string): readonly JsonEdit[] {
   return event["type"] === type ? [] : [{ path: ["type"], value: type }];
+}
+
+function readEvent(event: SseEvent): JsonObject {
+  const value = valueOfEvent(event);
+  return isObject(value) ? value : {};
 }
 
 function inResponse(edits: readonly JsonEdit[]): readonly JsonEdit[] {

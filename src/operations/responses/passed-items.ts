@@ -42,11 +42,11 @@ import {
 } from "./passed-parts.ts";
 import { partEdits } from "./supplied-members.ts";
 
-/** Writes the events of one stream. */
+/** Writes the events of one stream, in the order of the calls. */
 export interface PassedEvents {
-  own(type: string, members: JsonObject): string;
+  own(type: string, members: JsonObject): void;
   /** The provider's event with changes. */
-  passed(type: string, data: string, edits: readonly JsonEdit[]): string;
+  passed(type: string, data: string, edits: readonly JsonEdit[]): void;
 }
 
 /** The last event of a part of a message and of a summary, and the one that announces it. */
@@ -79,143 +79,155 @@ export class PassedItems {
       .map((item) => (item.isDone ? item.json : composed(item, "incomplete")));
   }
 
-  added(event: JsonObject, data: string): string {
+  /** How many characters of the answer are kept: an event may be answered with several that repeat them. */
+  get characters(): number {
+    return this.#characters;
+  }
+
+  added(event: JsonObject, data: string): void {
     const { item: source } = event;
-    if (!isObject(source)) return "";
+    if (!isObject(source)) return;
     const item = this.#itemAt(event, textOrEmpty(source["type"]), source["id"], true);
     // it came before, or its first piece did
-    if (item.index !== null) return "";
+    if (item.index !== null) return;
     item.json = { ...source, ...item.json };
-    if (!isNamed(source)) return "";
+    if (!isNamed(source)) return;
     item.index = this.#opened++;
     const edits = [...indexEdit(event, item), ...begunEdits(source, item.id, ["item"])];
-    const begun = this.#events.passed("response.output_item.added", data, edits);
+    this.#events.passed("response.output_item.added", data, edits);
     item.json = withEdits(source, begunEdits(source, item.id, []));
-    return begun + this.#heldPieces(item);
+    this.#writeHeld(item);
   }
 
-  done(event: JsonObject, data: string): string {
+  done(event: JsonObject, data: string): void {
     const { item: source } = event;
-    if (!isObject(source)) return "";
+    if (!isObject(source)) return;
     const item = this.#itemAt(event, textOrEmpty(source["type"]), source["id"], false);
-    if (item.isDone) return "";
-    const text = this.#open(item, source) + this.#settle(item, source);
+    if (item.isDone) return;
+    this.#open(item, source);
+    this.#settle(item, source);
     const edits = [...indexEdit(event, item), ...endedEdits(item, source, "completed", ["item"])];
     this.#end(item, source, "completed");
-    return text + this.#events.passed("response.output_item.done", data, edits);
+    this.#events.passed("response.output_item.done", data, edits);
   }
 
-  partAdded(type: string, event: JsonObject, data: string): string {
+  partAdded(type: string, event: JsonObject, data: string): void {
     // without its part, the event is written when something of the part comes
-    if (!isObject(event["part"])) return "";
+    if (!isObject(event["part"])) return;
     const found = this.#partIn(event);
-    if (found === null) return this.other(type, event, data);
+    if (found === null) {
+      this.other(type, event, data);
+      return;
+    }
     const { item, form, at } = found;
-    if (item.isDone || item.parts.has(keyOf(form, at))) return "";
-    const before = this.#open(item, null);
+    if (item.isDone || item.parts.has(keyOf(form, at))) return;
+    this.#open(item, null);
     item.parts.set(keyOf(form, at), newPart(form, at));
     const { part } = event;
     const edits = [...placeEdits(event, item, form, at), ...partEdits(part, ["part"]), ...emptiedEdits(part, form)];
-    return before + this.#events.passed(type, data, edits);
+    this.#events.passed(type, data, edits);
   }
 
-  partDone(type: string, event: JsonObject, data: string): string {
+  partDone(type: string, event: JsonObject, data: string): void {
     // without its part, the event is written when something of the part comes
-    if (!isObject(event["part"])) return "";
+    if (!isObject(event["part"])) return;
     const found = this.#partIn(event);
-    if (found === null) return this.other(type, event, data);
+    if (found === null) {
+      this.other(type, event, data);
+      return;
+    }
     const { item, form, at } = found;
-    if (item.isDone) return "";
-    const before = this.#open(item, null);
-    const [part, begun] = this.#begun(item, form, at);
-    if (part.isClosed) return before + begun;
+    if (item.isDone) return;
+    this.#open(item, null);
+    const part = this.#begun(item, form, at);
+    if (part.isClosed) return;
     const source = event["part"];
-    const text = this.#said(item, part, textOrEmpty(source[form.whole]));
+    this.#say(item, part, textOrEmpty(source[form.whole]));
     part.isClosed = true;
     const missing =
       textOrEmpty(source[form.whole]) === part.text ? [] : [{ path: ["part", form.whole], value: part.text }];
     const edits = [...placeEdits(event, item, form, at), ...partEdits(source, ["part"]), ...missing];
-    return before + begun + text + this.#events.passed(type, data, edits);
+    this.#events.passed(type, data, edits);
   }
 
-  piece(form: PartForm, type: string, event: JsonObject, data: string): string {
+  piece(form: PartForm, type: string, event: JsonObject, data: string): void {
     const item = this.#itemAt(event, form.item, event["item_id"], false);
-    if (item.isDone) return "";
+    if (item.isDone) return;
     const at = indexIn(event, form);
-    const opened = this.#open(item, null);
-    const [part, announced] = this.#begun(item, form, at);
-    const before = opened + announced;
-    if (part.hasText) return before;
-    if (type.endsWith(".done")) return before + this.#saidBy(item, part, event, data);
+    this.#open(item, null);
+    const part = this.#begun(item, form, at);
+    if (part.hasText) return;
+    if (type.endsWith(".done")) {
+      this.#sayBy(item, part, event, data);
+      return;
+    }
     const piece = textOrEmpty(event["delta"]);
-    if (!isNewPiece(part, piece, event["sequence_number"])) return before;
+    if (!isNewPiece(part, piece, event["sequence_number"])) return;
     this.#grow(part, piece);
     if (Array.isArray(event["logprobs"])) part.logprobs.push(...(event["logprobs"] as readonly Json[]));
-    if (item.index === null) return before;
+    if (item.index === null) return;
     this.growing = part;
-    return before + this.#events.passed(type, data, pieceEdits(event, item, part));
+    this.#events.passed(type, data, pieceEdits(event, item, part));
   }
 
-  annotation(type: string, event: JsonObject, data: string): string {
+  annotation(type: string, event: JsonObject, data: string): void {
     const form = formOfPart("message", "output_text")!;
     const item = this.#itemAt(event, form.item, event["item_id"], false);
-    if (item.isDone) return "";
+    if (item.isDone) return;
     const at = indexIn(event, form);
-    const before = this.#open(item, null);
-    const [part, announced] = this.#begun(item, form, at);
+    this.#open(item, null);
+    const part = this.#begun(item, form, at);
     const { annotation, annotation_index: number } = event;
     const next = part.annotations.length;
-    if (typeof number === "number" && number < next && Bun.deepEquals(part.annotations[number], annotation))
-      return before + announced;
+    if (typeof number === "number" && number < next && Bun.deepEquals(part.annotations[number], annotation)) return;
     part.annotations.push(annotation ?? null);
     const edits = number === next ? [] : [{ path: ["annotation_index"], value: next }];
-    return before + announced + this.#events.passed(type, data, [...placeEdits(event, item, form, at), ...edits]);
+    this.#events.passed(type, data, [...placeEdits(event, item, form, at), ...edits]);
   }
 
   /** Any other event passes; what it says of its item's place is that which the client knows. */
-  other(type: string, event: JsonObject, data: string): string {
+  other(type: string, event: JsonObject, data: string): void {
     const place = placeOf(event, event["item_id"]);
     const item = place === null ? undefined : this.#places.get(place);
-    if (item === undefined || item.index === null) return this.#events.passed(type, data, []);
+    if (item === undefined || item.index === null) {
+      this.#events.passed(type, data, []);
+      return;
+    }
     const edits = [...(event["output_index"] === undefined ? [] : indexEdit(event, item))];
     if (typeof event["item_id"] === "string" && event["item_id"] !== item.id)
       edits.push({ path: ["item_id"], value: item.id });
-    return this.#events.passed(type, data, edits);
+    this.#events.passed(type, data, edits);
   }
 
   /**
-   * Returns the events that are missing at the end of the answer, and what the output of the whole answer lacks. Items
-   * are found by id, else by kind and order, because the ids of some servers differ in their last event.
+   * Writes the events that are missing at the end of the answer, and returns what the output of the whole answer lacks.
+   * Items are found by id, else by kind and order, because the ids of some servers differ in their last event.
    */
-  ended(
-    output: readonly JsonObject[],
-    isIncomplete: boolean,
-  ): { readonly text: string; readonly edits: readonly JsonEdit[] } {
+  end(output: readonly JsonObject[], isIncomplete: boolean): readonly JsonEdit[] {
     const waiting = new Set(this.#items);
     const matched = matchedItems(output, waiting);
-    let text = "";
     const edits: JsonEdit[] = [];
     output.forEach((whole, at) => {
       const item = matched[at] ?? this.#begin(textOrEmpty(whole["type"]), whole["id"]);
       if (item.isDone) this.#compare(item, whole);
       else {
-        text += this.#open(item, whole) + this.#settle(item, whole);
+        this.#open(item, whole);
+        this.#settle(item, whole);
         this.#end(item, whole, "completed");
-        text += this.#ownDone(item);
+        this.#writeDone(item);
       }
       edits.push(...endedEdits(item, whole, "completed", ["output", at]));
     });
     for (const item of waiting)
       if (!item.isDone) {
         if (item.index === null) throw new MalformedAnswer("The provider's stream has a tool call without a name.");
-        text += this.#settle(item, item.json);
+        this.#settle(item, item.json);
         this.#end(item, item.json, isIncomplete && item === this.#items.at(-1) ? "incomplete" : "completed");
-        text += this.#ownDone(item);
+        this.#writeDone(item);
       }
     // a client that reads only the last event would lose what it leaves out
-    if (waiting.size > 0 || output.length === 0)
-      return { text, edits: [{ path: ["output"], value: merged(output, edits, waiting) }] };
-    return { text, edits };
+    if (waiting.size > 0 || output.length === 0) return [{ path: ["output"], value: merged(output, edits, waiting) }];
+    return edits;
   }
 
   /** Returns the item that an event speaks of; it is held until it can be announced. */
@@ -238,34 +250,30 @@ export class PassedItems {
   }
 
   /** Announces an item of which no beginning came, as far as that can be told. `source` is the whole item, if it is known. */
-  #open(item: PassedItem, source: JsonObject | null): string {
-    if (item.index !== null) return "";
+  #open(item: PassedItem, source: JsonObject | null): void {
+    if (item.index !== null) return;
     const { id, type } = item;
     const base = source ?? { id, type, ...item.json };
-    if (!isNamed(base)) return "";
+    if (!isNamed(base)) return;
     item.index = this.#opened++;
     item.json = withEdits(base, begunEdits(base, id, []));
-    return (
-      this.#events.own("response.output_item.added", { output_index: item.index, item: item.json }) +
-      this.#heldPieces(item)
-    );
+    this.#events.own("response.output_item.added", { output_index: item.index, item: item.json });
+    this.#writeHeld(item);
   }
 
-  #heldPieces(item: PassedItem): string {
-    return [...item.parts.values()]
-      .map((part) => (part.text === "" ? "" : this.#ownPiece(item, part, part.text)))
-      .join("");
+  #writeHeld(item: PassedItem): void {
+    for (const part of item.parts.values()) if (part.text !== "") this.#writePiece(item, part, part.text);
   }
 
-  /** Returns a part, and the event that announces it where none came. */
-  #begun(item: PassedItem, form: PartForm, at: number): readonly [part: PassedPart, text: string] {
+  /** Returns a part, which is announced where no event has done so. */
+  #begun(item: PassedItem, form: PartForm, at: number): PassedPart {
     const known = item.parts.get(keyOf(form, at));
-    if (known !== undefined) return [known, ""];
+    if (known !== undefined) return known;
     const part = newPart(form, at);
     item.parts.set(keyOf(form, at), part);
-    if (form.at === null) return [part, ""];
-    const event = `${PART_EVENTS[form.at]}.added`;
-    return [part, this.#events.own(event, { ...placeIn(item, part), part: emptyPart(form) })];
+    if (form.at !== null)
+      this.#events.own(`${PART_EVENTS[form.at]}.added`, { ...placeIn(item, part), part: emptyPart(form) });
+    return part;
   }
 
   #grow(part: PassedPart, piece: string): void {
@@ -277,52 +285,49 @@ export class PassedItems {
   }
 
   /** Passes the event that ends a text. */
-  #saidBy(item: PassedItem, part: PassedPart, event: JsonObject, data: string): string {
+  #sayBy(item: PassedItem, part: PassedPart, event: JsonObject, data: string): void {
     const whole = textOrEmpty(event[part.form.whole]);
-    const before = this.#missingPiece(item, part, whole);
-    if (item.index === null) return before;
+    this.#supply(item, part, whole);
+    if (item.index === null) return;
     part.hasText = true;
     const edits = [...pieceEdits(event, item, part)];
     if (whole !== part.text || typeof event[part.form.whole] !== "string")
       edits.push({ path: [part.form.whole], value: part.text });
     if (item.type === "function_call" && typeof event["name"] !== "string")
       edits.push({ path: ["name"], value: item.json["name"] ?? "" });
-    return before + this.#events.passed(`${part.form.stem}.done`, data, edits);
+    this.#events.passed(`${part.form.stem}.done`, data, edits);
   }
 
   /** Ends a text of which the event did not come. */
-  #said(item: PassedItem, part: PassedPart, whole: string): string {
+  #say(item: PassedItem, part: PassedPart, whole: string): void {
     if (part.hasText) {
       if (whole !== "") requireSame(part, whole);
-      return "";
+      return;
     }
-    const before = this.#missingPiece(item, part, whole);
+    this.#supply(item, part, whole);
     part.hasText = true;
-    return (
-      before +
-      this.#events.own(`${part.form.stem}.done`, {
-        ...placeIn(item, part),
-        ...(item.type === "function_call" && { name: item.json["name"] ?? "" }),
-        [part.form.whole]: part.text,
-        ...(isText(part.form) && { logprobs: part.logprobs.slice() }),
-      })
-    );
+    this.#events.own(`${part.form.stem}.done`, {
+      ...placeIn(item, part),
+      ...(item.type === "function_call" && { name: item.json["name"] ?? "" }),
+      [part.form.whole]: part.text,
+      ...(isText(part.form) && { logprobs: part.logprobs.slice() }),
+    });
   }
 
-  /** An empty whole says nothing of what has come. */
-  #missingPiece(item: PassedItem, part: PassedPart, whole: string): string {
+  /** Writes what is missing of a whole text. An empty one says nothing of what has come. */
+  #supply(item: PassedItem, part: PassedPart, whole: string): void {
     if (whole === "") {
       requireOrder(part);
-      return "";
+      return;
     }
     const rest = missingText(part, whole);
-    if (rest === "") return "";
+    if (rest === "") return;
     this.#grow(part, rest);
-    return item.index === null ? "" : this.#ownPiece(item, part, rest);
+    if (item.index !== null) this.#writePiece(item, part, rest);
   }
 
-  #ownPiece(item: PassedItem, part: PassedPart, piece: string): string {
-    return this.#events.own(`${part.form.stem}.delta`, {
+  #writePiece(item: PassedItem, part: PassedPart, piece: string): void {
+    this.#events.own(`${part.form.stem}.delta`, {
       ...placeIn(item, part),
       delta: piece,
       ...(isText(part.form) && { logprobs: [] }),
@@ -330,30 +335,27 @@ export class PassedItems {
   }
 
   /** Supplies what the whole item has and the client has not, and ends its parts. */
-  #settle(item: PassedItem, whole: JsonObject): string {
-    let text = "";
+  #settle(item: PassedItem, whole: JsonObject): void {
     const wholes = wholeTexts(whole);
     const input = formOfInput(item.type);
-    if (input !== null && wholes.length === 0) text += this.#said(item, this.#begun(item, input, 0)[0], "");
+    if (input !== null && wholes.length === 0) this.#say(item, this.#begun(item, input, 0), "");
     for (const { form, at, text: said, annotations, logprobs } of wholes) {
-      const [part, announced] = this.#begun(item, form, at);
-      text += announced;
+      const part = this.#begun(item, form, at);
       if (part.logprobs.length === 0) part.logprobs.push(...logprobs);
       for (const annotation of annotations.slice(part.annotations.length)) {
         part.annotations.push(annotation);
         const place = { ...placeIn(item, part), annotation_index: part.annotations.length - 1, annotation };
-        text += this.#missingPiece(item, part, part.hasText ? "" : said);
-        text += this.#events.own("response.output_text.annotation.added", place);
+        this.#supply(item, part, part.hasText ? "" : said);
+        this.#events.own("response.output_text.annotation.added", place);
       }
-      text += this.#said(item, part, said);
+      this.#say(item, part, said);
     }
     for (const part of item.parts.values()) {
-      text += this.#said(item, part, "");
+      this.#say(item, part, "");
       if (part.isClosed || part.form.at === null) continue;
       part.isClosed = true;
-      text += this.#events.own(`${PART_EVENTS[part.form.at]}.done`, { ...placeIn(item, part), part: partJson(part) });
+      this.#events.own(`${PART_EVENTS[part.form.at]}.done`, { ...placeIn(item, part), part: partJson(part) });
     }
-    return text;
   }
 
   /** Throws MalformedAnswer where the whole answer has other texts than the client was sent. */
@@ -370,8 +372,8 @@ export class PassedItems {
     if (this.growing !== null && [...item.parts.values()].includes(this.growing as PassedPart)) this.growing = null;
   }
 
-  #ownDone(item: PassedItem): string {
-    return this.#events.own("response.output_item.done", { output_index: item.index!, item: item.json });
+  #writeDone(item: PassedItem): void {
+    this.#events.own("response.output_item.done", { output_index: item.index!, item: item.json });
   }
 
   #partIn(event: JsonObject): { readonly item: PassedItem; readonly form: PartForm; readonly at: number } | null {
