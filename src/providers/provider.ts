@@ -137,10 +137,10 @@ export interface StreamDecoder {
    */
   readonly passes?: true | ((event: string, piece: string) => boolean);
   /**
-   * Present where the decoder counts the text of parts. Returns what counts further characters of the part that the last
+   * Present where the decoder counts the text of parts. Returns what takes further pieces of the part that the last
    * event was about: events that differ from it only in their piece of text may be passed on without passing `push`.
    */
-  growth?(): (characters: number) => void;
+  growth?(): (piece: string) => void;
   /** Throws StreamError when the event carries an error of the provider. */
   push(event: SseEvent): readonly ChatChunk[];
   /**

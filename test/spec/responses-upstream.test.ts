@@ -1,7 +1,9 @@
 // Models that speak the Responses API alone, reached from chat completions, streamed or not: reasoning is kept over
 // rounds of tools, whether the client or the gateway runs them (promise 12.13).
 import { describe, expect, test } from "bun:test";
+import { handleCall } from "../../src/chat/handle.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
+import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import { type CannedAnswer, cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
@@ -183,5 +185,42 @@ describe("the record and the answer", () => {
     const upstream = cannedUpstream({ status: 400, body: JSON.stringify(refused) });
     const response = await gateway({ upstream }).chat({ model: "openai:gpt-5-codex", messages: [ASK] });
     expect([response.status, ((await response.json()) as any).error.code]).toEqual([400, "context_length_exceeded"]);
+  });
+});
+
+describe("[d8.3, d12.13] a stream whose pieces are not what its whole begins with", () => {
+  const events = eventsOf(responseOf([message("msg_1", "It is warm, at noon.")]));
+  const pieces = events.flatMap(({ data }, at) => (data.includes('output_text.delta"') ? [at] : []));
+  const deltaAt = (at: number): string => (JSON.parse(events[at]!.data) as { readonly delta: string }).delta;
+  const swapped = events.map((event, at) => {
+    const other = pieces[1 - pieces.indexOf(at)];
+    if (!pieces.slice(0, 2).includes(at)) return event;
+    return { ...event, data: event.data.replace(JSON.stringify(deltaAt(at)), JSON.stringify(deltaAt(other!))) };
+  });
+  const stub = gateway({
+    upstream: cannedUpstream({
+      headers: { "content-type": "text/event-stream" },
+      body: swapped.map(({ event, data }) => `event: ${event}\ndata: ${data}\n\n`).join(""),
+      chunk: "event",
+    }),
+  });
+  const body = { model: "openai:gpt-5-codex", messages: [ASK], max_tokens: 100, stream: true };
+
+  test("chat completions tell the failure and no finish reason", async () => {
+    const { events: chunks } = readStream(await (await stub.chat(body)).text());
+    expect((chunks as readonly any[]).at(-1)).toMatchObject({ error: { code: "upstream_invalid_response" } });
+    const reasons = (chunks as readonly any[]).flatMap(({ choices = [] }) =>
+      choices.map((one: any) => one.finish_reason),
+    );
+    expect(reasons.filter((reason: unknown) => reason !== null)).toEqual([]);
+  });
+  test("messages tell the failure and do not stop", async () => {
+    const headers = { authorization: stub.authorization, "content-type": "application/json" };
+    const request = { method: "POST", headers, body: JSON.stringify(body) };
+    const url = "http://gateway.test/api/v1/messages";
+    const text = await (await handleCall(MESSAGES, new Request(url, request), stub.context)).text();
+    expect(text).toContain("event: error");
+    expect(text).toContain("other text than its pieces had");
+    expect(text).not.toMatch(/message_stop|stop_reason":"/);
   });
 });

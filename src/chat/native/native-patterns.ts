@@ -16,7 +16,7 @@ export interface NativePatternParts {
   /** What the event that was passed last has lengthened. */
   readonly growing: () => Growing | null;
   /** Returns what counts the text of further events for the decoder; absent where it counts none. */
-  readonly growth?: () => (characters: number) => void;
+  readonly growth?: () => (piece: string) => void;
 }
 
 type Hole = "text" | "number" | "padding";
@@ -34,7 +34,7 @@ interface NativePattern {
   number: number;
   /** What its events lengthen. */
   readonly growing: Growing | null;
-  readonly grew: ((characters: number) => void) | undefined;
+  readonly grew: ((piece: string) => void) | undefined;
 }
 
 /** Text and reasoning. */
@@ -162,7 +162,7 @@ export class NativePatterns {
       generated.ascii += piece.length - others;
       generated.other += others;
     }
-    pattern.grew?.(plain.length);
+    pattern.grew?.(plain);
     if (pattern.growing !== null) grow(pattern.growing, plain, number);
     pattern.number = number;
     this.#end = at;

@@ -11,7 +11,7 @@ import { carriedItems } from "./carried-items.ts";
 import { besideChoices, finishOf, frameOf } from "./outcome.ts";
 import { type ItemKind, kindOf } from "./output-items.ts";
 import type { ResponsesRules } from "./rules.ts";
-import { ItemChunks, newItem, type PartKind, type StreamItem } from "./stream-items.ts";
+import { ItemChunks, isLate, newItem, requireMended, type PartKind, type StreamItem } from "./stream-items.ts";
 
 /** The most items of one answer. */
 const MAX_ITEMS = 4_096;
@@ -88,7 +88,7 @@ class ResponseStream implements StreamDecoder {
     return NO_CHUNKS;
   }
 
-  growth(): (characters: number) => void {
+  growth(): (piece: string) => void {
     return this.#chunks.growth();
   }
 
@@ -135,15 +135,19 @@ class ResponseStream implements StreamDecoder {
     if (text !== undefined) {
       const item = this.#itemAt(event, text.item);
       const at = event[text.at];
-      if (step === "done") return this.#chunks.complete(item, text.part, at, textOrEmpty(event[text.whole]));
+      if (step === "done") return this.#chunks.complete(item, text.part, at, event[text.whole]);
+      if (isLate(item, event["sequence_number"])) return NO_CHUNKS;
       const chunks = this.#chunks.grow(item, text.part, at, textOrEmpty(event["delta"]));
       return text.part === "text" && event["logprobs"] !== undefined ? this.#withLogprobs(chunks, item, event) : chunks;
     }
     const input = INPUTS.get(stem);
     if (input === undefined) return NO_CHUNKS;
     const item = this.#itemAt(event, input.item);
-    if (step === "delta") return this.#chunks.callInput(item, textOrEmpty(event["delta"]));
-    item.name ||= textOrEmpty(event["name"]);
+    if (step === "delta") {
+      if (isLate(item, event["sequence_number"])) return NO_CHUNKS;
+      return this.#chunks.callInput(item, textOrEmpty(event["delta"]));
+    }
+    if (item.call === null) item.name ||= textOrEmpty(event["name"]);
     return this.#chunks.completeInput(item, textOrEmpty(event[input.whole]));
   }
 
@@ -187,6 +191,7 @@ class ResponseStream implements StreamDecoder {
     const ended = { ...response, status: response["status"] ?? status };
     const output = objectsIn(response["output"]);
     const chunks = [...this.#missingOf(output), ...this.#unnamedCalls()];
+    this.#items.forEach(requireMended);
     const finish = finishOf(ended, this.#chunks.hasCalls, this.#rules, data);
     const whole = output.length > 0 ? output : this.#items.map(({ whole: one }) => one).filter((one) => one !== null);
     this.isTerminated = true;
@@ -200,15 +205,21 @@ class ResponseStream implements StreamDecoder {
   }
 
   /**
-   * What has not come before of the whole answer. Its items are found by kind and order, because in some streams ids
-   * and indexes differ from those of the whole.
+   * What has not come before of the whole answer. Its items are found by id, else by kind and order, because in some
+   * streams ids and indexes differ from those of the whole. Throws MalformedAnswer where the whole says something else.
    */
   #missingOf(output: readonly JsonObject[]): readonly ChatChunk[] {
-    const waiting = Map.groupBy(this.#items, ({ kind }) => kind);
-    return output.flatMap((whole) => {
-      const kind = kindOf(whole);
-      return this.#chunks.settle(waiting.get(kind)?.shift() ?? this.#begin(kind, whole["id"]), whole);
+    if (output.length === 0) return NO_CHUNKS;
+    const waiting = new Set(this.#items);
+    const matched = matchedItems(output, waiting);
+    const items: StreamItem[] = [];
+    const chunks = output.flatMap((whole, at) => {
+      const item = matched[at] ?? this.#begin(kindOf(whole), whole["id"]);
+      items.push(item);
+      return this.#chunks.settle(item, whole);
     });
+    this.#chunks.requireOrder(items);
+    return chunks;
   }
 
   /** Calls of which only the name and the input came. */
@@ -222,4 +233,23 @@ class ResponseStream implements StreamDecoder {
 function placeOf({ output_index: index }: JsonObject, id: Json | undefined): number | string | null {
   if (typeof index === "number") return index;
   return typeof id === "string" && id !== "" ? id : null;
+}
+
+/** Takes from `waiting` the item of each whole one; undefined where none has come. */
+function matchedItems(output: readonly JsonObject[], waiting: Set<StreamItem>): readonly (StreamItem | undefined)[] {
+  const take = (isIt: (item: StreamItem) => boolean): StreamItem | undefined => {
+    for (const item of waiting)
+      if (isIt(item)) {
+        waiting.delete(item);
+        return item;
+      }
+    return undefined;
+  };
+  const byId = output.map((whole) => {
+    const [kind, id, callId] = [kindOf(whole), textOrEmpty(whole["id"]), textOrEmpty(whole["call_id"])];
+    return take(
+      (item) => item.kind === kind && ((id !== "" && item.id === id) || (callId !== "" && item.callId === callId)),
+    );
+  });
+  return output.map((whole, at) => byId[at] ?? take(({ kind }) => kind === kindOf(whole)));
 }

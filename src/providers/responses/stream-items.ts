@@ -1,20 +1,25 @@
 // The items of a streamed answer, and how much of each has come: deltas that were lost, came late or never are supplied
-// from the event that ends a part, an item or the answer, each of which repeats the whole.
+// from the event that ends a part, an item or the answer, each of which repeats the whole. Where the pieces are not what
+// the whole begins with, the answer has failed: what the client has cannot be taken back.
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { chunkOf, MAX_KEPT, NO_CHUNKS } from "../content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../provider.ts";
 import { objectsIn, textOrEmpty } from "../sent-json.ts";
 import { annotationsOf, callIdOf, inputOf, type ItemKind } from "./output-items.ts";
+import { PieceDigest } from "./piece-digest.ts";
 import { REASONING_BREAK, reasoningDetails } from "./reasoning-items.ts";
 
 /** A text of an item: a content part or a part of the summary. */
 interface Part {
   readonly kind: PartKind;
-  /** The characters that have come. */
-  length: number;
+  readonly at: number;
+  /** What has come of it. */
+  readonly said: PieceDigest;
   /** Where the text begins in the content of the answer. */
-  readonly start: number;
+  start: number;
+  /** The whole has come. */
+  isWhole: boolean;
   annotations: number;
   hasLogprobs: boolean;
 }
@@ -29,7 +34,15 @@ export interface StreamItem {
   name: string;
   /** The input of a call whose name has not come. */
   held: string;
-  inputLength: number;
+  /** The number of its latest piece; 0 where the server does not count. */
+  number: number;
+  /** A piece came too late to be added. */
+  isDisordered: boolean;
+  /** What has come of the input. */
+  readonly input: PieceDigest;
+  isInputWhole: boolean;
+  /** `call_id` of the call; empty where none came. */
+  callId: string;
   /** The whole item, once it has come. */
   whole: JsonObject | null;
 }
@@ -42,9 +55,26 @@ export function newItem(kind: ItemKind, id: Json | undefined): StreamItem {
     call: null,
     name: "",
     held: "",
-    inputLength: 0,
+    number: 0,
+    isDisordered: false,
+    input: new PieceDigest(),
+    isInputWhole: false,
+    callId: "",
     whole: null,
   };
+}
+
+/** Whether a piece has a number below that of an earlier piece of its item, so that its place has gone. */
+export function isLate(item: StreamItem, number: Json | undefined): boolean {
+  if (typeof number !== "number" || number <= 0) return false;
+  if (number < item.number) return (item.isDisordered = true);
+  item.number = number;
+  return false;
+}
+
+/** Throws MalformedAnswer for an item of which a piece came too late, and no whole item after it. */
+export function requireMended({ isDisordered }: StreamItem): void {
+  if (isDisordered) throw new MalformedAnswer(OUT_OF_ORDER);
 }
 
 /** Makes chunks of what items contribute, and counts what later chunks refer to. */
@@ -56,6 +86,8 @@ export class ItemChunks {
   #hasReasoned = false;
   /** The part to which something was added last; `null` before the first. */
   #growing: Part | null = null;
+  /** The part that each text of the answer has grown by last. */
+  readonly #latest = new Map<"text" | "refusal" | "reasoning", Part>();
 
   constructor(reasoningFormat: string) {
     this.#format = reasoningFormat;
@@ -65,15 +97,38 @@ export class ItemChunks {
     return this.#calls > 0;
   }
 
-  /** Adds a piece to the part with this index. */
+  /** Adds a piece to the part with this index. A piece that comes after the whole is left out. */
   grow(item: StreamItem, kind: PartKind, at: Json | undefined, piece: string): readonly ChatChunk[] {
     if (piece === "") return NO_CHUNKS;
     const part = this.#part(item, kind, at);
-    const isFirst = part.length === 0;
-    part.length += piece.length;
+    if (!part.isWhole) return this.#grown(part, piece);
+    item.isDisordered = true;
+    return NO_CHUNKS;
+  }
+
+  /**
+   * Adds what is missing of the whole text of a part; a text that is absent says nothing. Throws MalformedAnswer where
+   * the pieces are not what the whole begins with.
+   */
+  complete(item: StreamItem, kind: PartKind, at: Json | undefined, text: Json | undefined): readonly ChatChunk[] {
+    if (typeof text !== "string") return NO_CHUNKS;
+    const part = this.#part(item, kind, at);
+    const missing = missingOf(part.said, text);
+    part.isWhole = true;
+    return missing === "" ? NO_CHUNKS : this.#grown(part, missing);
+  }
+
+  #grown(part: Part, piece: string): readonly ChatChunk[] {
+    const isFirst = part.said.length === 0;
+    const { kind } = part;
+    const grows = kind === "raw" || kind === "summary" ? "reasoning" : kind;
+    if (!isFirst && this.#latest.get(grows) !== part) throw new MalformedAnswer(OUT_OF_ORDER);
+    this.#latest.set(grows, part);
     this.#growing = part;
+    part.said.add(piece);
     switch (kind) {
       case "text":
+        if (isFirst) part.start = this.#textLength;
         this.#textLength += piece.length;
         return [chunkOf({ content: piece })];
       case "refusal":
@@ -86,20 +141,14 @@ export class ItemChunks {
     }
   }
 
-  /** Returns what counts further characters of the part to which something was added last. */
-  growth(): (characters: number) => void {
+  /** Returns what takes further pieces of the part to which something was added last. */
+  growth(): (piece: string) => void {
     const part = this.#growing;
-    return (characters) => {
+    return (piece) => {
       if (part === null) return;
-      part.length += characters;
-      if (part.kind === "text") this.#textLength += characters;
+      part.said.add(piece);
+      if (part.kind === "text") this.#textLength += piece.length;
     };
-  }
-
-  /** Adds what is missing of the whole text of a part. */
-  complete(item: StreamItem, kind: PartKind, at: Json | undefined, text: string): readonly ChatChunk[] {
-    const { length } = this.#part(item, kind, at);
-    return length < text.length ? this.grow(item, kind, at, text.slice(length)) : NO_CHUNKS;
   }
 
   annotation(item: StreamItem, at: Json | undefined, annotation: Json | undefined): readonly ChatChunk[] {
@@ -118,23 +167,32 @@ export class ItemChunks {
 
   /** Takes from the item what a call needs before its input can be sent. */
   openCall(item: StreamItem, source: JsonObject): readonly ChatChunk[] {
-    item.name ||= textOrEmpty(source["name"]);
+    const name = textOrEmpty(source["name"]);
+    if (item.name !== "" && name !== "" && item.name !== name) throw new MalformedAnswer(OTHER_TEXT);
+    item.name ||= name;
+    item.callId ||= textOrEmpty(source["call_id"]);
     if (item.call !== null || item.name === "") return NO_CHUNKS;
     item.call = this.#calls++;
-    const { call: index, name, held } = item;
+    const { call: index, held } = item;
     item.held = "";
     const id = callIdOf(source);
     const delta: ToolCallDelta =
       item.kind === "custom"
-        ? { index, id, type: "custom", custom: { name, input: held } }
-        : { index, id, type: "function", function: { name, arguments: held } };
+        ? { index, id, type: "custom", custom: { name: item.name, input: held } }
+        : { index, id, type: "function", function: { name: item.name, arguments: held } };
     return [chunkOf({ tool_calls: [delta] })];
   }
 
   /** Throws MalformedAnswer for too much input before the name of its call. */
   callInput(item: StreamItem, piece: string): readonly ChatChunk[] {
     if (piece === "") return NO_CHUNKS;
-    item.inputLength += piece.length;
+    if (!item.isInputWhole) return this.#grownInput(item, piece);
+    item.isDisordered = true;
+    return NO_CHUNKS;
+  }
+
+  #grownInput(item: StreamItem, piece: string): readonly ChatChunk[] {
+    item.input.add(piece);
     const { call: index } = item;
     if (index !== null)
       return [
@@ -150,14 +208,22 @@ export class ItemChunks {
     return NO_CHUNKS;
   }
 
+  /** Adds what is missing of the whole input of a call. An empty one says nothing. Throws as `complete` does. */
   completeInput(item: StreamItem, input: string): readonly ChatChunk[] {
-    return item.inputLength < input.length ? this.callInput(item, input.slice(item.inputLength)) : NO_CHUNKS;
+    if (input === "") return NO_CHUNKS;
+    const missing = missingOf(item.input, input);
+    item.isInputWhole = true;
+    return missing === "" ? NO_CHUNKS : this.#grownInput(item, missing);
   }
 
-  /** Adds what is missing of a whole item. An item that comes whole a second time adds nothing. */
+  /**
+   * Adds what is missing of a whole item. An item that comes whole a second time has to say the same, or more. Throws
+   * MalformedAnswer where it does not say what has come.
+   */
   settle(item: StreamItem, whole: JsonObject): readonly ChatChunk[] {
-    if (item.whole !== null) return NO_CHUNKS;
-    item.whole = whole;
+    const isFirst = item.whole === null;
+    item.whole ??= whole;
+    item.isDisordered = false;
     switch (item.kind) {
       case "message":
         return this.#settleMessage(item, whole["content"]);
@@ -165,7 +231,7 @@ export class ItemChunks {
         return [
           ...this.#settleReasoning(item, "raw", whole["content"]),
           ...this.#settleReasoning(item, "summary", whole["summary"]),
-          ...this.#detailsOf(whole),
+          ...(isFirst ? this.#detailsOf(whole) : NO_CHUNKS),
         ];
       case "function":
       case "custom":
@@ -175,13 +241,27 @@ export class ItemChunks {
     }
   }
 
+  /** Throws MalformedAnswer where the texts of messages, in the order of the whole answer, came in another one. */
+  requireOrder(items: readonly StreamItem[]): void {
+    let end = 0;
+    for (const { parts } of items)
+      for (const { start, said } of [...parts.values()]
+        .filter(isSaidText)
+        .toSorted((one, other) => one.at - other.at)) {
+        if (start < end) throw new MalformedAnswer(OUT_OF_ORDER);
+        end = start + said.length;
+      }
+  }
+
   #settleMessage(item: StreamItem, content: Json | undefined): readonly ChatChunk[] {
     if (typeof content === "string") return this.complete(item, "text", 0, content);
-    return objectsIn(content).flatMap((source, at) => {
-      if (source["type"] === "refusal") return this.complete(item, "refusal", at, textOrEmpty(source["refusal"]));
-      const text = this.complete(item, "text", at, textOrEmpty(source["text"]));
+    const sources = objectsIn(content);
+    const chunks = sources.flatMap((source, at) => {
+      if (source["type"] === "refusal") return this.complete(item, "refusal", at, source["refusal"]);
+      const text = this.complete(item, "text", at, source["text"]);
       const part = this.#part(item, "text", at);
       const annotations = annotationsOf(source["annotations"], part.start).slice(part.annotations);
+      part.annotations += annotations.length;
       const { logprobs = null } = part.hasLogprobs ? {} : this.logprobs(item, at, source["logprobs"]);
       return [
         ...text,
@@ -189,10 +269,17 @@ export class ItemChunks {
         ...(logprobs === null ? NO_CHUNKS : [{ choices: [{ index: 0, delta: {}, logprobs }] }]),
       ];
     });
+    const isRefusal = (at: number): boolean => sources[at]!["type"] === "refusal";
+    if (sources.length > 0)
+      requireAll(item, ({ kind, at }) => at < sources.length && isRefusal(at) === (kind === "refusal"));
+    return chunks;
   }
 
   #settleReasoning(item: StreamItem, kind: "raw" | "summary", parts: Json | undefined): readonly ChatChunk[] {
-    return objectsIn(parts).flatMap(({ text }, at) => this.complete(item, kind, at, textOrEmpty(text)));
+    const sources = objectsIn(parts);
+    const chunks = sources.flatMap(({ text }, at) => this.complete(item, kind, at, text));
+    if (sources.length > 0) requireAll(item, (part) => part.kind !== kind || part.at < sources.length);
+    return chunks;
   }
 
   #detailsOf(whole: JsonObject): readonly ChatChunk[] {
@@ -203,12 +290,31 @@ export class ItemChunks {
   }
 
   #part({ parts }: StreamItem, kind: PartKind, at: Json | undefined): Part {
-    const key = `${kind} ${typeof at === "number" ? at : 0}`;
+    const index = typeof at === "number" ? at : 0;
+    const key = `${kind} ${index}`;
     let part = parts.get(key);
     if (part === undefined) {
-      part = { kind, length: 0, start: this.#textLength, annotations: 0, hasLogprobs: false };
+      const start = this.#textLength;
+      part = { kind, at: index, said: new PieceDigest(), start, isWhole: false, annotations: 0, hasLogprobs: false };
       parts.set(key, part);
     }
     return part;
   }
+}
+
+const OTHER_TEXT = "The provider's stream repeats a part of the answer with other text than its pieces had.";
+const OUT_OF_ORDER = "The provider's stream has the texts of the answer in another order.";
+
+function missingOf(said: PieceDigest, whole: string): string {
+  if (!said.begins(whole)) throw new MalformedAnswer(OTHER_TEXT);
+  return whole.slice(said.length);
+}
+
+function isSaidText({ kind, said }: Part): boolean {
+  return kind === "text" && said.length > 0;
+}
+
+/** Throws MalformedAnswer for a part that has come and is not in the whole item. */
+function requireAll({ parts }: StreamItem, isThere: (part: Part) => boolean): void {
+  for (const part of parts.values()) if (part.said.length > 0 && !isThere(part)) throw new MalformedAnswer(OTHER_TEXT);
 }
