@@ -377,6 +377,10 @@ export interface WrittenRequest {
   readonly replaced?: JsonObject;
   /** The ids of calls of tool servers that the client approves in the request. Absent where the form has no such place. */
   readonly approved?: readonly string[];
+  /** Set where `replaced` is without reasoning of earlier answers, because nothing is kept that its provider could read. */
+  readonly leavesReasoning?: true;
+  /** Set where what the provider needs back of its reasoning is kept with the answer, and the client did not ask for it. */
+  readonly keepsReasoning?: true;
   /** Set where the request is fitted to a target that speaks the operation: how the text changes for it. */
   readonly edits?: readonly JsonEdit[];
   /** How guards mask the text for a target that speaks the operation. */

@@ -221,6 +221,8 @@ export interface NativeForm {
   reasoningBack?(details: readonly ReasoningDetail[]): JsonObject | null;
   /** The member that makes the vendor store the answer unless it is false; absent where the form has none. */
   readonly storeMember?: string;
+  /** The member that lists what the answer shall include, and its item for encrypted reasoning; absent where there is none. */
+  readonly reasoningMember?: { readonly name: string; readonly item: string };
 }
 
 /** A header of the client that lists features, with those that only their own vendor's platform has. */
@@ -249,6 +251,8 @@ export interface NativeOperation {
   readonly clientQuery: readonly string[];
   /** Set where the platform lacks the foreign features of the form. */
   readonly lacksFeatures?: true;
+  /** The models that are known to encrypt their reasoning where the request asks for it; absent where none is. */
+  readonly encryptedReasoning?: RegExp;
   /** Headers of the provider's response that the client receives, in lower case. */
   readonly answerHeaders: readonly string[];
   /** `request` has the client's own body with its edits. Throws GatewayError. */

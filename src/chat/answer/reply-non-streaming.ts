@@ -33,6 +33,7 @@ import type {
   WrittenBody,
 } from "../long-bodies/written-answer.ts";
 import type { PassedBytes } from "./passed-bytes.ts";
+import { sealingAt } from "../carriers/vendor-reasoning.ts";
 import { completedThere, passedBody } from "../native/passed-answer.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
@@ -317,7 +318,7 @@ export function replyNonStreaming(
   if ("passed" in answer && answer.passed !== undefined) {
     if (typeof answer.passed !== "string") return sendPassedThere(answer.passed, attempt, call, form.native!, settled);
     call.content?.answered(answer.body);
-    return sendBody(passedBody(answer.passed, form.native!), attempt, call, settled);
+    return sendBody(passedBody(answer.passed, form.native!, sealingAt(attempt, call)), attempt, call, settled);
   }
   if ("isLong" in answer && answer.isLong) return sendLong(answer.body, attempt, call, form, settled);
   if (!("bytes" in answer)) return sendNonStreaming(answer.body, attempt, call, form, settled);
@@ -341,13 +342,14 @@ async function sendPassedThere(
   native: NativeAnswers,
   settle: () => void,
 ): Promise<Response> {
-  const { bytes, value } = await completedThere(passed, native, call);
+  const seal = sealingAt(attempt, call);
+  const { bytes, value } = await completedThere(passed, native, seal, call);
   if (call.signal.aborted) {
     attempt.settle("cancelled");
     throw call.signal.reason;
   }
   if (passed.kept !== null) call.content?.answered(parseBoundedJson(passed.kept) as JsonObject);
-  if (value !== null) native.keep?.(value);
+  if (value !== null) native.keep?.(value, seal);
   return sendBody(bytes, attempt, call, settle);
 }
 

@@ -162,8 +162,8 @@ export class AttemptRun<T> {
     // 1. the request in the form that the target accepts, where the caller may call it
     const ready = readyAt(candidate, call);
     if (ready.kind === "refused") return ready;
-    const { fitted, resolved: withoutCredential, outputGuards } = ready.ready;
-    const use = cacheUseAt(route, fitted, withoutCredential, call);
+    const { resolved: withoutCredential, outputGuards } = ready.ready;
+    const use = cacheUseAt(route, ready.ready.fitted, withoutCredential, call);
 
     // 2. a reservation under every limit and budget that applies; its meter charges what is used, and settles, even if
     // the call ends before the attempt does
@@ -179,6 +179,7 @@ export class AttemptRun<T> {
     // 4. a credential
     const resolving = resolveCredential(withoutCredential, call);
     const resolved = isPending(resolving) ? await resolving : resolving;
+    const fitted = fittedAt(ready.ready, resolved, call);
 
     // 5. where the response cache is on, an answer that was kept, or the request that equal calls share
     const cached = use === null ? null : await this.#lookUp(use, fitted, resolved, meter);
@@ -293,6 +294,12 @@ function watchOf(
   if ((!isStored && runsHostedTools !== true && objects.references.length === 0) || isOwn(resolved)) return null;
   const account = credential === null ? "" : context.credentials.identityOf(credential);
   return account === null ? null : objects.watch(providerId, account, isStored);
+}
+
+/** Returns the request for the credential that the target is called with. */
+function fittedAt({ fitted, fittedFor }: ReadyTarget, { target: { credential } }: Resolved, call: Call): FittedRequest {
+  if (fittedFor === undefined) return fitted;
+  return fittedFor(credential === null ? null : call.context.credentials.identityOf(credential));
 }
 
 /** Returns, of several requests in parallel, the one that failed first, or without a failure the last one. */

@@ -6,7 +6,7 @@ import { withMembers } from "../../core/request-source.ts";
 import type { NativeForm } from "../../providers/provider.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { carrierEdits } from "./native-carriers.ts";
-import { openCarrier, type ReasoningCarriers } from "./reasoning-carrier.ts";
+import { openCarrier, type ReasoningCarriers, VENDOR } from "./reasoning-carrier.ts";
 import { hasCarriers, type Open, withOpenedCarriers } from "./sealed-reasoning.ts";
 
 /**
@@ -31,7 +31,8 @@ export function openedMessages(messages: readonly Message[], { keys, place }: Ca
   let isWhole = true;
   const open = (carrier: string) => {
     const opened = openCarrier(carrier, keys, place);
-    if ("carried" in opened) return opened.carried;
+    // what only the vendor's own form has a place for is lost in a translation
+    if ("carried" in opened && opened.carried[VENDOR] === undefined) return opened.carried;
     isWhole = false;
     return null;
   };
@@ -46,11 +47,13 @@ export function openedMessages(messages: readonly Message[], { keys, place }: Ca
  * written, and leaves the others out.
  */
 export function withOwnReasoning(
-  fitted: FittedRequest,
+  sent: FittedRequest,
   form: NativeForm,
   carriers: ReasoningCarriers,
   place: CarrierPlace,
 ): FittedRequest {
+  const isWhole = sent.request.written!.leavesReasoning !== true;
+  const fitted = isWhole ? sent : { ...sent, request: warned(sent.request) };
   const { request } = fitted;
   const written = request.written!;
   // the thread that holds a body leaves out the carriers in it

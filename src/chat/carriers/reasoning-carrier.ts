@@ -22,6 +22,10 @@ export interface ReasoningCarriers {
 
 export type OpenedCarrier = { readonly carried: JsonObject } | { readonly fault: CarrierFault };
 
+/** Members of what is sealed where a vendor encrypts its reasoning itself: its text, and the credential it is made for. */
+export const VENDOR = "vendor";
+export const VENDOR_CREDENTIAL = "credential";
+
 const VERSION = "1";
 const HEAD = "dragoman";
 const TAIL = ".dragoman";

@@ -40,6 +40,8 @@ export interface FittedRequest {
   readonly dispositions: Readonly<Record<string, ParameterDisposition>>;
   /** Set where the target speaks the operation and is sent what the client wrote. */
   readonly native?: NativeOperation;
+  /** Set where the target is asked for encrypted reasoning that the client did not ask for. */
+  readonly hidesReasoning?: true;
   /** Set where the target is sent the translation of a request in another form: why. */
   readonly translated?: TranslationReason;
   /** Set where the request has tools that run at the vendor, which may hand out ids. */

@@ -19,6 +19,8 @@ export interface PassedAnswer extends ReadAnswer {
 export interface EditQuestion {
   readonly bytes: Uint8Array;
   readonly edits: readonly JsonEdit[];
+  /** The changes of what the client gets, and not of the value. */
+  readonly hiding: readonly JsonEdit[];
   /** The operation keeps the answer, and needs its value. */
   readonly asValue: boolean;
 }
@@ -40,10 +42,10 @@ export function passedThere(question: AnswerQuestion): PassedAnswer {
   };
 }
 
-export function editedThere({ bytes, edits, asValue }: EditQuestion): EditedBytes {
+export function editedThere({ bytes, edits, hiding, asValue }: EditQuestion): EditedBytes {
   const text = decodeUtf8(bytes);
   const packed = asValue ? packJson(withEdits(parseJson(text) as JsonObject, edits)) : null;
-  return { bytes: new TextEncoder().encode(editedJson(text, edits)), packed };
+  return { bytes: new TextEncoder().encode(editedJson(text, [...edits, ...hiding])), packed };
 }
 
 /** Lists that a form completes item by item. All other lists are empty in an outline. */

@@ -1,7 +1,7 @@
 // Fits what the client wrote to a target that speaks the operation itself (promise 12.3). Everything passes, known or
 // not, but for members that choose a model, an address or a credential, and tools that run at the vendor: those need a
 // permission or the operator's consent.
-import type { ChatRequest, Untranslated } from "../../core/chat.ts";
+import type { ChatRequest, Untranslated, WrittenRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
@@ -9,7 +9,7 @@ import type { JsonEdit } from "../../core/json-edit.ts";
 import { mayRunHosted } from "../../core/hosted-tool.ts";
 import type { ParameterDisposition } from "../../core/record.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
-import type { NativeForm, Provider } from "../../providers/provider.ts";
+import type { NativeForm, NativeOperation, Provider } from "../../providers/provider.ts";
 import { type FitSettings, type FittedRequest, mayBeLeft } from "../fit/fit.ts";
 import { factsOf, type NativeFacts } from "./native-facts.ts";
 import { splitFeatures } from "./split-features.ts";
@@ -34,6 +34,7 @@ export function fitNative(
     form.features === undefined || native.lacksFeatures !== true
       ? null
       : splitFeatures(http.get(form.features.name), form.features, facts);
+  const asked = askedReasoning(written, native, resolved.target.model);
   const told = [...dropped, ...left, ...(features?.left ?? [])];
   const dispositions: Record<string, ParameterDisposition> = {};
   for (const name of facts.names) dispositions[name] = "native";
@@ -51,6 +52,7 @@ export function fitNative(
           ...(form.storeMember === undefined || entry.vendorStore === true
             ? []
             : [{ path: [form.storeMember], value: false }]),
+          ...asked,
           ...edits,
           ...left.map((path): JsonEdit => ({ path: ["tools", indexIn(path)], value: undefined })),
         ],
@@ -61,7 +63,20 @@ export function fitNative(
     dispositions,
     native,
     ...(facts.tools.some(({ isHosted }) => isHosted) && { runsHostedTools: true as const }),
+    ...(asked.length > 0 && { hidesReasoning: true }),
   };
+}
+
+/** Where the answer is kept, the provider is asked for what it needs back of its reasoning in later calls. */
+function askedReasoning(
+  { body, keepsReasoning }: WrittenRequest,
+  { form: { reasoningMember: member }, encryptedReasoning }: NativeOperation,
+  model: string,
+): readonly JsonEdit[] {
+  if (keepsReasoning !== true || member === undefined || encryptedReasoning?.test(model) !== true) return [];
+  const named = body[member.name];
+  const others = Array.isArray(named) ? (named as readonly Json[]) : [];
+  return [{ path: [member.name], value: [...others, member.item] }];
 }
 
 /** Throws the error of the translation for a member that only the gateway can do, and does not. */

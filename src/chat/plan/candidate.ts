@@ -17,6 +17,7 @@ import type { CallDeadline } from "../call/call-deadline.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
 import type { ChatContext } from "../call/context.ts";
 import { withOpenedRequest, withOwnReasoning } from "../carriers/opened-request.ts";
+import { credentialName, returnsReasoning, withReturnedReasoning } from "../carriers/returned-reasoning.ts";
 import { comparableCost } from "../metering/attempt-estimate.ts";
 import type { CallMeter } from "../metering/call-meter.ts";
 import type { CallPrices } from "../metering/call-prices.ts";
@@ -48,6 +49,8 @@ export interface ReadyTarget {
   /** The target without its credential. */
   readonly resolved: Resolved;
   readonly fitted: FittedRequest;
+  /** Set where the request depends on which of several credentials the target is called with. */
+  readonly fittedFor?: (identity: string | null) => FittedRequest;
   /** The guards that search the answer. */
   readonly outputGuards: readonly GuardPolicy[];
 }
@@ -240,9 +243,17 @@ export class PlannedCandidate implements RouteCandidate {
     // guards search the parameters of entries as well
     const native = masked === own ? unmasked : (nativeAt(masked, resolved, asked) as NativeTarget);
     const named = withVendorIds(native, call.objects);
-    const sent = fitNative(masked, named, entry, settings, principal, http);
-    const fitted = withOwnReasoning(sent, native.native.form, call.context.carriers, this.#carrierPlace);
-    return { resolved: call.objects.placedAt(native.resolved, namesIn(native)), fitted, outputGuards };
+    const { form } = native.native;
+    // nothing is kept of a call whose request a guard searches
+    const asking = policies?.guardsRequests === true ? withoutAsking(masked) : masked;
+    const { carriers } = call.context;
+    const fittedFor = (credentials: readonly string[]): FittedRequest => {
+      const returned = withReturnedReasoning(asking, form, carriers, { place: this.#carrierPlace, credentials });
+      const sent = fitNative(returned, named, entry, settings, principal, http);
+      return withOwnReasoning(sent, form, carriers, this.#carrierPlace);
+    };
+    const fitted = fittedAtEach(fittedFor, native.resolved, returnsReasoning(masked));
+    return { resolved: call.objects.placedAt(native.resolved, namesIn(native)), outputGuards, ...fitted };
   }
 
   /** Returns the target as it reaches what the request names, of `names` or of all. */
@@ -279,6 +290,24 @@ function withVendorIds(native: NativeTarget, { references, vendorIdOf }: Planned
   return { ...native, edits: [...native.edits, ...edits] };
 }
 const PREVIOUS = "previous_response_id";
+
+/** Several credentials of one provider may be those of several accounts. */
+function fittedAtEach(
+  fittedFor: (credentials: readonly string[]) => FittedRequest,
+  { credentials }: Resolved,
+  depends: boolean,
+): Pick<ReadyTarget, "fitted" | "fittedFor"> {
+  const names = credentials.length === 0 ? [credentialName(null)] : credentials.map(fingerprint).map(credentialName);
+  const fitted = fittedFor(names);
+  return names.length > 1 && depends
+    ? { fitted, fittedFor: (identity) => fittedFor([credentialName(identity)]) }
+    : { fitted };
+}
+
+function withoutAsking(request: ChatRequest): ChatRequest {
+  const { keepsReasoning: _asks, ...written } = request.written!;
+  return { ...request, written };
+}
 
 function settingsAt({ drop }: RouteTarget, settings: FitSettings): FitSettings {
   return drop === undefined ? settings : { ...settings, drop };

@@ -46,6 +46,8 @@ export interface Translation {
   readonly replaced?: JsonObject;
   /** As in `WrittenRequest`. */
   readonly approved?: readonly string[];
+  readonly leavesReasoning?: true;
+  readonly keepsReasoning?: true;
   /** What the form has to remember of the request to write its answer. It can be sent to another thread. */
   readonly memo: unknown;
 }
@@ -79,10 +81,19 @@ function parsedRequest(text: string, bounds: BodyBounds, translator: Translator,
   const body = own === undefined ? value : withoutOwn(value);
   requireFewItems(body, ofForm);
   const fields = checkedOwnFields(own);
-  const { chat, origins, untranslated, advisory = [], replaced, approved = [], memo } = translator.translate(body);
+  const {
+    chat,
+    origins,
+    untranslated,
+    advisory = [],
+    replaced,
+    approved = [],
+    memo,
+    ...reasoning
+  } = translator.translate(body);
   const ownFields = Object.keys(fields);
   const whole = ownFields.length === 0 ? chat : mergeObjects(chat, fields, (_path, _there, added) => added);
-  const asked = { text, body, origins, untranslated, advisory, ownFields, approved, added: {}, memo };
+  const asked = { text, body, origins, untranslated, advisory, ownFields, approved, added: {}, memo, ...reasoning };
   const written = replaced === undefined ? asked : { ...asked, replaced };
   try {
     const request = chatRequestOf(whole, (rewritten) => sourceOfValues(whole, rewritten));

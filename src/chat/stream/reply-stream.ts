@@ -3,6 +3,7 @@
 // the client reads (promise 8.5).
 import { decoderAround, type StreamDecoder } from "../../providers/provider.ts";
 import type { AnswerForm, NativeAnswers, StreamForm } from "../answer-form.ts";
+import { sealingAt } from "../carriers/vendor-reasoning.ts";
 import { isPending } from "../../core/maybe-promise.ts";
 import { estimatedUsage } from "../../accounting/estimate.ts";
 import { promptTokens } from "../metering/attempt-estimate.ts";
@@ -86,7 +87,9 @@ async function tryStream(
   const before = accumulator?.writerBefore ?? null;
   const translating = before === null ? form.writer(frame, includeUsage) : before.continued(frame, includeUsage);
   const passing =
-    fitted.native === undefined ? null : new NativePassing(native!.stream(), fitted.native, resolved.target);
+    fitted.native === undefined
+      ? null
+      : new NativePassing(native!.stream(sealingAt(attempt, call)), fitted.native, resolved.target);
   const normalizer = new StreamNormalizer(frame, passing?.writer(translating) ?? translating, accumulator);
   const usage = () => normalizer.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
   attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer));

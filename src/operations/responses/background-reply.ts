@@ -145,7 +145,14 @@ class BackgroundWork {
 
   #value(response: JsonObject): KeptResponse {
     const { owner, input } = this.#place;
-    return { owner, response, input: input.items, hidden: this.#hidden, isStreamed: this.#isStreamed };
+    return {
+      owner,
+      response,
+      input: input.items,
+      hidden: this.#hidden,
+      hiddenInput: input.hidden,
+      isStreamed: this.#isStreamed,
+    };
   }
 
   /** Where it cannot be kept for long, it is kept for a while. */

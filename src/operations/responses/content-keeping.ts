@@ -17,7 +17,7 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
     isStored: true,
     isAway: false,
     untilMs,
-    async keep({ owner, response, input, hidden = [], isStreamed }) {
+    async keep({ owner, response, input, hidden = [], hiddenInput = [], isStreamed }) {
       // the response is prepared after the end of the call, whose signal does not matter any more
       const scheduler = new GuardScheduler(context.guards, { tenantId, signal: null });
       const values = [response, ...input];
@@ -26,7 +26,7 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
       ) as readonly JsonObject[];
       // carriers are sealed, also those that the client was shown
       const streamed = isStreamed === undefined ? {} : { isStreamed };
-      const value: KeptResponse = { owner, response: kept!, input: items, hidden, ...streamed };
+      const value: KeptResponse = { owner, response: kept!, input: items, hidden, hiddenInput, ...streamed };
       if (JSON.stringify(value).length > KEEPING_BOUNDS.objectBytes) return false;
       await durable.keep({ tenantId, projectId, ids: idsOf(response), value: value as unknown as Json, untilMs });
       return true;

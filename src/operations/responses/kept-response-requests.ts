@@ -88,7 +88,7 @@ function markedIn({ kept, clock }: KeptStores): MarkedStores {
 
 /** The newest item is the first, unless the request says otherwise. */
 export async function inputItems(request: KeptResponseRequest): Promise<JsonObject> {
-  const { input } = await foundIn(request);
+  const input = shownInput(await foundIn(request));
   const { query } = request;
   const order = query("order") ?? "desc";
   if (order !== "asc" && order !== "desc") throw invalid("order", '"asc" or "desc"', order);
@@ -107,6 +107,17 @@ export async function inputItems(request: KeptResponseRequest): Promise<JsonObje
     last_id: data.at(-1)?.["id"] ?? null,
     has_more: first + data.length < items.length,
   };
+}
+
+/** Carriers that the client did not ask for are kept for later calls only. */
+function shownInput({ input, hiddenInput = [] }: KeptResponse): readonly JsonObject[] {
+  if (hiddenInput.length === 0) return input;
+  const hidden = new Set(hiddenInput);
+  return input.flatMap((item, at) => {
+    if (!hidden.has(at)) return [item];
+    const { encrypted_content: _carrier, ...shown } = item;
+    return typeof item["id"] === "string" ? [shown] : [];
+  });
 }
 
 async function foundIn({ kept, token, id }: KeptResponseRequest): Promise<KeptResponse> {

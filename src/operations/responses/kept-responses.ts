@@ -37,6 +37,8 @@ export interface KeptResponse {
   readonly input: readonly JsonObject[];
   /** What the client was not shown of the reasoning. */
   readonly hidden?: readonly HiddenCarrier[];
+  /** The indexes of the items of the input that have a carrier, which the client was not shown either. */
+  readonly hiddenInput?: readonly number[];
   /** Of a call in the background: whether its events are kept. */
   readonly isStreamed?: boolean;
 }
@@ -57,9 +59,11 @@ export interface EarlierResponses {
   itemsOf(id: string): readonly JsonObject[] | null;
   /** Returns the item, with what the client was not shown beside it; `null` when it is not kept for the caller. */
   item(id: string): readonly JsonObject[] | null;
+  /** Whether the item has a carrier that the client was not shown. */
+  readonly hides: (item: Json) => boolean;
 }
 
-export const NOTHING_EARLIER: EarlierResponses = { itemsOf: () => null, item: () => null };
+export const NOTHING_EARLIER: EarlierResponses = { itemsOf: () => null, item: () => null, hides: () => false };
 
 /** What it takes to look up one response, or an item, bounds how many of them a request may refer to. */
 const MAX_LOOKUPS = 100;
@@ -81,8 +85,12 @@ export async function earlierResponses(
       { param: "previous_response_id" },
     );
   const items = new Map<string, readonly JsonObject[]>();
+  const hidden = new Set<Json | undefined>();
   const add = (found: KeptResponse | null): void => {
-    if (found !== null) for (const [id, list] of itemsById(itemsIn(found))) items.set(id, list);
+    if (found === null) return;
+    for (const [id, list] of itemsById(itemsIn(found))) items.set(id, list);
+    for (const { carrier } of found.hidden ?? []) hidden.add(carrier);
+    for (const at of found.hiddenInput ?? []) hidden.add(found.input[at]?.["encrypted_content"]);
   };
   add(before);
   const references = (Array.isArray(input) ? (input as readonly Json[]) : []).filter(isReference);
@@ -101,6 +109,8 @@ export async function earlierResponses(
   return {
     itemsOf: (id) => (before !== null && id === previous ? itemsIn(before) : null),
     item: (id) => items.get(id) ?? null,
+    hides: (item) =>
+      isObject(item) && typeof item["encrypted_content"] === "string" && hidden.has(item["encrypted_content"]),
   };
 }
 
@@ -169,9 +179,16 @@ export function idsOf(response: JsonObject): readonly string[] {
 }
 
 /** Returns items as they are listed: each with an id, a type and a status, and texts as parts. */
-export function listedItems(input: Json | undefined): readonly JsonObject[] {
+export function listedItems(
+  input: Json | undefined,
+  isHidden: (item: Json) => boolean = () => false,
+): readonly JsonObject[] {
   if (typeof input === "string") return [listedItem({ role: "user", content: input })];
-  return Array.isArray(input) ? (input as readonly Json[]).filter(isObject).map(listedItem) : [];
+  return Array.isArray(input)
+    ? (input as readonly Json[])
+        .filter(isObject)
+        .map((item) => (isHidden(item) && item["id"] === undefined ? item : listedItem(item)))
+    : [];
 }
 
 function listedItem(item: JsonObject): JsonObject {

@@ -41,6 +41,8 @@ export interface KeptInput {
   readonly items: readonly JsonObject[];
   /** The number of items at the end that belong to no earlier response. */
   readonly own: number;
+  /** The indexes of items with a carrier that the client was not shown. */
+  readonly hidden: readonly number[];
 }
 
 export function memoOf({ written }: ChatRequest): RequestMemo {

@@ -1,11 +1,13 @@
 // Answers of the Responses API, streamed or not, from the engine's strict answers and chunks.
 import type { AnswerForm, StreamForm } from "../../chat/answer-form.ts";
+import type { SealReasoning } from "../../chat/carriers/vendor-reasoning.ts";
 import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { answeredItems } from "./answered-items.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
-import { keepEdited, passedEdits } from "./native-answers.ts";
+import { hidingEdits } from "./hidden-reasoning.ts";
+import { keepAnswer, passedEdits } from "./native-answers.ts";
 import { NativeResponseEvents } from "./native-events.ts";
 import { chunksOfEvents } from "./recorded-chunks.ts";
 import { ResponseWriter } from "./response-writer.ts";
@@ -23,8 +25,9 @@ export function responseAnswers(frame: ResponseFrame, keep: KeepResponse | null)
     stream,
     native: {
       edits: (response) => passedEdits(response, frame),
-      ...(keep !== null && { keep: (response) => keepEdited(response, [], keep) }),
-      stream: () => stream.native(),
+      hidden: hidingEdits,
+      ...(keep !== null && { keep: (response, seal) => keepAnswer(response, keep, seal) }),
+      stream: (seal) => stream.native(seal),
     },
   };
 }
@@ -100,8 +103,8 @@ class ResponseStream implements StreamForm {
   }
 
   /** Returns what passes on the events of a provider that speaks the API. */
-  native(): NativeResponseEvents {
-    return this.#added((place) => new NativeResponseEvents(this.#frame, place, this.#keep));
+  native(seal: SealReasoning | null): NativeResponseEvents {
+    return this.#added((place) => new NativeResponseEvents(this.#frame, place, this.#keep, seal));
   }
 
   leaving(text: string): string {

@@ -65,7 +65,7 @@ export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
   const { keeper, owner, input } = place;
   const { call, request } = ready;
   const keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]): MaybePromise<boolean> =>
-    keeper.keep({ owner, response, input: input.items, hidden });
+    keeper.keep({ owner, response, input: input.items, hidden, hiddenInput: input.hidden });
   return request.params.stream === true ? ofStream(keeper, keeping, call.lifetime) : ofBody(keeper, keeping);
 }
 

@@ -133,7 +133,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     servers: tools.servers,
     listed: new Set([...listedServers(before), ...listedServers(input)]),
     showsLogprobs,
-    kept: keeps ? keptInput(before, body["input"]) : null,
+    kept: keeps ? keptInput(before, body["input"], earlier) : null,
     isBackground: keeps && body["background"] === true,
     showsCarriers: includes.has(ENCRYPTED_REASONING),
   };
@@ -144,11 +144,17 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     advisory: hasDefaults ? MODEL_SETTINGS : [],
     approved,
     memo,
+    ...(memo.kept !== null && !memo.showsCarriers && { keepsReasoning: true as const }),
   };
   // no provider is asked for it: the gateway does it
   const own: JsonObject = memo.isBackground ? { background: undefined } : {};
   if (body === sent) return memo.isBackground ? { ...translation, replaced: own } : translation;
-  return { ...translation, replaced: { ...replacedMembers(body, before), ...own } };
+  const { input: items, isWhole } = itemsInPlace(body, before);
+  return {
+    ...translation,
+    replaced: { input: items, previous_response_id: undefined, ...own },
+    ...(!isWhole && { leavesReasoning: true as const }),
+  };
 }
 
 /** Returns the request without references to what is kept, and the items that stand before its input. */
@@ -172,18 +178,23 @@ function withEarlier(
  * A provider that speaks the form itself is sent the items in place of what refers to them. It accepts earlier reasoning
  * only in its encrypted form.
  */
-function replacedMembers({ input }: JsonObject, before: readonly JsonObject[]): JsonObject {
+function itemsInPlace(
+  { input }: JsonObject,
+  before: readonly JsonObject[],
+): { readonly input: readonly Json[]; readonly isWhole: boolean } {
   const own: readonly Json[] =
     typeof input === "string" ? [{ role: "user", content: input }] : ((input ?? []) as readonly Json[]);
-  const items = [...before, ...own].filter(
+  const all = [...before, ...own];
+  const items = all.filter(
     (item) => !isObject(item) || item["type"] !== "reasoning" || typeof item["encrypted_content"] === "string",
   );
-  return { input: items, previous_response_id: undefined };
+  return { input: items, isWhole: items.length === all.length };
 }
 
-function keptInput(before: readonly JsonObject[], input: Json | undefined): KeptInput {
-  const own = listedItems(input);
-  return { items: [...before, ...own], own: own.length };
+function keptInput(before: readonly JsonObject[], input: Json | undefined, { hides }: EarlierResponses): KeptInput {
+  const own = listedItems(input, hides);
+  const items = [...before, ...own];
+  return { items, own: own.length, hidden: items.flatMap((item, at) => (hides(item) ? [at] : [])) };
 }
 
 /** Returns the labels of the servers whose tools an item lists, because an earlier response had it. */

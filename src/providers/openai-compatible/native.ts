@@ -26,6 +26,8 @@ export interface NativeFact {
   readonly query?: readonly string[];
   /** Set where the platform lacks the features that only the form's own vendor has. */
   readonly lacksFeatures?: true;
+  /** The models that encrypt their reasoning where the request asks for it. Others refuse a request that does. */
+  readonly encryptedReasoning?: RegExp;
 }
 export type NativeFacts = Readonly<Partial<Record<NativeName, NativeFact>>>;
 
@@ -65,7 +67,7 @@ const MAX_URLS = 100;
 
 function operationAt(
   { form, headers }: SpokenForm,
-  { path, source, query = form.clientQuery, lacksFeatures }: NativeFact,
+  { path, source, query = form.clientQuery, lacksFeatures, encryptedReasoning }: NativeFact,
 ): NativeOperation {
   const urlBelow = memoizeBounded(MAX_URLS, (baseUrl: string) => new URL(path as string, `${baseUrl}/`).href);
   return {
@@ -73,6 +75,7 @@ function operationAt(
     source,
     clientQuery: query,
     ...(lacksFeatures === true && { lacksFeatures }),
+    ...(encryptedReasoning !== undefined && { encryptedReasoning }),
     encodeRequest: (request, target) => ({
       request: {
         url: nativeUrl(typeof path === "string" ? urlBelow(target.baseUrl) : path(target), target),

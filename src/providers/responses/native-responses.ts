@@ -48,6 +48,7 @@ export const RESPONSES_FORM: NativeForm = {
   ownMembers: ["background"],
   reasoningBack: encryptedItem,
   storeMember: "store",
+  reasoningMember: { name: "include", item: "reasoning.encrypted_content" },
 };
 
 function isLocal(environment: unknown): boolean {
@@ -71,7 +72,7 @@ export function nativeResponses(failureOf: ResponsesRules["failureOf"]): Omit<Na
   };
 }
 
-const { storeMember: _stores, ...COUNT_FORM } = RESPONSES_FORM;
+const { storeMember: _stores, reasoningMember: _includes, ...COUNT_FORM } = RESPONSES_FORM;
 
 /** Counts of tokens before a call. Nothing is stored, so that the body gets no `store`. */
 export function nativeInputTokens(failureOf: ResponsesRules["failureOf"]): Omit<NativeOperation, "encodeRequest"> {

@@ -8,7 +8,7 @@ import { likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../embedding-row.ts";
 import { documentAsFile, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
-import { openai, OPENAI_RESPONSES } from "./model-makers.ts";
+import { openai, OPENAI_REASONING, OPENAI_RESPONSES } from "./model-makers.ts";
 import { MISTRAL_CALL_IDS } from "./mistral.ts";
 
 const DEPLOYMENTS = "/openai/deployments/";
@@ -88,7 +88,11 @@ export const azure: OpenAICompatibleRow = {
   docs: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
   baseUrl: "https://{resource}.openai.azure.com",
   native: {
-    responses: { path: AZURE_RESPONSES.address!, source: AZURE_RESPONSES.source },
+    responses: {
+      path: AZURE_RESPONSES.address!,
+      source: AZURE_RESPONSES.source,
+      encryptedReasoning: OPENAI_REASONING,
+    },
   },
   baseUrlVariables: ["AZURE_OPENAI_ENDPOINT", "AZURE_API_BASE"],
   keyVariables: ["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
@@ -181,7 +185,11 @@ export const azureAi: OpenAICompatibleRow = {
   docs: "https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference",
   baseUrl: "https://{resource}.services.ai.azure.com/openai/v1",
   native: {
-    responses: { path: AZURE_RESPONSES.address!, source: AZURE_RESPONSES.source },
+    responses: {
+      path: AZURE_RESPONSES.address!,
+      source: AZURE_RESPONSES.source,
+      encryptedReasoning: OPENAI_REASONING,
+    },
     messages: {
       path: "/anthropic/v1/messages",
       source: "https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry",

@@ -59,6 +59,12 @@ export const OPENAI_RESPONSES: ResponsesModels = {
   reasoningFormat: "openai-responses-v1",
 };
 
+/**
+ * https://platform.openai.com/docs/guides/reasoning: these reason. Any other model, also one for chats of a generation that
+ * reasons, refuses a request for encrypted reasoning: https://github.com/pydantic/pydantic-ai/issues/3326
+ */
+export const OPENAI_REASONING = /^(ft:)?(o[1-9]|gpt-[5-8](?!.*-chat)|codex-mini)/;
+
 export const openai: OpenAICompatibleRow = {
   id: "openai",
   // The vendor's other models belong to the operations for completions and images.
@@ -72,6 +78,7 @@ export const openai: OpenAICompatibleRow = {
       source: "https://platform.openai.com/docs/api-reference/responses/create",
       // https://github.com/openai/openai-openapi: paths with ?beta=true
       query: ["beta"],
+      encryptedReasoning: OPENAI_REASONING,
     },
     "responses.input_tokens": {
       path: "responses/input_tokens",
@@ -189,7 +196,12 @@ const xai: OpenAICompatibleRow = {
   docs: "https://docs.x.ai/developers/rest-api-reference/inference/chat",
   baseUrl: "https://api.x.ai/v1",
   native: {
-    responses: { path: "responses", source: "https://docs.x.ai/developers/rest-api-reference/inference/chat" },
+    responses: {
+      path: "responses",
+      source: "https://docs.x.ai/developers/rest-api-reference/inference/chat",
+      // https://docs.x.ai/developers/model-capabilities/text/best-practices
+      encryptedReasoning: /^grok-[4-9](?!.*non-reasoning)/,
+    },
   },
   keyVariables: ["XAI_API_KEY"],
   verified: { source: "https://docs.x.ai/developers/rest-api-reference/inference/chat", date: "2026-11-20" },
