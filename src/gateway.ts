@@ -42,6 +42,7 @@ import type { ProxySettings } from "./wire/http-proxy.ts";
 import { VERSION } from "./core/version.ts";
 import { ArgumentChecks } from "./mcp/tool-arguments.ts";
 import { type Base, openFromBase } from "./gateway-parts/base.ts";
+import type { FollowedPurges } from "./cache/follow-purges.ts";
 import { openCache } from "./gateway-parts/open-cache.ts";
 import { openConfiguration } from "./gateway-parts/open-configuration.ts";
 import { openKept } from "./gateway-parts/open-kept.ts";
@@ -65,7 +66,7 @@ export interface Gateway {
    */
   logged(): Promise<void>;
   reload(): Promise<void>;
-  /** Serves by what has changed in the database. */
+  /** Serves by what has changed in the database, and removes from the response cache what was purged by others. */
   follow(): Promise<void>;
   /** Restarts the workers one after the other, with the program and the file as they are now. Absent without workers. */
   restart?(): Promise<void>;
@@ -160,7 +161,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
   closing.add(() => observer.flush());
   const { upstream, credentials, logins, toolServers } = externalClients;
   const { events, integrations } = notifications;
-  const cache = await openCache(base, storage, source);
+  const { cache, purges } = await openCache(base, storage, source);
   const guards = openGuardThreads({
     onEnded: (why) => log.error({ error_detail: why }, "a worker thread of guards ended"),
   });
@@ -209,6 +210,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     figures,
     traffic,
     source,
+    purges,
     storage,
     records,
     parts,
@@ -223,6 +225,7 @@ interface ListenerParts {
   readonly figures: WorkerFiguresView | null;
   readonly traffic: OpenTraffic;
   readonly source: SnapshotSource;
+  readonly purges: FollowedPurges;
   readonly storage: Storage;
   readonly records: Records;
   readonly parts: ProcessParts;
@@ -239,6 +242,7 @@ async function openListener(
     figures,
     traffic,
     source,
+    purges,
     storage: { store },
     records: { ledger, calls, contents, contentLog },
     parts: { sharedPort, machine, firstToken: makeFirstToken },
@@ -298,7 +302,9 @@ async function openListener(
     firstToken,
     logged: () => log.written(),
     reload: () => source.reload(),
-    follow: () => source.follow(),
+    async follow() {
+      await Promise.all([source.follow(), purges.follow()]);
+    },
     callsInFlight: () => traffic.count(),
     async close(withinMs = source.current().limits.drainMs, isReplaced = false) {
       isRetiring = !isReplaced;

@@ -1,5 +1,5 @@
-// Purges reach the other processes of a gateway, and other gateways, by the audit log that they share: each of them looks
-// there every second while it has something to remove.
+// Purges reach the other processes of a gateway, and other gateways, by the audit log that they share. A worker looks there
+// when another worker has written to the database, and every process looks every second while it has something to remove.
 import type { Clock } from "../core/clock.ts";
 import type { Reader } from "../store/reader.ts";
 import type { AuditRow } from "../store/records.ts";
@@ -22,11 +22,17 @@ const LOOK_MS = 1000;
 const OVERLAP_MS = 10_000;
 const PAGE = 200;
 
-/** Returns a function that ends it. */
-export function followPurges({ cache, reader, clock }: FollowPurgesOptions): () => void {
+export interface FollowedPurges {
+  /** Resolves when every purge that was in the audit log at the time of the call has been carried out. Never rejects. */
+  follow(): Promise<void>;
+  end(): void;
+}
+
+export function followPurges({ cache, reader, clock }: FollowPurgesOptions): FollowedPurges {
   let lookedAtMs = clock.now();
   let known: ReadonlySet<string> = new Set();
-  let isLooking = false;
+  let looks = 0;
+  let last = Promise.resolve();
   const purgesSince = async (fromMs: number): Promise<readonly AuditRow[]> => {
     const rows: AuditRow[] = [];
     for (let cursor: string | null | undefined; cursor !== null;) {
@@ -41,8 +47,7 @@ export function followPurges({ cache, reader, clock }: FollowPurgesOptions): () 
   };
   const look = async (): Promise<void> => {
     // what is kept from now on was asked for after every purge so far
-    if (isLooking || !cache.mayHold()) return;
-    isLooking = true;
+    if (!cache.mayHold()) return;
     const nowMs = clock.now();
     try {
       const rows = await purgesSince(lookedAtMs - OVERLAP_MS);
@@ -51,13 +56,20 @@ export function followPurges({ cache, reader, clock }: FollowPurgesOptions): () 
       lookedAtMs = nowMs;
     } catch {
       // the database or the store of answers is away, and the next look begins where this one did
-    } finally {
-      isLooking = false;
     }
   };
-  const timer = setInterval(() => void look(), LOOK_MS);
+  const follow = async (): Promise<void> => {
+    looks += 1;
+    // a look under way may have read the log before the newest purge
+    last = last.then(look);
+    await last;
+    looks -= 1;
+  };
+  const timer = setInterval(() => {
+    if (looks === 0) void follow();
+  }, LOOK_MS);
   timer.unref();
-  return () => clearInterval(timer);
+  return { follow, end: () => clearInterval(timer) };
 }
 
 function placeOf({ tenantId, after }: AuditRow): CachePlace {

@@ -257,6 +257,22 @@ routes:
     }
   });
 
+  test("[d13.3] [d13.5] an answer that one worker has purged is given by none", async () => {
+    const world = await openWorld("cache: { store: memory }");
+    const owner = await world.gateway.createToken("--personal", "--user", "owner");
+    for (const [scope, settings] of [
+      ["/tenants/default", { cache_allowed: true }],
+      ["/projects/default", { cache: { ttl_s: 600 } }],
+    ] as const)
+      expect((await admin(world, owner, "PATCH", `${scope}/settings`, settings)).status).toBe(200);
+    for (let round = 1; round <= 3; round++) {
+      for (let asked = 0; asked < MANY; asked++) expect(await call(world)).toBe(200);
+      // once by each of the workers
+      expect(world.upstream.seen).toHaveLength(2 * round);
+      expect((await admin(world, owner, "POST", "/tenants/default/cache/purge", {})).status).toBe(200);
+    }
+  });
+
   test("[d13.3] one idempotency key is one change, whichever workers are asked", async () => {
     const world = await openWorld();
     const owner = await world.gateway.createToken("--personal", "--user", "owner");

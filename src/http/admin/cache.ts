@@ -32,7 +32,7 @@ const purged = z
   .strictObject({
     removed: z.int().nullable().meta({
       description:
-        "How many answers were removed from the store of the gateway that answers; null for a dry run. Other gateways and workers follow within some seconds.",
+        "How many answers were removed from the store of the process that answers; null for a dry run. Other gateways follow within some seconds.",
     }),
   })
   .meta({ id: "CachePurgeResult" });
