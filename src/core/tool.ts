@@ -129,7 +129,7 @@ export interface ToolRun {
 export interface ReportedActivity {
   readonly activity: ToolActivity;
   readonly arguments: string;
-  /** What the model is told, as the client may see it; `null` at the start. */
+  /** What the model is given, as the client may see it; `null` at the start. */
   readonly output: string | null;
 }
 

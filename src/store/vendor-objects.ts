@@ -12,7 +12,7 @@ export interface VendorObject {
   readonly providerId: string;
   /** The fingerprint of the credential; empty where the provider is called without one. */
   readonly credential: string;
-  /** The vendor's own id, where the client was told another one; `null` where it was told the vendor's. */
+  /** The vendor's own id, where the client received another one; `null` where it received the vendor's. */
   readonly vendorId: string | null;
   readonly expiresMs: number;
 }

@@ -39,7 +39,7 @@ export class WorkerProcess {
   readonly hasLeft: () => void;
   channel: WorkerChannel | null = null;
   state: WorkerState = "starting";
-  /** Where its journal is; `null` before it has told. */
+  /** Where its journal is; `null` before the worker has said it. */
   ledgerFolder: string | null = null;
   callsInFlight = 0;
   /** It has listened. */

@@ -53,7 +53,7 @@ async function encodedThere(
   }
 }
 
-/** Tells what the thread that holds the conversation found out only when it wrote the request. */
+/** Adds what the thread that holds the conversation left out, which it found only when it wrote the request. */
 export function withLeftThere(fitted: FittedRequest, { leavesReasoning, left = [] }: EncodedThere): FittedRequest {
   const { request, dispositions, dropped } = fitted;
   const untold = left.filter((name) => dispositions[name] !== "dropped");

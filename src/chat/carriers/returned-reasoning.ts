@@ -20,7 +20,8 @@ export function returnsReasoning({ written }: ChatRequest): boolean {
 
 /**
  * Returns the request with what the target's vendor has written in the place of its carriers. What the vendor has encrypted
- * goes only to the credential that it was made for. Items with any other carrier are left out, which is told.
+ * goes only to the credential that it was made for. Items with any other carrier are left out, with the warning
+ * `reasoning_left_out`.
  */
 export function withReturnedReasoning(
   request: ChatRequest,

@@ -18,7 +18,7 @@ export function reportedStore<Value>(store: KeptStore<Value>, onChange: (error: 
       isAway = true;
       throw new GatewayError(
         "kept_store_unavailable",
-        "The store of responses that are kept cannot be reached now, so that it cannot be told whether this one is kept.",
+        "The store of responses that are kept cannot be reached now, so that nobody knows whether this one is kept.",
         { cause: error },
       );
     }

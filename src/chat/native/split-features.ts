@@ -6,7 +6,7 @@ import type { NativeFacts } from "./native-facts.ts";
 export interface SplitFeatures {
   /** The header as it goes out; empty where nothing is left of it. */
   readonly header: string;
-  /** What was left out, as it is told to the client. */
+  /** The features that were left out, as `x-gateway-dropped-params` names them. */
   readonly left: readonly string[];
 }
 

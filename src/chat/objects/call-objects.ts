@@ -70,7 +70,7 @@ export class CallObjects {
     return credentials.length === resolved.credentials.length ? resolved : { ...resolved, credentials };
   }
 
-  /** The vendor's own id for one that the client was told by another name; `null` for any other id. */
+  /** The vendor's own id for one for which the client has another name; `null` for any other id. */
   readonly vendorIdOf = (id: string, { target }: Resolved): string | null =>
     this.#ours(id).find(({ providerId }) => providerId === target.providerId)?.vendorId ?? null;
 

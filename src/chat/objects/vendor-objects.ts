@@ -12,7 +12,7 @@ const WAIT_MS = 5_000;
 
 export type BoundPlace = Pick<VendorObject, "tenantId" | "projectId" | "providerId" | "credential">;
 
-/** An id as a client was told it; `vendorId` is the vendor's own where that is another one. */
+/** An id as a client received it; `vendorId` is the vendor's own where that is another one. */
 export interface ToldId {
   readonly id: string;
   readonly vendorId: string | null;

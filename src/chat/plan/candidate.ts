@@ -280,7 +280,7 @@ const CARRIED = ".extra_content";
 /** What a translation still names; it has no place for the rest. */
 const TRANSLATED_REFERENCES: ReadonlySet<string> = new Set(["file_id", "container"]);
 
-/** Returns the target with the vendor's own names for what the client was told by others. */
+/** Returns the target with the vendor's own names for what the client knows by others. */
 function withVendorIds(native: NativeTarget, { references, vendorIdOf }: PlannedCall["objects"]): NativeTarget {
   if (references.length === 0) return native;
   const edits = references.flatMap(({ path, id }): JsonEdit[] => {

@@ -88,7 +88,7 @@ class TaskRun {
     };
   }
 
-  /** What a request has used: what the provider told, or else an estimate of its inputs once the provider has them. */
+  /** What a request has used: what the provider reported, or else an estimate of its inputs once the provider has them. */
   #usageOf(request: AttemptRecorder): AttemptUsage | null {
     const told = this.#told.get(request);
     const part = this.#sent.get(request);

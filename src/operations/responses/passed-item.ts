@@ -8,7 +8,7 @@ import { itemEdits } from "./supplied-members.ts";
 export interface PassedItem {
   readonly id: string;
   readonly type: string;
-  /** Its place among the items that the client knows; `null` while its beginning cannot be told yet. */
+  /** Its place among the items that the client knows; `null` while what it begins with is not known yet. */
   index: number | null;
   /** The item as it began, and as it ended. */
   json: JsonObject;

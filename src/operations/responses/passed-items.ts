@@ -249,7 +249,7 @@ export class PassedItems {
     return item;
   }
 
-  /** Announces an item of which no beginning came, as far as that can be told. `source` is the whole item, if it is known. */
+  /** Announces an item of which no beginning came, as far as it is known. `source` is the whole item, if it is known. */
   #open(item: PassedItem, source: JsonObject | null): void {
     if (item.index !== null) return;
     const { id, type } = item;

@@ -21,7 +21,7 @@ export interface EmbeddingRow {
   readonly mostInputs: number;
   /** The name of the length of vectors on the wire. Absent when it cannot be chosen. */
   readonly dimensions?: string;
-  /** How the vendor is told what a text is for. Absent when it is not. */
+  /** The member that says to the vendor what a text is for. Absent where the vendor has none. */
   readonly inputType?: InputTypeField;
   /** Whether lists of token ids are taken. */
   readonly tokens?: true;
