@@ -15,3 +15,20 @@ const FORMS: ReadonlyMap<OperationName, NativeForm> = new Map([
 export function nativeFormOf(operation: OperationName): NativeForm | null {
   return FORMS.get(operation) ?? null;
 }
+
+const REFERENCE_NAMES: ReadonlyMap<NativeForm, ReadonlySet<string>> = new Map(
+  [...FORMS.values()].map((form) => [form, new Set([...form.vendorIds, ...(form.referenceTypes ?? [])])]),
+);
+
+/** Returns the members and the types of objects by which a form names what lives at a vendor. */
+export function referenceNamesOf(form: NativeForm): ReadonlySet<string> {
+  return REFERENCE_NAMES.get(form)!;
+}
+
+/** The members that hold ids of things that live at a vendor, in any of the forms. */
+export const VENDOR_ID_MEMBERS: ReadonlySet<string> = new Set([...FORMS.values()].flatMap((form) => form.vendorIds));
+
+/** The types of objects whose own `id` is one, in any of the forms. */
+export const REFERENCE_TYPES: ReadonlySet<unknown> = new Set(
+  [...FORMS.values()].flatMap((form) => form.referenceTypes ?? []),
+);

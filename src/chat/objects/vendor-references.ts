@@ -3,27 +3,19 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { VendorReference } from "../../core/vendor-reference.ts";
+import { REFERENCE_TYPES, VENDOR_ID_MEMBERS } from "../../providers/native-forms.ts";
 import { parseJson } from "../../wire/json.ts";
 
-/** Members that hold such ids, by themselves, in a list, or as the `id` of an object. */
-const NAMES: ReadonlySet<string> = new Set([
-  "file_id",
-  "file_ids",
-  "container",
-  "container_id",
-  "vector_store_ids",
-  "previous_response_id",
-  "conversation",
-]);
-/** Members that hold an id only as the `id` of an object; a text is another thing. */
+/**
+ * Members that hold an id only as the `id` of an object; a text is another thing. The other members hold ids by
+ * themselves, in a list, or as the `id` of an object.
+ */
 const OBJECTS: ReadonlySet<string> = new Set(["prompt"]);
-/** Types of objects whose own `id` is one. */
-const TYPES: ReadonlySet<unknown> = new Set(["item_reference"]);
 
 /** Members with free contents of the caller or the model, in which names mean nothing. */
 const FREE: ReadonlySet<string> = new Set(["input_schema", "parameters", "metadata", "schema", "arguments"]);
 
-const ANY = new RegExp(`"(?:${[...NAMES, ...OBJECTS, ...TYPES].join("|")})"`);
+const ANY = new RegExp(`"(?:${[...VENDOR_ID_MEMBERS, ...REFERENCE_TYPES].join("|")})"`);
 /** A letter or an underscore that is written as an escape, as no program does that has nothing to hide. */
 const ESCAPED_LETTER = /\\u00[5-7]/;
 const MAX_REFERENCES = 1000;
@@ -82,13 +74,13 @@ function visit(value: Json | undefined, path: string, found: VendorReference[]):
   }
   if (!isObject(value)) return;
   const { type } = value;
-  if (TYPES.has(type)) found.push({ path: `${path}.id`, name: type as string, id: textOf(value["id"]) });
+  if (REFERENCE_TYPES.has(type)) found.push({ path: `${path}.id`, name: type as string, id: textOf(value["id"]) });
   // the input of a tool call is the model's own
   const isCall = typeof type === "string" && type.endsWith("tool_use");
   for (const [name, member] of Object.entries(value)) {
     if (FREE.has(name) || (isCall && name === "input")) continue;
     const at = path === "" ? name : `${path}.${name}`;
-    if (NAMES.has(name) || (OBJECTS.has(name) && isObject(member)))
+    if (VENDOR_ID_MEMBERS.has(name) && (isObject(member) || !OBJECTS.has(name)))
       for (const id of idsIn(member)) found.push({ path: at, name, id });
     visit(member, at, found);
   }

@@ -11,6 +11,7 @@ import type { CallRecord, PolicyOutcome } from "../../core/record.ts";
 import type { Principal } from "../../core/identity.ts";
 import { type Route, type RouteTarget } from "../../core/route.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
+import { referenceNamesOf } from "../../providers/native-forms.ts";
 import type { Candidate, Stage } from "../../routing/plan.ts";
 import type { Call } from "../call/call.ts";
 import type { CallDeadline } from "../call/call-deadline.ts";
@@ -253,7 +254,11 @@ export class PlannedCandidate implements RouteCandidate {
       return withOwnReasoning(sent, form, carriers, this.#carrierPlace);
     };
     const fitted = fittedAtEach(fittedFor, native.resolved, returnsReasoning(masked));
-    return { resolved: call.objects.placedAt(native.resolved, namesIn(native)), outputGuards, ...fitted };
+    return {
+      resolved: call.objects.placedAt(native.resolved, referenceNamesOf(native.native.form)),
+      outputGuards,
+      ...fitted,
+    };
   }
 
   /** Returns the target as it reaches what the request names, of `names` or of all. */
@@ -267,11 +272,6 @@ export class PlannedCandidate implements RouteCandidate {
     const fitted = fitRequest(request, provider, target, settings, principal);
     return withheldLogprobs(fitted, call.policies === null ? NO_GUARDS : call.policies.output(this.#place));
   }
-}
-
-/** The members of the form that name what lives at a vendor. */
-function namesIn({ native: { form } }: NativeTarget): ReadonlySet<string> {
-  return new Set([...form.vendorIds, ...(form.referenceTypes ?? [])]);
 }
 
 /** Where a message carries the turn of another provider, which is left out where it means nothing. */
