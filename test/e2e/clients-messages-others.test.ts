@@ -4,9 +4,10 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { ChatAnthropic } from "@langchain/anthropic";
-import { type AIMessageChunk, HumanMessage, type ToolMessage } from "@langchain/core/messages";
+import { HumanMessage, type ToolMessage } from "@langchain/core/messages";
 import { tool as langchainTool } from "@langchain/core/tools";
-import { APICallError, generateText, isStepCount, jsonSchema, streamText, tool } from "ai";
+import { generateText, isStepCount, jsonSchema, streamText, tool } from "ai";
+import { errorOf, expectAiSdkFailures, expectLangchainStreamFails, joined } from "./chat-libraries.ts";
 import { MESSAGES_FAMILIES } from "./messages-families.ts";
 import { AFTER_TOOLS, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
 import { standingFamilyGateway } from "./standing-family-gateway.ts";
@@ -40,17 +41,6 @@ const langchain = (model: string): ChatAnthropic =>
   });
 const once = { maxRetries: 0 };
 
-async function joined(stream: Promise<AsyncIterable<AIMessageChunk>>): Promise<AIMessageChunk> {
-  let whole: AIMessageChunk | undefined;
-  for await (const chunk of await stream) whole = whole === undefined ? chunk : whole.concat(chunk);
-  return whole!;
-}
-const errorOf = (call: PromiseLike<unknown>): Promise<unknown> =>
-  Promise.resolve(call).then(
-    () => null,
-    (thrown: unknown) => thrown,
-  );
-
 describe.each(MESSAGES_FAMILIES)("a provider that speaks the form of $wire", ({ model }) => {
   test("[d12.4, d12.5, d12.7] the AI SDK: text and usage, plain and streamed", async () => {
     const plain = await generateText({ model: provider(model), prompt: "#text", ...once });
@@ -80,25 +70,7 @@ describe.each(MESSAGES_FAMILIES)("a provider that speaks the form of $wire", ({ 
   });
 
   test("[d12.6] the AI SDK: failures have status and words, before and within a stream", async () => {
-    for (const [word, status] of [
-      ["#fail-rate-limit", 429],
-      ["#fail-context", 400],
-      ["#fail-server", 502],
-    ] as const) {
-      const failed = await errorOf(generateText({ model: provider(model), prompt: word, ...once }));
-      if (!APICallError.isInstance(failed)) throw new Error("the call did not fail as a call of the API");
-      expect([word, failed.statusCode, failed.message !== ""]).toEqual([word, status, true]);
-    }
-    const raised: unknown[] = [];
-    const broken = streamText({
-      model: provider(model),
-      prompt: "#broken",
-      ...once,
-      onError: ({ error }) => void raised.push(error),
-    });
-    for await (const part of broken.stream) if (part.type === "text-delta") stage.goOn();
-    expect(raised.length).toBe(1);
-    expect(JSON.stringify(raised)).toContain("The engine stopped.");
+    await expectAiSdkFailures(provider(model), stage);
   });
 
   test("[d12.4, d12.5, d12.7] LangChain: text and usage, invoked and streamed", async () => {
@@ -129,10 +101,7 @@ describe.each(MESSAGES_FAMILIES)("a provider that speaks the form of $wire", ({ 
     ] as const)
       for (const call of [() => langchain(model).invoke(word), () => joined(langchain(model).stream(word))])
         expect(await errorOf(call())).toMatchObject({ status });
-    const broken = (async () => {
-      for await (const { text } of await langchain(model).stream("#broken")) if (text !== "") stage.goOn();
-    })();
-    expect(String(await errorOf(broken))).toContain("The engine stopped.");
+    await expectLangchainStreamFails(langchain(model).stream("#broken"), stage);
   });
 });
 

@@ -3,12 +3,12 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { createOpenResponses } from "@ai-sdk/open-responses";
 import { createOpenAI } from "@ai-sdk/openai";
-import { type AIMessageChunk, HumanMessage, type ToolMessage } from "@langchain/core/messages";
+import { HumanMessage, type ToolMessage } from "@langchain/core/messages";
 import { tool as langchainTool } from "@langchain/core/tools";
 import { ChatOpenAI } from "@langchain/openai";
 import { Agent, OpenAIProvider, Runner, tool as agentTool } from "@openai/agents";
-import { APICallError, generateText, isStepCount, jsonSchema, type LanguageModel, streamText, tool } from "ai";
-import { WORKERS } from "../harness/gateway-process.ts";
+import { generateText, isStepCount, jsonSchema, type LanguageModel, streamText, tool } from "ai";
+import { errorOf, expectAiSdkFailures, expectLangchainStreamFails, joined } from "./chat-libraries.ts";
 import { FAMILIES } from "./families.ts";
 import { AFTER_TOOLS, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
 import { openaiClient, standingFamilyGateway } from "./standing-family-gateway.ts";
@@ -55,18 +55,7 @@ const langchain = (model: string): ChatOpenAI =>
   });
 const once = { maxRetries: 0 };
 
-async function joined(stream: Promise<AsyncIterable<AIMessageChunk>>): Promise<AIMessageChunk> {
-  let whole: AIMessageChunk | undefined;
-  for await (const chunk of await stream) whole = whole === undefined ? chunk : whole.concat(chunk);
-  return whole!;
-}
-const errorOf = (call: PromiseLike<unknown>): Promise<unknown> =>
-  Promise.resolve(call).then(
-    () => null,
-    (thrown: unknown) => thrown,
-  );
-
-/** `refers`: the library refers to earlier items, which the workers of a machine do not keep. */
+/** `refers`: the library refers to earlier items by their ids. */
 const AI_SDK: readonly {
   readonly name: string;
   readonly refers: boolean;
@@ -102,55 +91,33 @@ describe.each(TRANSLATED)("a provider that speaks the form of $wire", ({ model: 
       }
     });
 
-    if (!refers || WORKERS === undefined)
-      test("[d12.4, d12.8] tools run over two rounds, and a further turn follows", async () => {
-        const rounds = {
-          model: modelOf(name),
-          prompt: "#tools",
-          tools: { weather },
-          stopWhen: isStepCount(2),
-          ...once,
-        };
-        const plain = await generateText(rounds);
-        const streamed = streamText(rounds);
-        expect([plain.text, plain.steps.length]).toEqual([AFTER_TOOLS, 2]);
-        expect([await streamed.text, (await streamed.steps).length]).toEqual([AFTER_TOOLS, 2]);
-        const asked: string[] = [];
-        const next = await generateText({
-          model: modelOf(name),
-          messages: [{ role: "user", content: "#tools" }, ...plain.responseMessages, { role: "user", content: "And?" }],
-          tools: { weather },
-          ...once,
-          include: { requestBody: true },
-          onStepEnd: ({ request }) => void asked.push(JSON.stringify(request.body)),
-        });
-        expect(next.text).toBe(AFTER_TOOLS);
-        expect(asked.join("").includes("item_reference")).toBe(refers);
+    test("[d12.4, d12.8] tools run over two rounds, and a further turn follows", async () => {
+      const rounds = {
+        model: modelOf(name),
+        prompt: "#tools",
+        tools: { weather },
+        stopWhen: isStepCount(2),
+        ...once,
+      };
+      const plain = await generateText(rounds);
+      const streamed = streamText(rounds);
+      expect([plain.text, plain.steps.length]).toEqual([AFTER_TOOLS, 2]);
+      expect([await streamed.text, (await streamed.steps).length]).toEqual([AFTER_TOOLS, 2]);
+      const asked: string[] = [];
+      const next = await generateText({
+        model: modelOf(name),
+        messages: [{ role: "user", content: "#tools" }, ...plain.responseMessages, { role: "user", content: "And?" }],
+        tools: { weather },
+        ...once,
+        include: { requestBody: true },
+        onStepEnd: ({ request }) => void asked.push(JSON.stringify(request.body)),
       });
+      expect(next.text).toBe(AFTER_TOOLS);
+      expect(asked.join("").includes("item_reference")).toBe(refers);
+    });
 
     test("[d12.6] failures have status and words, before and within a stream", async () => {
-      for (const [word, status] of [
-        ["#fail-rate-limit", 429],
-        ["#fail-context", 400],
-        ["#fail-server", 502],
-      ] as const) {
-        const failed = await errorOf(generateText({ model: modelOf(name), prompt: word, ...once }));
-        if (!APICallError.isInstance(failed)) throw new Error("the call did not fail as a call of the API");
-        expect([word, failed.statusCode, failed.message !== ""]).toEqual([word, status, true]);
-      }
-      const raised: unknown[] = [];
-      const broken = streamText({
-        model: modelOf(name),
-        prompt: "#broken",
-        ...once,
-        onError: ({ error }) => void raised.push(error),
-      });
-      let finish = "";
-      for await (const part of broken.stream) {
-        if (part.type === "text-delta") stage.goOn();
-        if (part.type === "finish") finish = part.finishReason;
-      }
-      expect([raised.length > 0, finish]).toEqual([true, "error"]);
+      await expectAiSdkFailures(modelOf(name), stage);
     });
   });
 
@@ -198,30 +165,24 @@ describe.each(TRANSLATED)("a provider that speaks the form of $wire", ({ model: 
       () => joined(langchain(name).stream("#fail-rate-limit")),
     ])
       expect(await errorOf(call())).toMatchObject({ status: 429 });
-    const broken = (async () => {
-      for await (const { text } of await langchain(name).stream("#broken")) if (text !== "") stage.goOn();
-    })();
-    expect(String(await errorOf(broken))).toContain("The engine stopped.");
+    await expectLangchainStreamFails(langchain(name).stream("#broken"), stage);
   });
 });
 
-test.skipIf(WORKERS !== undefined)(
-  "[d12.8, d12.9] the AI SDK refers to earlier reasoning by its id, as it does by default",
-  async () => {
-    const { model: name } = FAMILIES.find(({ wire }) => wire === "anthropic")!;
-    const model = AI_SDK[0]!.model(name);
-    const settings = {
-      model,
-      providerOptions: { openai: { forceReasoning: true, reasoningSummary: "auto" } },
-      ...once,
-    };
-    const first = await generateText({ ...settings, prompt: "#reason" });
-    expect([first.finalStep.reasoningText, first.text]).toEqual([THOUGHT, "42"]);
-    const next = streamText({
-      ...settings,
-      messages: [{ role: "user", content: "#reason" }, ...first.responseMessages, { role: "user", content: "#text" }],
-    });
-    expect(await next.text).toBe("42");
-    expect(stage.upstream.last().text).toContain(`"signature":"c2lnbmVk"`);
-  },
-);
+test("[d12.8, d12.9] the AI SDK refers to earlier reasoning by its id, as it does by default", async () => {
+  const { model: name } = FAMILIES.find(({ wire }) => wire === "anthropic")!;
+  const model = AI_SDK[0]!.model(name);
+  const settings = {
+    model,
+    providerOptions: { openai: { forceReasoning: true, reasoningSummary: "auto" } },
+    ...once,
+  };
+  const first = await generateText({ ...settings, prompt: "#reason" });
+  expect([first.finalStep.reasoningText, first.text]).toEqual([THOUGHT, "42"]);
+  const next = streamText({
+    ...settings,
+    messages: [{ role: "user", content: "#reason" }, ...first.responseMessages, { role: "user", content: "#text" }],
+  });
+  expect(await next.text).toBe("42");
+  expect(stage.upstream.last().text).toContain(`"signature":"c2lnbmVk"`);
+});

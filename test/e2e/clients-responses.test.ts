@@ -9,7 +9,6 @@ import type {
   ResponseInputItem,
   ResponseStreamEvent,
 } from "openai/resources/responses/responses";
-import { WORKERS } from "../harness/gateway-process.ts";
 import { FAMILIES, type Family } from "./families.ts";
 import { openaiClient, standingFamilyGateway } from "./standing-family-gateway.ts";
 import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
@@ -71,8 +70,6 @@ describe.each(TRANSLATED)("a provider that speaks the form of $wire", ({ model, 
       const items = [{ role: "user", content: "#tools" }, ...response.output, ...outputs] as ResponseInputItem[];
       const next = await client.responses.create({ model, input: items, tools: [weather], store: false });
       expect(next.output_text).toBe(AFTER_TOOLS);
-      // the workers of a machine keep nothing
-      if (WORKERS !== undefined) continue;
       const referring = { model, input: outputs, tools: [weather], previous_response_id: response.id };
       expect((await client.responses.create(referring)).output_text).toBe(AFTER_TOOLS);
     }
@@ -118,7 +115,7 @@ test("[d12.4] structured output is parsed by the library", async () => {
   expect(parsed.output_parsed).toEqual(FORECAST);
 });
 
-test.skipIf(WORKERS !== undefined)("[d12.8] the library retrieves, lists and deletes what is kept", async () => {
+test("[d12.8] the library retrieves, lists and deletes what is kept", async () => {
   const { id, output } = await client.responses.create({ model: "sandbox:echo", input: "Hello" });
   expect((await client.responses.retrieve(id)).output).toEqual(output);
   const items = [];

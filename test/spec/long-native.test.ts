@@ -10,7 +10,7 @@ import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";
 import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
-import { responseOf, message } from "../providers/responses/events.ts";
+import { NATIVE_MESSAGE, nativeUpstream } from "./native-answers.ts";
 import { seen } from "./seen-call.ts";
 
 const thread = openLongBodyThread(longBodyProgram());
@@ -33,28 +33,16 @@ const KNOWN = (body: string): string => body.replace(/, \{"type":"block_of_tomor
 const responses = (more: string, model = "openai:gpt-9"): string =>
   `{"model":"${model}","instructions":"Be brief.", "input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"${LONG}"}]},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAAA"}], "unknown":[1.0]${more}}`;
 
-const ANSWER = JSON.stringify({
-  id: "msg_1",
-  type: "message",
-  role: "assistant",
-  model: "claude",
-  content: [{ type: "text", text: "Native" }],
-  stop_reason: "end_turn",
-  stop_sequence: null,
-  usage: { input_tokens: 3, output_tokens: 2 },
-});
-const RESPONSE = JSON.stringify(responseOf([message("msg_2", "Native")]));
 const ALL = ["anthropic", "openai", "bedrock", "vertex", "gemini"];
-const upstream = cannedUpstream(({ url }) => ({
-  headers: { "content-type": "application/json" },
-  body: url.endsWith("/count_tokens") ? '{"input_tokens":5}' : url.endsWith("/responses") ? RESPONSE : ANSWER,
-}));
+const upstream = nativeUpstream();
 const OF_GEMINI =
   '{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2}}';
 const failingFirst = cannedUpstream(({ url }) =>
   url.includes("anthropic.com")
     ? { status: 529, body: '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}' }
-    : { headers: { "content-type": "application/json" }, body: url.includes("gemini") ? OF_GEMINI : ANSWER },
+    : url.includes("gemini")
+      ? { headers: { "content-type": "application/json" }, body: OF_GEMINI }
+      : NATIVE_MESSAGE,
 );
 const isHosted = (id: string): StubOptions => ({
   providers: [

@@ -11,7 +11,7 @@ import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
-import { message, responseOf } from "../providers/responses/events.ts";
+import { NATIVE_MESSAGE, nativeUpstream } from "./native-answers.ts";
 
 const thread = openLongBodyThread(longBodyProgram());
 const longRequests = openLongRequests(thread);
@@ -21,23 +21,6 @@ afterAll(async () => {
 });
 
 const MAIL = "ada@mail.example.org";
-const ANSWER = JSON.stringify({
-  id: "msg_1",
-  type: "message",
-  role: "assistant",
-  model: "claude",
-  content: [{ type: "text", text: "Native" }],
-  stop_reason: "end_turn",
-  stop_sequence: null,
-  usage: { input_tokens: 3, output_tokens: 2 },
-});
-const RESPONSE = JSON.stringify(responseOf([message("msg_2", "Native")]));
-const upstream = () =>
-  cannedUpstream(({ url }) => ({
-    headers: { "content-type": "application/json" },
-    body: url.endsWith("/count_tokens") ? '{"input_tokens":5}' : url.endsWith("/responses") ? RESPONSE : ANSWER,
-  }));
-
 const mail = (guard: object = {}, more: object = {}): object => ({
   name: "mail",
   guard: { on: "input", classes: ["email"], action: "mask", ...guard },
@@ -45,7 +28,7 @@ const mail = (guard: object = {}, more: object = {}): object => ({
 });
 const gateway = (policies: readonly object[], options: StubOptions = {}): Stub =>
   stubGateway({
-    upstream: upstream(),
+    upstream: nativeUpstream(),
     guards,
     longRequests,
     snapshot: { policies: policiesFor(...policies) },
@@ -248,7 +231,7 @@ describe("[d3.3 d12.3] a guard on requests", () => {
           upstream: cannedUpstream(({ url }) =>
             url.includes("anthropic.com")
               ? { status: 529, body: '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}' }
-              : { headers: { "content-type": "application/json" }, body: ANSWER },
+              : NATIVE_MESSAGE,
           ),
         });
         const body = bodyOf(messages(`"To ${MAIL}"`, ',"x_gateway":{"fallbacks":[{"model":"vertex:claude-b"}]}'));
@@ -262,7 +245,7 @@ describe("[d3.3 d12.3] a guard on requests", () => {
           upstream: cannedUpstream(() =>
             calls++ === 0
               ? { status: 529, body: '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}' }
-              : { headers: { "content-type": "application/json" }, body: ANSWER },
+              : NATIVE_MESSAGE,
           ),
         });
         const fallbacks = `,"x_gateway":{"fallbacks":[{"model":"anthropic:claude-b","later":{"of":"${MAIL}"}}]}`;

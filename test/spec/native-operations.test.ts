@@ -9,12 +9,9 @@ import { cachedGateway } from "../harness/cached.ts";
 import { type CannedAnswer, cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
+import { NATIVE_MESSAGE } from "./native-answers.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
-const MESSAGE: CannedAnswer = {
-  headers: JSON_TYPE,
-  body: '{"id":"msg_1","type":"message","role":"assistant","model":"claude","content":[{"type":"text","text":"Native"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":3,"output_tokens":2}}',
-};
 const COMPLETION: CannedAnswer = {
   headers: JSON_TYPE,
   body: '{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"Translated"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}',
@@ -65,7 +62,7 @@ describe("each target of a call", () => {
     expect(bodyOf(toChat.sent[1]!)).not.toHaveProperty("thinking_of_tomorrow");
     expect(first.headers.get("x-gateway-dropped-params")).toBe("thinking_of_tomorrow");
 
-    const toNative = gateway((request) => (speaksMessages(request) ? MESSAGE : { ...OVERLOADED, status: 503 }));
+    const toNative = gateway((request) => (speaksMessages(request) ? NATIVE_MESSAGE : { ...OVERLOADED, status: 503 }));
     const second = await ask(toNative, {
       ...AT_OPENAI,
       ...later,
@@ -85,7 +82,7 @@ describe("each target of a call", () => {
     const refused = gateway(() => COMPLETION);
     const response = await ask(refused, only);
     expect({ status: response.status, sent: refused.sent.length }).toEqual({ status: 400, sent: 0 });
-    const other = gateway(() => MESSAGE);
+    const other = gateway(() => NATIVE_MESSAGE);
     const body = {
       ...only,
       x_gateway: {
@@ -102,7 +99,7 @@ describe("each target of a call", () => {
 
   test("[d12.3] parameters of a fallback stand in the form's own place, and in the text alone", async () => {
     let calls = 0;
-    const stub = gateway(() => (calls++ === 0 ? OVERLOADED : MESSAGE));
+    const stub = gateway(() => (calls++ === 0 ? OVERLOADED : NATIVE_MESSAGE));
     const fallbacks = [{ model: "anthropic:claude-b", max_tokens: 5, temperature: null, top_k: 3 }];
     await ask(stub, { ...ASKED, temperature: 0.5, x_gateway: { fallbacks } });
     expect(stub.sent[1]!.body).toBe(
@@ -112,7 +109,7 @@ describe("each target of a call", () => {
 
   test("[d12.2] a retry sends the same again, and the record has both attempts", async () => {
     let calls = 0;
-    const stub = gateway(() => (calls++ === 0 ? OVERLOADED : MESSAGE));
+    const stub = gateway(() => (calls++ === 0 ? OVERLOADED : NATIVE_MESSAGE));
     expect(await textOf(await ask(stub, { ...ASKED, x_gateway: { num_retries: 1 } }))).toBe("Native");
     expect(stub.sent[1]!.body).toBe(stub.sent[0]!.body);
     expect(stub.records[0]!.attempts).toHaveLength(2);
@@ -122,7 +119,7 @@ describe("each target of a call", () => {
 describe("what governs a call", () => {
   test("[d12.2 d3.3] a guard on answers makes every target one of the translation, which it searches", async () => {
     const policies = policiesFor({ name: "no-pii", guard: { classes: ["email"], action: "mask", on: "output" } });
-    const said = { ...MESSAGE, body: (MESSAGE.body as string).replace("Native", "ada@mail.example.org") };
+    const said = { ...NATIVE_MESSAGE, body: (NATIVE_MESSAGE.body as string).replace("Native", "ada@mail.example.org") };
     const stub = gateway(() => said, { snapshot: { policies } });
     expect(await (await ask(stub, ASKED)).text()).not.toContain("ada@mail");
     // what the translation cannot say is refused
@@ -132,7 +129,7 @@ describe("what governs a call", () => {
 
   test("[d12.2 d9.4] an explanation says why a target is sent the translation", async () => {
     const forms = async (options: StubOptions, body: JsonObject = ASKED): Promise<unknown> => {
-      const stub = gateway(() => MESSAGE, { permissions: ["debug"], ...options });
+      const stub = gateway(() => NATIVE_MESSAGE, { permissions: ["debug"], ...options });
       const explained = (await (await ask(stub, body, { "x-gateway-explain": "true" })).json()) as {
         readonly targets: readonly { readonly form: unknown }[];
       };
@@ -146,7 +143,7 @@ describe("what governs a call", () => {
     expect(await forms(guarded("output"))).toEqual({ native: false, translated_because: "output_guard" });
     expect(await forms({}, AT_OPENAI)).toEqual({ native: false, translated_because: "not_spoken" });
     const added = { ...AT_OPENAI, x_gateway: { fallbacks: [{ model: "anthropic:claude", stop: ["x"] }] } };
-    const stub = gateway(() => MESSAGE, { permissions: ["debug"] });
+    const stub = gateway(() => NATIVE_MESSAGE, { permissions: ["debug"] });
     const explained = await (await ask(stub, added, { "x-gateway-explain": "true" })).json();
     expect((explained as any).targets[1].form).toEqual({ native: false, translated_because: "parameter" });
   });
@@ -160,7 +157,7 @@ describe("what governs a call", () => {
           credentials: [storedKey("stored-key")],
         }),
       ],
-      answer: MESSAGE,
+      answer: NATIVE_MESSAGE,
     });
     const heard = async (body: JsonObject, headers: Record<string, string> = {}) => {
       const response = await ask(stub, body, headers);
@@ -174,7 +171,7 @@ describe("what governs a call", () => {
   });
 
   test("[d12.2 d9.4] an explanation shows the body that would be sent", async () => {
-    const stub = gateway(() => MESSAGE, { permissions: ["debug"] });
+    const stub = gateway(() => NATIVE_MESSAGE, { permissions: ["debug"] });
     const response = await ask(stub, { ...ASKED, new: [1] }, { "x-gateway-explain": "true", "anthropic-beta": "b-1" });
     const { targets } = (await response.json()) as {
       readonly targets: readonly { readonly request: JsonObject; readonly dropped: unknown }[];
@@ -199,8 +196,8 @@ describe("what governs a call", () => {
       ],
     });
     const echo = (request: UpstreamRequest): CannedAnswer => ({
-      ...MESSAGE,
-      body: (MESSAGE.body as string).replace("Native", `your key is ${request.headers["x-api-key"]}`),
+      ...NATIVE_MESSAGE,
+      body: (NATIVE_MESSAGE.body as string).replace("Native", `your key is ${request.headers["x-api-key"]}`),
     });
     for (const key of ["sk-acme-0123456789abcdef0123", "sk-globex-9876543210fedcba98"]) {
       const stub = gateway(echo, of(key));
