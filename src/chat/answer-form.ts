@@ -6,7 +6,7 @@ import type { JsonEdit } from "../core/json-edit.ts";
 import type { ReportedActivity } from "../core/tool.ts";
 import type { SessionServer } from "./tools/tool-session.ts";
 import type { AnswerFrame } from "./answer/non-streaming-answer.ts";
-import type { SealReasoning } from "./carriers/vendor-reasoning.ts";
+import type { Sealing } from "./carriers/vendor-reasoning.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { StreamWriter } from "./stream/stream-writer.ts";
 
@@ -29,13 +29,10 @@ export interface NativeAnswers {
   readonly edits: (answer: JsonObject) => readonly JsonEdit[];
   /** Returns the changes of an answer of which the client is not shown the encrypted reasoning; absent where none is asked for. */
   readonly hidden?: (answer: JsonObject) => readonly JsonEdit[];
-  /**
-   * Called with an answer after its changes; absent where none is kept. Where `seal` is set, the client is not shown the
-   * encrypted reasoning that the answer has.
-   */
-  readonly keep?: (answer: JsonObject, seal: SealReasoning | null) => void;
-  /** Begins a stream, which is that of one attempt. `seal` is set where the client is not shown encrypted reasoning. */
-  stream(seal: SealReasoning | null): NativeEvents;
+  /** Called with an answer after its changes, which has its encrypted reasoning; absent where none is kept. */
+  readonly keep?: (answer: JsonObject, sealing: Sealing) => void;
+  /** Begins a stream, which is that of one attempt. */
+  stream(sealing: Sealing): NativeEvents;
 }
 
 /** A text of the answer, as far as the client has it. */

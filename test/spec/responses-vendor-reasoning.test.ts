@@ -6,11 +6,13 @@ import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { eventsOf, type ResponsesStub, responsesGateway } from "../operations/responses/responses-calls.ts";
+import { inputItems, retrievedResponse } from "../../src/operations/responses/kept-response-requests.ts";
 import { endOf } from "../operations/responses/response-grammar.ts";
 import { providers } from "../../src/providers/registry.ts";
 
 const MODEL = "openai:gpt-5.2";
 const BLOB = "gAAAAABsecret+/=";
+const BLOB_OF_XAI = "xAAAAABsecret+/=";
 /** What the vendor shows of an item that has only begun. */
 const BEGUN = "gAAAAABbegun";
 const CLOCK = { now: (): number => 1_767_225_600_000, monotonic: () => performance.now() };
@@ -27,8 +29,8 @@ const USAGE = {
   total_tokens: 8,
 };
 
-function outputFor({ input, include, tools }: Body): readonly Body[] {
-  const encrypted = include?.includes(ASKED[0]) ? { encrypted_content: BLOB } : {};
+function outputFor({ input, include, tools }: Body, blob: string): readonly Body[] {
+  const encrypted = include?.includes(ASKED[0]) ? { encrypted_content: blob } : {};
   const reasoning = { id: "rs_1", type: "reasoning", summary: [], ...encrypted };
   const isDone = tools === undefined || (Array.isArray(input) && input.at(-1).type === "function_call_output");
   const part = { type: "output_text", text: "Cold.", annotations: [], logprobs: [] };
@@ -62,11 +64,11 @@ function vendor(options: StubOptions = {}): ResponsesStub {
     families: providers,
     permissions: [],
     kept: new KeptObjects(CLOCK),
-    upstream: cannedUpstream(({ body }) => {
+    upstream: cannedUpstream(({ body, url }) => {
       const said = JSON.parse(body) as Body;
       if (said["messages"] !== undefined)
         return { headers: { "content-type": "application/json" }, body: JSON.stringify(openaiAnswer("Cold.")) };
-      const output = outputFor(said);
+      const output = outputFor(said, url.includes("x.ai") ? BLOB_OF_XAI : BLOB);
       const response = { id: "resp_v", object: "response", status: "completed", model: "v", output, usage: USAGE };
       return said["stream"] === true
         ? { headers: { "content-type": "text/event-stream" }, body: streamOf(response, output), chunk: "event" }
@@ -130,22 +132,79 @@ describe.each([false, true])("streamed: %p", (stream) => {
     }
   });
 
-  test("[d12.9] it goes to no other model, provider or credential, which is told", async () => {
-    const stub = vendor({ permissions: ["byo_endpoint"] });
-    const { response } = await asked(stub, { input: "Oslo?", stream });
-    const elsewhere = [
-      { model: "openai:gpt-5.1" },
-      { model: "xai:grok-4" },
-      { x_gateway: { api_key: "sk-callers-own" } },
-    ];
-    for (const next of nextOf(response))
-      for (const other of elsewhere) {
-        const { warnings } = await asked(stub, { ...next, ...other, stream });
-        expect({ other, warnings }).toEqual({ other, warnings: "reasoning_left_out" });
-        const { body } = stub.sent.at(-1)!;
-        expect(reasoningIn(JSON.parse(body) as Body)).toEqual([]);
-        expect(body).not.toMatch(/gAAAA|dragoman/);
-      }
+  test.each([
+    ["that the client did not ask for", {}],
+    ["that the client was shown", { include: ASKED }],
+  ])(
+    "[d12.9] reasoning %s goes to no other model, provider or credential, which a warning says",
+    async (_, include) => {
+      const stub = vendor({ permissions: ["byo_endpoint"] });
+      const { response } = await asked(stub, { input: "Oslo?", ...include, stream });
+      const elsewhere = [
+        { model: "openai:gpt-5.1" },
+        { model: "xai:grok-4" },
+        { x_gateway: { api_key: "sk-callers-own" } },
+      ];
+      for (const next of nextOf(response))
+        for (const other of elsewhere) {
+          const { warnings } = await asked(stub, { ...next, ...other, stream });
+          expect({ other, warnings }).toEqual({ other, warnings: "reasoning_left_out" });
+          const { body } = stub.sent.at(-1)!;
+          expect(reasoningIn(JSON.parse(body) as Body)).toEqual([]);
+          expect(body).not.toMatch(/gAAAA|dragoman/);
+        }
+    },
+  );
+
+  test("[d12.8, d12.9] what a client was shown comes back to its vendor, after a turn at another one that never gets it", async () => {
+    const stub = vendor();
+    const own = { include: ASKED, stream };
+    const first = await asked(stub, { ...own, input: "Oslo?" });
+    expect(first.response["output"][0].encrypted_content).toBe(BLOB);
+    const second = await asked(stub, {
+      ...own,
+      model: "xai:grok-4",
+      input: [RESULT],
+      previous_response_id: first.response["id"],
+    });
+    expect(stub.sent.at(-1)!.body).not.toMatch(/gAAAA|dragoman/);
+    expect(second).toMatchObject({ warnings: "reasoning_left_out" });
+    expect(second.response["output"][0].encrypted_content).toBe(BLOB_OF_XAI);
+    const third = await asked(stub, { ...own, input: "And now?", previous_response_id: second.response["id"] });
+    expect(reasoningIn(stub.bodies().at(-1)!)).toMatchObject([{ encrypted_content: BLOB }]);
+    expect(stub.sent.at(-1)!.body).not.toMatch(/xAAAA|dragoman/);
+    expect(third.text).not.toMatch(/dragoman\d/);
+    // the paths show what was answered, and nothing of what is sealed
+    const [token] = stub.context.snapshot().tokens.values();
+    const at = { kept: stub.context, token: token!, query: (): undefined => undefined };
+    const retrieved = (await retrievedResponse({ ...at, id: first.response["id"] })) as Body;
+    expect(retrieved["output"][0].encrypted_content).toBe(BLOB);
+    const listed = await inputItems({ ...at, id: third.response["id"] });
+    expect(JSON.stringify(listed)).toContain("Oslo?");
+    expect(JSON.stringify(listed)).not.toMatch(/encrypted_content|dragoman\d/);
+  });
+
+  test("[d12.9] what its vendor compacted comes back to it, and no other target is asked without it", async () => {
+    const compaction = { id: "cmp_1", type: "compaction", encrypted_content: BLOB };
+    const response = { id: "resp_v", object: "response", status: "completed", model: "v", usage: USAGE };
+    const whole = { ...response, output: [compaction] };
+    const stub = vendor({
+      upstream: cannedUpstream(
+        stream
+          ? { headers: { "content-type": "text/event-stream" }, body: streamOf(response, [compaction]), chunk: "event" }
+          : { headers: { "content-type": "application/json" }, body: JSON.stringify(whole) },
+      ),
+    });
+    const first = await asked(stub, { input: "Oslo?", stream });
+    expect(first.response["output"]).toMatchObject([{ type: "compaction", encrypted_content: BLOB }]);
+    const next = { input: "And?", previous_response_id: first.response["id"], stream };
+    await asked(stub, next);
+    expect(stub.bodies().at(-1)!["input"]).toContainEqual(compaction);
+    const asks = stub.sent.length;
+    const refused = await stub.respond({ ...next, model: "xai:grok-4" });
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ error: { param: "previous_response_id", code: "unknown_reference" } });
+    expect(stub.sent.length).toBe(asks);
   });
 
   test("[d12.9] of several credentials of a provider only that which it was made for gets it", async () => {

@@ -342,14 +342,14 @@ async function sendPassedThere(
   native: NativeAnswers,
   settle: () => void,
 ): Promise<Response> {
-  const seal = sealingAt(attempt, call);
-  const { bytes, value } = await completedThere(passed, native, seal, call);
+  const sealing = sealingAt(attempt, call);
+  const { bytes, value } = await completedThere(passed, native, sealing, call);
   if (call.signal.aborted) {
     attempt.settle("cancelled");
     throw call.signal.reason;
   }
   if (passed.kept !== null) call.content?.answered(parseBoundedJson(passed.kept) as JsonObject);
-  if (value !== null) native.keep?.(value, seal);
+  if (value !== null) native.keep?.(value, sealing);
   return sendBody(bytes, attempt, call, settle);
 }
 

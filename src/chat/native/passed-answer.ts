@@ -5,35 +5,31 @@ import { withEdits } from "../../core/json-edit.ts";
 import { editedJson } from "../../wire/json-edit.ts";
 import { parseJson } from "../../wire/json.ts";
 import type { NativeAnswers } from "../answer-form.ts";
-import type { SealReasoning } from "../carriers/vendor-reasoning.ts";
+import type { Sealing } from "../carriers/vendor-reasoning.ts";
 import type { Call } from "../call/call.ts";
 import { KEEPING_BOUNDS } from "../keeping/kept-store.ts";
 import { unpackJson } from "../long-bodies/long-texts.ts";
 import type { PassedBytes } from "../answer/passed-bytes.ts";
 
 /** Returns the text of a body as the client gets it. */
-export function passedBody(
-  text: string,
-  { edits: editsOf, hidden, keep }: NativeAnswers,
-  seal: SealReasoning | null,
-): string {
+export function passedBody(text: string, { edits: editsOf, hidden, keep }: NativeAnswers, sealing: Sealing): string {
   const parsed = parseJson(text);
   const sent = isObject(parsed) ? parsed : {};
   const edits = editsOf(sent);
-  keep?.(withEdits(sent, edits), seal);
-  return editedJson(text, seal === null ? edits : [...edits, ...(hidden?.(sent) ?? [])]);
+  keep?.(withEdits(sent, edits), sealing);
+  return editedJson(text, sealing.hides ? [...edits, ...(hidden?.(sent) ?? [])] : edits);
 }
 
 /** Returns a long body as the client gets it, and its value where the operation keeps answers. */
 export async function completedThere(
   { bytes, outline }: PassedBytes,
   { edits: editsOf, hidden, keep }: NativeAnswers,
-  seal: SealReasoning | null,
+  { hides }: Sealing,
   { context, record }: Call,
 ): Promise<{ readonly bytes: Uint8Array; readonly value: JsonObject | null }> {
   // what is longer than this is not kept
   const asValue = keep !== undefined && bytes.length <= KEEPING_BOUNDS.objectBytes;
-  const hiding = seal === null ? [] : (hidden?.(outline) ?? []);
+  const hiding = hides ? (hidden?.(outline) ?? []) : [];
   const question = { bytes, edits: editsOf(outline), hiding, asValue };
   const edited = await context.longAnswers!.edit(question, record.tenantId ?? "");
   const value = edited.packed === null ? null : await unpackJson(edited.packed);

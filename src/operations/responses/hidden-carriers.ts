@@ -1,16 +1,17 @@
-// Carriers of reasoning that the client did not ask for. They are kept with the response, so that a call which refers to it
-// gives the provider what it needs back (promise 12.9); the client is not shown them.
+// Carriers that are kept beside a response, so that a call which refers to it gives the provider what it needs back, and gives
+// no other provider what this one has encrypted (promise 12.9); the client is not shown them.
 import type { JsonObject } from "../../core/json.ts";
 
 export interface HiddenCarrier {
   /** The number of items of the output before it. */
   readonly at: number;
-  /** The id of the reasoning item that it belongs to; `null` where the client is shown no such item. */
+  /** The id of the item that it belongs to; `null` where the client is shown no such item. */
   readonly item: string | null;
-  readonly carrier: string;
+  /** `null` for more than may be carried. */
+  readonly carrier: string | null;
 }
 
-/** Returns the output of a response with its carriers, as if the client had asked for them. */
+/** Returns the output of a response with its carriers, which take the place of what the client was shown. */
 export function withHiddenCarriers(
   output: readonly JsonObject[],
   hidden: readonly HiddenCarrier[],
@@ -19,12 +20,18 @@ export function withHiddenCarriers(
   const alone = (at: number): readonly JsonObject[] =>
     hidden
       .filter((one) => one.item === null && one.at === at)
-      .map(({ carrier }) => ({ type: "reasoning", summary: [], encrypted_content: carrier }));
+      .flatMap(({ carrier }) => carrier ?? [])
+      .map((carrier) => ({ type: "reasoning", summary: [], encrypted_content: carrier }));
   const whole = output.flatMap((item, at) => {
     const own = hidden.find((one) => one.item !== null && one.item === item["id"]);
-    return [...alone(at), own === undefined ? item : { ...item, encrypted_content: own.carrier }];
+    return [...alone(at), own === undefined ? item : withCarrier(item, own.carrier)];
   });
   return [...whole, ...alone(output.length)];
+}
+
+function withCarrier(item: JsonObject, carrier: string | null): JsonObject {
+  const { encrypted_content: _shown, ...others } = item;
+  return carrier === null ? others : { ...others, encrypted_content: carrier };
 }
 
 /** Returns the items by their ids; items without an id stand with the one behind them, or at the end with the last. */

@@ -1,5 +1,6 @@
-// Encrypted reasoning of a provider that the gateway asked for and the client did not: the client is shown none of it, and it
-// is kept beside the response (promises 12.8 and 12.9).
+// What a provider has encrypted in a response that is kept: sealed beside the response, so that it goes back to the provider
+// that wrote it and to no other. The client is shown none of the reasoning that only the gateway asked for (promises 12.8
+// and 12.9).
 import type { SealReasoning } from "../../chat/carriers/vendor-reasoning.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../core/json-edit.ts";
@@ -14,25 +15,31 @@ export function hidingEdits({ output }: JsonObject): readonly JsonEdit[] {
   return (output as readonly Json[]).flatMap((item, at) => hiddenIn(item, ["output", at]));
 }
 
-/** Takes it out of a response that has all of it. */
-export function withoutReasoning(
-  response: JsonObject,
+const NOTHING_TAKEN: ReadonlyMap<string, Json> = new Map();
+
+/** Returns the carriers of a response. `taken` is what was taken out of it, by the ids of items. */
+export function carriersIn(
+  { output }: JsonObject,
   seal: SealReasoning,
-): { readonly shown: JsonObject; readonly hidden: readonly HiddenCarrier[] } {
-  const { output } = response;
+  taken: ReadonlyMap<string, Json> = NOTHING_TAKEN,
+): readonly HiddenCarrier[] {
   const items = Array.isArray(output) ? (output as readonly Json[]) : [];
-  const hidden = items.flatMap((item, at) => (isObject(item) ? carriersOf(item, item[PLACE], at, seal) : []));
-  return { shown: withEdits(response, hidingEdits(response)), hidden };
+  return items.flatMap((item, at): readonly HiddenCarrier[] => {
+    if (!isObject(item)) return [];
+    const { id } = item;
+    const encrypted = taken.get(id as string) ?? item[PLACE];
+    if (typeof id !== "string" || typeof encrypted !== "string" || encrypted === "") return [];
+    return [{ at, item: id, carrier: seal(encrypted) }];
+  });
 }
 
-/** Takes it out of the events of a stream. */
+/** Takes encrypted reasoning out of the events of a stream. */
 export class HiddenReasoning {
-  readonly #seal: SealReasoning;
   /** By the ids of items. */
-  readonly #found = new Map<string, Json>();
+  readonly #taken = new Map<string, Json>();
 
-  constructor(seal: SealReasoning) {
-    this.#seal = seal;
+  get taken(): ReadonlyMap<string, Json> {
+    return this.#taken;
   }
 
   /** Returns the event without it. */
@@ -46,18 +53,10 @@ export class HiddenReasoning {
     return { event: withEdits(event, edits), data: editedJson(data, edits) };
   }
 
-  /** Returns what is kept beside the response. */
-  carriers({ output }: JsonObject): readonly HiddenCarrier[] {
-    if (!Array.isArray(output)) return [];
-    return (output as readonly JsonObject[]).flatMap((item, at) =>
-      carriersOf(item, this.#found.get(item["id"] as string), at, this.#seal),
-    );
-  }
-
   #note(item: Json | undefined): void {
     if (!isObject(item) || item["type"] !== "reasoning") return;
     const { id, [PLACE]: encrypted } = item;
-    if (typeof id === "string" && typeof encrypted === "string") this.#found.set(id, encrypted);
+    if (typeof id === "string" && typeof encrypted === "string") this.#taken.set(id, encrypted);
   }
 }
 
@@ -69,15 +68,4 @@ function hiddenIn(item: Json | undefined, path: JsonEdit["path"]): readonly Json
   // an outline of a long answer has the member as well
   const isThere = isObject(item) && item["type"] === "reasoning" && typeof item[PLACE] === "string";
   return isThere ? [{ path: [...path, PLACE], value: undefined }] : [];
-}
-
-function carriersOf(
-  { id, type }: JsonObject,
-  encrypted: Json | undefined,
-  at: number,
-  seal: SealReasoning,
-): readonly HiddenCarrier[] {
-  if (type !== "reasoning" || typeof id !== "string" || typeof encrypted !== "string" || encrypted === "") return [];
-  const carrier = seal(encrypted);
-  return carrier === null ? [] : [{ at, item: id, carrier }];
 }

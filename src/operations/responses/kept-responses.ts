@@ -35,7 +35,7 @@ export interface KeptResponse {
   readonly owner: KeptOwner;
   readonly response: JsonObject;
   readonly input: readonly JsonObject[];
-  /** What the client was not shown of the reasoning. */
+  /** The carriers of its output, which the client was not shown. */
   readonly hidden?: readonly HiddenCarrier[];
   /** The indexes of the items of the input that have a carrier, which the client was not shown either. */
   readonly hiddenInput?: readonly number[];
@@ -89,7 +89,7 @@ export async function earlierResponses(
   const add = (found: KeptResponse | null): void => {
     if (found === null) return;
     for (const [id, list] of itemsById(itemsIn(found))) items.set(id, list);
-    for (const { carrier } of found.hidden ?? []) hidden.add(carrier);
+    for (const { carrier } of found.hidden ?? []) if (carrier !== null) hidden.add(carrier);
     for (const at of found.hiddenInput ?? []) hidden.add(found.input[at]?.["encrypted_content"]);
   };
   add(before);

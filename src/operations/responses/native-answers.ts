@@ -1,12 +1,12 @@
 // Answers of providers that speak the Responses API themselves: they pass with the client's own word for the model and
 // the gateway's id, and with what the API requires where a compatible server has left it out. Streams: native-events.ts.
 // https://platform.openai.com/docs/api-reference/responses/object
-import type { SealReasoning } from "../../chat/carriers/vendor-reasoning.ts";
+import type { Sealing } from "../../chat/carriers/vendor-reasoning.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../core/json-edit.ts";
 import { newRandomId } from "../../core/ids.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
-import { withoutReasoning } from "./hidden-reasoning.ts";
+import { carriersIn, hidingEdits } from "./hidden-reasoning.ts";
 import { itemsIn } from "./passed-item.ts";
 import { ownMembers, type ResponseFrame, type ResponseState } from "./response-object.ts";
 import { itemEdits, usageEdits } from "./supplied-members.ts";
@@ -24,10 +24,10 @@ function outputEdits({ output }: JsonObject): readonly JsonEdit[] {
   });
 }
 
-/** Called with a response that is kept, and with what the client is not shown of its reasoning; `null` where none is. */
+/** Called with a response that is kept, and with the carriers of its reasoning; `null` where none is. */
 export type Keep = ((response: JsonObject, hidden?: readonly HiddenCarrier[]) => void) | null;
 
-/** `hiddenOf` returns what the client is not shown of the response as it is kept. */
+/** `hiddenOf` returns the carriers of the response as it is kept. */
 export function keepEdited(
   sent: JsonObject,
   edits: readonly JsonEdit[],
@@ -41,10 +41,8 @@ export function keepEdited(
 }
 
 /** Keeps an answer that came as one body, after its changes. */
-export function keepAnswer(answer: JsonObject, keep: Keep, seal: SealReasoning | null): void {
-  if (seal === null) return keepEdited(answer, [], keep);
-  const { shown, hidden } = withoutReasoning(answer, seal);
-  keepEdited(shown, [], keep, () => hidden);
+export function keepAnswer(answer: JsonObject, keep: Keep, { seal, hides }: Sealing): void {
+  keepEdited(answer, hides ? hidingEdits(answer) : [], keep, () => carriersIn(answer, seal));
 }
 
 /**

@@ -2,13 +2,13 @@
 // gateway's id; what a server leaves out is supplied, and what comes twice or too late does not pass.
 // https://platform.openai.com/docs/api-reference/responses-streaming
 import type { Growing, NativeEvents } from "../../chat/answer-form.ts";
-import type { SealReasoning } from "../../chat/carriers/vendor-reasoning.ts";
+import type { Sealing } from "../../chat/carriers/vendor-reasoning.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../core/json-edit.ts";
 import { editedJson } from "../../wire/json-edit.ts";
 import { valueOfEvent } from "../../providers/sent-json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { HiddenReasoning } from "./hidden-reasoning.ts";
+import { carriersIn, HiddenReasoning } from "./hidden-reasoning.ts";
 import { type Keep, keepEdited, responseEdits } from "./native-answers.ts";
 import { itemsIn } from "./passed-item.ts";
 import { PassedItems } from "./passed-items.ts";
@@ -44,6 +44,7 @@ export class NativeResponseEvents implements NativeEvents {
   readonly #place: string;
   readonly #keep: Keep;
   readonly #items: PassedItems;
+  readonly #sealing: Sealing;
   /** `null` where the client is shown encrypted reasoning. */
   readonly #hidden: HiddenReasoning | null;
   #opening = "";
@@ -59,8 +60,9 @@ export class NativeResponseEvents implements NativeEvents {
   #writes: (() => string)[] | null = null;
 
   /** `place` stands in each event where its sequence number is written when it leaves. */
-  constructor(frame: ResponseFrame, place: string, keep: Keep, seal: SealReasoning | null) {
-    this.#hidden = seal === null ? null : new HiddenReasoning(seal);
+  constructor(frame: ResponseFrame, place: string, keep: Keep, sealing: Sealing) {
+    this.#sealing = sealing;
+    this.#hidden = sealing.hides ? new HiddenReasoning() : null;
     this.#frame = frame;
     this.#keep = keep;
     this.#place = place;
@@ -199,7 +201,7 @@ export class NativeResponseEvents implements NativeEvents {
     const sent = isObject(event["response"]) ? event["response"] : {};
     const outputEdits = this.#items.end(itemsIn(sent["output"]), status === "incomplete");
     const edits = [...responseEdits(sent, status, this.#frame), ...outputEdits];
-    keepEdited(sent, edits, this.#keep, (whole) => this.#hidden?.carriers(whole) ?? []);
+    keepEdited(sent, edits, this.#keep, (whole) => carriersIn(whole, this.#sealing.seal, this.#hidden?.taken));
     this.#write(() => this.#counted(type, data, event, [...typeEdits(event, type), ...inResponse(edits)]));
   }
 

@@ -1,6 +1,6 @@
 // Answers of the Responses API, streamed or not, from the engine's strict answers and chunks.
 import type { AnswerForm, StreamForm } from "../../chat/answer-form.ts";
-import type { SealReasoning } from "../../chat/carriers/vendor-reasoning.ts";
+import type { Sealing } from "../../chat/carriers/vendor-reasoning.ts";
 import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -26,8 +26,8 @@ export function responseAnswers(frame: ResponseFrame, keep: KeepResponse | null)
     native: {
       edits: (response) => passedEdits(response, frame),
       hidden: hidingEdits,
-      ...(keep !== null && { keep: (response, seal) => keepAnswer(response, keep, seal) }),
-      stream: (seal) => stream.native(seal),
+      ...(keep !== null && { keep: (response, sealing) => keepAnswer(response, keep, sealing) }),
+      stream: (sealing) => stream.native(sealing),
     },
   };
 }
@@ -103,8 +103,8 @@ class ResponseStream implements StreamForm {
   }
 
   /** Returns what passes on the events of a provider that speaks the API. */
-  native(seal: SealReasoning | null): NativeResponseEvents {
-    return this.#added((place) => new NativeResponseEvents(this.#frame, place, this.#keep, seal));
+  native(sealing: Sealing): NativeResponseEvents {
+    return this.#added((place) => new NativeResponseEvents(this.#frame, place, this.#keep, sealing));
   }
 
   leaving(text: string): string {

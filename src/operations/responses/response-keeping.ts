@@ -11,7 +11,7 @@ import type { HiddenCarrier } from "./hidden-carriers.ts";
 import { type Keeper, keepResponse, type KeptOwner } from "./kept-responses.ts";
 import { type KeptInput, memoOf } from "./request-memo.ts";
 
-/** `hidden` is what the client is not shown of the reasoning. */
+/** `hidden` has the carriers of its output. */
 export type KeepResponse = (response: JsonObject, hidden?: readonly HiddenCarrier[]) => void;
 
 export interface ResponseKeeping {
