@@ -1,11 +1,12 @@
 // Passes on events as text, without parsing them: nearly every event of a stream differs from the one before only in its
 // piece of text, and in a number that counts. Once such an event was parsed and passed, it is kept as a pattern; an event
 // that fits it to the last character passes in the same way. Every other event is parsed.
-import { type TokenTally, tally } from "../../accounting/estimate.ts";
+import type { TokenTally } from "../../accounting/estimate.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import type { Growing } from "../answer-form.ts";
 import { nameOfText } from "../stream/event-patterns.ts";
+import { StringScan } from "../stream/string-scan.ts";
 
 export interface NativePatternParts {
   readonly maxEventBytes: number;
@@ -44,7 +45,6 @@ const MAX_TRIES = 8;
 /** The most digits of a number that a double holds. */
 const MAX_DIGITS = 15;
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 const ZERO = 0x30;
 const NINE = 0x39;
@@ -61,9 +61,8 @@ export class NativePatterns {
   #end = 0;
   #numberStart = 0;
   #numberEnd = 0;
-  /** What `#endOfString` found: how many characters are not ASCII, and whether some are escaped. */
-  #others = 0;
-  #hasEscapes = false;
+  readonly #piece = new StringScan();
+  readonly #padding = new StringScan();
 
   constructor(parts: NativePatternParts) {
     this.#parts = parts;
@@ -127,8 +126,7 @@ export class NativePatterns {
   #fit(pattern: NativePattern, text: string, start: number): boolean {
     const { holes, literals } = pattern;
     let at = start;
-    let [pieceStart, pieceEnd, others] = [0, 0, 0];
-    let hasEscapes = false;
+    let [pieceStart, pieceEnd] = [0, 0];
     let { number } = pattern;
     this.#numberEnd = 0;
     for (let index = 0; ; index++) {
@@ -137,7 +135,7 @@ export class NativePatterns {
       at += literal.length;
       const hole = holes[index];
       if (hole === undefined) break;
-      const end = hole === "number" ? endOfDigits(text, at) : this.#endOfString(text, at);
+      const end = this.#endOf(hole, text, at);
       if (end < 0) return false;
       if (hole === "number") {
         number = Number(text.slice(at, end));
@@ -146,7 +144,7 @@ export class NativePatterns {
         this.#numberStart = at;
         this.#numberEnd = end;
       } else if (hole === "text") {
-        [pieceStart, pieceEnd, others, hasEscapes] = [at, end, this.#others, this.#hasEscapes];
+        [pieceStart, pieceEnd] = [at, end];
       }
       at = end;
     }
@@ -154,14 +152,9 @@ export class NativePatterns {
     if (pieceEnd === pieceStart || (at - start) * 3 > this.#parts.maxEventBytes) return false;
     if (!this.#passes(text, start, at)) return false;
     const { generated } = this.#parts;
-    const piece = text.slice(pieceStart, pieceEnd);
-    const plain = hasEscapes ? parsedString(piece) : piece;
+    const plain = this.#piece.read(text.slice(pieceStart, pieceEnd));
     if (plain === null) return false;
-    if (hasEscapes) tally(generated, plain);
-    else {
-      generated.ascii += piece.length - others;
-      generated.other += others;
-    }
+    this.#piece.count(generated, plain);
     pattern.grew?.(plain);
     if (pattern.growing !== null) grow(pattern.growing, plain, number);
     pattern.number = number;
@@ -177,24 +170,10 @@ export class NativePatterns {
     return this.#mayPass || this.#parts.passes(text.slice(start, end));
   }
 
-  /** Returns the position of the quote that ends a JSON string; -1 when there is none. */
-  #endOfString(text: string, start: number): number {
-    let others = 0;
-    let hasEscapes = false;
-    for (let at = start; ; at++) {
-      const code = text.charCodeAt(at);
-      if (code === QUOTE) {
-        this.#others = others;
-        this.#hasEscapes = hasEscapes;
-        return at;
-      }
-      if (code === BACKSLASH) {
-        hasEscapes = true;
-        at++;
-      } else if (code > 0x7f) others++;
-      // also at the end of the text, where there is no code
-      else if (!(code >= SPACE)) return -1;
-    }
+  /** Returns the position after what fills a hole; -1 when nothing there can. */
+  #endOf(hole: Hole, text: string, start: number): number {
+    if (hole === "number") return endOfDigits(text, start);
+    return (hole === "text" ? this.#piece : this.#padding).endIn(text, start);
   }
 }
 
@@ -311,12 +290,4 @@ function endOfDigits(text: string, start: number): number {
   let at = start;
   while (text.charCodeAt(at) >= ZERO && text.charCodeAt(at) <= NINE) at++;
   return at === start ? -1 : at;
-}
-
-function parsedString(piece: string): string | null {
-  try {
-    return JSON.parse(`"${piece}"`) as string;
-  } catch {
-    return null;
-  }
 }

@@ -2,12 +2,13 @@
 // differs from an earlier one only in its piece of text. Once such an event was parsed, found strict and written, it is
 // kept as a pattern: the provider's event and the client's, both without the text. An event that fits a pattern to the
 // last character is written as the pattern says, with its own text. Every other event is parsed.
-import { type TokenTally, tally } from "../../accounting/estimate.ts";
+import type { TokenTally } from "../../accounting/estimate.ts";
 import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { StreamDecoder } from "../../providers/provider.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
+import { StringScan } from "./string-scan.ts";
 
 /** What an event is made of around its text and, where the provider pads its events, around the padding behind it. */
 interface EventPattern {
@@ -34,9 +35,6 @@ const MAX_TRIES = 8;
 /** Stand for text and padding in an event. They are random, so that no event contains them. */
 const TEXT = `text ${crypto.randomUUID()}`;
 const PADDING = `padding ${crypto.randomUUID()}`;
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const SPACE = 0x20;
 
 /** The patterns of one stream. */
 export class EventPatterns {
@@ -47,9 +45,8 @@ export class EventPatterns {
   /** The chunk from which the last pattern was made; `null` once an event has fitted a pattern. */
   #last: ChatChunk | null = null;
   #shown = "";
-  /** What `#endOfString` found: how many characters are not ASCII, and whether some are escaped. */
-  #others = 0;
-  #hasEscapes = false;
+  readonly #text = new StringScan();
+  readonly #padding = new StringScan();
 
   constructor(parts: EventPatternParts) {
     this.#parts = parts;
@@ -99,16 +96,15 @@ export class EventPatterns {
   #fit({ source, shown }: EventPattern, text: string, start: number): number {
     if (!text.startsWith(source.before, start)) return start;
     const from = start + source.before.length;
-    const to = this.#endOfString(text, from);
+    const to = this.#text.endIn(text, from);
     if (to <= from) return start;
-    const [others, hasEscapes] = [this.#others, this.#hasEscapes];
     let last = to;
     let padding = "";
     if (source.between !== null) {
       if (!text.startsWith(source.between, to)) return start;
       const paddingFrom = to + source.between.length;
-      last = this.#endOfString(text, paddingFrom);
-      if (last < 0 || this.#hasEscapes) return start;
+      last = this.#padding.endIn(text, paddingFrom);
+      if (last < 0 || this.#padding.hasEscapes) return start;
       padding = text.slice(paddingFrom, last);
     }
     if (!text.startsWith(source.after, last)) return start;
@@ -116,42 +112,17 @@ export class EventPatterns {
     // a UTF-16 unit takes at most three bytes
     if ((end - start) * 3 > this.#parts.maxEventBytes) return start;
     const piece = text.slice(from, to);
+    const plain = this.#text.read(piece);
+    if (plain === null) return start;
     const { passes, generated, repeated } = this.#parts;
-    if (passes !== true || hasEscapes) {
-      const plain = hasEscapes ? parsed(`"${piece}"`) : piece;
-      if (typeof plain !== "string" || (passes !== true && !passes(text.slice(start, end), plain))) return start;
-      tally(generated, plain);
-      repeated?.(plain);
-    } else {
-      generated.ascii += piece.length - others;
-      generated.other += others;
-      repeated?.(piece);
-    }
+    if (passes !== true && !passes(text.slice(start, end), plain)) return start;
+    this.#text.count(generated, plain);
+    repeated?.(plain);
     this.#shown +=
       source.between === null
         ? shown.before + piece + shown.after
         : shown.before + padding + shown.between + piece + shown.after;
     return end;
-  }
-
-  /** Returns the position of the quote that ends the JSON string from `start` on; -1 when there is none. */
-  #endOfString(text: string, start: number): number {
-    let others = 0;
-    let hasEscapes = false;
-    for (let at = start; ; at++) {
-      const code = text.charCodeAt(at);
-      if (code === QUOTE) {
-        this.#others = others;
-        this.#hasEscapes = hasEscapes;
-        return at;
-      }
-      if (code === BACKSLASH) {
-        hasEscapes = true;
-        at++;
-      } else if (code > 0x7f) others++;
-      // also at the end of the text, where there is no code
-      else if (!(code >= SPACE)) return -1;
-    }
   }
 
   /**
