@@ -193,6 +193,14 @@ describe("where content is kept", () => {
     });
   });
 
+  test("[d11.3] a text is kept to its end, whatever its pieces end with", async () => {
+    const mark = "\uFFFE\uFFFF";
+    const body = `${event({ content: `a${mark}` })}${event({ content: "b" })}${event({}, "stop")}data: [DONE]\n\n`;
+    const kept = world({ enabled: true }, { upstream: stream(body) });
+    await (await kept.stub.chat(hello("Say hello.", { stream: true }))).text();
+    expect((await kept.content())?.answers[0]?.content).toBe(`a${mark}b`);
+  });
+
   test("[d11.3] a sample is chosen by the trace id, identically on every gateway", () => {
     const ids = Array.from({ length: 4000 }, () => newTraceId(1_767_225_600_000));
     const chosen = ids.filter((id) => isSampled(id, 0.25));

@@ -134,7 +134,8 @@ export class ContentRecorder {
 
   /** Returns the text with as much of a further piece as still fits. */
   #fit(text: string, piece: string): string {
-    if (piece === "" || text.endsWith(CUT)) return text;
+    // while there is room, no text was cut: a text that grows is not read for every piece of it
+    if (piece === "" || (this.#room === 0 && text.endsWith(CUT))) return text;
     const fitting = piece.slice(0, this.#room);
     this.#room -= fitting.length;
     if (fitting.length === piece.length) return text + piece;

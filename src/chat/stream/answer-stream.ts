@@ -33,9 +33,10 @@ export interface AnswerStream {
 export type ChunkWriter = Pick<StreamNormalizer, "repair" | "serialize" | "isComplete" | "inferFinish" | "finish">;
 
 /**
- * A provider that sends without pause must not occupy the thread: after this many bytes, other calls get their turn.
+ * A provider that sends without pause must not occupy the thread: after this many bytes, other calls get their turn,
+ * also within one read, which can be of any size.
  */
-const TURN_BYTES = 64 * 1024;
+export const TURN_BYTES = 64 * 1024;
 /**
  * The most text that one read may produce, because some formats expand a few bytes to much text on the client's side.
  */
@@ -71,6 +72,8 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   #hasEnded = false;
   #failure: unknown = undefined;
   #turnBytes = 0;
+  /** The rest of a read that is more than one turn can handle; `null` when there is none. */
+  #unread: Uint8Array | null = null;
   /** The text of the present read, which a failure does not take back. */
   #text = "";
   /** The texts before it, of which each is sent in turns of its own. */
@@ -86,18 +89,20 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   async next(): Promise<string | null> {
     if (this.#before.length > 0 || this.#text !== "") return this.#nextText();
     while (!this.#hasEnded && this.#failure === undefined) {
-      if (this.#turnBytes > TURN_BYTES) {
+      if (this.#turnBytes >= TURN_BYTES) {
         this.#turnBytes = 0;
         await yieldToLoop();
       }
-      let bytes: Uint8Array | null;
-      this.#clock.waitBegins();
-      try {
-        bytes = await this.#parts.body.read();
-      } finally {
-        this.#clock.waitEnds();
+      let bytes = this.#unread;
+      if (bytes === null) {
+        this.#clock.waitBegins();
+        try {
+          bytes = await this.#parts.body.read();
+        } finally {
+          this.#clock.waitEnds();
+        }
       }
-      const given = this.#parsed(bytes);
+      const given = this.#parsed(this.#ofTurn(bytes));
       if (given.length > 0 || this.#hasEnded) {
         const { events, refusal } = given.some(isLongEvent)
           ? await readableEvents(given)
@@ -116,6 +121,13 @@ export class ResponseStream implements AnswerStream, EventReceiver {
 
   failure(): unknown {
     return this.#failure;
+  }
+
+  /** Returns as many of the bytes as one turn can handle, and keeps the rest for the next ones. */
+  #ofTurn(bytes: Uint8Array | null): Uint8Array | null {
+    const isLong = bytes !== null && bytes.length > TURN_BYTES;
+    this.#unread = isLong ? bytes.subarray(TURN_BYTES) : null;
+    return isLong ? bytes.subarray(0, TURN_BYTES) : bytes;
   }
 
   async #nextText(): Promise<string> {

@@ -1,0 +1,103 @@
+// How much of a provider's stream is handled in one turn of the event loop, whatever arrives at once.
+import { describe, expect, test } from "bun:test";
+import { TURN_BYTES } from "../../../src/chat/stream/answer-stream.ts";
+import type { Operation } from "../../../src/chat/operation.ts";
+import { CHAT_COMPLETIONS } from "../../../src/operations/chat/chat-completions.ts";
+import { MESSAGES } from "../../../src/operations/messages/messages.ts";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
+import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
+
+const EVENTS = 5_000;
+const data = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
+const named = (type: string, members: object): string => `event: ${type}\n${data({ type, ...members })}`;
+
+const choice = (delta: object, finish: string | null): string =>
+  data({
+    id: "x",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  });
+const CHAT = `${choice({ content: "word " }, null).repeat(EVENTS)}${choice({}, "stop")}data: [DONE]\n\n`;
+
+const usage = { input_tokens: 1, output_tokens: 1 };
+const NATIVE_MESSAGES = [
+  named("message_start", { message: { id: "m", type: "message", role: "assistant", model: "m", content: [], usage } }),
+  named("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+  named("content_block_delta", { index: 0, delta: { type: "text_delta", text: "word " } }).repeat(EVENTS),
+  named("content_block_stop", { index: 0 }),
+  named("message_delta", { delta: { stop_reason: "end_turn", stop_sequence: null }, usage }),
+  named("message_stop", {}),
+].join("");
+
+const response = (output: readonly object[]): object => ({
+  response: { id: "r", object: "response", created_at: 1, status: "completed", model: "m", output, usage },
+});
+const place = { item_id: "i", output_index: 0, content_index: 0 };
+const item = (content: readonly object[]): object => ({
+  item: { type: "message", id: "i", role: "assistant", content },
+});
+const NATIVE_RESPONSES = [
+  named("response.created", { sequence_number: 0, ...response([]) }),
+  named("response.output_item.added", { output_index: 0, ...item([]) }),
+  named("response.content_part.added", { ...place, part: { type: "output_text", text: "", annotations: [] } }),
+  ...Array.from({ length: EVENTS }, (_, index) =>
+    named("response.output_text.delta", { ...place, sequence_number: index + 3, logprobs: [], delta: "word " }),
+  ),
+  named("response.completed", response([])),
+].join("");
+
+const CASES: readonly (readonly [string, Operation, string, object, object])[] = [
+  ["chat completions", CHAT_COMPLETIONS, CHAT, { messages: [{ role: "user", content: "x" }] }, {}],
+  ["messages, translated", MESSAGES, CHAT, { messages: [{ role: "user", content: "x" }], max_tokens: 9 }, {}],
+  ["responses, translated", RESPONSES, CHAT, { input: "x" }, {}],
+  [
+    "messages, native",
+    MESSAGES,
+    NATIVE_MESSAGES,
+    { messages: [{ role: "user", content: "x" }], max_tokens: 9 },
+    { family: "anthropic" },
+  ],
+  ["responses, native", RESPONSES, NATIVE_RESPONSES, { input: "x" }, { native: ["responses"] }],
+];
+
+describe("a stream of which much arrives at once", () => {
+  test.each(CASES)(
+    "[d5.8] %s: is handled in turns, between which other calls have theirs",
+    async (_, operation, body, ask, settings) => {
+      const gateway = stubGateway({
+        upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "whole" }),
+        providers: [
+          providerSettings({
+            id: "up",
+            family: "custom",
+            baseUrl: "https://provider.test/v1",
+            credentials: [storedKey("stored-key")],
+            ...settings,
+          }),
+        ],
+      });
+      const answer = await gateway.call(operation, { model: "up:m", stream: true, ...ask });
+      let turns = 0;
+      let isOver = false;
+      const count = (): void => {
+        turns += 1;
+        if (!isOver) setImmediate(count);
+      };
+      setImmediate(count);
+      let words = 0;
+      let longest = 0;
+      for await (const bytes of answer.body!) {
+        longest = Math.max(longest, bytes.length);
+        words += Buffer.from(bytes).toString().split("word ").length - 1;
+      }
+      isOver = true;
+      const parts = Math.floor(body.length / TURN_BYTES);
+      expect(parts).toBeGreaterThan(5);
+      // the first part is read before the head leaves
+      expect([words >= EVENTS, turns >= parts - 1, longest <= 4 * TURN_BYTES]).toEqual([true, true, true]);
+    },
+  );
+});
