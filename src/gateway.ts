@@ -192,6 +192,7 @@ async function openAll(base: Base, parts: ProcessParts): Promise<Gateway> {
     cache,
     kept,
     durable: durableStore(records.contents),
+    audit: storage.store,
     background,
     objects: openVendorObjects(storage.calls, systemClock, (thrown) =>
       log.error({ error_detail: String(thrown) }, "ids that a vendor handed out could not be kept"),
@@ -374,6 +375,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     cache: null,
     kept: null,
     durable: null,
+    audit: null,
     background: null,
     objects: null,
     carriers: reasoningCarriers([]),

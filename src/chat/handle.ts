@@ -49,7 +49,7 @@ export async function handleCall(
     const { longRequests } = context;
     const parsing =
       longRequests === null || explains || body.length < LONG_BODY_BYTES || operation.refers?.(body) === true
-        ? parsedHere(operation, { token, context, snapshot }, bodyText(body))
+        ? parsedHere(operation, { token, address: received.clientIp, context, snapshot }, bodyText(body))
         : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId, operation));
     const parsed = isPending(parsing) ? await parsing : parsing;
     const checked = withEntriesInTurns(parsed);

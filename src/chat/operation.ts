@@ -27,6 +27,8 @@ export interface Operation extends CalledOperation {
 /** Who has sent a request, before it is parsed. */
 export interface FormCaller {
   readonly token: AccessToken;
+  /** Returns the address of the client; `null` where it is unknown. */
+  readonly address: () => string | null;
   readonly context: ChatContext;
   readonly snapshot: Snapshot;
 }

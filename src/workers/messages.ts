@@ -14,8 +14,11 @@ import type { StoredContent } from "../store/calls.ts";
 import type { ConfigurationScope } from "../store/records.ts";
 import type { Channel } from "./channel.ts";
 
-/** Both sides have to have the same: a worker of another version may be started by a rolling restart. */
-export const PROTOCOL = 1;
+/**
+ * Both sides have to have the same: a worker of another version may be started by a rolling restart. It changes when one side
+ * would miss what the other says; a supervisor of protocol 1 does not know the messages about responses that are kept.
+ */
+export const PROTOCOL = 2;
 
 /** What a worker sends to the supervisor. */
 export type ToSupervisor = {

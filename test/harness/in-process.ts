@@ -109,6 +109,7 @@ export interface StubOptions {
   /** Operations keep nothing of calls, if left out. */
   readonly kept?: KeptStore<unknown>;
   readonly durable?: DurableStore;
+  readonly audit?: ChatContext["audit"];
   /** Keeps nothing, if left out. */
   readonly ledger?: Ledger;
   /** Long requests are parsed and written in this thread, if left out. */
@@ -218,6 +219,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     cache: options.cache ?? null,
     kept: options.kept ?? null,
     durable: options.durable ?? null,
+    audit: options.audit ?? null,
     background: new BackgroundRuns(),
     objects: options.objects ?? null,
     traffic: openTraffic({ inc: () => {}, dec: () => {} }, options.refusal ?? (() => null)),

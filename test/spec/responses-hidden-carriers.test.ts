@@ -75,6 +75,7 @@ async function staged() {
   const at = (id: string, query: Record<string, string> = {}) => ({
     kept: stub.context,
     token: token!,
+    address: () => null,
     id,
     query: (name: string) => query[name],
   });

@@ -1,17 +1,32 @@
 // Whom a kept response opens to (promise 12.8): an id of another project, tenant or token is the same as an id that does
 // not exist, wherever a request may name it.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
+import { GatewayError } from "../../src/core/errors.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
+import {
+  deletedResponse,
+  inputItems,
+  type KeptResponseRequest,
+  retrievedResponse,
+} from "../../src/operations/responses/kept-response-requests.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";
+import type { Actor, AuditNote } from "../../src/store/records.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 
 const clock = { now: () => 1_767_225_600_000, monotonic: () => performance.now() };
 const MODEL = "mistral:m";
 
-function gateway(kept: KeptObjects, tenantId: string, projectId: string, more: StubOptions["token"] = {}): Stub {
+function gateway(
+  kept: KeptObjects,
+  tenantId: string,
+  projectId: string,
+  more: StubOptions["token"] = {},
+  options: StubOptions = {},
+): Stub {
   return stubGateway({
+    ...options,
     clock,
     kept,
     upstream: cannedUpstream({
@@ -55,4 +70,66 @@ test("[d12.8] an id of another tenant, project or token is refused like one that
     expect((await answered(reader, made(named)))["status"]).toBe("completed");
     expect(reader.sent[0]!.body).toContain("A secret.");
   }
+});
+
+describe("a response that another token with read_content opens", () => {
+  interface Opening {
+    readonly stub: Stub;
+    readonly at: KeptResponseRequest;
+    readonly id: string;
+    readonly item: string;
+  }
+  const WAYS: readonly (readonly [name: string, action: string, open: (opening: Opening) => Promise<unknown>])[] = [
+    ["retrieved", "read", ({ at }) => retrievedResponse(at)],
+    ["listed", "read", ({ at }) => inputItems(at)],
+    ["continued", "read", ({ stub, id }) => answered(stub, { input: "And?", previous_response_id: id })],
+    [
+      "referred to",
+      "read",
+      ({ stub, item }) => answered(stub, { input: [{ type: "item_reference", id: item }] as Json }),
+    ],
+    ["deleted", "remove", ({ at }) => deletedResponse(at)],
+  ];
+
+  async function staged(reader: StubOptions["token"], note: (actor: Actor, entry: AuditNote) => Promise<void>) {
+    const kept = new KeptObjects(clock);
+    const owner = gateway(kept, "acme", "one", {}, { audit: { note } });
+    const { id, output } = await answered(owner, { input: "Who?" });
+    const stub = reader === undefined ? owner : gateway(kept, "acme", "one", reader, { audit: { note } });
+    const [token] = stub.context.snapshot().tokens.values();
+    const query = (): undefined => undefined;
+    const at = { kept: stub.context, token: token!, address: () => "192.0.2.7", id, query };
+    return { stub, at, id, item: output[0].id as string };
+  }
+
+  test.each(WAYS)("[d12.8, d14.4] is %s only after the audit log says so", async (_, action, open) => {
+    const noted: [Actor, AuditNote][] = [];
+    const note = async (...entry: [Actor, AuditNote]): Promise<void> => void noted.push(entry);
+    const opening = await staged({ permissions: ["read_content"] }, note);
+    await open(opening);
+    const { tenantId, id: tokenId } = opening.at.token;
+    expect(noted).toMatchObject([
+      [
+        { tokenId, tenantId },
+        { action, outcome: "done", kind: "kept_response", tenantId, projectId: "one", targetId: opening.id },
+      ],
+    ]);
+  });
+
+  test.each(WAYS)("[d14.4] is not %s where the audit log cannot be written", async (_, __, open) => {
+    const note = (): Promise<void> => Promise.reject(new Error("the disk is full"));
+    const opening = await staged({ permissions: ["read_content"] }, note);
+    const { stub, at, id } = opening;
+    const outcome = await open(opening).catch((thrown: unknown) => thrown);
+    expect(JSON.stringify(outcome)).not.toContain("A secret.");
+    expect(outcome instanceof GatewayError ? outcome.code : (outcome as any).error.code).toBe("store_unavailable");
+    expect(stub.sent).toEqual([]);
+    expect(await at.kept.kept!.find("acme", id)).not.toBeNull();
+  });
+
+  test.each(WAYS)("[d14.4] its own token's is %s without an entry", async (_, __, open) => {
+    const note = (): Promise<void> => Promise.reject(new Error("there was an entry"));
+    const outcome = await open(await staged(undefined, note));
+    expect(JSON.stringify(outcome)).not.toContain('"store_unavailable"');
+  });
 });

@@ -1,11 +1,14 @@
 // Promise 12.8: responses that are kept for a while, what refers to them, and who may do so.
 import { describe, expect, test } from "bun:test";
 import type { DurableObject, DurableStore } from "../../src/chat/keeping/durable-store.ts";
+import { openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
+import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
 import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { openaiAnswer, openaiChunk, eventStream } from "../harness/upstream.ts";
 import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
+import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { eventsOf, OPENAI, responsesGateway, type ResponsesStub } from "../operations/responses/responses-calls.ts";
 
@@ -215,6 +218,44 @@ describe("what is kept", () => {
   test("[d12.5, d12.8] is nothing of a call whose request a guard may mask", async () => {
     const policies = policiesFor({ name: "mask", guard: { classes: ["email"], action: "mask", on: "input" } });
     expect(await isKept(keeping({ snapshot: { policies } }))).toBe(false);
+  });
+
+  test("[d12.8] an answer says that it is not kept where a caller expects it to be, and only there", async () => {
+    const policies = policiesFor({ name: "mask", guard: { classes: ["email"], action: "mask", on: "input" } });
+    const off = { dropParams: null, disableStopSequenceLimit: null, responsesStore: "off" } as const;
+    const thread = openLongBodyThread(longBodyProgram());
+    const long = { input: "word ".repeat(120_000) };
+    const answers = {
+      plain: { headers: { "content-type": "application/json" }, body: JSON.stringify(openaiAnswer("Hello")) },
+      streamed: {
+        headers: { "content-type": "text/event-stream" },
+        body: eventStream(openaiChunk({ content: "Hello" }), openaiChunk({}, "stop")),
+      },
+    };
+    const warned = async (
+      options: StubOptions,
+      body: { readonly stream: boolean; readonly store?: boolean },
+    ): Promise<unknown> => {
+      const upstream = cannedUpstream(body.stream ? answers.streamed : answers.plain);
+      const stub = keeping({ ...options, upstream, longRequests: openLongRequests(thread) });
+      const response = await stub.respond({ ...OPENAI, ...body });
+      expect(response.status).toBe(200);
+      await response.text();
+      return response.headers.get("x-gateway-warnings");
+    };
+    try {
+      for (const stream of [false, true]) {
+        expect(await warned({ snapshot: { policies } }, { stream })).toBe("response_not_kept");
+        expect(await warned({}, { ...long, stream })).toBe("response_not_kept");
+        expect(await warned({}, { stream })).toBeNull();
+        for (const body of [{}, long]) {
+          expect(await warned({ snapshot: { policies } }, { ...body, stream, store: false })).toBeNull();
+          expect(await warned({ snapshot: { policies, settings: off } }, { ...body, stream })).toBeNull();
+        }
+      }
+    } finally {
+      await thread.close();
+    }
   });
 
   test("[d12.8] is nothing of a call that failed or only explains", async () => {

@@ -176,7 +176,7 @@ describe.each([false, true])("streamed: %p", (stream) => {
     expect(third.text).not.toMatch(/dragoman\d/);
     // the paths show what was answered, and nothing of what is sealed
     const [token] = stub.context.snapshot().tokens.values();
-    const at = { kept: stub.context, token: token!, query: (): undefined => undefined };
+    const at = { kept: stub.context, token: token!, address: () => null, query: (): undefined => undefined };
     const retrieved = (await retrievedResponse({ ...at, id: first.response["id"] })) as Body;
     expect(retrieved["output"][0].encrypted_content).toBe(BLOB);
     const listed = await inputItems({ ...at, id: third.response["id"] });

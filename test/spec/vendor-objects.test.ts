@@ -2,6 +2,7 @@
 // else (promise 12.15).
 import { describe, expect, test } from "bun:test";
 import type { Operation } from "../../src/chat/operation.ts";
+import { KeptObjects } from "../../src/chat/keeping/kept-objects.ts";
 import { openVendorObjects, type VendorObjects, OBJECT_LIFETIME_MS } from "../../src/chat/objects/vendor-objects.ts";
 import type { Permission } from "../../src/core/identity.ts";
 import type { JsonObject } from "../../src/core/json.ts";
@@ -93,6 +94,7 @@ interface Asking {
   readonly permissions?: readonly Permission[];
   readonly providers?: readonly ProviderSettings[];
   readonly routes?: ReturnType<typeof routeOf>[];
+  readonly kept?: KeptObjects;
 }
 
 const anthropic = (secret = "stored-key", id = "anthropic") =>
@@ -126,6 +128,7 @@ async function asked(objects: VendorObjects | null, body: JsonObject, asking: As
       ...(body["stream"] === true && { chunk: "event" as const }),
     }),
     ...(objects !== null && { objects }),
+    ...(asking.kept !== undefined && { kept: asking.kept }),
     permissions: asking.permissions ?? [],
     token: { projectId, tenantId },
     providers: asking.providers ?? [anthropic(), openai()],
@@ -143,6 +146,7 @@ async function asked(objects: VendorObjects | null, body: JsonObject, asking: As
     code: response.headers.get("x-gateway-error-code") ?? /"code":"([^"]*)"/.exec(text)?.[1] ?? null,
     text,
     sent: stub.sent,
+    background: stub.context.background!,
   };
 }
 
@@ -309,6 +313,19 @@ describe("responses that the vendor stores", () => {
       await asked(objects, { ...INPUT, previous_response_id: "resp_vendor" }, stored),
     ])
       expect([refused.status, refused.code]).toEqual([400, "unknown_reference"]);
+  });
+
+  test("[d12.8, d12.15] are continued so too where the call ran in the background and the gateway keeps it no more", async () => {
+    const objects = memoryObjects();
+    const kept = new KeptObjects({ now: () => START_MS });
+    const first = await asked(objects, { ...INPUT, store: true, background: true }, { ...stored, kept });
+    const { id, status } = JSON.parse(first.text) as Record<string, unknown>;
+    expect(status).toBe("queued");
+    await first.background.get(id as string)?.ended;
+    const next = await asked(objects, { ...INPUT, previous_response_id: id as string }, stored);
+    expect([next.status, JSON.parse(next.sent[0]!.body)]).toMatchObject([200, { previous_response_id: "resp_vendor" }]);
+    const vendors = await asked(objects, { ...INPUT, previous_response_id: "resp_vendor" }, stored);
+    expect([vendors.status, vendors.code]).toEqual([400, "unknown_reference"]);
   });
 
   test("[d12.15] are none where the client or the provider's entry does not want it", async () => {

@@ -17,6 +17,7 @@ import type { Places } from "../../routing/concurrency.ts";
 import type { Health } from "../../routing/health.ts";
 import type { Hedging } from "../../routing/hedging.ts";
 import type { Ledger } from "../../store/ledger.ts";
+import type { Store } from "../../store/store.ts";
 import type { BackgroundRuns } from "../keeping/background-runs.ts";
 import type { DurableStore } from "../keeping/durable-store.ts";
 import type { KeptStore } from "../keeping/kept-store.ts";
@@ -64,6 +65,8 @@ export interface ChatContext {
   readonly background: BackgroundRuns | null;
   /** What operations keep of calls like their content; `null` where no database keeps content. */
   readonly durable: DurableStore | null;
+  /** Where it is written down who reads content; `null` where there is no audit log. */
+  readonly audit: Pick<Store, "note"> | null;
   /** What is known of ids that vendors handed out; `null` where there is no database. */
   readonly objects: VendorObjects | null;
   /** Seals and opens what providers need back of their reasoning. */

@@ -31,6 +31,7 @@ export async function replyInBackground(ready: ReadyCall, now: () => number): Pr
   const memo = memoOf(request);
   const repeated = { ...memo.repeated, background: true, store: place.keeper.isStored };
   const frame = responseFrame({ ...memo, repeated }, now);
+  call.objects.answerId = frame.id;
   const work = new BackgroundWork(ready, place, frame);
   const queued = await work.queue();
   const run = background.begin(frame.id, (reports) => work.run(reports), work.cancel);

@@ -2,14 +2,13 @@
 import { eventStreamOf, keptEvents, liveEvents } from "./background-events.ts";
 import { askToCancel, isRunning, type MarkedStores } from "./background-marks.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { AccessToken } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import { findResponse, keepResponse, type KeptResponse, type KeptStores, removeResponse } from "./kept-responses.ts";
+import { noteOpened, type Reader } from "./opened-responses.ts";
 
-export interface KeptResponseRequest {
+export interface KeptResponseRequest extends Reader {
   readonly kept: KeptStores;
-  readonly token: AccessToken;
   readonly id: string;
   readonly query: (name: string) => string | undefined;
 }
@@ -17,10 +16,10 @@ export interface KeptResponseRequest {
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
 
-/** Throws `not_found`, and `invalid_request` for events of a response that has none. */
+/** Throws `not_found`, `store_unavailable`, and `invalid_request` for events of a response that has none. */
 export async function retrievedResponse(request: KeptResponseRequest): Promise<JsonObject | ReadableStream<string>> {
   const { kept, query, id } = request;
-  const found = await foundIn(request);
+  const found = await openedIn(request, "read");
   const after = query("starting_after");
   if ((query("stream") ?? "false") === "false") {
     if (after !== undefined) throw invalid("starting_after", "left out without stream", after);
@@ -42,12 +41,12 @@ export async function retrievedResponse(request: KeptResponseRequest): Promise<J
 }
 
 export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {
-  await removeResponse(request.kept, await endedResponse(request, await foundIn(request)));
+  await removeResponse(request.kept, await endedResponse(request, await openedIn(request, "remove")));
   return { id: request.id, object: "response", deleted: true };
 }
 
 export async function cancelledResponse(request: KeptResponseRequest): Promise<JsonObject> {
-  const found = await foundIn(request);
+  const found = await openedIn(request, "read");
   if (found.response["background"] === true) return (await endedResponse(request, found)).response;
   throw new GatewayError(
     "invalid_request",
@@ -88,7 +87,7 @@ function markedIn({ kept, clock }: KeptStores): MarkedStores {
 
 /** The newest item is the first, unless the request says otherwise. */
 export async function inputItems(request: KeptResponseRequest): Promise<JsonObject> {
-  const input = shownInput(await foundIn(request));
+  const input = shownInput(await openedIn(request, "read"));
   const { query } = request;
   const order = query("order") ?? "desc";
   if (order !== "asc" && order !== "desc") throw invalid("order", '"asc" or "desc"', order);
@@ -120,8 +119,16 @@ function shownInput({ input, hiddenInput = [] }: KeptResponse): readonly JsonObj
   });
 }
 
-async function foundIn({ kept, token, id }: KeptResponseRequest): Promise<KeptResponse> {
-  const found = await findResponse(kept, token, id);
+/** Returns the response that a request names, once it is written down where its caller has not made it. */
+async function openedIn(request: KeptResponseRequest, action: "read" | "remove"): Promise<KeptResponse> {
+  const found = await foundIn(request);
+  await noteOpened(request.kept.audit, request, { id: request.id, owner: found.owner, action });
+  return found;
+}
+
+async function foundIn(request: KeptResponseRequest): Promise<KeptResponse> {
+  const { kept, id } = request;
+  const found = await findResponse(kept, request, id);
   if (found !== null) return isUnderWay(found) ? await asItIs(kept, found, id) : found;
   throw new GatewayError(
     "not_found",

@@ -5,11 +5,12 @@ import type { DurableStore } from "../../chat/keeping/durable-store.ts";
 import type { KeptStore } from "../../chat/keeping/kept-store.ts";
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { AccessToken } from "../../core/identity.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
+import type { Store } from "../../store/store.ts";
 import { type HiddenCarrier, itemsById, withHiddenCarriers } from "./hidden-carriers.ts";
+import { type KeptOwner, noteOpened, opensTo, type Reader } from "./opened-responses.ts";
 
 /** Where responses are kept; `null` where there is no such place. */
 export interface KeptStores {
@@ -19,15 +20,9 @@ export interface KeptStores {
   readonly durable: DurableStore | null;
   /** The calls that run in the background of this process. */
   readonly background: BackgroundRuns | null;
+  /** Where it is written down who reads what another has made; `null` where there is no audit log. */
+  readonly audit: Pick<Store, "note"> | null;
   readonly clock: Pick<Clock, "now">;
-}
-
-export interface KeptOwner {
-  readonly tenantId: string;
-  readonly projectId: string;
-  readonly tokenId: string;
-  /** `null` when the token belongs to no user. */
-  readonly userId: string | null;
 }
 
 /** A response with all items that were its input, those of earlier responses included. */
@@ -70,14 +65,17 @@ const MAX_LOOKUPS = 100;
 
 const ANSWERED: ReadonlySet<unknown> = new Set(["completed", "incomplete"]);
 
-/** Finds what a body refers to. Throws `invalid_request` for too many references, and `kept_store_unavailable`. */
+/**
+ * Finds what a body refers to. Throws `invalid_request` for too many references, `kept_store_unavailable`, and
+ * `store_unavailable`.
+ */
 export async function earlierResponses(
   stores: KeptStores,
-  token: AccessToken,
+  reader: Reader,
   body: JsonObject,
 ): Promise<EarlierResponses> {
   const { previous_response_id: previous, input } = body;
-  const before = typeof previous === "string" ? await findResponse(stores, token, previous) : null;
+  const before = typeof previous === "string" ? await findResponse(stores, reader, previous) : null;
   if (before !== null && !ANSWERED.has(before.response["status"]))
     throw new GatewayError(
       "invalid_request",
@@ -86,13 +84,15 @@ export async function earlierResponses(
     );
   const items = new Map<string, readonly JsonObject[]>();
   const hidden = new Set<Json | undefined>();
-  const add = (found: KeptResponse | null): void => {
+  const add = async (found: KeptResponse | null): Promise<void> => {
     if (found === null) return;
+    const { owner, response } = found;
+    await noteOpened(stores.audit, reader, { owner, id: response["id"] as string, action: "read" });
     for (const [id, list] of itemsById(itemsIn(found))) items.set(id, list);
     for (const { carrier } of found.hidden ?? []) if (carrier !== null) hidden.add(carrier);
     for (const at of found.hiddenInput ?? []) hidden.add(found.input[at]?.["encrypted_content"]);
   };
-  add(before);
+  await add(before);
   const references = (Array.isArray(input) ? (input as readonly Json[]) : []).filter(isReference);
   let lookups = 0;
   for (const id of new Set(references.map((reference) => reference.id))) {
@@ -103,8 +103,8 @@ export async function earlierResponses(
         `input refers to items of more than ${MAX_LOOKUPS} responses. Send the items themselves.`,
         { param: "input" },
       );
-    const found = await foundIn(stores, token.tenantId, id);
-    add(found === null ? null : openTo(found.value, token));
+    const found = await foundIn(stores, reader.token.tenantId, id);
+    await add(found !== null && opensTo(found.value.owner, reader) ? found.value : null);
   }
   return {
     itemsOf: (id) => (before !== null && id === previous ? itemsIn(before) : null),
@@ -119,9 +119,9 @@ export function isReference(item: Json): item is JsonObject & { readonly id: str
 }
 
 /** Returns `null` where nothing with this id is kept, or not for this caller. Throws `kept_store_unavailable`. */
-export async function findResponse(stores: KeptStores, token: AccessToken, id: string): Promise<KeptResponse | null> {
-  const found = await foundIn(stores, token.tenantId, id);
-  return found?.ids[0] === id ? openTo(found.value, token) : null;
+export async function findResponse(stores: KeptStores, reader: Reader, id: string): Promise<KeptResponse | null> {
+  const found = await foundIn(stores, reader.token.tenantId, id);
+  return found?.ids[0] === id && opensTo(found.value.owner, reader) ? found.value : null;
 }
 
 interface Found {
@@ -144,15 +144,6 @@ export async function removeResponse(
   const id = response["id"] as string;
   if (kept !== null) await kept.remove(tenantId, id);
   if (durable !== null) await durable.remove(tenantId, id);
-}
-
-/** A response opens to the token or user that made it, and to those who may read the content of its project. */
-function openTo(found: KeptResponse, token: AccessToken): KeptResponse | null {
-  const { tenantId, projectId, tokenId, userId } = found.owner;
-  if (token.tenantId !== tenantId) return null;
-  if (token.id === tokenId || (userId !== null && token.userId === userId)) return found;
-  const mayRead = token.permissions.includes("read_content") && (token.projectId ?? projectId) === projectId;
-  return mayRead ? found : null;
 }
 
 function itemsIn({ input, response, hidden = [] }: KeptResponse): readonly JsonObject[] {

@@ -33,6 +33,8 @@ export interface RequestMemo {
   readonly showsCarriers: boolean;
   /** Whether the call goes on when its client has left. */
   readonly isBackground: boolean;
+  /** Whether the client lets its response be kept. */
+  readonly mayBeKept: boolean;
   /** The items that are kept with the answer; `null` when it is not kept. */
   readonly kept: KeptInput | null;
 }

@@ -8,7 +8,8 @@ import { type ResponsesStore, settingsOf, type Snapshot } from "../../core/snaps
 import { parseJson } from "../../wire/json.ts";
 import { contentKeeping } from "./content-keeping.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
-import { type Keeper, keepResponse, type KeptOwner } from "./kept-responses.ts";
+import { type Keeper, keepResponse } from "./kept-responses.ts";
+import type { KeptOwner } from "./opened-responses.ts";
 import { type KeptInput, memoOf } from "./request-memo.ts";
 
 /** `hidden` has the carriers of its output. */
@@ -17,8 +18,8 @@ export type KeepResponse = (response: JsonObject, hidden?: readonly HiddenCarrie
 export interface ResponseKeeping {
   /** Whether the response is kept like content, so that it says `store: true`. */
   readonly isStored: boolean;
-  /** Called with a response that is complete, or that was cut at its bound. */
-  readonly keep: KeepResponse;
+  /** Called with a response that is complete, or that was cut at its bound; `null` where it is not kept. */
+  readonly keep: KeepResponse | null;
   /** Returns the answer with what became of it in its headers. */
   readonly told: (answer: Response) => Promise<Response>;
 }
@@ -58,10 +59,10 @@ export function placeOf(ready: ReadyCall): KeptPlace | null {
   return { owner, input, keeper, kept };
 }
 
-/** Returns `null` where the response of the call may not be kept. */
+/** Returns `null` where the response of the call may not be kept, and nobody expects it to be. */
 export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
   const place = placeOf(ready);
-  if (place === null) return null;
+  if (place === null) return isExpected(ready) ? NOT_KEPT : null;
   const { keeper, owner, input } = place;
   const { call, request } = ready;
   const keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]): MaybePromise<boolean> =>
@@ -79,6 +80,21 @@ function keptForAWhile(kept: KeptStore<unknown>, own: number): Keeper {
     keep: (value) => keepResponse(kept, value, own),
   };
 }
+
+/** Whether a response of this caller would be kept, if its request were not long or looked at by a guard. */
+function isExpected({ call, request, principal, explains }: ReadyCall): boolean {
+  if (call.context.kept === null || explains || !memoOf(request).mayBeKept) return false;
+  return storeOf(call.snapshot, principal) !== "off";
+}
+
+const NOT_KEPT: ResponseKeeping = {
+  isStored: false,
+  keep: null,
+  async told(answer) {
+    warnNotKept(answer.headers);
+    return answer;
+  },
+};
 
 type Keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]) => MaybePromise<boolean>;
 
@@ -124,7 +140,11 @@ async function withoutStore(answer: Response): Promise<Response> {
 }
 
 function tell(headers: Headers, isKept: boolean, { untilMs }: Keeper): void {
-  if (isKept) return headers.set("x-gateway-response-kept-until", new Date(untilMs).toISOString());
+  if (isKept) headers.set("x-gateway-response-kept-until", new Date(untilMs).toISOString());
+  else warnNotKept(headers);
+}
+
+function warnNotKept(headers: Headers): void {
   const told = headers.get("x-gateway-warnings");
   const warnings = ["response_not_kept"];
   if (told !== null) warnings.unshift(told);

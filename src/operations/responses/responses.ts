@@ -64,10 +64,10 @@ export function refersToKept(body: Uint8Array): boolean {
  * up.
  */
 export function earlierIn(
-  { token, context, snapshot }: FormCaller,
+  { token, address, context, snapshot }: FormCaller,
   text: string,
 ): MaybePromise<EarlierResponses> | null {
   if (context.kept === null || storeOf(snapshot, token) === "off") return null;
   if (!REFERENCE.test(text)) return NOTHING_EARLIER;
-  return earlierResponses(context, token, parsedBody(text, snapshot.limits.body).value);
+  return earlierResponses(context, { token, address }, parsedBody(text, snapshot.limits.body).value);
 }

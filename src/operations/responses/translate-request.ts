@@ -133,6 +133,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     servers: tools.servers,
     listed: new Set([...listedServers(before), ...listedServers(input)]),
     showsLogprobs,
+    mayBeKept: body["store"] !== false,
     kept: keeps ? keptInput(before, body["input"], earlier) : null,
     isBackground: keeps && body["background"] === true,
     showsCarriers: includes.has(ENCRYPTED_REASONING),
