@@ -23,6 +23,7 @@ import { NO_EVENTS } from "./core/event.ts";
 import { openToolServers } from "./mcp/open-tool-servers.ts";
 import type { Snapshot } from "./core/snapshot.ts";
 import { sharedTurns } from "./http/admin/turns.ts";
+import { openConsoleFiles } from "./http/console/console-files.ts";
 import { createApp } from "./http/app.ts";
 import { dependencies, type ProcessStanding, type Standing } from "./http/standing.ts";
 import { openServer, type OpenServer } from "./http/server.ts";
@@ -43,6 +44,7 @@ import { VERSION } from "./core/version.ts";
 import { ArgumentChecks } from "./mcp/tool-arguments.ts";
 import { type Base, openFromBase } from "./gateway-parts/base.ts";
 import type { FollowedPurges } from "./cache/follow-purges.ts";
+import { CONSOLE_FOLDER } from "./gateway-parts/console-folder.ts";
 import { openCache } from "./gateway-parts/open-cache.ts";
 import { openConfiguration } from "./gateway-parts/open-configuration.ts";
 import { openKept } from "./gateway-parts/open-kept.ts";
@@ -253,6 +255,21 @@ async function openListener(
   let isRetiring = false;
   const app = createApp({
     clock: systemClock,
+    ...(options.hasConsole && {
+      console: {
+        store,
+        files: openConsoleFiles(CONSOLE_FOLDER),
+        settings: () => source.configuration().console,
+        call: (operation, request, { token, peer }) =>
+          handleCall(
+            operation,
+            request,
+            context,
+            { requestIP: () => (peer === null ? null : { address: peer }) },
+            token,
+          ),
+      },
+    }),
     version: VERSION,
     snapshot: () => source.current(),
     models: { providers, builtIn: BUILT_IN_MODELS },

@@ -2,6 +2,7 @@
 // the last address in its header that is not such a proxy. An address that a client wrote into the header itself stands
 // further left and is never used. RFC 7239 describes `Forwarded`.
 import { isIP } from "node:net";
+import { isLocalHost, isLoopbackAddress } from "../config/loopback.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken } from "../core/identity.ts";
 import { memoizePerObject } from "../core/memoization.ts";
@@ -59,9 +60,6 @@ function forwardedFor(element: string): string | null {
   return value === undefined ? null : hostOf(value);
 }
 
-const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/;
-/** For example `localhost:8080`, `127.0.0.1` or `[::1]:8080`. */
-const LOCAL_HOST = /^(?:(?:[a-z0-9-]+\.)*localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d{1,5})?$/i;
 /**
  * Headers that a program sends when it calls the gateway directly. This list names the harmless headers instead of
  * those that proxies add, because the latter cannot be listed completely (`x-forwarded-for`, `via`, `x-real-ip`,
@@ -100,9 +98,20 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
  * headers of its own, or keeps its public name in `host`.
  */
 export function isOnThisMachine(peer: string | null, headers: Headers): boolean {
-  if (peer === null || !LOOPBACK.test(peer)) return false;
+  if (peer === null || !isLoopbackAddress(peer)) return false;
   const host = headers.get("host");
-  if (host !== null && !LOCAL_HOST.test(host)) return false;
-  for (const name of headers.keys()) if (!OWN_HEADERS.has(name) && !name.startsWith("sec-")) return false;
-  return true;
+  if (host !== null && !isLocalHost(host)) return false;
+  return headerOfProxy(headers, NO_OTHERS) === null;
+}
+
+const NO_OTHERS: ReadonlySet<string> = new Set();
+
+/**
+ * Returns the name of a header that a client does not send by itself, so that a proxy may have added it; `null` when
+ * there is none. `harmless` are headers that the client may send beside those that programs usually send.
+ */
+export function headerOfProxy(headers: Headers, harmless: ReadonlySet<string>): string | null {
+  for (const name of headers.keys())
+    if (!OWN_HEADERS.has(name) && !harmless.has(name) && !name.startsWith("sec-")) return name;
+  return null;
 }

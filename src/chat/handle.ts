@@ -4,7 +4,7 @@ import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import { presentedToken } from "../auth/presented-token.ts";
 import type { CallOptions, ChatRequest } from "../core/chat.ts";
-import type { Permission } from "../core/identity.ts";
+import type { AccessToken, Permission } from "../core/identity.ts";
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import { Call } from "./call/call.ts";
 import type { ChatContext } from "./call/context.ts";
@@ -17,25 +17,32 @@ import type { FormCaller, Operation } from "./operation.ts";
 import { afterUnread, bodyText, isUnread, readBody } from "./call/read-body.ts";
 import { type Peers, ReceivedCall } from "./call/received-call.ts";
 
-/** Answers a request for `operation`. It never throws, because every failure becomes an error response. */
+/**
+ * Answers a request for `operation`. It never throws, because every failure becomes an error response. `caller` is who
+ * asks where that is known already; the headers are then not asked for a token, and the answer is for no other origin.
+ */
 export async function handleCall(
   operation: Operation,
   http: Request,
   context: ChatContext,
   peers: Peers | null = null,
+  caller: AccessToken | null = null,
 ): Promise<Response> {
-  const received = new ReceivedCall(operation, context, http, peers);
+  const received = new ReceivedCall(operation, context, http, peers, caller === null);
   const { snapshot, recorder, lifetime } = received;
   let answer: Response;
   try {
-    const known = identify(
-      presentedToken(http.headers, snapshot),
-      received.clientIp,
-      snapshot,
-      context.logins,
-      context.clock.now(),
-      recorder.authenticated,
-    );
+    if (caller !== null) recorder.authenticated(caller);
+    const known =
+      caller ??
+      identify(
+        presentedToken(http.headers, snapshot),
+        received.clientIp,
+        snapshot,
+        context.logins,
+        context.clock.now(),
+        recorder.authenticated,
+      );
     const token = isPending(known) ? await known : known;
     const explains = asksToExplain(http.headers);
     const showsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");

@@ -2,6 +2,7 @@
 // overrides the default.
 import { existsSync } from "node:fs";
 import { parseHost, parsePort, type Environment } from "./environment.ts";
+import { listensLocally } from "./loopback.ts";
 import { EXPECTED_WORKERS, parseWorkerCount, usableCores, type WorkerCount } from "./worker-count.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
 import type { LogLevel } from "./sections.ts";
@@ -35,6 +36,8 @@ export interface ServerOptions {
   readonly cache: StartOptions["cache"];
   readonly calls: StartOptions["calls"];
   readonly audit: StartOptions["audit"];
+  /** Whether the web console is served. */
+  readonly hasConsole: boolean;
 }
 
 /** The part of the file that is read once, at the start, with its defaults filled in. */
@@ -67,6 +70,7 @@ export interface StartOptions {
   };
   readonly calls: { readonly keepDays: number | null; readonly keepDetailsDays: number | null };
   readonly audit: { readonly keepDays: number | null; readonly keepRefusedDays: number | null };
+  readonly console: { readonly enabled: boolean | null };
 }
 
 export const DEFAULT_CONFIG_FILE = "dragoman.yaml";
@@ -117,9 +121,10 @@ export function resolveServerOptions({
   const workers = read("--workers", flags.workers, EXPECTED_WORKERS, parseWorkerCount);
   const dataFolder = read("--data", flags.data, "a path", (text) => text || undefined);
   if (problems.length > 0) throw new ConfigurationError(problems);
+  const listensOn = host ?? environment.host ?? file.server.host;
   return {
     port: port ?? environment.port ?? file.server.port,
-    host: host ?? environment.host ?? file.server.host,
+    host: listensOn,
     workers: workerCount(workers ?? environment.workers ?? file.server.workers, platform),
     dataFolder: dataFolder ?? environment.dataFolder ?? file.server.data,
     databaseUrl: environment.databaseUrl ?? file.server.databaseUrl,
@@ -130,6 +135,7 @@ export function resolveServerOptions({
     cache: file.cache,
     calls: file.calls,
     audit: file.audit,
+    hasConsole: file.console.enabled ?? listensLocally(listensOn),
   };
 }
 

@@ -1,6 +1,7 @@
 // Serves every path except the hot one: models, health, metrics, and unknown paths. All errors have the same body.
 import { Hono } from "hono";
 import type { Context } from "hono";
+import { getPath } from "hono/utils/url";
 import { clientAddress, isOnThisMachine } from "../auth/client-address.ts";
 import { requireMoreThanOps, runsGateway } from "../auth/grants.ts";
 import { identify } from "../auth/identify.ts";
@@ -9,6 +10,7 @@ import { presentedToken } from "../auth/presented-token.ts";
 import type { LimitStore } from "../admission/limit-store.ts";
 import type { ResponseCache } from "../cache/response-cache.ts";
 import { restrictionsOf, permitsRoute } from "../auth/token-restrictions.ts";
+import type { Operation } from "../chat/operation.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../chat/call/called-operation.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/call/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
@@ -39,6 +41,8 @@ import type { AdminCalls } from "./admin/call-shapes.ts";
 import type { AdminContents, AdminStore } from "./admin/operation.ts";
 import type { Turns } from "./admin/turns.ts";
 import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
+import type { ConsoleApp } from "./console/app.ts";
+import type { ConsoleCaller, ConsoleContext } from "./console/console-context.ts";
 import { type ListingRequest, listingFor, modelFor } from "./model-forms.ts";
 import { shownStanding, shownTargets, type Standing } from "./standing.ts";
 import { errorsAt, errorsBeside, type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
@@ -70,6 +74,13 @@ export interface AppContext {
   readonly kept?: KeptStores;
   /** When absent, the admin API is not served. */
   readonly admin?: AdminSources;
+  /** When absent, the web console is not served. */
+  readonly console?: ConsoleSources;
+}
+
+export interface ConsoleSources extends Pick<ConsoleContext, "store" | "files" | "settings"> {
+  /** Answers a request for an operation, for the caller who was identified already. */
+  call(operation: Operation, request: Request, caller: ConsoleCaller): Promise<Response>;
 }
 
 export interface AdminSources extends DocumentDependencies {
@@ -90,6 +101,8 @@ export interface AdminSources extends DocumentDependencies {
 interface Bindings {
   /** Address of the socket's peer; null when unknown. */
   readonly peer: string | null;
+  /** A request of the console: the path below which it is served, and who asks. */
+  readonly console?: { readonly path: string; readonly token: AccessToken };
 }
 type AppEnv = {
   Bindings: Bindings;
@@ -100,9 +113,10 @@ const CORS_MAX_AGE_S = "600";
 const PREFLIGHT_CURE = " Web pages may call only from the origins listed in cors.origins of the configuration.";
 
 export function createApp(context: AppContext): Hono<AppEnv> {
-  const app = new Hono<AppEnv>();
+  const app = new Hono<AppEnv>({ getPath: (request, own) => own?.env?.console?.path ?? getPath(request) });
   const elapsedMs = (c: Context<AppEnv>): number => context.clock.monotonic() - c.get("startedMs");
-  const cors = (c: Context<AppEnv>) => corsHeaders(c.req.header("origin") ?? null, context.snapshot().corsOrigins);
+  const cors = (c: Context<AppEnv>) =>
+    c.env.console === undefined ? corsHeaders(c.req.header("origin") ?? null, context.snapshot().corsOrigins) : {};
   const reply = (c: Context<AppEnv>, body: JsonObject, status = 200): Response =>
     new Response(JSON.stringify(body), {
       status,
@@ -128,6 +142,8 @@ export function createApp(context: AppContext): Hono<AppEnv> {
     );
   });
 
+  // before the preflights: the console answers none
+  serveConsole(app, context, elapsedMs);
   app.options("*", (c, next) => {
     const allowed = cors(c);
     // Without CORS, OPTIONS is a method like any other: an existing path rejects it and names the methods that it
@@ -190,6 +206,38 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   return app;
 }
 
+/** The code of the console is loaded with the first request for it. */
+function serveConsole(app: Hono<AppEnv>, context: AppContext, elapsedMs: (c: Context<AppEnv>) => number): void {
+  const { console: sources } = context;
+  const opened = loadedOnce(async (): Promise<ConsoleApp> => {
+    const { createConsoleApp } = await import("./console/app.ts");
+    return createConsoleApp({
+      ...sources!,
+      clock: context.clock,
+      logins: context.logins,
+      snapshot: () => context.snapshot(),
+      serve(request, path, caller) {
+        const operation = request.method === "POST" ? CALL_PATHS.get(path) : undefined;
+        return operation === undefined
+          ? app.fetch(request, { peer: caller.peer, console: { path, token: caller.token } })
+          : sources!.call(operation, request, caller);
+      },
+    });
+  });
+  for (const path of ["/console", "/console/*"])
+    app.all(path, async (c) => {
+      if (sources === undefined)
+        throw new GatewayError(
+          "not_found",
+          "The web console is not served here. By default it is served only where server.host is an address of this machine; the operator sets console.enabled.",
+        );
+      const { peer } = c.env;
+      return await (
+        await opened()
+      ).fetch(c.req.raw, c.req.path, { peer, traceId: c.get("traceId"), ownMs: () => elapsedMs(c) });
+    });
+}
+
 /** The code of the admin API is loaded with the first request for it. */
 function serveAdmin(
   app: Hono<AppEnv>,
@@ -220,6 +268,7 @@ function serveAdmin(
   for (const path of [ADMIN_BASE, `${ADMIN_BASE}/*`, ...KEY_PATHS, ...OPENAPI_PATHS])
     app.all(path, async (c) => {
       const bindings: AdminBindings = {
+        path: c.req.path,
         identify: () => authenticated(c, context),
         address: () => clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust),
         reply: ({ status, headers, body }) => new Response(body, { status, headers: { ...headersOf(c), ...headers } }),
@@ -324,6 +373,7 @@ function serveListings(
 
 /** Throws what the authentication throws for a token that is not valid, or not valid from this address. */
 async function authenticated(c: Context<AppEnv>, context: AppContext): Promise<AccessToken> {
+  if (c.env.console !== undefined) return c.env.console.token;
   const snapshot = context.snapshot();
   const address = (): string | null => clientAddress(c.env.peer, c.req.raw.headers, snapshot.proxyTrust);
   return identify(presentedToken(c.req.raw.headers, snapshot), address, snapshot, context.logins, context.clock.now());

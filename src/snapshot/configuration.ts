@@ -5,6 +5,7 @@ import { pricesSection } from "../accounting/price-settings.ts";
 import { limitStoreSection } from "../admission/limit-store-settings.ts";
 import { cacheSection } from "../cache/cache-settings.ts";
 import { budgetsSection, limitsSection } from "../admission/settings.ts";
+import { consoleSection } from "../auth/console-settings.ts";
 import { loginsSection } from "../auth/login-settings.ts";
 import { contentLogSection } from "../auth/content-settings.ts";
 import { policiesSection } from "../policies/policy-settings.ts";
@@ -33,6 +34,7 @@ function schemaOf(families: readonly ProviderFamily[]) {
     cors: corsSection,
     ops: opsSection,
     oidc: loginsSection,
+    console: consoleSection,
     ledger: ledgerSection,
     limit_store: limitStoreSection,
     cache: cacheSection,

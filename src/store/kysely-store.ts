@@ -14,6 +14,7 @@ import { reencryptAll } from "./kysely-reencryption.ts";
 import { openWriter } from "./kysely-writer.ts";
 import { type Actor, type FirstIdentities, type Identities, LOCAL_ACTOR } from "./records.ts";
 import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "./row-values.ts";
+import { sessionTable } from "./kysely-sessions.ts";
 import type { Schema } from "./schema.ts";
 import { type Reencryption, type Store, StoreError } from "./store.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
@@ -60,6 +61,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
       })),
     pruneAudit: (before) => pruneAudit(db, before),
     removeUnaddressedEvents: (beforeMs) => removeUnaddressedEvents(db, beforeMs),
+    sessions: sessionTable(db),
     reencrypt: () => reencryptWithNewestKey(db, options),
     // Checked before taking the lock too, so that an ordinary start does not wait for it.
     createFirst: async (first) =>

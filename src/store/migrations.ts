@@ -16,6 +16,7 @@ import { createEvents } from "./event-schema.ts";
 import { addOperators } from "./operator-migration.ts";
 import { createReplicas } from "./replicas.ts";
 import type { Schema } from "./schema.ts";
+import { createSessions } from "./session-schema.ts";
 import { StoreError } from "./store.ts";
 import { createVendorObjects } from "./vendor-objects.ts";
 
@@ -165,6 +166,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0018-calls-in-order": { up: reorderCalls },
   "0019-operations": { up: addOperations },
   "0020-vendor-objects": { up: createVendorObjects },
+  "0021-sessions": { up: createSessions },
 };
 
 /** Whether the first migration has not been committed in this database. */

@@ -4,6 +4,7 @@
 import type { Actor, AuditNote, FirstIdentities, Identities } from "./records.ts";
 import type { Contents } from "./contents.ts";
 import type { Reader } from "./reader.ts";
+import type { SessionTable } from "./sessions.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 
 /**
@@ -81,6 +82,9 @@ export interface Store extends Reader {
   pruneAudit(before: { readonly doneMs: number | null; readonly refusedMs: number | null }): Promise<number>;
   /** Removes some of the earlier events that no gateway has processed. Returns whether deliveries to webhooks wait. */
   removeUnaddressedEvents(beforeMs: number): Promise<boolean>;
+
+  /** Sessions of the web console, which are no part of what a snapshot is compiled from. */
+  readonly sessions: SessionTable;
 
   /** Re-encrypts everything under the newest master key. */
   reencrypt(): Promise<Reencryption>;

@@ -24,6 +24,7 @@ const file: StartOptions = {
   cache: { store: "memory", maxBytes: 1_048_576, maxAnswerBytes: 1024, url: null, clusterNodes: null },
   calls: { keepDays: 90, keepDetailsDays: 30 },
   audit: { keepDays: null, keepRefusedDays: 400 },
+  console: { enabled: null },
   limit_store: { driver: null, url: null, clusterNodes: null },
 };
 
@@ -70,6 +71,7 @@ describe("precedence of settings", () => {
       cache: file.cache,
       calls: file.calls,
       audit: file.audit,
+      hasConsole: "host" in expected && expected.host === "::1",
       limitStore: null,
     } as ReturnType<typeof resolveServerOptions>);
   });

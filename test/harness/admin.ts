@@ -9,7 +9,8 @@ import { type Environment, readEnvironment } from "../../src/config/environment.
 import { type Clock, systemClock } from "../../src/core/clock.ts";
 import { type Permission, type Role, ROLES } from "../../src/core/identity.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { createApp } from "../../src/http/app.ts";
+import { type ConsoleSources, createApp } from "../../src/http/app.ts";
+import { openConsoleFiles } from "../../src/http/console/console-files.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotSource } from "../../src/snapshot/source.ts";
@@ -48,7 +49,7 @@ export interface AdminWorld {
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
   ): Promise<Told>;
-  fetch(request: Request): Promise<Response>;
+  fetch(request: Request, peer?: string): Promise<Response>;
   /** A statement from outside, past the store. */
   read(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
   close(): Promise<void>;
@@ -63,6 +64,10 @@ export interface AdminWorldOptions {
   readonly toolServers?: ToolServers;
   /** There is none, if left out. */
   readonly cache?: Pick<ResponseCache, "purge">;
+  /** Where the built files of the console are; nowhere, if left out. */
+  readonly consoleFolder?: string;
+  /** Answers calls of models that come through the console. */
+  readonly consoleCall?: ConsoleSources["call"];
   /** Stands between the API and the store. */
   readonly between?: (store: Store) => Store;
 }
@@ -103,6 +108,8 @@ export async function openAdminWorld({
   kind = SQLITE,
   toolServers = ECHOING,
   cache,
+  consoleFolder = "/nowhere",
+  consoleCall = () => Promise.reject(new Error("this world serves no calls")),
   between = (store) => store,
 }: AdminWorldOptions = {}): Promise<AdminWorld> {
   const database = await kind.create();
@@ -138,6 +145,12 @@ export async function openAdminWorld({
     notReady: () => null,
     standing: () => idleStanding(),
     refuseUnserved: () => Promise.reject(new Error("this world serves no calls")),
+    console: {
+      store,
+      files: openConsoleFiles(consoleFolder),
+      settings: () => source.configuration().console,
+      call: consoleCall,
+    },
     admin: {
       store: between(store),
       limits,
@@ -152,7 +165,7 @@ export async function openAdminWorld({
       cache: cache ?? null,
     },
   });
-  const fetch = async (request: Request): Promise<Response> => await app.fetch(request, { peer: "192.0.2.1" });
+  const fetch = async (request: Request, peer = "192.0.2.1"): Promise<Response> => await app.fetch(request, { peer });
   return {
     store,
     calls,

@@ -40,14 +40,22 @@ export class ReceivedCall {
   /** `null` until the request was parsed. */
   #request: ChatRequest | null = null;
 
-  constructor(operation: CalledOperation, context: ChatContext, http: Request, peers: Peers | null) {
+  constructor(
+    operation: CalledOperation,
+    context: ChatContext,
+    http: Request,
+    peers: Peers | null,
+    answersOtherOrigins = true,
+  ) {
     const { headers } = http;
     this.#operation = operation;
     this.context = context;
     this.snapshot = context.snapshot();
     this.headers = headers;
     this.cors =
-      this.snapshot.corsOrigins.length === 0 ? {} : corsHeaders(headers.get("origin"), this.snapshot.corsOrigins);
+      !answersOtherOrigins || this.snapshot.corsOrigins.length === 0
+        ? {}
+        : corsHeaders(headers.get("origin"), this.snapshot.corsOrigins);
     this.clock = new CallClock(context.clock);
     this.recorder = new CallRecorder(arrivedCall(operation, context, headers, this.snapshot.version), this.clock);
     this.lifetime = new CallLifetime(context, this.recorder, this.clock);

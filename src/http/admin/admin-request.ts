@@ -33,6 +33,8 @@ type AdminHttp = Context<AdminEnv>;
 
 /** What the surrounding server provides for one request on every path. */
 export interface AdminBindings {
+  /** The path of the request among those of the API. */
+  readonly path: string;
   /** Returns the caller's access token. Throws what the authentication throws. */
   identify(): Promise<AccessToken>;
   /** The address of the client; null when it is unknown. */

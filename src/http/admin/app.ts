@@ -1,5 +1,6 @@
 // Assembles the admin API. It is loaded with the first request that needs it, so that the start does not pay for it.
 import { Hono } from "hono";
+import { getPath } from "hono/utils/url";
 import { requireMoreThanOps } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { cacheOperations } from "./cache.ts";
@@ -51,7 +52,7 @@ export function adminOperations(
 
 /** Errors are thrown to the enclosing app, which gives all errors the same body. */
 export function createAdminApp(context: AdminContext, dependencies: DocumentDependencies): Hono<AdminEnv> {
-  const app = new Hono<AdminEnv>();
+  const app = new Hono<AdminEnv>({ getPath: (request, own) => own?.env?.path ?? getPath(request) });
   const operations = adminOperations(dependencies, context);
   serveOperations(app, operations, context);
   refuseOtherMethods(app, operations);

@@ -1,0 +1,42 @@
+// What the console's server side needs of the gateway.
+import type { ConsoleSettings } from "../../auth/console-settings.ts";
+import type { Logins } from "../../auth/logins.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { AccessToken } from "../../core/identity.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
+import type { Reader } from "../../store/reader.ts";
+import type { Actor, AuditNote } from "../../store/records.ts";
+import type { SessionTable } from "../../store/sessions.ts";
+import type { ConsoleFiles } from "./console-files.ts";
+
+export interface ConsoleStore extends Pick<Reader, "listTenants" | "findTenant" | "findUser"> {
+  readonly sessions: SessionTable;
+  note(actor: Actor, note: AuditNote): Promise<void>;
+}
+
+export interface ConsoleContext {
+  readonly clock: Clock;
+  readonly store: ConsoleStore;
+  readonly logins: Logins;
+  readonly files: ConsoleFiles;
+  snapshot(): Snapshot;
+  settings(): ConsoleSettings;
+  /** Serves a request as if it had come to `path` with an access token. */
+  serve(request: Request, path: string, caller: ConsoleCaller): MaybePromise<Response>;
+}
+
+/** Who asks, in place of what the headers of the request say. */
+export interface ConsoleCaller {
+  readonly token: AccessToken;
+  readonly peer: string | null;
+}
+
+/** What the surrounding server knows of one request. */
+export interface ConsoleBindings {
+  /** Address of the socket's peer; null when unknown. */
+  readonly peer: string | null;
+  readonly traceId: string;
+  /** How long the request has taken so far. */
+  ownMs(): number;
+}

@@ -1,0 +1,137 @@
+// Exchanges a token or the code of a login link for a session. Whatever was wrong, the answer is the same, and failures
+// are counted for the address and for the token that was named, so that neither can be guessed at.
+import { z } from "zod";
+import { parseTokenText } from "../../auth/access-token.ts";
+import { headerOfProxy } from "../../auth/client-address.ts";
+import {
+  hasRights,
+  type LoggedIn,
+  loggedInByIssuer,
+  loggedInByLink,
+  loggedInByToken,
+  secretHash,
+} from "../../auth/console-sessions.ts";
+import { identify } from "../../auth/identify.ts";
+import { isLocalHost } from "../../config/loopback.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { OPS } from "../../core/identity.ts";
+import { type Actor, LOCAL_ACTOR } from "../../store/records.ts";
+import type { ConsoleContext } from "./console-context.ts";
+import { OWN_HEADER } from "./request-checks.ts";
+
+const MAX_LENGTH = 16_384;
+export const loginBody = z.union([
+  z.strictObject({ token: z.string().min(1).max(MAX_LENGTH) }),
+  z.strictObject({ code: z.string().min(1).max(200) }),
+]);
+export type LoginBody = z.output<typeof loginBody>;
+
+const WINDOW_MS = 15 * 60_000;
+const MAX_OF_ADDRESS = 10;
+/** Higher, because anybody can name a token and so keep its owner from logging in. */
+const MAX_OF_ACCOUNT = 50;
+/** Rows in the audit log about failures, for all addresses together. */
+const MAX_AUDITED = 200;
+const ALL = "all";
+
+export interface LoginAttempt {
+  readonly request: Request;
+  readonly address: string | null;
+}
+
+/** Throws `login_failed` for every cause that concerns what was sent, `too_many_logins`, or `console_refused`. */
+export async function loggedIn(body: LoginBody, attempt: LoginAttempt, context: ConsoleContext): Promise<LoggedIn> {
+  if ("code" in body) requireDirect(attempt.request.headers);
+  const text = "token" in body ? body.token.trim() : null;
+  const account = text === null ? null : (parseTokenText(text)?.id ?? null);
+  const keys = [`address ${networkOf(attempt.address)}`, ALL, ...(account === null ? [] : [`account ${account}`])];
+  const { clock, store } = context;
+  const sinceMs = clock.now() - WINDOW_MS;
+  const [ofAddress, ofAll, ofAccount = 0] = await store.sessions.loginFailures(keys, sinceMs);
+  if (ofAddress! >= MAX_OF_ADDRESS || ofAccount >= MAX_OF_ACCOUNT) throw tooMany();
+  const found = await ("code" in body ? byCode(body.code, context) : byToken(text!, attempt, context));
+  if (found !== null) return found;
+  await store.sessions.addLoginFailure(keys, clock.now(), sinceMs);
+  if (ofAll! < MAX_AUDITED) await noteFailure(account, attempt, context);
+  throw new GatewayError(
+    "login_failed",
+    "The login failed. A personal token opens the console if it is complete, has neither expired nor been revoked, has a role, and may be used from this address. A login link works once, for ten minutes.",
+  );
+}
+
+async function byToken(text: string, { address }: LoginAttempt, context: ConsoleContext): Promise<LoggedIn | null> {
+  const { clock, logins } = context;
+  const snapshot = context.snapshot();
+  try {
+    const token = await identify(`Bearer ${text}`, () => address, snapshot, logins, clock.now());
+    if (token.permissions.includes(OPS) || !hasRights(token, snapshot)) return null;
+    if (token.kind === "project" && !context.settings().projectTokens) return null;
+    const parsed = parseTokenText(text);
+    if (parsed !== null) return loggedInByToken(token, parsed.sha256);
+    const issuer = snapshot.logins.find((one) => one.issuer === token.login?.issuer && one.tenantId === token.tenantId);
+    return issuer === undefined ? null : loggedInByIssuer(token, issuer, token.expiresAtMs);
+  } catch (thrown) {
+    if (thrown instanceof GatewayError && (thrown.entry.status === 401 || thrown.entry.status === 403)) return null;
+    throw thrown;
+  }
+}
+
+async function byCode(code: string, { clock, store, ...context }: ConsoleContext): Promise<LoggedIn | null> {
+  const taken = await store.sessions.takeCode(secretHash(code), clock.now());
+  if (taken === null) return null;
+  const login = loggedInByLink(taken, clock.now());
+  return hasRights(login.token, context.snapshot()) ? login : null;
+}
+
+/** What a browser sends beside the headers of other programs. */
+const OF_BROWSERS: ReadonlySet<string> = new Set(["cookie", "origin", "referer", "save-data", OWN_HEADER]);
+
+/** Throws `console_refused` where a proxy may have passed the code on (promise 14.6). */
+function requireDirect(headers: Headers): void {
+  const host = headers.get("host") ?? "";
+  const added = headerOfProxy(headers, OF_BROWSERS);
+  if (isLocalHost(host) && added === null) return;
+  throw new GatewayError(
+    "console_refused",
+    `A login link works only in a browser that reaches the gateway directly, at a name of this machine; ${added === null ? `this request came to ${JSON.stringify(host.slice(0, 100))}` : `this request has the header ${added}`}. Log in with a personal token, or open an SSH tunnel to the gateway's machine.`,
+  );
+}
+
+/** Addresses of one IPv6 network belong to one customer of a provider. */
+function networkOf(address: string | null): string {
+  if (address === null) return "unknown";
+  if (!address.includes(":") || address.startsWith("::ffff:")) return address;
+  const [head = "", tail = ""] = address.split("::");
+  const groups = head === "" ? [] : head.split(":");
+  const missing = address.includes("::") ? 8 - groups.length - (tail === "" ? 0 : tail.split(":").length) : 0;
+  return [...groups, ...Array.from({ length: missing }, () => "0"), ...tail.split(":")].slice(0, 4).join(":");
+}
+
+const tooMany = (): GatewayError =>
+  new GatewayError(
+    "too_many_logins",
+    `Too many logins have failed from this address or with this token. Try again in ${WINDOW_MS / 60_000} minutes.`,
+    { headers: { "retry-after": String(WINDOW_MS / 1000) } },
+  );
+
+/** A token that exists is recorded in its tenant, so that those who administer it see that somebody tries it. */
+async function noteFailure(
+  account: string | null,
+  { address }: LoginAttempt,
+  { store, ...context }: ConsoleContext,
+): Promise<void> {
+  const named = account === null ? undefined : context.snapshot().tokens.get(account);
+  const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address };
+  try {
+    await store.note(actor, {
+      action: "login",
+      outcome: "refused",
+      kind: "session",
+      tenantId: named?.tenantId ?? null,
+      projectId: named?.projectId ?? null,
+      targetId: named?.id ?? null,
+    });
+  } catch {
+    // the login is refused even when the row cannot be written
+  }
+}

@@ -1,0 +1,96 @@
+// `GET /console/api/me`: who is logged in, until when, and what the person may do where. The page shows what it is told
+// here and works out no right by itself.
+import { ADMIN_OPERATIONS, type OperationScope } from "../../auth/admin-operations.ts";
+import { RECENT_LOGIN_MS } from "../../auth/console-sessions.ts";
+import { adminCaller, type AdminCaller, roleAt } from "../../auth/grants.ts";
+import { type Permission, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
+import type { ConsoleStore } from "./console-context.ts";
+import type { OpenSession } from "./sessions.ts";
+
+/** Operators reach every place, and the page asks the admin API for those that are not listed. */
+const MAX_PLACES = 500;
+/** Times are shown in the browser's zone unless a tenant says another one. */
+const ZONE = "UTC";
+
+export async function describeMe(open: OpenSession, snapshot: Snapshot, store: ConsoleStore): Promise<JsonObject> {
+  const { session, token, idleEndsAtMs } = open;
+  const caller = adminCaller(token, snapshot);
+  const { places, areMore } = await placesOf(caller, snapshot, store);
+  const user = token.userId === null ? null : await store.findUser(token.userId);
+  const roles = ROLES.filter((role) => places.some((place) => place.role === role));
+  const verbs = (reach: OperationScope, role: Role): readonly string[] =>
+    allowedOperations(reach, role, token.permissions);
+  return {
+    user:
+      token.userId === null ? null : { id: token.userId, name: user?.name ?? token.name, email: user?.email ?? null },
+    token: session.tokenId === null ? null : { id: token.id, kind: token.kind, name: token.name },
+    tenant_id: token.tenantId,
+    project_id: token.projectId,
+    operator: caller.isOperator,
+    permissions: token.permissions,
+    places,
+    more_places: areMore,
+    can: {
+      own: verbs("own", "owner"),
+      operator: caller.isOperator ? verbs("operator", "owner") : [],
+      tenant: Object.fromEntries(roles.map((role) => [role, verbs("tenant", role)])),
+      project: Object.fromEntries(roles.map((role) => [role, verbs("project", role)])),
+    },
+    session: {
+      id: session.id,
+      login: session.way,
+      started_at: iso(session.startedAtMs),
+      ends_at: iso(Math.min(session.endsAtMs, Number.MAX_SAFE_INTEGER)),
+      idle_ends_at: iso(Math.min(idleEndsAtMs, session.endsAtMs)),
+      recent_until: iso(session.startedAtMs + RECENT_LOGIN_MS),
+    },
+    zone: ZONE,
+  };
+}
+
+interface Place extends JsonObject {
+  readonly tenant_id: string;
+  readonly project_id: string | null;
+  readonly name: string;
+  readonly role: Role;
+}
+
+async function placesOf(
+  caller: AdminCaller,
+  snapshot: Snapshot,
+  store: ConsoleStore,
+): Promise<{ readonly places: readonly Place[]; readonly areMore: boolean }> {
+  const own = await store.findTenant(caller.token.tenantId);
+  const others = caller.isOperator ? await store.listTenants({ limit: MAX_PLACES }) : { data: [], nextCursor: null };
+  const tenants = [...(own === null ? [] : [own]), ...others.data.filter(({ id }) => id !== own?.id)];
+  const all = [
+    ...tenants.map(({ id, name }) => ({ tenant_id: id, project_id: null, name })),
+    ...[...snapshot.projects.values()].map(({ id, tenantId, name }) => ({
+      tenant_id: tenantId,
+      project_id: id,
+      name,
+    })),
+  ];
+  const places = all.flatMap((place) => {
+    const role = roleAt(caller, { tenantId: place.tenant_id, projectId: place.project_id });
+    return role === null ? [] : [{ ...place, role }];
+  });
+  return {
+    places: places.slice(0, MAX_PLACES),
+    areMore: places.length > MAX_PLACES || others.nextCursor !== null,
+  };
+}
+
+function allowedOperations(reach: OperationScope, role: Role, permissions: readonly Permission[]): readonly string[] {
+  return [...ADMIN_OPERATIONS].flatMap(([id, needed]) =>
+    needed.reach === reach &&
+    roleAtLeast(role, needed.role) &&
+    (needed.permission === undefined || permissions.includes(needed.permission))
+      ? [id]
+      : [],
+  );
+}
+
+const iso = (ms: number): string => new Date(ms).toISOString();

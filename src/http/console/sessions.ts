@@ -1,0 +1,114 @@
+// Opens, finds and ends sessions of the console (promise 14.2). A session is looked up in the database at each request,
+// so that it ends everywhere at once.
+import {
+  type LoggedIn,
+  newSessionSecret,
+  rightsOf,
+  secretHash,
+  SEEN_EVERY_MS,
+  sessionToken,
+} from "../../auth/console-sessions.ts";
+import { requireAddress } from "../../auth/client-address.ts";
+import { runsGateway } from "../../auth/grants.ts";
+import { GatewayError } from "../../core/errors.ts";
+import { newSpanId } from "../../core/ids.ts";
+import type { AccessToken } from "../../core/identity.ts";
+import type { AuditNote, Actor } from "../../store/records.ts";
+import type { StoredSession } from "../../store/sessions.ts";
+import type { ConsoleContext } from "./console-context.ts";
+
+export interface OpenSession {
+  readonly session: StoredSession;
+  /** What the session may do now. */
+  readonly token: AccessToken;
+  /** When it ends if it is not used any more. */
+  readonly idleEndsAtMs: number;
+}
+
+export interface NewSession extends OpenSession {
+  /** Goes into the cookie, and nowhere else. */
+  readonly secret: string;
+}
+
+const MAX_BROWSER = 200;
+
+/** A login always gets a session of its own; the one that the browser had before is ended. */
+export async function openSession(
+  { way, token, identity, endsAtMs }: LoggedIn,
+  from: { readonly address: string | null; readonly headers: Headers; readonly former: string | null },
+  { clock, store, ...context }: ConsoleContext,
+): Promise<NewSession> {
+  const { sessionIdleMs, sessionMaxMs } = context.settings();
+  const nowMs = clock.now();
+  const secret = newSessionSecret();
+  const session: StoredSession = {
+    id: `ses_${newSpanId()}`,
+    secretHash: secret.hash,
+    way,
+    tenantId: token.tenantId,
+    userId: token.userId,
+    tokenId: way === "token" ? token.id : null,
+    identity,
+    rights: rightsOf(token, context.snapshot()),
+    address: from.address,
+    browser: from.headers.get("user-agent")?.slice(0, MAX_BROWSER) ?? null,
+    startedAtMs: nowMs,
+    seenAtMs: nowMs,
+    endsAtMs: Math.min(nowMs + sessionMaxMs, endsAtMs),
+  };
+  const former = from.former === null ? null : await store.sessions.findSession(secretHash(from.former));
+  await store.sessions.openSession(session);
+  if (former !== null) await store.sessions.endSession(former.id);
+  const opened = { session, token, idleEndsAtMs: nowMs + sessionIdleMs, secret: secret.text };
+  await store.note(actorOf(opened, from.address, context.snapshot()), sessionNote("login", session));
+  return opened;
+}
+
+/** Throws `session_required`, or `address_forbidden` as calls with the token do. */
+export async function currentSession(
+  secret: string | null,
+  address: string | null,
+  { clock, store, ...context }: ConsoleContext,
+): Promise<OpenSession> {
+  if (secret === null) throw sessionRequired("Nobody is logged in here.");
+  const session = await store.sessions.findSession(secretHash(secret));
+  if (session === null) throw sessionRequired("The session has ended.");
+  const nowMs = clock.now();
+  const idleEndsAtMs = session.seenAtMs + context.settings().sessionIdleMs;
+  const token = nowMs >= idleEndsAtMs ? null : sessionToken(session, context.snapshot(), nowMs);
+  if (token === null) {
+    await store.sessions.endSession(session.id);
+    throw sessionRequired(
+      "The session has ended: its time is over, or the rights of its user or its token have changed.",
+    );
+  }
+  requireAddress(token, () => address);
+  if (nowMs - session.seenAtMs < SEEN_EVERY_MS) return { session, token, idleEndsAtMs };
+  await store.sessions.sessionSeen(session.secretHash, nowMs);
+  return { session, token, idleEndsAtMs: nowMs + context.settings().sessionIdleMs };
+}
+
+export async function endSession(
+  open: OpenSession,
+  address: string | null,
+  { store, ...context }: ConsoleContext,
+): Promise<void> {
+  if (await store.sessions.endSession(open.session.id))
+    await store.note(actorOf(open, address, context.snapshot()), sessionNote("logout", open.session));
+}
+
+const sessionRequired = (what: string): GatewayError => new GatewayError("session_required", `${what} Log in.`);
+
+function actorOf({ token }: OpenSession, address: string | null, snapshot: Parameters<typeof runsGateway>[1]): Actor {
+  const { id, userId, tenantId } = token;
+  return { tokenId: id, userId, role: null, isOperator: runsGateway(token, snapshot), tenantId, address };
+}
+
+const sessionNote = (action: "login" | "logout", { id, way, tenantId }: StoredSession): AuditNote => ({
+  action,
+  outcome: "done",
+  kind: "session",
+  tenantId,
+  targetId: id,
+  targetName: way,
+});

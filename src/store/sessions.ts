@@ -1,0 +1,70 @@
+// The port to sessions of the web console, the one-time codes of its login links, and the count of logins that failed.
+// They stand in the database so that every replica and worker knows them, and none of them changes the snapshot. Secrets
+// are kept as hashes only. Part of the store (store.ts).
+import type { Page, PageRequest } from "./reader.ts";
+
+/** How the person of a session has logged in. */
+export const LOGIN_WAYS = ["link", "token", "oidc"] as const;
+export type LoginWay = (typeof LOGIN_WAYS)[number];
+
+export interface StoredSession {
+  /** Names the session in lists; it opens nothing. */
+  readonly id: string;
+  /** SHA-256 of the secret in the cookie, in hexadecimal digits. */
+  readonly secretHash: string;
+  readonly way: LoginWay;
+  readonly tenantId: string;
+  /** `null` for a project token. */
+  readonly userId: string | null;
+  /** The access token that was exchanged for the session; `null` for the other ways. */
+  readonly tokenId: string | null;
+  /** JSON of what the identity of the session is made of. */
+  readonly identity: string;
+  /** Hash of the rights at the login: the session ends when they change. */
+  readonly rights: string;
+  /** Where the login came from. */
+  readonly address: string | null;
+  readonly browser: string | null;
+  readonly startedAtMs: number;
+  readonly seenAtMs: number;
+  readonly endsAtMs: number;
+}
+
+/** The code of a login link, which works once. */
+export interface LoginCode {
+  /** SHA-256 of the code, in hexadecimal digits. */
+  readonly codeHash: string;
+  readonly tenantId: string;
+  readonly userId: string;
+  /** What the session may do beyond the roles of its user. */
+  readonly permissions: readonly string[];
+  readonly expiresAtMs: number;
+}
+
+/** Members that are left out do not restrict the result. */
+export interface SessionFilter {
+  readonly tenantId?: string;
+  /** `null` selects the sessions of project tokens. */
+  readonly userId?: string | null;
+  readonly tokenId?: string;
+}
+
+export interface SessionTable {
+  /** Also removes some of those that have ended. */
+  openSession(session: StoredSession): Promise<void>;
+  findSession(secretHash: string): Promise<StoredSession | null>;
+  sessionSeen(secretHash: string, atMs: number): Promise<void>;
+  /** Returns whether there was such a session. */
+  endSession(id: string): Promise<boolean>;
+  /** The newest first. */
+  listSessions(page: PageRequest, filter?: SessionFilter): Promise<Page<StoredSession>>;
+
+  keepCode(code: LoginCode): Promise<void>;
+  /** Returns a code that has not expired, once: of several that take it at the same time, one gets it. */
+  takeCode(codeHash: string, nowMs: number): Promise<LoginCode | null>;
+
+  /** The failures of each key since the beginning of its window, or 0. */
+  loginFailures(keys: readonly string[], sinceMs: number): Promise<readonly number[]>;
+  /** Adds one to the failures of each key, and begins a new window where the last one began before `sinceMs`. */
+  addLoginFailure(keys: readonly string[], nowMs: number, sinceMs: number): Promise<void>;
+}
