@@ -89,6 +89,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .addOption(config())
     .addOption(json())
     .action(async (options) => (await import("./database.ts")).create(options, readEnvironment()));
+  addConsoleCommands(program);
   addAdminCommands(program);
   addLimitReconcile(program.commands.find((command) => command.name() === "limit")!);
   addToolCommands(program, setCode);
@@ -202,6 +203,20 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .addOption(json())
     .action((options) => printLine(options.json === true ? JSON.stringify({ version: VERSION }) : VERSION));
   return program;
+}
+
+function addConsoleCommands(program: Command): void {
+  program
+    .command("console")
+    .description("the web console")
+    .command("link")
+    .description("print a link that logs in to the console once, within ten minutes; works in a terminal only")
+    .option("--user <id>", "user as whom it logs in (default: the only operator)")
+    .option("--permission <name...>", "permissions of the session, such as read_content")
+    .option("--port <n>", "port of the gateway (default: PORT, or that of the configuration)")
+    .addOption(data())
+    .addOption(config())
+    .action(async (options) => (await import("./console-link.ts")).link(options, readEnvironment()));
 }
 
 function addTop(program: Command, setCode: (code: number) => void): void {

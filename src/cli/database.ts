@@ -26,7 +26,15 @@ export function withDatabase<T>(
   environment: Environment,
   work: (database: EncryptedDatabase) => Promise<T>,
 ): Promise<T> {
-  return using(openExistingDatabase({ ...placeOf(flags, environment), environment }), work);
+  return withOpenDatabase({ ...placeOf(flags, environment), environment }, work);
+}
+
+/** The database of a gateway that runs. Throws StoreError when it does not exist. */
+export function withOpenDatabase<T>(
+  place: DatabaseOptions,
+  work: (database: EncryptedDatabase) => Promise<T>,
+): Promise<T> {
+  return using(openExistingDatabase(place), work);
 }
 
 /** Creates the database when it does not exist. */

@@ -3,12 +3,17 @@ import { join, relative, sep } from "node:path";
 import { type Environment, workerIdentity } from "../config/environment.ts";
 import { resolveServerOptions, type ServerFlags, type ServerOptions } from "../config/server-options.ts";
 import { MASTER_KEY_VARIABLES } from "../config/master-key.ts";
+import { FIRST_USER } from "../auth/first-identities.ts";
+import { loginLinkAddress, makeLoginLink } from "../auth/login-links.ts";
 import { systemClock } from "../core/clock.ts";
 import { isEmbedded } from "../core/thread-file.ts";
 import { VERSION } from "../core/version.ts";
+import { isConsoleBuilt } from "../gateway-parts/console-folder.ts";
 import { type Gateway, openGateway } from "../gateway.ts";
 import { openSupervisor } from "../supervisor.ts";
 import { runWorker } from "../worker.ts";
+import { isTerminal, localAddress } from "./console-link.ts";
+import { withOpenDatabase } from "./database.ts";
 import type { Launcher } from "./launcher.ts";
 import { namedConfiguration } from "./named-configuration.ts";
 import { printError, printLine } from "./output.ts";
@@ -38,6 +43,7 @@ export async function serve(flags: ServerFlags, environment: Environment, launch
   // Log lines of the start about the data come before the line that says that it is complete.
   await gateway.logged();
   greet(gateway, options, loaded.file, environment);
+  if (options.hasConsole && isConsoleBuilt()) await greetWithConsole(gateway, options, environment);
   return await end;
 }
 
@@ -69,6 +75,20 @@ function greet(gateway: Gateway, options: ServerOptions, configFile: string | nu
   printLine(
     `curl ${gateway.url}/api/v1/chat/completions -H "Authorization: Bearer ${gateway.firstToken}" -H "Content-Type: application/json" -d '{"model": "sandbox:echo", "messages": [{"role": "user", "content": "Hello, Dragoman!"}]}'\n`,
   );
+}
+
+/** The first start in a terminal gives a link that logs in; at any other, the person has a token or makes a link. */
+async function greetWithConsole(gateway: Gateway, options: ServerOptions, environment: Environment): Promise<void> {
+  const base = localAddress(Number(new URL(gateway.url).port));
+  if (gateway.firstToken === null || !isTerminal()) {
+    printLine(`Console: ${base}/console/ (log in with a personal token, or with: ${commandHere()} console link)`);
+    return;
+  }
+  const { code, user } = await withOpenDatabase({ ...options, environment }, ({ store }) =>
+    makeLoginLink(store, { userId: FIRST_USER, permissions: [] }, systemClock.now()),
+  );
+  printLine(`Console, logged in as ${user.id} by this link, once, within ten minutes:\n`);
+  printLine(`  ${loginLinkAddress(base, code)}\n`);
 }
 
 /**

@@ -120,7 +120,7 @@ export const CATALOGUE = {
     "client",
     false,
     "The token or the login link opens no session of the console; the answer is the same for every reason.",
-    "Check the token: [console.md](console.md).",
+    "Check the token, or make a link with `dragoman console link` on the gateway's machine.",
   ),
   console_refused: entry(
     403,

@@ -1,0 +1,74 @@
+// Login links of the real command line: to a terminal only, for one login, on the gateway's machine.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { consoleBrowser, type Shown } from "../harness/console-browser.ts";
+import { gatewayCommand } from "../harness/gateway-program.ts";
+import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+
+let gateway: GatewayProcess;
+beforeAll(async () => {
+  gateway = await startGateway();
+});
+afterAll(async () => {
+  await gateway.stop();
+});
+
+const ARGS = (): readonly string[] => ["console", "link", "--data", gateway.dataFolder, "--port", port()];
+const port = (): string => new URL(gateway.url).port;
+
+/** Runs the command in a terminal of its own. */
+async function inTerminal(args: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
+  let output = "";
+  const decoder = new TextDecoder();
+  const child = Bun.spawn([...gatewayCommand, ...args], {
+    env: cleanEnvironment(),
+    cwd: gateway.folder,
+    terminal: { cols: 400, rows: 50, data: (_, bytes) => void (output += decoder.decode(bytes, { stream: true })) },
+  });
+  const code = await child.exited;
+  child.terminal?.close();
+  return { code, output };
+}
+
+const redeem = (code: string, headers: Readonly<Record<string, string>> = {}): Promise<Shown> =>
+  consoleBrowser({ origin: `http://localhost:${port()}`, send: (request) => fetch(request) }).ask(
+    "POST",
+    "/console/api/session",
+    { code },
+    headers,
+  );
+
+test("[d14.6] a login link is printed to a terminal only, has its code in the fragment, and works once", async () => {
+  const piped = await runCli(ARGS());
+  expect([piped.code, piped.stdout]).toEqual([1, ""]);
+  expect(piped.stderr).toContain("terminal");
+  const { code, output } = await inTerminal([...ARGS(), "--permission", "read_content"]);
+  expect(code).toBe(0);
+  const [, secret] = new RegExp(`http://localhost:${port()}/console/#code=([\\w-]{43})\\s`).exec(output)!;
+  for (const headers of [
+    { "x-forwarded-for": "203.0.113.9" },
+    { via: "1.1 proxy" },
+    { "x-original-host": "gateway.example" },
+  ])
+    expect((await redeem(secret!, headers)).body.error.code).toBe("console_refused");
+  const { status, body } = await redeem(secret!);
+  expect([status, body.user.id, body.operator, body.permissions]).toEqual([200, "owner", true, ["read_content"]]);
+  expect((await redeem(secret!)).body.error.code).toBe("login_failed");
+  const audit = await runCli(
+    ["audit", "--json"],
+    cleanEnvironment({
+      DRAGOMAN_URL: gateway.url,
+      DRAGOMAN_TOKEN: await gateway.createToken("--personal", "--role", "owner"),
+    }),
+  );
+  const rows = JSON.parse(audit.stdout) as readonly Readonly<Record<string, unknown>>[];
+  expect(rows.filter(({ kind }) => kind === "login_link")).toHaveLength(1);
+  expect(rows.filter(({ kind, outcome }) => kind === "session" && outcome === "done")).toHaveLength(1);
+  expect(audit.stdout).not.toContain(secret!);
+});
+
+test("a link for nobody, or with a permission that there is not, is refused with the cure", async () => {
+  const nobody = await inTerminal([...ARGS(), "--user", "nobody"]);
+  expect([nobody.code, nobody.output]).toEqual([1, expect.stringContaining("nobody")]);
+  const ops = await inTerminal([...ARGS(), "--permission", "ops"]);
+  expect([ops.code, ops.output]).toEqual([1, expect.stringContaining("read_content")]);
+});
