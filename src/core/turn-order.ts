@@ -1,9 +1,10 @@
-// The order in which the pieces of an answer were generated, where the members of one message cannot express it: text
-// between two calls, reasoning behind text. It is known beside the message and is no member of it, so that answers of
-// chat completions do not have it. An answer that was changed or sent to another thread meanwhile has its pieces in the usual order.
+// The order of the pieces of one turn of the model, where the members of one message cannot express it: text between two
+// calls, reasoning behind text. It is known beside the message and is no member of it, so that neither answers of chat
+// completions nor requests to providers have it. A turn that was changed or sent to another thread meanwhile has its pieces
+// in the usual order.
 import type { Json, JsonObject } from "./json.ts";
 
-/** How much of each member one piece has: characters of texts, and entries of lists. */
+/** How much of each member one piece has: characters of texts, and entries of lists. Content may be either. */
 export interface TurnPiece {
   readonly text: number;
   readonly reasoning: number;
@@ -70,27 +71,54 @@ function combined(one: TurnPiece, other: TurnPiece, sign: 1 | -1): TurnPiece {
   };
 }
 
+/** Returns the message with an order in which each of its details has become so many. */
+export function withDetailCounts<Message extends object>(message: Message, counts: readonly number[]): Message {
+  const order = orderOf(message);
+  if (order === null) return message;
+  let at = 0;
+  const pieces = order.map((piece) => {
+    const own = counts.slice(at, at + piece.details);
+    at += piece.details;
+    return { ...piece, details: own.reduce((sum, count) => sum + count, 0) };
+  });
+  return { ...message, [ORDER]: pieces };
+}
+
+/**
+ * Returns the pieces of a turn whose texts are joined to one content, of which each piece counts the parts. `lengths` are those
+ * of the parts.
+ */
+export function inCharacters(pieces: readonly TurnPiece[], lengths: readonly number[]): readonly TurnPiece[] {
+  let at = 0;
+  return pieces.map((piece) => {
+    const own = lengths.slice(at, at + piece.text);
+    at += piece.text;
+    return { ...piece, text: own.reduce((sum, length) => sum + length, 0) };
+  });
+}
+
 /**
  * Returns the message in pieces, in the order of generation; the message itself where it has the usual order, or another
- * content than when it was decoded. What has no place of its own stands in the last piece.
+ * content than when it was read. What has no place of its own stands in the last piece.
  */
-export function turnPieces(message: JsonObject): readonly JsonObject[] {
+export function turnPieces<Whole extends JsonObject>(message: Whole): readonly Whole[] {
   const order = orderOf(message);
-  const whole = order?.reduce((sum, piece) => combined(sum, piece, 1));
-  const content = textOf(message["content"]);
+  const content = contentOf(message["content"]);
   const reasoning = textOf(message["reasoning_content"]);
   const details = listOf(message["reasoning_details"]);
   const calls = listOf(message["tool_calls"]);
+  const known = order === null ? null : orderWithin(order, { text: content.length, reasoning: reasoning.length });
+  const whole = known?.reduce((sum, piece) => combined(sum, piece, 1));
   const isSame =
     whole !== undefined &&
     whole.text === content.length &&
     whole.reasoning === reasoning.length &&
-    whole.details <= details.length &&
+    (whole.details <= details.length || details.length === 0) &&
     whole.calls === calls.length;
   if (!isSame) return [message];
   const at = { text: 0, reasoning: 0, details: 0, calls: 0 };
-  const pieces = order!.map((piece, index): JsonObject => {
-    const isLast = index === order!.length - 1;
+  const pieces = known!.map((piece, index): JsonObject => {
+    const isLast = index === known!.length - 1;
     const of = {
       content: content.slice(at.text, at.text + piece.text),
       reasoning_content: reasoning.slice(at.reasoning, at.reasoning + piece.reasoning),
@@ -104,8 +132,28 @@ export function turnPieces(message: JsonObject): readonly JsonObject[] {
     at.calls += piece.calls;
     return of;
   });
-  const { content: _content, reasoning_content: _reasoning, ...rest } = message;
-  return pieces.map((piece, index) => (index === pieces.length - 1 ? { ...rest, ...piece } : piece));
+  const { content: _content, reasoning_content: _reasoning, [ORDER]: _order, ...rest } = message as Ordered;
+  const last = pieces.length - 1;
+  return pieces.map((piece, index) => (index === last ? { ...rest, ...piece } : piece)) as unknown as readonly Whole[];
+}
+
+type Ordered = JsonObject & { readonly [ORDER]?: unknown };
+
+/** A text that stands in one piece alone may have been masked, and reasoning may have been left out. */
+function orderWithin(
+  order: readonly TurnPiece[],
+  lengths: Pick<TurnPiece, "text" | "reasoning">,
+): readonly TurnPiece[] {
+  const isAlone = (name: "text" | "reasoning"): boolean => order.filter((piece) => piece[name] > 0).length === 1;
+  const lengthOf = (piece: TurnPiece, name: "text" | "reasoning"): number => {
+    if (piece[name] === 0) return 0;
+    return isAlone(name) || lengths[name] === 0 ? lengths[name] : piece[name];
+  };
+  return order.map((piece) => ({
+    ...piece,
+    text: lengthOf(piece, "text"),
+    reasoning: lengthOf(piece, "reasoning"),
+  }));
 }
 
 /** Whether a citation is about this part of the content. */
@@ -113,6 +161,10 @@ function isAt(annotation: Json, start: number, end: number): boolean {
   const cited = (annotation as JsonObject)["url_citation"] as JsonObject | undefined;
   const from = cited?.["start_index"];
   return typeof from === "number" ? from >= start && from < end : end > start;
+}
+
+function contentOf(value: Json | undefined): string | readonly Json[] {
+  return Array.isArray(value) ? (value as readonly Json[]) : textOf(value);
 }
 
 function textOf(value: Json | undefined): string {

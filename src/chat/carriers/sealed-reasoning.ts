@@ -2,6 +2,7 @@
 // its form shows it; its signatures and encrypted parts become carriers.
 import type { Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { withDetailCounts } from "../../core/turn-order.ts";
 import { isCarrier } from "./reasoning-carrier.ts";
 
 /** Returns `null` for more than may be carried. */
@@ -64,21 +65,26 @@ function carrierOf({ signature, data }: JsonObject): string | null {
 /** The message as the provider wrote it, as far as its carriers can be opened; the others are left out. */
 export function withOpenedCarriers(message: Message, open: Open): Message {
   const details: ReasoningDetail[] = [];
+  /** How many details each of the client's has become. */
+  const counts: number[] = [];
   const extra = new Map<string, Json | undefined>();
   const ofCalls = new Map<string, Json | undefined>();
   for (const detail of message.reasoning_details ?? []) {
     const carrier = carrierOf(detail);
     const carried = carrier === null ? { details: [detail] } : open(carrier);
+    const own = Array.isArray(carried?.["details"])
+      ? (carried["details"] as unknown as readonly ReasoningDetail[])
+      : [];
+    details.push(...own);
+    counts.push(own.length);
     if (carried === null) continue;
-    if (Array.isArray(carried["details"]))
-      details.push(...(carried["details"] as unknown as readonly ReasoningDetail[]));
     for (const [name, value] of entriesOf(carried["extra"])) extra.set(name, value);
     for (const [id, value] of entriesOf(carried["calls"])) ofCalls.set(id, value);
   }
   const { reasoning_details: _carriers, ...rest } = message;
   const { tool_calls: calls } = message;
   return {
-    ...rest,
+    ...withDetailCounts(rest, counts),
     ...(details.length > 0 && { reasoning_details: details.map((detail, index) => ({ ...detail, index })) }),
     ...(extra.size > 0 && { extra_content: Object.fromEntries(extra) }),
     ...(calls !== undefined && { tool_calls: calls.map((call) => withExtra(call, ofCalls.get(call.id))) }),

@@ -4,6 +4,7 @@
 import type { ContentPart, Message, ReasoningDetail, ToolCall, Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
+import { inCharacters, TurnOrder, withOrder } from "../../core/turn-order.ts";
 import { redactedDetail, thinkingDetail } from "../../providers/signed-thinking.ts";
 import { chatToolName, providerCallId } from "./call-names.ts";
 import { bad, cacheMark, filledTextAt, given, objectAt, textAt } from "./fields.ts";
@@ -224,13 +225,24 @@ class AssistantTurn {
   readonly #parts: ContentPart[] = [];
   readonly #details: ReasoningDetail[] = [];
   readonly #toolCalls: ToolCall[] = [];
+  readonly #order = new TurnOrder();
   #reasoning = "";
 
   constructor(left: Untranslated[]) {
     this.#left = left;
   }
 
-  add({ block, path }: PlacedBlock): void {
+  add(one: PlacedBlock): void {
+    this.#add(one);
+    this.#order.note({
+      text: this.#parts.length,
+      reasoning: this.#reasoning.length,
+      details: this.#details.length,
+      calls: this.#toolCalls.length,
+    });
+  }
+
+  #add({ block, path }: PlacedBlock): void {
     const type = block["type"] as string;
     switch (type) {
       case "text":
@@ -285,13 +297,17 @@ class AssistantTurn {
   }
 
   message(): Message {
-    return {
+    const content = this.#content();
+    const { pieces } = this.#order;
+    const lengths = this.#parts.map((part) => (part["text"] as string).length);
+    const message: Message = {
       role: "assistant",
-      content: this.#content(),
+      content,
       ...(this.#reasoning !== "" && { reasoning_content: this.#reasoning }),
       ...(this.#details.length > 0 && { reasoning_details: this.#details }),
       ...(this.#toolCalls.length > 0 && { tool_calls: this.#toolCalls }),
     };
+    return withOrder(message, typeof content === "string" ? inCharacters(pieces, lengths) : pieces);
   }
 
   /** Texts are joined, because many servers take a string only; marks and citations need parts. */

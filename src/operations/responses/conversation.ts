@@ -1,8 +1,11 @@
 // Builds the messages of a chat completion from items one by one. Items of one turn of the model become one assistant
 // message, and the outputs of its calls follow it directly, with their images and files in one user message behind them.
+import { TurnOrder, withOrder } from "../../core/turn-order.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";
+
+const REASONING_BREAK = "\n\n";
 
 /** A turn of the model. */
 interface Turn {
@@ -16,6 +19,7 @@ interface Turn {
   readonly outputs: JsonObject[];
   /** The images and files of the outputs. */
   readonly media: JsonObject[];
+  readonly order: TurnOrder;
   readonly mediaOrigins: string[];
   readonly outputOrigins: string[];
   hasMessage: boolean;
@@ -74,6 +78,7 @@ export class Conversation {
     for (const part of parts)
       if (part["type"] === "refusal") turn.refusal += part["refusal"] as string;
       else turn.parts.push(part);
+    noteOrder(turn);
   }
 
   hasCall(id: string): boolean {
@@ -92,6 +97,7 @@ export class Conversation {
       );
     const turn = this.#currentTurn(path, false);
     turn.calls.push({ id, type: "function", function: { name, arguments: text } });
+    noteOrder(turn);
     this.#calls.set(id, { turn, path, isServers, hasOutput: false });
   }
 
@@ -160,6 +166,7 @@ export class Conversation {
         calls: [],
         outputs: [],
         media: [],
+        order: new TurnOrder(),
         mediaOrigins: [],
         outputOrigins: [],
         hasMessage: false,
@@ -169,6 +176,7 @@ export class Conversation {
     this.#turn.reasoning.push(...this.#reasoning.map(({ text }) => text).filter((text) => text !== ""));
     this.#turn.carriers.push(...this.#reasoning.flatMap(({ carrier }) => carrier ?? []));
     this.#reasoning = [];
+    noteOrder(this.#turn);
     return this.#turn;
   }
 
@@ -184,17 +192,27 @@ export class Conversation {
   }
 }
 
-function assistantMessage({ parts, refusal, reasoning, carriers, calls }: Turn): JsonObject {
-  return {
+function noteOrder({ parts, reasoning, carriers, calls, order }: Turn): void {
+  order.note({
+    text: parts.length,
+    reasoning: reasoning.join(REASONING_BREAK).length,
+    details: carriers.length,
+    calls: calls.length,
+  });
+}
+
+function assistantMessage({ parts, refusal, reasoning, carriers, calls, order }: Turn): JsonObject {
+  const message = {
     role: "assistant",
     content: contentOf(parts, refusal !== "" || calls.length > 0),
     ...(refusal !== "" && { refusal }),
-    ...(reasoning.length > 0 && { reasoning_content: reasoning.join("\n\n") }),
+    ...(reasoning.length > 0 && { reasoning_content: reasoning.join(REASONING_BREAK) }),
     ...(carriers.length > 0 && {
       reasoning_details: carriers.map((data, index) => ({ type: "reasoning.encrypted", data, index })),
     }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
+  return withOrder(message, order.pieces);
 }
 
 function contentOf(parts: readonly JsonObject[], mayBeNull: boolean): Json {

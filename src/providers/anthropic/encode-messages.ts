@@ -4,6 +4,7 @@
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { turnPieces } from "../../core/turn-order.ts";
 import { addContent, type Run } from "../content-blocks/turns.ts";
 import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../tool-calls.ts";
 import { encodeParts, namesUploadedFile } from "./encode-content.ts";
@@ -105,6 +106,12 @@ function encodeTurn(message: Message, path: string): Turn {
 function encodeAssistant(message: Message, path: string): Turn["content"] {
   const carried = turnContent(message);
   if (carried !== null) return withCacheControl(carried, message["cache_control"]);
+  const pieces = turnPieces(message);
+  if (pieces.length > 1) return pieces.flatMap((piece) => asBlocks(encodePiece(piece, path)));
+  return encodePiece(message, path);
+}
+
+function encodePiece(message: Message, path: string): Turn["content"] {
   const content = encodeContent(message, path);
   const thinking = thinkingBlocks(message);
   const calls = (message.tool_calls ?? []).map((call, index) => encodeToolCall(call, `${path}.tool_calls[${index}]`));

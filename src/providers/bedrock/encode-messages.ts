@@ -5,6 +5,7 @@
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type JsonObject } from "../../core/json.ts";
+import { turnPieces } from "../../core/turn-order.ts";
 import { addContent, type Run } from "../content-blocks/turns.ts";
 import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../tool-calls.ts";
 import { cachePoint, encodeParts, type DocumentNaming } from "./encode-content.ts";
@@ -87,6 +88,10 @@ function encodeTurn(message: Message, path: string, naming: DocumentNaming): Tur
 function encodeAssistant(message: Message, path: string, naming: DocumentNaming): JsonObject[] {
   const carried = turnContent(message);
   if (carried !== null) return [...carried, ...cachePoint(message["cache_control"])];
+  return turnPieces(message).flatMap((piece) => encodePiece(piece, path, naming));
+}
+
+function encodePiece(message: Message, path: string, naming: DocumentNaming): JsonObject[] {
   const content = encodeBlocks(message, path, naming);
   const calls = (message.tool_calls ?? []).map((call, index) => encodeToolCall(call, `${path}.tool_calls[${index}]`));
   const refusal =

@@ -2,6 +2,7 @@
 // models write before a tool call becomes reasoning, as the thinking blocks of newer models do.
 import type { AnswerMessage, ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { TurnOrder, withOrder } from "../../core/turn-order.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { classifyError } from "./errors.ts";
@@ -47,16 +48,20 @@ function messageOf(message: JsonObject): AnswerMessage {
   const starts: number[] = [];
   let text = "";
   let thought = "";
+  const order = new TurnOrder();
   for (const block of blocks) {
     starts.push(text.length);
     text += textOrEmpty(block["text"]);
     thought += textOrEmpty(block["thinking"]);
+    order.note({ text: text.length, reasoning: thought.length, details: 0, calls: 0 });
   }
   thought += textOrEmpty(plan);
+  order.note({ text: text.length, reasoning: thought.length, details: 0, calls: 0 });
   const calls = objectsIn(given).map(toolCallOf);
+  order.note({ text: text.length, reasoning: thought.length, details: 0, calls: calls.length });
   const citations = objectsIn(cited);
   const annotations = citations.flatMap((citation) => annotationsOf(citation, starts[citedBlock(citation)] ?? 0));
-  return {
+  const said: AnswerMessage = {
     role: "assistant",
     content: text === "" && calls.length > 0 ? null : text,
     ...(thought !== "" && { reasoning_content: thought }),
@@ -64,6 +69,7 @@ function messageOf(message: JsonObject): AnswerMessage {
     ...(annotations.length > 0 && { annotations }),
     ...(citations.length > 0 && { citations }),
   };
+  return withOrder(said, order.pieces);
 }
 
 function toolCallOf({ id, function: called }: JsonObject): ToolCall {

@@ -2,6 +2,7 @@
 // https://ai.google.dev/api/caching#Part
 import type { ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { TurnOrder, withOrder } from "../../core/turn-order.ts";
 import { callId } from "./call-ids.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { extraContent } from "./signatures.ts";
@@ -25,8 +26,14 @@ export type DecodedParts = {
 /** `takenIds` holds the ids of the choice's tool calls so far; new ids are added to it. */
 export function decodeParts(parts: readonly Json[], takenIds: Set<string>, renamed: RenamedFunctions): DecodedParts {
   const out: DecodedParts = {};
-  for (const part of parts) if (isObject(part)) decodePart(part, out, takenIds, renamed);
-  return out;
+  const order = new TurnOrder();
+  for (const part of parts) {
+    if (!isObject(part)) continue;
+    decodePart(part, out, takenIds, renamed);
+    const { content = "", reasoning_content: reasoning = "", tool_calls: calls = [] } = out;
+    order.note({ text: content.length, reasoning: reasoning.length, details: 0, calls: calls.length });
+  }
+  return withOrder(out, order.pieces);
 }
 
 function decodePart(part: JsonObject, out: DecodedParts, takenIds: Set<string>, renamed: RenamedFunctions): void {

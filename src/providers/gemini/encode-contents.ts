@@ -4,6 +4,7 @@
 import type { ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { turnPieces } from "../../core/turn-order.ts";
 import { calledFunction, parseObject, requireInput } from "../tool-calls.ts";
 import { isOwnCallId } from "./call-ids.ts";
 import { answeredImagePart, encodePart } from "./encode-parts.ts";
@@ -115,29 +116,35 @@ function systemParts(message: Message, path: string, walk: Walk): JsonObject[] {
 function modelParts(message: Message, path: string, walk: Walk): JsonObject[] {
   const signatures = signaturesOf(message);
   const kept = googleExtra(message)?.["parts"];
-  const parts: JsonObject[] = Array.isArray(kept) ? kept.filter(isObject) : [];
-  const text = contentParts(message.content, path, walk);
-  if (text.length === 0 && typeof message.refusal === "string" && message.refusal !== "")
-    text.push({ text: message.refusal });
-  if (signatures.text !== null) text.push(withSignature(text.pop() ?? { text: "" }, signatures.text));
-  parts.push(...text);
+  const pieces = turnPieces(message);
+  const texts = pieces.map(({ content }) => contentParts(content, path, walk));
+  const last = texts.findLast((text) => text.length > 0) ?? texts.at(-1)!;
+  if (last.length === 0 && typeof message.refusal === "string" && message.refusal !== "")
+    last.push({ text: message.refusal });
+  if (signatures.text !== null) last.push(withSignature(last.pop() ?? { text: "" }, signatures.text));
+  let place = 0;
+  const ofPieces = pieces.map(({ tool_calls: calls = [] }, index): JsonObject[] => [
+    ...texts[index]!,
+    ...(index === pieces.length - 1 ? imageParts(message, path, walk) : []),
+    ...calls.map((call) => {
+      const at = `${path}.tool_calls[${place}]`;
+      const called = calledFunction(call, at);
+      walk.calls.set(call.id, { name: called.name, place });
+      return withSignature(functionCall(call, at, walk), signatures.call(call, place++));
+    }),
+  ]);
+  return [...(Array.isArray(kept) ? kept.filter(isObject) : []), ...ofPieces.flat()];
+}
+
+function imageParts(message: Message, path: string, walk: Walk): readonly JsonObject[] {
   const images = message["images"];
-  if (Array.isArray(images))
-    images.forEach((image: Json, index) =>
-      parts.push(
-        withSignature(
-          answeredImagePart(image, `${path}.images[${index}]`, walk.platform),
-          isObject(image) ? signatureOf(image) : null,
-        ),
-      ),
-    );
-  message.tool_calls?.forEach((call, index) => {
-    const at = `${path}.tool_calls[${index}]`;
-    const called = calledFunction(call, at);
-    walk.calls.set(call.id, { name: called.name, place: index });
-    parts.push(withSignature(functionCall(call, at, walk), signatures.call(call, index)));
-  });
-  return parts;
+  if (!Array.isArray(images)) return [];
+  return (images as readonly Json[]).map((image, index) =>
+    withSignature(
+      answeredImagePart(image, `${path}.images[${index}]`, walk.platform),
+      isObject(image) ? signatureOf(image) : null,
+    ),
+  );
 }
 
 /** An id that the gateway created is left out, because the server sent none and does not know it. */

@@ -3,6 +3,7 @@
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { turnPieces } from "../../core/turn-order.ts";
 import { calledFunction } from "../tool-calls.ts";
 import { textOrEmpty } from "../sent-json.ts";
 import { itemsCarriedBy } from "./carried-items.ts";
@@ -46,10 +47,20 @@ function encodeAssistant(
   for (const call of given) if ((call.type as string) === "custom") customCalls.add(call.id);
   const carried = itemsCarriedBy(message, carriedAs);
   if (carried !== null) return carried;
+  const pieces = turnPieces(message);
+  return pieces.flatMap((piece) => encodePiece(piece, path, accepts, pieces.length > 1));
+}
+
+function encodePiece(
+  message: Message,
+  path: string,
+  accepts: ReasoningBack["accepts"],
+  isPart: boolean,
+): readonly JsonObject[] {
   const reasoning = reasoningItems(message, accepts);
-  const calls = given.map((call, index) => encodeCall(call, `${path}.tool_calls[${index}]`));
+  const calls = (message.tool_calls ?? []).map((call, index) => encodeCall(call, `${path}.tool_calls[${index}]`));
   const content = assistantContent(message, path);
-  const isEmpty = content.length === 0 && reasoning.length + calls.length > 0;
+  const isEmpty = content.length === 0 && (isPart || reasoning.length + calls.length > 0);
   return [...reasoning, ...(isEmpty ? [] : [{ type: "message", role: "assistant", content }]), ...calls];
 }
 

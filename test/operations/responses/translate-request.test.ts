@@ -7,7 +7,9 @@ import { RESPONSES_FORM } from "../../../src/operations/responses/responses-form
 
 const parse = (body: object): ChatRequest =>
   RESPONSES_FORM.parse(JSON.stringify({ model: "openai:m", ...body }), LEAST_BODY_BOUNDS);
-const messagesOf = (input: unknown, more: object = {}): unknown => parse({ input, ...more }).messages;
+/** The order of the pieces of a turn is beside its message. */
+const messagesOf = (input: unknown, more: object = {}): unknown =>
+  JSON.parse(JSON.stringify(parse({ input, ...more }).messages));
 const toolsOf = (tools: readonly object[], more: object = {}): any =>
   parse({ input: "hi", tools, ...more }).params.tools;
 const leftOf = (body: object): Record<string, string> =>
