@@ -11,7 +11,21 @@ export interface JsonEdit {
 
 /** Returns the value with all edits, as the text would have them. The value itself is not changed. */
 export function withEdits(value: JsonObject, edits: readonly JsonEdit[]): JsonObject {
-  return edits.reduce<JsonObject>((edited, { path, value: next }) => withEdit(edited, path, next) as JsonObject, value);
+  let edited = value;
+  // most edits set members of the outermost object, which is copied once for them
+  let copy: Record<string, Json | undefined> | null = null;
+  for (const { path, value: next } of edits) {
+    const [key] = path;
+    if (path.length === 1 && typeof key === "string" && key !== "__proto__" && next !== undefined) {
+      const own: Record<string, Json | undefined> = copy ?? { ...edited };
+      own[key] = next;
+      edited = copy = own;
+    } else {
+      edited = withEdit(edited, path, next) as JsonObject;
+      copy = null;
+    }
+  }
+  return edited;
 }
 
 function withEdit(value: Json | undefined, path: JsonEdit["path"], next: Json | undefined): Json | undefined {

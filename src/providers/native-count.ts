@@ -5,8 +5,11 @@ import { MalformedAnswer, StreamError, type UpstreamFailure } from "./provider.t
 import { parseSentObject } from "./sent-json.ts";
 
 /** The count is the answer's text. It uses no tokens. Throws as `decodeResponse` of a provider does. */
-export function decodeCount(body: string, failureOf: (answer: JsonObject) => UpstreamFailure): ChatAnswer {
-  const answer = parseSentObject(body, "answer");
+export function decodeCount(
+  body: string,
+  failureOf: (answer: JsonObject) => UpstreamFailure,
+  answer = parseSentObject(body, "answer"),
+): ChatAnswer {
   const { input_tokens: count } = answer;
   if (answer["type"] === "error" || isObject(answer["error"])) throw new StreamError(failureOf(answer));
   if (typeof count !== "number") throw new MalformedAnswer("The provider's answer has no input_tokens.");

@@ -257,8 +257,11 @@ export interface NativeOperation {
   readonly answerHeaders: readonly string[];
   /** `request` has the client's own body with its edits. Throws GatewayError. */
   encodeRequest(request: ChatRequest, target: Target): EncodedRequest;
-  /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
-  decodeResponse(body: string, context: DecodeContext): ChatAnswer;
+  /**
+   * `value` is what the body says, where it was parsed before. Throws StreamError for an error inside a 200, and
+   * MalformedAnswer for a body that is not an answer.
+   */
+  decodeResponse(body: string, context: DecodeContext, value?: JsonObject): ChatAnswer;
   openStream(context: DecodeContext): StreamDecoder;
   /** Returns an event of the operation for one of the stream; null for one that holds none. Absent where both are equal. */
   eventIn?(event: SseEvent): SseEvent | null;
@@ -453,8 +456,11 @@ export interface Provider {
    * provider never needs one. Throws as decodeResponse does.
    */
   followUp?(body: string, context: DecodeContext): FollowUp | null;
-  /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
-  decodeResponse(body: string, context: DecodeContext): ChatAnswer;
+  /**
+   * `value` is what the body says, where it was parsed before; a provider may parse it again. Throws StreamError for an
+   * error inside a 200, and MalformedAnswer for a body that is not an answer.
+   */
+  decodeResponse(body: string, context: DecodeContext, value?: JsonObject): ChatAnswer;
   openStream(context: DecodeContext): StreamDecoder;
   classifyError(answer: ErrorAnswer): UpstreamFailure;
 }

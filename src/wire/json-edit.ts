@@ -3,6 +3,7 @@
 import type { JsonEdit } from "../core/json-edit.ts";
 import type { MemberSpan } from "../core/request-source.ts";
 import { JsonError } from "./json-error.ts";
+import { editedInOnePass } from "./json-edit-in-one-pass.ts";
 import { scanItems, scanObject } from "./json-scan.ts";
 
 const MAX_DEPTH = 512;
@@ -18,7 +19,8 @@ export function editedJson(
   edits: readonly JsonEdit[],
   known: ReadonlyMap<string, MemberSpan> | null = null,
 ): string {
-  return edits.length === 0 ? text : editedObject(text, edits, known);
+  if (edits.length === 0) return text;
+  return (known === null ? editedInOnePass(text, edits) : null) ?? editedObject(text, edits, known);
 }
 
 /** The edits of one member or item, with the paths inside it; `[]` is the value itself. */

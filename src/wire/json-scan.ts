@@ -22,7 +22,7 @@ export interface JsonBounds {
 /** Bounds of which only the nesting depth is required. */
 export type SomeBounds = Partial<JsonBounds> & Pick<JsonBounds, "maxDepth">;
 
-interface Scan {
+export interface Scan {
   readonly text: string;
   readonly bounds: SomeBounds;
   values: number;
@@ -44,7 +44,7 @@ const COUNTS = new Uint32Array(MAX_LEVELS);
 const OBJECTS = new Uint8Array(MAX_LEVELS);
 const NO_BOUND = Number.POSITIVE_INFINITY;
 
-function beginScan(text: string, bounds: SomeBounds): Scan {
+export function beginScan(text: string, bounds: SomeBounds): Scan {
   return {
     text,
     bounds,
@@ -139,7 +139,7 @@ function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string,
 }
 
 /** Returns the position after the value that begins at `start`, inside `outerDepth` arrays and objects. */
-function endOfValue(scan: Scan, start: number, outerDepth: number): number {
+export function endOfValue(scan: Scan, start: number, outerDepth: number): number {
   const {
     text,
     bounds: { maxDepth, maxValues = NO_BOUND },
@@ -302,7 +302,7 @@ function pathAt(text: string, offset: number, ofValue: boolean): string {
   return path.startsWith(".") ? path.slice(1) : path;
 }
 
-function skipSpace(text: string, start: number): number {
+export function skipSpace(text: string, start: number): number {
   let at = start;
   for (;;) {
     const unit = text.charCodeAt(at);

@@ -1,11 +1,30 @@
 // Edits of a JSON text: what is not edited stays byte for byte, and the value is that which the edits say.
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import type { JsonEdit } from "../../src/core/json-edit.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import { editedJson } from "../../src/wire/json-edit.ts";
+import { editedInOnePass } from "../../src/wire/json-edit-in-one-pass.ts";
 import { parseJsonObject } from "../../src/wire/json.ts";
+import { drawCount } from "../harness/long-run.ts";
 
 const TEXT = '{ "a" : 1.0, "b":[ {"x":"}"} ,2, [] ],"c" :{"d":"\\u00e9\\"", "e":{}} ,"f\\u0067":null }';
+
+/** The text of an object with some of the names, some of them spelled with escapes, and with spaces. */
+function objectText(names: readonly string[], leaf: fc.Arbitrary<Json>, depth: number): fc.Arbitrary<string> {
+  const value = leaf.map((one) => JSON.stringify(one));
+  const inner = depth === 0 ? value : fc.oneof(value, objectText(names, leaf, depth - 1));
+  const member = fc.tuple(fc.constantFrom(...names), fc.boolean(), inner);
+  return fc
+    .tuple(fc.uniqueArray(member, { selector: ([name]) => name, maxLength: 6 }), fc.constantFrom("", " ", "\n "))
+    .map(([members, space]) => {
+      const texts = members.map(([name, isEscaped, text]) => {
+        const key = isEscaped && name === "a" ? '"\\u0061"' : JSON.stringify(name);
+        return `${key}${space}:${space}${text}`;
+      });
+      return `{${space}${texts.join(`${space},`)}${space}}`;
+    });
+}
 
 describe("edits", () => {
   test("leave everything else byte for byte", () => {
@@ -32,6 +51,33 @@ describe("edits", () => {
     expect(editedJson(" { } ", [{ path: ["a"], value: 1 }])).toBe(' {"a":1 } ');
     expect(editedJson("[1]", [{ path: ["a"], value: 1 }])).toBe('{"a":1}');
     expect(editedJson(TEXT, [])).toBe(TEXT);
+  });
+
+  test("are the same in one pass as where the places of the members are known", () => {
+    const names = ["a", "b", "c", "fg", "__proto__", 'q"', "é", "d"];
+    const leaf = fc.constantFrom<Json[]>(null, 1.5, "x\\,}", [], {}, [{ a: 1 }, "]"], { a: { b: [1] }, c: "{" });
+    const path = fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 2 });
+    const edit = fc.record({ path, value: fc.option(leaf, { freq: 20, nil: undefined }) });
+    let inOnePass = 0;
+    fc.assert(
+      fc.property(objectText(names, leaf, 1), fc.array(edit, { minLength: 1, maxLength: 3 }), (text, edits) => {
+        const expected = editedJson(text, edits, parseJsonObject(text).members);
+        expect(editedJson(text, edits)).toBe(expected);
+        const edited = editedInOnePass(text, edits);
+        if (edited === null) return;
+        inOnePass += 1;
+        expect(edited).toBe(expected);
+      }),
+      { numRuns: drawCount(1000, 50_000) },
+    );
+    expect(inOnePass).toBeGreaterThan(50);
+  });
+
+  test("are left to another pass where a name might stand twice", () => {
+    const edits = [{ path: ["a", "b"], value: 1 }];
+    for (const text of ['{"a":{"b":2},"a":{}}', '{"a":{"c":1,"c":2,"b":0}}', '{"a":{"b":2,"\\u0062":3}}'])
+      expect(() => editedJson(text, edits)).toThrow("occurs twice");
+    expect(editedInOnePass('{"a":{"c":1,"b":0}}', edits)).toBe('{"a":{"c":1,"b":1}}');
   });
 
   test("give the value that they say, several at once, in any order", () => {

@@ -12,7 +12,7 @@ import {
 } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
-import type { PassedBytes } from "./passed-bytes.ts";
+import type { PassedBytes, PassedText } from "./passed-body.ts";
 import { asFunctionCall } from "../request/legacy-functions.ts";
 import { ANY_TEXT, NAMELESS_CALL } from "../stream/tool-call-deltas.ts";
 import { withOrderOf } from "../../core/turn-order.ts";
@@ -46,7 +46,7 @@ export interface AnswerFigures {
 export interface NonStreamingAnswer extends AnswerFigures {
   readonly body: JsonObject;
   /** The text of the provider's own body, where that is passed on, or what another thread has read of a long one. */
-  readonly passed?: string | PassedBytes;
+  readonly passed?: PassedText | PassedBytes;
 }
 
 /** Throws MalformedAnswer when there is no choice. `estimate` is called only when the provider reported no usage. */

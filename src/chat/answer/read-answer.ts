@@ -3,12 +3,14 @@ import type { ChatAnswer, Usage } from "../../core/chat.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { Provider } from "../../providers/provider.ts";
+import { parseSentObject } from "../../providers/sent-json.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { OpenAnswer } from "../attempt/upstream-requests.ts";
 import type { Call } from "../call/call.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { answerWithoutKeys } from "./answer-keys.ts";
+import type { PassedText } from "./passed-body.ts";
 import { strictUsage } from "./strict-fields.ts";
 import {
   type AnswerBytes,
@@ -69,9 +71,10 @@ export function passedAnswer(
   bytes: Uint8Array,
   { decode }: Pick<OpenAnswer, "decode">,
   { provider, target }: Resolved,
-): { readonly answer: ChatAnswer; readonly text: string } {
+): { readonly answer: ChatAnswer; readonly passed: PassedText } {
   const text = answerWithoutKeys(decodeUtf8(bytes), target.credential);
-  return { answer: provider.decodeResponse(text, decode), text };
+  const value = parseSentObject(text, "answer");
+  return { answer: provider.decodeResponse(text, decode, value), passed: { text, value } };
 }
 
 export function readingOf({ target, spoken }: Resolved): AnswerReading {

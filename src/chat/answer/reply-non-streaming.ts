@@ -32,7 +32,7 @@ import type {
   ReadAnswer,
   WrittenBody,
 } from "../long-bodies/written-answer.ts";
-import type { PassedBytes } from "./passed-bytes.ts";
+import type { PassedBytes } from "./passed-body.ts";
 import { sealingAt } from "../carriers/vendor-reasoning.ts";
 import { completedThere, passedBody } from "../native/passed-answer.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
@@ -118,10 +118,10 @@ async function madeNative(bytes: Uint8Array, open: OpenAnswer, attempt: OpenAtte
   if (isReadThere(bytes.length, call)) return madeNativeThere({ bytes, decode: open.decode }, attempt, call);
   const isLong = bytes.length >= TURNS_BYTES;
   if (isLong) await yieldToLoop();
-  const { answer, text } = passedAnswer(bytes, open, attempt.resolved);
+  const { answer, passed } = passedAnswer(bytes, open, attempt.resolved);
   if (isLong) await yieldToLoop();
   const made = await madeHere([answer], bytes.length, attempt, call, true);
-  return made.isThere ? made : { ...made, answer: { ...made.answer, passed: text } };
+  return made.isThere ? made : { ...made, answer: { ...made.answer, passed } };
 }
 
 /** Makes the thread of long bodies read such an answer. */
@@ -316,7 +316,7 @@ export function replyNonStreaming(
   if (!answer.isEmpty) attempt.cached?.keep();
   const settled = (): void => attempt.settle("success");
   if ("passed" in answer && answer.passed !== undefined) {
-    if (typeof answer.passed !== "string") return sendPassedThere(answer.passed, attempt, call, form.native!, settled);
+    if ("bytes" in answer.passed) return sendPassedThere(answer.passed, attempt, call, form.native!, settled);
     call.content?.answered(answer.body);
     return sendBody(passedBody(answer.passed, form.native!, sealingAt(attempt, call)), attempt, call, settled);
   }

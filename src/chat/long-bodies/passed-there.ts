@@ -7,7 +7,7 @@ import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { editedJson } from "../../wire/json-edit.ts";
 import { parseJson } from "../../wire/json.ts";
 import { answerWithoutKeys } from "../answer/answer-keys.ts";
-import type { PassedBytes } from "../answer/passed-bytes.ts";
+import type { PassedBytes } from "../answer/passed-body.ts";
 import { keptAnswer } from "../content/kept-answer.ts";
 import { type PackedJson, packJson } from "./long-texts.ts";
 import { type AnswerQuestion, readAnswers, type ReadAnswer, readerOf } from "./written-answer.ts";

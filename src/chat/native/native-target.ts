@@ -109,7 +109,7 @@ const nativeProvider = memoizePerObject((provider: Provider) =>
       clientQuery: native.clientQuery,
       inlines: () => NOTHING,
       encodeRequest: (request, target) => native.encodeRequest(request, target),
-      decodeResponse: (body, context) => native.decodeResponse(body, context),
+      decodeResponse: (body, context, value) => native.decodeResponse(body, context, value),
       openStream: (context) => native.openStream(context),
     };
   }),

@@ -3,18 +3,19 @@
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { withEdits } from "../../core/json-edit.ts";
 import { editedJson } from "../../wire/json-edit.ts";
-import { parseJson } from "../../wire/json.ts";
 import type { NativeAnswers } from "../answer-form.ts";
 import type { Sealing } from "../carriers/vendor-reasoning.ts";
 import type { Call } from "../call/call.ts";
 import { KEEPING_BOUNDS } from "../keeping/kept-store.ts";
 import { unpackJson } from "../long-bodies/long-texts.ts";
-import type { PassedBytes } from "../answer/passed-bytes.ts";
+import type { PassedBytes, PassedText } from "../answer/passed-body.ts";
 
 /** Returns the text of a body as the client gets it. */
-export function passedBody(text: string, { edits: editsOf, hidden, keep }: NativeAnswers, sealing: Sealing): string {
-  const parsed = parseJson(text);
-  const sent = isObject(parsed) ? parsed : {};
+export function passedBody(
+  { text, value: sent }: PassedText,
+  { edits: editsOf, hidden, keep }: NativeAnswers,
+  sealing: Sealing,
+): string {
   const edits = editsOf(sent);
   keep?.(withEdits(sent, edits), sealing);
   return editedJson(text, sealing.hides ? [...edits, ...(hidden?.(sent) ?? [])] : edits);

@@ -12,8 +12,11 @@ import { annotationsOf, carriedTurn } from "./turn-content.ts";
 import { parseSentObject, textOrEmpty } from "../sent-json.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
-export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
-  const answer = parseSentObject(body, "answer");
+export function decodeResponse(
+  body: string,
+  context: DecodeContext,
+  answer = parseSentObject(body, "answer"),
+): ChatAnswer {
   const { id, model, content, stop_reason: reason, stop_details: details, usage } = answer;
   if (!Array.isArray(content)) {
     if (answer["type"] === "error" || isObject(answer["error"]))

@@ -21,5 +21,5 @@ export const NATIVE_COUNT: NativeOperation = {
       },
     };
   },
-  decodeResponse: (body) => decodeCount(body, () => classifyError({ status: 200, body })),
+  decodeResponse: (body, _context, value) => decodeCount(body, () => classifyError({ status: 200, body }), value),
 };

@@ -12,8 +12,11 @@ import { REASONING_BREAK, reasoningDetails, reasoningTexts } from "./reasoning-i
 import type { ResponsesRules } from "./rules.ts";
 
 /** Throws StreamError for an error inside a 200 and for a failed answer, and MalformedAnswer for other bodies. */
-export function decodeResponse(body: string, rules: ResponsesRules): ChatAnswer {
-  const response = parseSentObject(body, "answer");
+export function decodeResponse(
+  body: string,
+  rules: ResponsesRules,
+  response = parseSentObject(body, "answer"),
+): ChatAnswer {
   const { output } = response;
   if (!Array.isArray(output)) {
     if ((response["error"] ?? null) !== null || response["type"] === "error" || response["detail"] !== undefined)

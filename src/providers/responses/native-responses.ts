@@ -67,7 +67,7 @@ export function nativeResponses(failureOf: ResponsesRules["failureOf"]): Omit<Na
     clientHeaders: ["openai-beta"],
     clientQuery: [],
     answerHeaders: ["openai-version", "openai-processing-ms"],
-    decodeResponse: (body) => decodeResponse(body, rules),
+    decodeResponse: (body, _context, value) => decodeResponse(body, rules, value),
     openStream: () => openStream(rules),
   };
 }
@@ -80,6 +80,6 @@ export function nativeInputTokens(failureOf: ResponsesRules["failureOf"]): Omit<
     ...nativeResponses(failureOf),
     source: "https://developers.openai.com/api/reference/cli/resources/responses/subresources/input_tokens",
     form: COUNT_FORM,
-    decodeResponse: (body) => decodeCount(body, (answer) => failureOf(answer, body)),
+    decodeResponse: (body, _context, value) => decodeCount(body, (answer) => failureOf(answer, body), value),
   };
 }

@@ -1,6 +1,13 @@
-// A long answer in the form of the operation, as the thread of long bodies has read it, before that form has completed it.
+// An answer in the form of the operation, before that form has completed it.
 import type { JsonObject } from "../../core/json.ts";
 
+export interface PassedText {
+  readonly text: string;
+  /** What the text says. */
+  readonly value: JsonObject;
+}
+
+/** A long answer, as the thread of long bodies has read it. */
 export interface PassedBytes {
   readonly bytes: Uint8Array;
   /** The answer with the members that a form looks at, and without long texts. */
