@@ -26,20 +26,28 @@ const native = JSON as unknown as { rawJSON(text: string): RawNumber };
 const exact = (value: bigint): Json =>
   value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : native.rawJSON(value.toString());
 
-export function shownSums(sums: UsageSums): JsonObject {
+/** What a bucket of time shows of its sums. */
+export function shownCounts(sums: UsageSums): JsonObject {
   return {
     calls: exact(sums.calls),
     errors: exact(sums.errors),
     unpriced: exact(sums.unpriced),
+    estimated: exact(sums.estimated),
     prompt_tokens: exact(sums.promptTokens),
     completion_tokens: exact(sums.completionTokens),
     cached_tokens: exact(sums.cachedTokens),
     reasoning_tokens: exact(sums.reasoningTokens),
     cost_usd: usd(sums.costNanoUsd),
-    total_ms: exact(sums.totalMs),
     mean_ms: sums.calls === 0n ? null : Number(sums.totalMs / sums.calls),
     p50_ms: latencyAt(0.5, sums.latency),
     p95_ms: latencyAt(0.95, sums.latency),
+  };
+}
+
+export function shownSums(sums: UsageSums): JsonObject {
+  return {
+    ...shownCounts(sums),
+    total_ms: exact(sums.totalMs),
     latency_ms: Object.fromEntries(
       [...LATENCY_BOUNDS_MS, "more"].map((bound, index) => [String(bound), exact(sums.latency[index] ?? 0n)]),
     ),
@@ -57,6 +65,7 @@ const CSV_SUMS = [
   "calls",
   "errors",
   "unpriced",
+  "estimated",
   "prompt_tokens",
   "completion_tokens",
   "cached_tokens",

@@ -152,6 +152,8 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   readUsage: { reach: "operator", role: "owner" },
   listCalls: { reach: "operator", role: "owner" },
   readCall: { reach: "operator", role: "owner" },
+  readCallHistogram: { reach: "operator", role: "owner" },
+  readCallFacets: { reach: "operator", role: "owner" },
   listLogs: { reach: "operator", role: "owner" },
   readLog: { reach: "operator", role: "owner" },
   listTenantLogs: { reach: "tenant", role: "viewer" },
@@ -167,9 +169,13 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   removeProjectContent: { reach: "project", role: "admin" },
   readTenantUsage: { reach: "tenant", role: "viewer" },
   listTenantCalls: { reach: "tenant", role: "viewer" },
+  readTenantCallHistogram: { reach: "tenant", role: "viewer" },
+  readTenantCallFacets: { reach: "tenant", role: "viewer" },
   readTenantCall: { reach: "tenant", role: "viewer" },
   readProjectUsage: { reach: "project", role: "viewer" },
   listProjectCalls: { reach: "project", role: "viewer" },
+  readProjectCallHistogram: { reach: "project", role: "viewer" },
+  readProjectCallFacets: { reach: "project", role: "viewer" },
   readProjectCall: { reach: "project", role: "viewer" },
 };
 

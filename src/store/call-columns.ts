@@ -2,6 +2,7 @@
 import { type CallColumn, type CallRow, type FoundRow, NAME_COLUMNS, type NameColumn } from "./call-schema.ts";
 import { heldTime, timeOfKey } from "./call-keys.ts";
 import { plain, tagsOf } from "./call-tags.ts";
+import type { CacheOutcome } from "../core/cache.ts";
 import { EARLIEST_OPERATION } from "../core/operation.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { CallSummary } from "./calls.ts";
@@ -45,6 +46,9 @@ export function figuresOf(record: Partial<CallRecord>, settled: boolean): CallFi
     model_asked: word(record.modelAsked),
     finish_reason: word(record.finishReasons?.[0]),
     operation: storedOperation(record.operation ?? EARLIEST_OPERATION),
+    cache: record.cache == null ? 0 : storedOutcome(record.cache.outcome),
+    estimated: flag(usage != null && record.usageSource === "estimated"),
+    request_hash: requestHash(record.providerRequestId),
     tags: tagsText(record),
   };
 }
@@ -52,6 +56,27 @@ export function figuresOf(record: Partial<CallRecord>, settled: boolean): CallFi
 /** Chat completions have the absent name, which the calls of earlier versions have. */
 export const storedOperation = (operation: string): string => (operation === EARLIEST_OPERATION ? "" : operation);
 export const shownOperation = (stored: string): string => (stored === "" ? EARLIEST_OPERATION : stored);
+
+const CACHE_OUTCOMES: readonly CacheOutcome[] = ["hit", "miss", "bypass"];
+export const storedOutcome = (outcome: CacheOutcome): number => CACHE_OUTCOMES.indexOf(outcome) + 1;
+
+/**
+ * 48 bits of the provider's own id of a request, by which a call is found; 0 for an absent one. It is stored, so it
+ * never changes. https://github.com/bryc/code/blob/master/jshash/experimental/cyrb53.js
+ */
+export function requestHash(id: string | null | undefined): number {
+  if (id == null || id === "") return 0;
+  let low = 0xdeadbeef;
+  let high = 0x41c6ce57;
+  for (let index = 0; index < id.length; index++) {
+    const unit = id.charCodeAt(index);
+    low = Math.imul(low ^ unit, 2_654_435_761);
+    high = Math.imul(high ^ unit, 1_597_334_677);
+  }
+  low = Math.imul(low ^ (low >>> 16), 2_246_822_507) ^ Math.imul(high ^ (high >>> 13), 3_266_489_909);
+  high = Math.imul(high ^ (high >>> 16), 2_246_822_507) ^ Math.imul(low ^ (low >>> 13), 3_266_489_909);
+  return 2 ** 32 * (high & 0xffff) + (low >>> 0) || 1;
+}
 
 const MAX_STATUS = 999;
 
@@ -107,6 +132,9 @@ export function rowOf(
     model_asked: figures.model_asked,
     finish_reason: numberOf(figures.finish_reason),
     operation: numberOf(figures.operation),
+    cache: figures.cache,
+    estimated: figures.estimated,
+    request_hash: figures.request_hash,
     tags: figures.tags,
     block_id: blockId,
   };
@@ -160,6 +188,9 @@ export function figuresIn(row: FoundRow, nameOf: (number: bigint | number) => st
     first_content_ms: exactOrNull(row.first_content_ms),
     settled: exact(row.settled),
     model_asked: row.model_asked,
+    cache: exact(row.cache),
+    estimated: exact(row.estimated),
+    request_hash: exact(row.request_hash),
     tags: row.tags,
   };
 }
@@ -195,6 +226,8 @@ export function summaryOf(figures: CallFigures): CallSummary {
     modelAsked: orNull(figures.model_asked),
     finishReason: orNull(figures.finish_reason),
     operation: shownOperation(figures.operation),
+    cache: CACHE_OUTCOMES[figures.cache - 1] ?? null,
+    estimated: figures.estimated === 1,
   };
 }
 

@@ -2,6 +2,11 @@
 import { type Kysely, PostgresAdapter, sql } from "kysely";
 import { CALL_COLUMN_TYPES, type ColumnType, DIMENSION_COLUMNS, SUM_COLUMNS } from "./call-schema.ts";
 
+/** Columns that `addOperations` and `addCallFigures` add. */
+const LATER_COLUMNS: ReadonlySet<string> = new Set(["operation", "cache", "estimated", "request_hash"]);
+/** Sums without those that `addCallFigures` adds. */
+const FIRST_SUM_COLUMNS = SUM_COLUMNS.filter((column) => column !== "estimated");
+
 const WORDS = [...DIMENSION_COLUMNS, "end_user", "code"] as const;
 const COUNTS = [
   "status",
@@ -112,7 +117,7 @@ async function createSums(db: Kysely<unknown>, table: string, time: string, furt
   let sums = db.schema.createTable(table).addColumn(time, "bigint", (column) => column.notNull());
   for (const column of [...DIMENSION_COLUMNS, ...further])
     sums = sums.addColumn(column, "text", (definition) => definition.notNull());
-  for (const column of SUM_COLUMNS) sums = sums.addColumn(column, "bigint", (definition) => definition.notNull());
+  for (const column of FIRST_SUM_COLUMNS) sums = sums.addColumn(column, "bigint", (definition) => definition.notNull());
   await sums.addPrimaryKeyConstraint(`${table}_key`, key).execute();
   await db.schema.createIndex(`${table}_by_time`).on(table).column(time).execute();
 }
@@ -181,9 +186,6 @@ export async function reorderCalls(db: Kysely<unknown>): Promise<void> {
   await convertSums(db, "call_user_day", "day_ms", ["end_user"], isPostgres);
 }
 
-/** Columns that `addOperations` adds. */
-const LATER_COLUMNS: ReadonlySet<string> = new Set(["operation"]);
-
 async function createCallTables(run: (text: string) => Promise<void>, isPostgres: boolean): Promise<void> {
   const types = isPostgres ? POSTGRES_TYPES : SQLITE_TYPES;
   const columns = (Object.entries(CALL_COLUMN_TYPES) as [string, ColumnType][])
@@ -233,7 +235,7 @@ async function convertSums(
       `${time} ${types.integer} not null`,
       ...DIMENSION_COLUMNS.map((column) => `${column} ${types.name} not null`),
       ...further.map((column) => `${column} text not null`),
-      ...SUM_COLUMNS.map((column) => `${column} ${types.integer} not null`),
+      ...FIRST_SUM_COLUMNS.map((column) => `${column} ${types.integer} not null`),
     ].join(", ")}, primary key (${key.join(", ")}))${isPostgres ? "" : " without rowid"}`,
   );
   await run(`create index ${table}_in_time on ${table} (${time})`);
@@ -241,14 +243,14 @@ async function convertSums(
   const joins = DIMENSION_COLUMNS.map(
     (column) => `left join call_name as name_${column} on name_${column}.name = ${earlier}.${column}`,
   );
-  const values = [time, ...further, ...SUM_COLUMNS].map((column) => `${earlier}.${column}`);
+  const values = [time, ...further, ...FIRST_SUM_COLUMNS].map((column) => `${earlier}.${column}`);
   for (const part of await partsOf(db, earlier, time)) {
     for (const column of DIMENSION_COLUMNS)
       await run(
         `insert into call_name (name) select distinct ${column} from ${earlier} where ${column} <> '' and ${part} on conflict (name) do nothing`,
       );
     await run(
-      `insert into ${table} (${[...DIMENSION_COLUMNS, time, ...further, ...SUM_COLUMNS].join(", ")}) select ${[...names, ...values].join(", ")} from ${earlier} ${joins.join(" ")} where ${part}`,
+      `insert into ${table} (${[...DIMENSION_COLUMNS, time, ...further, ...FIRST_SUM_COLUMNS].join(", ")}) select ${[...names, ...values].join(", ")} from ${earlier} ${joins.join(" ")} where ${part}`,
     );
   }
   await run(`drop table ${earlier}`);
@@ -290,9 +292,26 @@ export async function addOperations(db: Kysely<unknown>): Promise<void> {
         `${time} ${types.integer} not null`,
         ...names.map((column) => `${column} ${types.name} not null`),
         ...further.map((column) => `${column} text not null`),
-        ...SUM_COLUMNS.map((column) => `${column} ${types.integer} not null`),
+        ...FIRST_SUM_COLUMNS.map((column) => `${column} ${types.integer} not null`),
       ].join(", ")}, primary key (${key.join(", ")}))${isPostgres ? "" : " without rowid"}`,
     );
     await run(`create index ${table}_in_time on ${table} (${time})`);
   }
+}
+
+/**
+ * Further figures of each call: what became of it in the cache, whether its usage is estimated, and the provider's id of
+ * its request; and how many calls of a sum are estimated. What was stored before has none of them. Gateways of the
+ * former version go on beside this one: they leave the new columns as they are by default.
+ */
+export async function addCallFigures(db: Kysely<unknown>): Promise<void> {
+  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
+  const run = async (text: string): Promise<void> => void (await sql.raw(text).execute(db));
+  const types = isPostgres ? POSTGRES_TYPES : SQLITE_TYPES;
+  for (const column of ["cache", "estimated", "request_hash"] as const)
+    await run(`alter table call add column ${column} ${types[CALL_COLUMN_TYPES[column]]} not null default 0`);
+  for (const table of ["call_hour", "call_user_day", "call_operation_hour", "call_operation_user_day"])
+    await run(`alter table ${table} add column estimated ${types.integer} not null default 0`);
+  // Calls with a retry or a fallback are few, and are looked for.
+  await run("create index call_retried on call (tenant_id, id) where attempts > 1");
 }

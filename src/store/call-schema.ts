@@ -58,6 +58,12 @@ export const CALL_COLUMN_TYPES = {
   finish_reason: "name",
   /** The absent name stands for chat completions, which was the only operation once (call-columns.ts). */
   operation: "name",
+  /** An outcome of CACHE_OUTCOMES (call-columns.ts), counted from 1; 0 where the cache was off. */
+  cache: "integer",
+  /** 1 where the gateway estimated the usage, because the provider did not report it. */
+  estimated: "flag",
+  /** A hash of the provider's own id of the request (call-columns.ts); 0 where it reported none. */
+  request_hash: "integer",
   /** JSON list of the call's rows in `call_tag`; empty when it has none. */
   tags: "text",
   /** The row of `call_block` that holds its record. */
@@ -95,6 +101,8 @@ export const SUM_COLUMNS: readonly string[] = [
   "cost_nano_usd",
   "total_ms",
   ...LATENCY_COLUMNS,
+  /** Calls whose usage the gateway estimated. */
+  "estimated",
 ];
 
 export interface ContentColumns {

@@ -22,6 +22,7 @@ export type Summed = Pick<
   | "id"
   | "end_user"
   | "operation"
+  | "estimated"
   | "status"
   | "explained"
   | "prompt_tokens"
@@ -187,4 +188,5 @@ function add(call: Summed, timeMs: number, sums: readonly Accumulator[]): void {
   raise(sums[7]!, call.cost_nano_usd ?? 0);
   raise(sums[8]!, totalMs);
   raise(sums[9 + (above < 0 ? LATENCY_BOUNDS_MS.length : above)]!, 1);
+  if (Number(call.estimated) !== 0) raise(sums[10 + LATENCY_BOUNDS_MS.length]!, 1);
 }

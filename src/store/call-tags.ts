@@ -1,10 +1,10 @@
 // Look-up keys that are lists, or that most calls do not have: metadata, the client's own ids, tools, policies with
-// findings, and limits that refused. Each is a row of `call_tag`, which costs only the calls that have it.
+// findings, limits that refused, and the providers' ids of attempts that did not answer. Each is a row of `call_tag`, which costs only the calls that have it.
 import { isRawNumber, type JsonObject } from "../core/json.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
 
-export const TAG_KINDS = ["meta", "request", "otel", "tool", "policy", "limit"] as const;
+export const TAG_KINDS = ["meta", "request", "otel", "tool", "policy", "limit", "attempt"] as const;
 export type TagKind = (typeof TAG_KINDS)[number];
 
 /** Further members of `metadata` cannot be searched for. */
@@ -28,13 +28,18 @@ export function tagsOf(record: Partial<CallRecord>): readonly string[] {
     tools = [],
     policies = [],
     limits = [],
+    attempts = [],
+    providerRequestId = null,
   } = record;
+  // By the id of its answer the call is found without a tag (call-columns.ts).
+  const others = attempts.filter(({ requestId }) => requestId != null && requestId !== providerRequestId);
   if (
     metadata === null &&
     clientRequestId === null &&
     otelTraceId === null &&
     tools.length === 0 &&
     policies.length === 0 &&
+    others.length === 0 &&
     !limits.some(isRefusal)
   )
     return NONE;
@@ -45,6 +50,7 @@ export function tagsOf(record: Partial<CallRecord>): readonly string[] {
   for (const { name } of policies) tags.add(tagOf("policy", name));
   for (const outcome of limits) if (isRefusal(outcome)) tags.add(tagOf("limit", outcome.id));
   for (const { server, tool } of tools) tags.add(tagOf("tool", server)).add(tagOf("tool", `${server}/${tool}`));
+  for (const { requestId } of others) tags.add(tagOf("attempt", requestId!));
   return [...tags]
     .filter((tag) => tag.length <= MAX_TAG)
     .slice(0, MAX_TAGS)

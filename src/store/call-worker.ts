@@ -4,6 +4,8 @@ import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
 import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
+import { facets } from "./call-facets.ts";
+import { histogram } from "./call-histogram.ts";
 import { incomingText, ingestCalls } from "./call-ingest.ts";
 import type { CallInserts, Incoming } from "./call-insert.ts";
 import { prune } from "./call-pruning.ts";
@@ -62,6 +64,8 @@ const METHODS = {
   usage: ({ db }: OpenCalls, ...args: Parameters<typeof usage> extends [Db, ...infer Rest] ? Rest : never) =>
     usage(db, ...args),
   usageTotals: ({ db }: OpenCalls, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),
+  histogram: ({ db }: OpenCalls, query: Parameters<typeof histogram>[1]) => histogram(db, query),
+  facets: ({ db }: OpenCalls, query: Parameters<typeof facets>[1]) => facets(db, query),
   spent: ({ db }: OpenCalls, query: Parameters<typeof spent>[1]) => spent(db, query),
   registerReplica: ({ db }: OpenCalls, own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]) =>
     registerReplica(db, own, gone),

@@ -1,6 +1,7 @@
 // The port to the calls that were made: single calls, and sums of their usage. It is filled from the ledger, and read
 // by reports, by the admin API, and by budgets when a process starts. The drivers sqlite-calls.ts and postgres-calls.ts
 // both pass test/contract/call-store.suite.ts.
+import type { CacheOutcome } from "../core/cache.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { LedgerSink } from "./ledger.ts";
 import type { Page, PageRequest } from "./reader.ts";
@@ -40,6 +41,10 @@ export interface CallSummary {
   readonly modelAsked: string | null;
   /** Of the first choice. */
   readonly finishReason: string | null;
+  /** `null` when the response cache was off. */
+  readonly cache: CacheOutcome | null;
+  /** Whether the gateway estimated the usage, because the provider did not report it. */
+  readonly estimated: boolean;
 }
 
 /** Members that are left out do not restrict the result. */
@@ -88,6 +93,10 @@ export interface LogFilter extends CallFilter {
   readonly stream?: boolean;
   readonly cancelled?: boolean;
   readonly explained?: boolean;
+  readonly estimated?: boolean;
+  readonly cache?: CacheOutcome;
+  /** The provider's own id of any request of the call. */
+  readonly providerRequestId?: string;
   readonly atLeast?: LogBounds;
   readonly atMost?: LogBounds;
   /** Tags of call-tags.ts, all of which must be present. */
@@ -124,7 +133,7 @@ export interface StoredContent {
   readonly body: Uint8Array;
 }
 
-/** The dimensions by which sums can be grouped. `day` is a day in UTC. */
+/** The dimensions by which sums can be grouped. `day` is a day in the time zone of the query. */
 export const USAGE_DIMENSIONS = [
   "tenant",
   "project",
@@ -143,12 +152,11 @@ export const USAGE_ORDERS = ["group", "cost", "tokens", "calls"] as const;
 export type UsageOrder = (typeof USAGE_ORDERS)[number];
 
 export interface UsageQuery extends CallScope {
-  /**
-   * Inclusive and exclusive bounds at full hours, or at full days where end users are asked for; otherwise StoreError
-   * `invalid`.
-   */
+  /** Inclusive and exclusive bounds, which may be any moments. */
   readonly fromMs?: number;
   readonly toMs?: number;
+  /** The time zone of days by its IANA name; UTC by default. */
+  readonly zone?: string;
   readonly by: readonly UsageDimension[];
   /** `group` sorts by the values of `by`, in pages. The other orders sort the largest first, in one page. */
   readonly order: UsageOrder;
@@ -163,6 +171,8 @@ export interface UsageSums {
   readonly errors: bigint;
   /** Calls with usage whose price was not known. */
   readonly unpriced: bigint;
+  /** Calls whose usage the gateway estimated. */
+  readonly estimated: bigint;
   readonly promptTokens: bigint;
   readonly completionTokens: bigint;
   readonly cachedTokens: bigint;
@@ -177,6 +187,67 @@ export interface UsageRow {
   /** A value for each of `by`, in its order; a day is written `2026-01-31`. `null` where a call had no value. */
   readonly group: readonly (string | null)[];
   readonly sums: UsageSums;
+}
+
+export interface UsageReport extends Page<UsageRow> {
+  /** Of all groups, at the same moment; `null` but on the first page. */
+  readonly totals: UsageSums | null;
+  /**
+   * Hours (of end users: days) before this moment could not be divided where the report begins, ends or has a midnight
+   * within them, because their calls are not kept any more: each counts as a whole where it begins. `null` where all is
+   * exact.
+   */
+  readonly wholeUntilMs: number | null;
+}
+
+export interface HistogramQuery {
+  /** Of a filter on anything but the scope, and of buckets shorter than an hour, single calls are counted. */
+  readonly filter: Omit<LogFilter, "order" | "fromMs" | "toMs">;
+  /** The times at which buckets begin, and the end of the last one. */
+  readonly edges: readonly number[];
+}
+
+export interface CallHistogram {
+  readonly buckets: readonly UsageSums[];
+  /** Calls before this time have not been counted, because one query counts a bounded number of single calls. */
+  readonly searchedToMs: number | null;
+  /** As in UsageReport. */
+  readonly wholeUntilMs: number | null;
+}
+
+/** Dimensions whose most frequent values are listed. */
+export const FACETS = ["project", "token", "user", "route", "provider", "model", "operation"] as const;
+export type FacetName = (typeof FACETS)[number];
+
+export interface FacetsQuery {
+  readonly scope: CallScope;
+  /** The members of the scope that say what the caller may see; the others are filters. */
+  readonly fixed: readonly (keyof CallScope)[];
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Values of each dimension. */
+  readonly limit: number;
+}
+
+export interface Facet {
+  /** The most frequent first. */
+  readonly values: readonly {
+    readonly value: string | null;
+    readonly calls: bigint;
+    readonly errors: bigint;
+    readonly costNanoUsd: bigint;
+  }[];
+  /** How many further values there are. */
+  readonly others: bigint;
+}
+
+export interface CallFacets {
+  readonly facets: Readonly<Record<FacetName, Facet>>;
+  /** Failed calls by status and code; those before `searchedToMs` have not been counted. */
+  readonly failures: {
+    readonly values: readonly { readonly status: number; readonly code: string | null; readonly calls: number }[];
+    readonly searchedToMs: number | null;
+  };
 }
 
 export interface StoredCall {
@@ -238,9 +309,13 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
   /** `null` also when the call belongs to another tenant than `tenantId`. */
   findCall(traceId: string, tenantId?: string): Promise<StoredCall | null>;
   /** Sums by group. An order other than `group` returns one page, whose cursor is `null`. */
-  usage(page: PageRequest, query: UsageQuery): Promise<Page<UsageRow>>;
+  usage(page: PageRequest, query: UsageQuery): Promise<UsageReport>;
   /** The sum over everything that the query covers. */
   usageTotals(query: Omit<UsageQuery, "by" | "order">): Promise<UsageSums>;
+  /** Calls over time. */
+  histogram(query: HistogramQuery): Promise<CallHistogram>;
+  /** The most frequent values of some dimensions. */
+  facets(query: FacetsQuery): Promise<CallFacets>;
   /** What has been used since a moment, for accounts that begin with no count. */
   spent(query: SpentQuery): Promise<readonly Spent[]>;
   /**

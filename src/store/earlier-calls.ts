@@ -107,7 +107,7 @@ export async function findEarlier(db: Db, traceId: string, tenantId: string | un
 
 /** Its columns have the same names, and integers in place of numbers. All were chat completions. */
 function figuresOfEarlier(row: EarlierCall): CallFigures {
-  const figures = Object.entries({ ...row, operation: "" });
+  const figures = Object.entries({ ...row, operation: "", cache: 0, estimated: 0, request_hash: 0 });
   return Object.fromEntries(
     figures.map(([name, value]) => [name, typeof value === "bigint" ? Number(value) : value]),
   ) as unknown as CallFigures;

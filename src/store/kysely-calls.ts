@@ -1,6 +1,8 @@
 // The call store over any database that Kysely supports.
 import type { Kysely } from "kysely";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
+import { facets } from "./call-facets.ts";
+import { histogram } from "./call-histogram.ts";
 import { incomingOf, ingestCalls } from "./call-ingest.ts";
 import { prune } from "./call-pruning.ts";
 import { findCall, storedCall } from "./call-reads.ts";
@@ -33,6 +35,8 @@ export function kyselyCalls(
     removeContents: (which) => removeContents(db, which),
     usage: (page, query) => usage(reports, page, query),
     usageTotals: (query) => usageTotals(reports, query),
+    histogram: (query) => histogram(reports, query),
+    facets: (query) => facets(reports, query),
     spent: (query) => spent(reports, query),
     moveEarlier: () => moveNewest(db, inserts),
     prune: (before) => prune(db, before),

@@ -2,19 +2,28 @@
 // whatever is asked for: rare calls come in pages that are shorter than requested, or empty, with a cursor that leads
 // on. No search therefore occupies the reading thread for long.
 import { type Kysely, sql, type RawBuilder } from "kysely";
-import { storedOperation, summaryOf } from "./call-columns.ts";
-import { findKey, firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "./call-keys.ts";
+import { requestHash, summaryOf } from "./call-columns.ts";
+import { findKey, firstKeyAt, keyBoundAt, timeOfKey } from "./call-keys.ts";
 import { numbersOf } from "./call-names.ts";
-import { named, withoutIndex } from "./call-reads.ts";
+import { named } from "./call-reads.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
-import type { LogBounds, LogFilter, LogOrder, LogPage } from "./calls.ts";
+import { tagOf } from "./call-tags.ts";
+import type { LogFilter, LogOrder, LogPage } from "./calls.ts";
 import { type EarlierBounds, earlierBounds } from "./earlier-calls.ts";
+import {
+  allOf,
+  type Condition,
+  NAMED,
+  type NumberedFilter,
+  operationIn,
+  restOf,
+  type WayIndex,
+} from "./log-conditions.ts";
 import { cursorAt, inOrderOf, keyBefore, type KeyPart, type ListKey, pageOf, rowLimit } from "./pages.ts";
 import type { PageRequest } from "./reader.ts";
 import { toInteger } from "./schema.ts";
 
 type Db = Kysely<CallSchema>;
-type Condition = RawBuilder<boolean>;
 
 /**
  * The most calls that one search reads: some 50 ms in SQLite. Calls are stored in the order of time; those of one token
@@ -25,7 +34,7 @@ const MOST_SCATTERED = 12_000;
 
 /** The path of a search. `by` names the index that it follows. */
 interface Way {
-  readonly by: "tag" | "token_id" | "end_user" | "user_id" | "code" | "project_id" | "tenant_id" | "time" | "end";
+  readonly by: WayIndex;
   readonly key: ListKey;
   readonly from: RawBuilder<unknown>;
   /** Conditions that the index answers. */
@@ -37,15 +46,6 @@ interface Way {
   readonly toMs: number | undefined;
 }
 
-/** A filter whose names have numbers. */
-export interface NumberedFilter {
-  readonly filter: LogFilter;
-  /** Has every name of the filter. */
-  readonly numbers: ReadonlyMap<string, number>;
-  /** The only call that may be found. */
-  readonly callKey?: bigint;
-}
-
 type FoundKey = Pick<FoundRow, "id"> & { readonly at_ms: bigint };
 
 export interface LogQuery {
@@ -54,6 +54,8 @@ export interface LogQuery {
   /** Where the search ends; `null` when the index answers every condition. */
   readonly end: RawBuilder<FoundKey> | null;
   readonly rows: (end: readonly KeyPart[] | null) => RawBuilder<FoundRow>;
+  /** What is selected from: the calls that match, as far as the search goes. */
+  readonly matching: (end: readonly KeyPart[] | null) => RawBuilder<unknown>;
 }
 
 export async function searchCalls(db: Db, page: PageRequest, filter: LogFilter): Promise<LogPage> {
@@ -64,13 +66,26 @@ export async function searchCalls(db: Db, page: PageRequest, filter: LogFilter):
 }
 
 /** `null` when a name in the filter, or the trace id, has never occurred. */
-async function numberedFilter(db: Db, filter: LogFilter): Promise<NumberedFilter | null> {
+export async function numberedFilter(db: Db, filter: LogFilter): Promise<NumberedFilter | null> {
   const names = NAMED.flatMap(([name]) => filter[name] ?? []).concat(operationIn(filter));
   const numbers = await numbersOf(db, names);
   if (names.some((name) => !numbers.has(name))) return null;
-  if (filter.traceId === undefined) return { filter, numbers };
+  const found = await withRequest(db, { filter, numbers });
+  if (filter.traceId === undefined) return found;
   const callKey = await findKey(db, filter.traceId);
-  return callKey === null ? null : { filter, numbers, callKey };
+  return callKey === null ? null : { ...found, callKey };
+}
+
+/** A provider's id of an attempt that did not answer is a tag. */
+async function withRequest(db: Db, numbered: NumberedFilter): Promise<NumberedFilter> {
+  const { filter } = numbered;
+  const { providerRequestId: id, tags = [] } = filter;
+  if (id === undefined) return numbered;
+  const tag = tagOf("attempt", id);
+  const known = await db.selectFrom("call_tag").select("id").where("tag", "=", tag).limit(sql.lit(1)).execute();
+  return known.length > 0
+    ? { ...numbered, filter: { ...filter, tags: [tag, ...tags] } }
+    : { ...numbered, requestHash: requestHash(id) };
 }
 
 function nothing(page: PageRequest, key: ListKey): LogPage {
@@ -125,8 +140,11 @@ async function search(db: Db, page: PageRequest, numbered: NumberedFilter): Prom
   return { ...found, nextCursor: cursorAt(query.key, end), searchedToMs: timeOf(order, end) };
 }
 
-/** Exported for the test that checks its query plans. */
-export function logQuery(page: PageRequest, numbered: NumberedFilter): LogQuery {
+/**
+ * With `isBounded` the search has an end even where the index answers every condition, for what reads every call that
+ * it finds.
+ */
+export function logQuery(page: PageRequest, numbered: NumberedFilter, isBounded = false): LogQuery {
   const way = wayOf(numbered);
   const { key } = way;
   const rest = restOf(numbered, way.by);
@@ -137,21 +155,20 @@ export function logQuery(page: PageRequest, numbered: NumberedFilter): LogQuery 
   const most = way.by === "time" || way.by === "end" ? MOST_IN_ORDER : MOST_SCATTERED;
   const order = inOrderOf(key);
   const limit = rowLimit(page);
+  // Given two bounds on one side, the database would use the wider one.
+  const matching = (end: readonly KeyPart[] | null): RawBuilder<unknown> =>
+    sql`from ${way.from}${way.join?.to ?? sql``} where ${allOf([...within, ...(way.join === undefined ? [] : [way.join.by]), ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])}`;
   return {
     way: way.by,
     key,
     end:
-      rest.length === 0 || numbered.callKey !== undefined
+      (rest.length === 0 && !isBounded) || numbered.callKey !== undefined
         ? null
         : sql`select ${sql.raw(key.columns[0]![0])} as at_ms, ${sql.raw(key.columns.at(-1)![0])} as id from ${way.from} where ${allOf([...within, ...far])} order by ${order} limit 1 offset ${sql.lit(most - 1)}`,
-    // Given two bounds on one side, the database would use the wider one.
-    rows: (end) =>
-      sql`select call.* from ${way.from}${way.join?.to ?? sql``} where ${allOf([...within, ...(way.join === undefined ? [] : [way.join.by]), ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])} order by ${order} limit ${sql.lit(limit)}`,
+    rows: (end) => sql`select call.* ${matching(end)} order by ${order} limit ${sql.lit(limit)}`,
+    matching,
   };
 }
-
-const allOf = (conditions: readonly Condition[]): RawBuilder<unknown> =>
-  conditions.length === 0 ? sql`1 = 1` : sql.join(conditions, sql` and `);
 
 function keyBound({ columns }: ListKey, sign: string, parts: readonly KeyPart[]): Condition {
   const names = sql.raw(columns.map(([expression]) => expression).join(", "));
@@ -175,18 +192,6 @@ function startOf(page: PageRequest, { key, fromMs, toMs }: Way): readonly Condit
   return [keyBound(key, key.newestFirst ? "<" : ">", before)];
 }
 
-/** Columns with names, by the member of a filter. */
-const NAMED = [
-  ["tokenId", "token_id"],
-  ["userId", "user_id"],
-  ["code", "code"],
-  ["projectId", "project_id"],
-  ["tenantId", "tenant_id"],
-  ["route", "route"],
-  ["provider", "provider"],
-  ["model", "model"],
-  ["finishReason", "finish_reason"],
-] as const satisfies readonly (readonly [keyof LogFilter, keyof FoundRow])[];
 const COLUMNS = {
   tokenId: "token_id",
   endUser: "end_user",
@@ -245,7 +250,7 @@ function wayOf({ filter, numbers, callKey }: NumberedFilter): Way {
     searched: [
       sql<boolean>`${sql.ref(by)} = ${value}`,
       ...(SPARSE[by] === undefined ? [] : [SPARSE[by]]),
-      ...(by === "tenant_id" ? failedOf(filter) : []),
+      ...(by === "tenant_id" ? fewOf(filter) : []),
     ],
     ...bounds,
   };
@@ -256,103 +261,8 @@ function latest(endedFromMs: number | undefined, fromMs: number | undefined): nu
   return endedFromMs === undefined || fromMs === undefined ? (endedFromMs ?? fromMs) : Math.max(endedFromMs, fromMs);
 }
 
-/** Failed calls of a tenant have an index of their own. */
-function failedOf({ outcome, status = 0, statusClass = 0 }: LogFilter): readonly Condition[] {
-  return outcome === "failed" || status >= 400 || statusClass >= 4 ? [sql<boolean>`status >= 400`] : [];
-}
-
-const BOUNDED: Readonly<Record<keyof LogBounds, string>> = {
-  totalMs: `(end_ms - ${timeOfKeySql("call.id")})`,
-  firstContentMs: "first_content_ms",
-  attempts: "attempts",
-  promptTokens: "prompt_tokens",
-  completionTokens: "completion_tokens",
-  tokens: "(prompt_tokens + completion_tokens)",
-  costNanoUsd: "cost_nano_usd",
-};
-
-/**
- * Conditions that the index does not answer. A column whose index is not used is put into an expression, so that the
- * database does not choose that index.
- */
-function restOf(numbered: NumberedFilter, by: Way["by"]): readonly Condition[] {
-  const { filter } = numbered;
-  const {
-    status,
-    statusClass,
-    outcome,
-    tags = [],
-    atLeast = {},
-    atMost = {},
-    fromMs,
-    toMs,
-    endedFromMs,
-    order,
-  } = filter;
-  const others = by === "tag" ? tags.slice(1) : tags;
-  const isFailedAlone = by === "tenant_id" && outcome === "failed";
-  return [
-    ...wordConditions(numbered, by),
-    ...(order === "ended"
-      ? [
-          ...(fromMs === undefined ? [] : [sql<boolean>`call.id + 0 >= ${keyBoundAt(fromMs)}`]),
-          ...(toMs === undefined ? [] : [sql<boolean>`call.id + 0 < ${keyBoundAt(toMs)}`]),
-        ]
-      : []),
-    ...(order === "ended" || endedFromMs === undefined
-      ? []
-      : [sql<boolean>`call.end_ms + 0 >= ${toInteger(endedFromMs)}`]),
-    ...(outcome === undefined || isFailedAlone
-      ? []
-      : [outcome === "ok" ? sql<boolean>`status < 400` : sql<boolean>`status >= 400`]),
-    ...(status === undefined ? [] : [sql<boolean>`status = ${toInteger(status)}`]),
-    ...(statusClass === undefined
-      ? []
-      : [sql<boolean>`status >= ${toInteger(statusClass * 100)} and status < ${toInteger(statusClass * 100 + 100)}`]),
-    ...(["stream", "cancelled", "explained", "settled"] as const).flatMap((flag) =>
-      filter[flag] === undefined ? [] : [sql<boolean>`${sql.ref(flag)} = ${filter[flag] ? 1n : 0n}`],
-    ),
-    ...among(atLeast, ">="),
-    ...among(atMost, "<="),
-    ...others.map(
-      (tag) => sql<boolean>`exists (select 1 from call_tag as other where other.tag = ${tag} and other.id = call.id)`,
-    ),
-  ];
-}
-
-/** For names and texts. */
-function wordConditions({ filter, numbers }: NumberedFilter, by: Way["by"]): readonly Condition[] {
-  const operation = operationIn(filter).map((name) => sql<boolean>`call.operation = ${BigInt(numbers.get(name)!)}`);
-  const names = NAMED.flatMap(([name, column]) => {
-    const given = filter[name];
-    if (given === undefined || by === column) return [];
-    const number = BigInt(numbers.get(given)!);
-    // The place of a tagged call can be checked without reading the call.
-    if (by === "tag" && (column === "tenant_id" || column === "project_id"))
-      return [sql<boolean>`${sql.ref(`t.${column}`)} = ${number}`];
-    return [sql<boolean>`${withoutIndex(`call.${column}`, number)} = ${number}`];
-  });
-  const texts = TEXTS.flatMap(([name, column]) => {
-    const given = filter[name];
-    return given === undefined || by === column
-      ? []
-      : [sql<boolean>`${withoutIndex(`call.${column}`, given)} = ${given}`];
-  });
-  return [...names, ...operation, ...texts];
-}
-
-const operationIn = ({ operation }: LogFilter): readonly string[] =>
-  operation === undefined ? [] : [storedOperation(operation)];
-
-const TEXTS = [
-  ["endUser", "end_user"],
-  ["modelAsked", "model_asked"],
-] as const;
-
-function among(bounds: LogBounds, sign: string): readonly Condition[] {
-  return (Object.keys(BOUNDED) as (keyof LogBounds)[]).flatMap((name) =>
-    bounds[name] === undefined
-      ? []
-      : [sql<boolean>`${sql.raw(BOUNDED[name])} ${sql.raw(sign)} ${toInteger(bounds[name])}`],
-  );
+/** Failed calls of a tenant have an index of their own, and so have those with several attempts. */
+function fewOf({ outcome, status = 0, statusClass = 0, atLeast }: LogFilter): readonly Condition[] {
+  if (outcome === "failed" || status >= 400 || statusClass >= 4) return [sql<boolean>`status >= 400`];
+  return (atLeast?.attempts ?? 0) > 1 ? [sql<boolean>`attempts > 1`] : [];
 }

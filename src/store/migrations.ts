@@ -4,6 +4,7 @@
 import { sql, type Kysely } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
 import {
+  addCallFigures,
   addOperations,
   createCalls,
   createContents,
@@ -167,6 +168,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0019-operations": { up: addOperations },
   "0020-vendor-objects": { up: createVendorObjects },
   "0021-sessions": { up: createSessions },
+  "0022-call-figures": { up: addCallFigures },
 };
 
 /** Whether the first migration has not been committed in this database. */

@@ -42,6 +42,8 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     removeContents: (which) => writer.ask("removeContents", which),
     usage: (page, query) => reader.ask("usage", page, query),
     usageTotals: (query) => reader.ask("usageTotals", query),
+    histogram: (query) => reader.ask("histogram", query),
+    facets: (query) => reader.ask("facets", query),
     spent: (query) => reader.ask("spent", query),
     registerReplica: async (own, gone) => {
       requireFile();

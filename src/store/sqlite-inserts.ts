@@ -96,6 +96,9 @@ const valuesOf = (row: CallRow): SQLQueryBindings[] => [
   row.model_asked,
   row.finish_reason,
   row.operation,
+  row.cache,
+  row.estimated,
+  row.request_hash,
   row.tags,
   row.block_id,
 ];

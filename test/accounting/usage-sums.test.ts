@@ -16,6 +16,7 @@ const sums = (parts: Partial<UsageSums> = {}): UsageSums => ({
   costNanoUsd: 1_500_000n,
   totalMs: 301n,
   latency: [1n, 1n, ...NONE.slice(2)],
+  estimated: 0n,
   ...parts,
 });
 
@@ -60,7 +61,7 @@ test("times are computed from buckets: between the bounds of the one that contai
 describe("CSV", () => {
   test("has a line of names, one for each group, and ends each as RFC 4180 says", () => {
     expect(csvOf(["day", "model"], [{ group: ["2026-01-05", null], sums: sums() }])).toBe(
-      "day,model,calls,errors,unpriced,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost_usd,total_ms,mean_ms,p50_ms,p95_ms\r\n2026-01-05,,2,0,0,3,4,0,0,0.0015,301,150,100,235\r\n",
+      "day,model,calls,errors,unpriced,estimated,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost_usd,total_ms,mean_ms,p50_ms,p95_ms\r\n2026-01-05,,2,0,0,0,3,4,0,0,0.0015,301,150,100,235\r\n",
     );
   });
   test("a name that a spreadsheet would run is quoted as text, and a name cannot leave its cell", () => {
@@ -69,7 +70,7 @@ describe("CSV", () => {
         .split("\r\n")
         .slice(1)
         .join("\r\n")
-        .replace(/,2,0,0,3.*/s, "");
+        .replace(/,2,0,0,0,3.*/s, "");
     for (const formula of ["=1+1", "+1", "-1", "@x", " =1", "\t=1", "\r=1", '=HYPERLINK("http://x")', "\u00a0=1"])
       expect([formula, cells(formula).startsWith(`"'`)]).toEqual([formula, true]);
     expect([cells("gpt-4o"), cells("a,b"), cells('a"b'), cells("a\r\nb"), cells("it's")]).toEqual([

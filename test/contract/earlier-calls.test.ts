@@ -51,7 +51,13 @@ async function writeOld(wider: Kysely<Schema>): Promise<void> {
   const db = wider as unknown as Kysely<Record<string, Record<string, unknown>>>;
   for (let at = 0; at < OLD.length; at += 50) {
     const rows = OLD.slice(at, at + 50).map(({ record, settled }) => {
-      const { operation: _, ...row } = figuresOf(record, settled);
+      const {
+        operation: _operation,
+        cache: _cache,
+        estimated: _estimated,
+        request_hash: _hash,
+        ...row
+      } = figuresOf(record, settled);
       return { record, row };
     });
     await db

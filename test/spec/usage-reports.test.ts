@@ -124,8 +124,8 @@ describe("GET .../usage", () => {
 
   test("[d5.1] answers with 400 and the parameter what cannot be answered exactly", async () => {
     for (const [query, param] of [
-      ["from=2026-06-14T01:30:00Z", "from"],
-      ["group_by=end_user&to=2026-06-14T01:00:00Z", "to"],
+      ["timezone=Mars/Olympus", "timezone"],
+      ["timezone=%2B01:00", "timezone"],
       ["group_by=colour", "group_by[0]"],
       ["group_by=day,day", "group_by"],
       ["limit=0", "limit"],
@@ -193,5 +193,47 @@ describe("GET .../calls", () => {
       record: { trace_id: first, status: 200, cost_nano_usd: 1_000_000_000, price_id: "p", usage_source: "provider" },
     });
     expect((await get("default.owner", `/calls/${others}`)).body.tenant_id).toBe("beta");
+  });
+});
+
+describe("[d14.3] reports of any period", () => {
+  const usage = async (query: string): Promise<any> => {
+    const { status, body } = await get("acme.viewer", `/tenants/acme/usage?${query}`);
+    expect(status).toBe(200);
+    return body;
+  };
+
+  test("begin and end at any moment, have days of a time zone, name the moment of which they are, and agree with the list", async () => {
+    const cut = await usage("from=2026-06-14T00:30:00Z&to=2026-06-15T00:00:00.001Z");
+    expect([cut.totals.calls, cut.totals.cost_usd, cut.as_of, cut.whole_until]).toEqual([
+      2,
+      "0.000000005",
+      new Date(NOW).toISOString(),
+      null,
+    ]);
+    const days = await usage("group_by=day&from=2026-06-01&timezone=America/New_York");
+    expect(days.data.map((row: any) => [row.group.day, row.calls])).toEqual([
+      ["2026-06-13", 2],
+      ["2026-06-14", 1],
+    ]);
+    expect((await usage("group_by=end_user&to=2026-06-14T01:00:00Z")).data).toMatchObject([
+      { group: { end_user: "eve" }, calls: 1 },
+    ]);
+  });
+
+  test("count calls without a price, and calls whose usage is estimated", async () => {
+    const own = await openAdminWorld();
+    await own.calls.ingest([
+      rowOf({ usageSource: "estimated", endUser: "eve" }),
+      rowOf({ usageSource: "estimated", costNanoUsd: null }),
+      rowOf({ operation: "embeddings" }),
+    ]);
+    const { body } = await own.send("acme.viewer", "GET", "/api/v1/admin/tenants/acme/usage?group_by=operation");
+    expect(body.totals).toMatchObject({ calls: 3, unpriced: 1, estimated: 2 });
+    expect(body.data).toMatchObject([
+      { group: { operation: "chat.completions" }, calls: 2, unpriced: 1, estimated: 2 },
+      { group: { operation: "embeddings" }, calls: 1, unpriced: 0, estimated: 0 },
+    ]);
+    await own.close();
   });
 });

@@ -24,8 +24,8 @@ export interface AdminClient {
    * Returns null when the response has no body. Throws RefusedRequest, and Error when the gateway cannot be reached.
    */
   send(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, request?: AdminRequest): Promise<Json>;
-  /** Reads all pages, up to `most` entries. */
-  list(path: string, query?: AdminRequest["query"], most?: number): Promise<readonly JsonObject[]>;
+  /** Reads all pages, up to `most` entries. A whole list has no pages. */
+  list(path: string, query?: AdminRequest["query"], most?: number, isWhole?: boolean): Promise<readonly JsonObject[]>;
 }
 
 export class RefusedRequest extends Error {
@@ -88,19 +88,19 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment): 
   };
   return {
     send,
-    async list(path, query = {}, most = MOST) {
+    async list(path, query = {}, most = MOST, isWhole = false) {
       const all: JsonObject[] = [];
       let cursor: string | undefined;
       do {
         const page = await send("GET", path, {
-          query: { ...query, limit: String(Math.min(PAGE, most - all.length)), cursor },
+          query: isWhole ? query : { ...query, limit: String(Math.min(PAGE, most - all.length)), cursor },
         });
         if (!isObject(page) || !Array.isArray(page["data"]))
           throw new Error(`The server at ${url} did not answer with a list. Is it a Dragoman gateway?`);
         all.push(...(page["data"] as JsonObject[]));
         cursor = typeof page["next_cursor"] === "string" ? page["next_cursor"] : undefined;
       } while (cursor !== undefined && all.length < most);
-      return all;
+      return all.slice(0, most);
     },
   };
 }

@@ -38,9 +38,51 @@ export interface Noun {
   readonly shownOnce?: string;
   /** What is removed together with it. A removal then has to be confirmed. */
   readonly contains?: string;
+  /** The list has no pages. */
+  readonly isWhole?: true;
   /** Additional filters of the list. */
   readonly filters?: readonly string[];
 }
+
+const SCOPE_FILTERS: readonly string[] = [
+  "from",
+  "to",
+  "project_id",
+  "token_id",
+  "user_id",
+  "end_user",
+  "route",
+  "provider",
+  "model",
+  "operation",
+];
+const CALL_FILTERS: readonly string[] = [
+  ...SCOPE_FILTERS,
+  "outcome",
+  "status",
+  "status_class",
+  "code",
+  "stream",
+  "cancelled",
+  "estimated",
+  "cache",
+  "finish_reason",
+  "min_ms",
+  "max_ms",
+  "min_attempts",
+  "min_tokens",
+  "max_tokens",
+  "min_cost_usd",
+  "max_cost_usd",
+  "metadata",
+  "tool",
+  "policy",
+  "limit_id",
+  "trace_id",
+  "client_request_id",
+  "provider_request_id",
+  "otel_trace_id",
+];
 
 const ALL: readonly Verb[] = ["list", "get", "create", "update", "delete"];
 const KEPT = { ORIGIN: "origin", "SET BY": "set_by", VERSION: "version" } as const;
@@ -224,7 +266,7 @@ export const NOUNS: readonly Noun[] = [
       COMPLETION: "completion_tokens",
       USD: "cost_usd",
     },
-    filters: ["from", "to", "project_id", "token_id", "user_id", "end_user", "route", "provider", "model", "operation"],
+    filters: [...SCOPE_FILTERS, "timezone"],
   },
   {
     word: "call",
@@ -234,21 +276,29 @@ export const NOUNS: readonly Noun[] = [
     verbs: ["list", "get"],
     named: "id",
     columns: CALL_COLUMNS,
-    filters: [
-      "from",
-      "to",
-      "project_id",
-      "token_id",
-      "user_id",
-      "end_user",
-      "route",
-      "provider",
-      "model",
-      "operation",
-      "outcome",
-      "status",
-      "code",
-    ],
+    filters: CALL_FILTERS,
+  },
+  {
+    word: "histogram",
+    many: "calls over time",
+    path: "calls/histogram",
+    place: "either",
+    verbs: ["list"],
+    named: null,
+    isWhole: true,
+    columns: { FROM: "at", CALLS: "calls", ERRORS: "errors", USD: "cost_usd", P50: "p50_ms", P95: "p95_ms" },
+    filters: [...CALL_FILTERS, "bucket", "timezone"],
+  },
+  {
+    word: "facets",
+    many: "the most frequent values among calls",
+    path: "calls/facets",
+    place: "either",
+    verbs: ["list"],
+    named: null,
+    isWhole: true,
+    columns: { DIMENSION: "dimension", VALUE: "value", CALLS: "calls", ERRORS: "errors", USD: "cost_usd" },
+    filters: [...SCOPE_FILTERS.filter((name) => name !== "end_user"), "limit"],
   },
   {
     word: "history",

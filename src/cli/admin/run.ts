@@ -110,7 +110,7 @@ async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Pro
   const tenant = noun.word === "project" && flags.tenant !== undefined ? { tenant_id: flags.tenant } : {};
   const path = `${placePath(noun, flags)}/${noun.path}`;
   const query = { ...tenant, ...filters(noun, flags), ...grouping(flags) };
-  const things = await client.list(path, query, flags.most);
+  const things = await client.list(path, query, flags.most, noun.isWhole === true);
   if (flags.csv === true) return printCsv(things);
   if (flags.json === true) return printJson(things);
   printTable(

@@ -4,6 +4,7 @@ import { getPath } from "hono/utils/url";
 import { requireMoreThanOps } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { cacheOperations } from "./cache.ts";
+import { callOperations } from "./calls.ts";
 import { configuredOperations } from "./configured.ts";
 import { documentRules } from "./documents.ts";
 import type { DocumentDependencies } from "./document-rule.ts";
@@ -44,6 +45,7 @@ export function adminOperations(
     ),
     ...historyOperations({ rules, dependencies }),
     ...usageOperations(calls),
+    ...callOperations(calls),
     ...logOperations(calls, contents),
     ...toolOperations(toolServers, () => clock.monotonic()),
     ...cacheOperations(cache),

@@ -1,12 +1,24 @@
 // How single calls are filtered and shown, shared by reports, lists and the log.
 import { z } from "zod";
 import { usd } from "../../accounting/price.ts";
-import type { TenantOrProject } from "../../auth/grants.ts";
+import { nothingThere, type TenantOrProject } from "../../auth/grants.ts";
+import { GatewayError } from "../../core/errors.ts";
+import type { JsonObject } from "../../core/json.ts";
 import { OPERATION_NAMES } from "../../core/operation.ts";
-import type { CallScope, CallStore, CallSummary } from "../../store/calls.ts";
-import { instant, iso, time } from "./schemas.ts";
+import type { CallScope, CallStore, CallSummary, LogPage, StoredCall } from "../../store/calls.ts";
+import { instant, iso, isoOrNull, time } from "./schemas.ts";
 
-export type AdminCalls = Pick<CallStore, "searchCalls" | "findCall" | "usage" | "usageTotals">;
+/** The calls as the admin API reads them. */
+export type AdminCalls = Pick<CallStore, (typeof READS)[number]>;
+const READS = ["searchCalls", "findCall", "usage", "usageTotals", "histogram", "facets"] as const;
+
+/** Where no calls are stored, each reading fails. */
+export function keptCalls(calls: AdminCalls | null): AdminCalls {
+  const none = (): never => {
+    throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
+  };
+  return calls ?? (Object.fromEntries(READS.map((name) => [name, none])) as unknown as AdminCalls);
+}
 
 const count = z.int();
 export const CALL_SHAPE = {
@@ -39,6 +51,13 @@ export const CALL_SHAPE = {
       "False if the gateway process ended before the call did; the call was then charged what was reserved for it.",
   }),
   operation: z.string().meta({ description: "What was called, such as `chat.completions`." }),
+  cache: z
+    .enum(["hit", "miss", "bypass"])
+    .nullable()
+    .meta({ description: "What became of the call in the response cache; null where it was off." }),
+  estimated: z.boolean().meta({
+    description: "Whether the gateway estimated the usage, because the provider reported none.",
+  }),
 };
 
 /** A call as reports and lists show it. */
@@ -118,7 +137,46 @@ export function shownCall(of: CallSummary): ShownCall {
     finish_reason: of.finishReason,
     settled: of.settled,
     operation: of.operation,
+    cache: of.cache,
+    estimated: of.estimated,
   };
+}
+
+export const asOf = time.meta({
+  description:
+    "The figures are those of the calls in the database at this time; a call is there moments after its end.",
+});
+export const wholeUntil = time.nullable().meta({
+  description:
+    "Before this time, hours in which the period begins, ends or has a midnight count as a whole where they begin (of end users: days in UTC), because their calls are not kept any more; null if all is exact.",
+});
+
+export const callPage = (entry: z.ZodType, id: string): z.ZodType =>
+  z
+    .strictObject({
+      data: z.array(entry),
+      next_cursor: z.string().nullable().meta({ description: "Null on the last page." }),
+      looked_to: time.nullable().meta({
+        description:
+          "Where the search stopped before the page was full, because one request searches a bounded number of calls; continue with `next_cursor`. Null if the page is full or the last.",
+      }),
+    })
+    .meta({ id });
+
+export function shownPage({ data, nextCursor, searchedToMs }: LogPage): JsonObject {
+  return { data: data.map(shownCall), next_cursor: nextCursor, looked_to: isoOrNull(searchedToMs) };
+}
+
+/** Throws `not_found` for a call that is not in the place. */
+export async function findCall(
+  calls: Pick<AdminCalls, "findCall">,
+  traceId: string,
+  at: TenantOrProject | null,
+): Promise<StoredCall> {
+  const found = await calls.findCall(traceId, at?.tenantId);
+  if (found === null || (at?.projectId != null && found.summary.projectId !== at.projectId))
+    throw nothingThere(`call ${traceId}`);
+  return found;
 }
 
 export type CallReach = "operator" | "tenant" | "project";

@@ -1,6 +1,7 @@
 // Schemas that many operations of the admin API share: ids, pages, ETags, times.
 import { z } from "zod";
 import { CATALOGUE, GatewayError } from "../../core/errors.ts";
+import { isTimeZone } from "../../core/time-zone.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Kept } from "../../store/records.ts";
 import type { Page, PageRequest } from "../../store/reader.ts";
@@ -30,6 +31,10 @@ export const instant = z
     "expected a day such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z",
   )
   .transform((text) => Date.parse(text));
+export const timeZone = z
+  .string()
+  .refine(isTimeZone, "expected the name of a time zone such as Europe/Berlin, or UTC")
+  .meta({ description: "The time zone of days, by its name in the IANA database, such as `Europe/Berlin`." });
 export const etagField = z.string().meta({ description: "The ETag of this state, to be sent back as `if-match`." });
 
 export const callCode = z.enum(Object.keys(CATALOGUE) as [string, ...string[]]);

@@ -1,0 +1,58 @@
+// Divides a period, which may begin, end and be cut at any moment, into whole hours, for which there are sums, and
+// pieces of hours, for which calls are counted singly. For end users the same is done with days.
+
+/** The parts of a period. Every call of the period is in exactly one of them. */
+export interface DividedPeriod {
+  /** The whole hours: from and to, and those between them that are in pieces instead. `null` has no end. */
+  readonly wholeFromMs: number | null;
+  readonly wholeToMs: number | null;
+  readonly inPieces: readonly number[];
+  /** None of them has a cut within. */
+  readonly pieces: readonly (readonly [fromMs: number, toMs: number])[];
+  /**
+   * The hours that cannot be divided, because their calls are not kept any more: each counts as a whole where it
+   * begins.
+   */
+  readonly undivided: readonly number[];
+}
+
+/** The hours within which there is a cut. */
+export function cutHours(cuts: readonly number[], spanMs: number): readonly number[] {
+  return [...new Set(cuts.filter((cut) => cut % spanMs !== 0).map((cut) => hourOf(cut, spanMs)))];
+}
+
+const hourOf = (timeMs: number, spanMs: number): number => Math.floor(timeMs / spanMs) * spanMs;
+
+/**
+ * `inner` are the cuts between both ends, in ascending order; an end that is `null` is open. `canDivide` says whether
+ * all calls of an hour are kept.
+ */
+export function dividedPeriod(
+  fromMs: number | null,
+  toMs: number | null,
+  inner: readonly number[],
+  spanMs: number,
+  canDivide: (hourMs: number) => boolean,
+): DividedPeriod {
+  const cuts = [...(fromMs === null ? [] : [fromMs]), ...inner, ...(toMs === null ? [] : [toMs])];
+  const hours = cutHours(cuts, spanMs);
+  const divided = hours.filter(canDivide);
+  const isDivided = new Set(divided);
+  const settled = (cut: number): number =>
+    cut % spanMs === 0 || isDivided.has(hourOf(cut, spanMs)) ? cut : hourOf(cut, spanMs) + spanMs;
+  const first = fromMs === null ? null : settled(fromMs);
+  const last = toMs === null ? null : settled(toMs);
+  const pieces = divided.flatMap((hourMs) => {
+    const low = Math.max(hourMs, first ?? hourMs);
+    const high = Math.min(hourMs + spanMs, last ?? hourMs + spanMs);
+    const edges = [low, ...cuts.filter((cut) => cut > low && cut < high), high];
+    return edges.slice(1).flatMap((edge, index) => (edge > edges[index]! ? [[edges[index]!, edge] as const] : []));
+  });
+  return {
+    wholeFromMs: first === null ? null : Math.ceil(first / spanMs) * spanMs,
+    wholeToMs: last === null ? null : hourOf(last, spanMs),
+    inPieces: divided,
+    pieces,
+    undivided: hours.filter((hourMs) => !isDivided.has(hourMs)),
+  };
+}

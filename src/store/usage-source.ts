@@ -1,0 +1,211 @@
+// The rows of sums of any period, as one table of SQL: the sums of whole hours (of end users: days), and single calls
+// in the form of sums where a period begins, ends or is cut within an hour. Every call is in it exactly once.
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import { firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "./call-keys.ts";
+import { earlierScopeConditions, scopeConditions } from "./call-reads.ts";
+import { type CallSchema, DIMENSION_COLUMNS, LATENCY_COLUMNS, SUM_COLUMNS } from "./call-schema.ts";
+import { type CallScope, LATENCY_BOUNDS_MS } from "./calls.ts";
+import { cutHours, type DividedPeriod, dividedPeriod } from "./usage-periods.ts";
+import { EARLIEST_OPERATION } from "../core/operation.ts";
+
+type Db = Kysely<CallSchema>;
+type Condition = RawBuilder<unknown>;
+
+/** The table of sums, and the time that each of its rows covers. */
+export interface SumsTable {
+  readonly table: "call_hour" | "call_user_day";
+  readonly time: "hour_ms" | "day_ms";
+  readonly spanMs: number;
+}
+export const HOURS: SumsTable = { table: "call_hour", time: "hour_ms", spanMs: 3_600_000 };
+/** Has only calls that name an end user. */
+export const USER_DAYS: SumsTable = { table: "call_user_day", time: "day_ms", spanMs: 86_400_000 };
+
+export interface SourceQuery {
+  readonly scope: CallScope;
+  readonly sums: SumsTable;
+  /** `null` is open. */
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+  /** Moments between them at which sums must not run on, in ascending order. */
+  readonly cuts: readonly number[];
+  /** Whether rows tell the operation; they do where the scope names one. */
+  readonly byOperation: boolean;
+}
+
+export interface UsageSource {
+  /**
+   * With the columns `at_ms`, DIMENSION_COLUMNS, SUM_COLUMNS and, where they were asked for, `end_user` and
+   * `operation`. `at_ms` is a moment before the next cut.
+   */
+  readonly table: RawBuilder<unknown>;
+  /** Hours that had to count as a whole where they begin, because their calls are not kept any more. */
+  readonly undivided: readonly number[];
+}
+
+/** `null` when a name of the scope has never occurred. */
+export async function usageSource(db: Db, query: SourceQuery): Promise<UsageSource | null> {
+  const { scope, sums, fromMs, toMs, cuts } = query;
+  const { operation, ...callers } = scope;
+  const inSums = await scopeConditions(db, operation === EARLIEST_OPERATION ? callers : scope, "sums");
+  if (inSums === null) return null;
+  const ends = [...(fromMs === null ? [] : [fromMs]), ...(toMs === null ? [] : [toMs])];
+  const hours = cutHours([...ends, ...cuts], sums.spanMs);
+  const kept = hours.length === 0 ? new Set<number>() : await keptHours(db, sums, hours);
+  const period = dividedPeriod(fromMs, toMs, cuts, sums.spanMs, (hourMs) => kept.has(hourMs));
+  const arms = [...sumArms(query, period, inSums), ...(await pieceArms(db, query, period))];
+  return {
+    table: sql`(${sql.join(arms, sql` union all `)}) as sums`,
+    undivided: period.undivided,
+  };
+}
+
+/**
+ * Which of these hours can be divided: all of their calls are kept, or there were none. Calls are removed in the order
+ * of time, so that only the hour of the oldest one has to be counted.
+ */
+async function keptHours(db: Db, sums: SumsTable, hours: readonly number[]): Promise<ReadonlySet<number>> {
+  const oldestMs = await oldestCall(db);
+  const kept = new Set(hours.filter((hourMs) => hourMs >= oldestMs));
+  const others = hours.filter((hourMs) => !kept.has(hourMs));
+  if (others.length === 0) return kept;
+  const { rows } = await sql<{ readonly at_ms: bigint; readonly calls: bigint | number | string }>`select ${sql.ref(
+    sums.time,
+  )} as at_ms, sum(calls) as calls from ${sql.table(sums.table)} where ${sql.ref(sums.time)} in (${sql.join(
+    others.map((hourMs) => sql.lit(hourMs)),
+  )}) group by ${sql.ref(sums.time)}`.execute(db);
+  const counted = new Map(rows.map(({ at_ms: atMs, calls }) => [Number(atMs), Number(calls)]));
+  for (const hourMs of others) {
+    const calls = counted.get(hourMs) ?? 0;
+    if (calls === 0 || (hourMs + sums.spanMs > oldestMs && calls === (await callsWithin(db, sums, hourMs))))
+      kept.add(hourMs);
+  }
+  return kept;
+}
+
+/** Infinity when no call is kept. */
+async function oldestCall(db: Db): Promise<number> {
+  const { rows } = await sql<{
+    readonly id: bigint | null;
+    readonly time_ms: bigint | null;
+  }>`select (select min(id) from call) as id, (select min(time_ms) from earlier_call) as time_ms`.execute(db);
+  const { id, time_ms: earlierMs } = rows[0]!;
+  return Math.min(id === null ? Infinity : timeOfKey(id), earlierMs === null ? Infinity : Number(earlierMs));
+}
+
+async function callsWithin(db: Db, { table, spanMs }: SumsTable, fromMs: number): Promise<number> {
+  const named = table === "call_user_day" ? sql` and end_user <> ''` : sql``;
+  const { rows } = await sql<{
+    readonly calls: bigint | number | string;
+  }>`select (select count(*) from call where id >= ${sql.lit(
+    firstKeyAt(fromMs),
+  )} and id < ${sql.lit(firstKeyAt(fromMs + spanMs))} and explained = 0${named}) + (select count(*) from earlier_call where time_ms >= ${sql.lit(
+    fromMs,
+  )} and time_ms < ${sql.lit(fromMs + spanMs)} and explained = 0${named}) as calls`.execute(db);
+  return Number(rows[0]!.calls);
+}
+
+const needsOperation = ({ scope, byOperation }: SourceQuery): boolean => byOperation || scope.operation !== undefined;
+
+/**
+ * Only calls of other operations than chat completions are summed by operation as well; what chat completions have used
+ * is what all calls have used, less those. `inScope` names no operation where that is chat completions.
+ */
+function sumArms(
+  query: SourceQuery,
+  { wholeFromMs, wholeToMs, inPieces }: DividedPeriod,
+  inScope: readonly Condition[],
+): readonly RawBuilder<unknown>[] {
+  const { sums, scope } = query;
+  const { table, time } = sums;
+  const within: readonly Condition[] = [
+    sql`1 = 1`,
+    ...(wholeFromMs === null ? [] : [sql`${sql.ref(time)} >= ${sql.lit(wholeFromMs)}`]),
+    ...(wholeToMs === null ? [] : [sql`${sql.ref(time)} < ${sql.lit(wholeToMs)}`]),
+    ...(inPieces.length === 0
+      ? []
+      : [sql`${sql.ref(time)} not in (${sql.join(inPieces.map((hourMs) => sql.lit(hourMs)))})`]),
+  ];
+  const names = [...DIMENSION_COLUMNS, ...(table === "call_user_day" ? ["end_user"] : [])].join(", ");
+  const figures = SUM_COLUMNS.map((column) => `"${column}"`).join(", ");
+  const less = SUM_COLUMNS.map((column) => `-"${column}" as "${column}"`).join(", ");
+  const arm = (from: string, operation: string, columns: string, conditions: readonly Condition[]) =>
+    sql`select ${sql.raw(`${time} as at_ms, ${names}${operation}, ${columns} from ${from}`)} where ${sql.join([...within, ...conditions], sql` and `)}`;
+  if (!needsOperation(query)) return [arm(table, "", figures, inScope)];
+  const operations = table === "call_hour" ? "call_operation_hour" : "call_operation_user_day";
+  if (scope.operation !== undefined && scope.operation !== EARLIEST_OPERATION)
+    return [arm(operations, ", operation", figures, inScope)];
+  return [
+    arm(table, ", 0 as operation", figures, inScope),
+    arm(operations, ", 0 as operation", less, inScope),
+    ...(scope.operation === undefined ? [arm(operations, ", operation", figures, inScope)] : []),
+  ];
+}
+
+/** Single calls in the form of sums. `time` is the expression of when a call began. */
+function figuresOfCall(totalMs: string): string {
+  const tokens = "prompt_tokens + completion_tokens";
+  const one = (condition: string): string => `case when ${condition} then 1 else 0 end`;
+  const figures: Readonly<Record<string, string>> = {
+    calls: "1",
+    errors: one("status >= 400"),
+    unpriced: one(`cost_nano_usd is null and ${tokens} > 0`),
+    cost_nano_usd: "coalesce(cost_nano_usd, 0)",
+    total_ms: totalMs,
+    ...Object.fromEntries(
+      LATENCY_COLUMNS.map((column, index) => {
+        const above = index === 0 ? [] : [`${totalMs} > ${LATENCY_BOUNDS_MS[index - 1]!}`];
+        const bound = LATENCY_BOUNDS_MS[index];
+        return [column, one([...above, ...(bound === undefined ? [] : [`${totalMs} <= ${bound}`])].join(" and "))];
+      }),
+    ),
+  };
+  return SUM_COLUMNS.map((column) => `${figures[column] ?? column} as "${column}"`).join(", ");
+}
+
+export const FIGURES_OF_CALL = figuresOfCall(`(end_ms - ${timeOfKeySql("call.id")})`);
+
+async function pieceArms(
+  db: Db,
+  query: SourceQuery,
+  { pieces }: DividedPeriod,
+): Promise<readonly RawBuilder<unknown>[]> {
+  if (pieces.length === 0) return [];
+  const { scope, sums } = query;
+  const inScope = await scopeConditions(db, scope, "calls");
+  if (inScope === null) return [];
+  const ofUsers = sums.table === "call_user_day";
+  const single: readonly Condition[] = [sql`explained = 0`, ...(ofUsers ? [sql`end_user <> ''`] : [])];
+  const operation = needsOperation(query) ? ", operation" : "";
+  const names = [...DIMENSION_COLUMNS, ...(ofUsers ? ["end_user"] : [])].join(", ");
+  const values = sql.join(
+    pieces.map(
+      ([fromMs, toMs]) =>
+        sql`(${sql.lit(fromMs)}, ${sql.lit(toMs)}, ${sql.lit(keyBoundAt(fromMs))}, ${sql.lit(keyBoundAt(toMs))})`,
+    ),
+  );
+  const arm = (columns: string, table: RawBuilder<unknown>, conditions: readonly Condition[]): RawBuilder<unknown> =>
+    sql`select * from (with piece (from_ms, to_ms, from_key, to_key) as (values ${values}) select ${sql.raw(columns)} from piece cross join ${table} where ${sql.join([...conditions, ...single], sql` and `)}) as ${sql.ref("counted")}`;
+  const arms = [
+    arm(`piece.from_ms as at_ms, ${names}${operation}, ${FIGURES_OF_CALL}`, sql`call`, [
+      sql`call.id >= piece.from_key and call.id < piece.to_key`,
+      ...inScope,
+    ]),
+  ];
+  const hasEarlier = await db.selectFrom("earlier_call").select("trace_id").limit(sql.lit(1)).executeTakeFirst();
+  if (hasEarlier === undefined) return arms;
+  // Their names are texts.
+  const numbers = DIMENSION_COLUMNS.map(
+    (column) => `coalesce((select number from call_name where name = ${column}), 0) as ${column}`,
+  );
+  const earlier = [...numbers, ...(ofUsers ? ["end_user"] : []), ...(operation === "" ? [] : ["0 as operation"])];
+  return [
+    ...arms,
+    arm(`piece.from_ms as at_ms, ${earlier.join(", ")}, ${EARLIER_FIGURES}`, sql`earlier_call`, [
+      sql`time_ms >= piece.from_ms and time_ms < piece.to_ms`,
+      ...earlierScopeConditions(scope),
+    ]),
+  ];
+}
+
+const EARLIER_FIGURES = figuresOfCall("total_ms").replace('estimated as "estimated"', '0 as "estimated"');

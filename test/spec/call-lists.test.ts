@@ -1,0 +1,190 @@
+// Lists of calls by every filter, their histogram and their most frequent values through the admin API.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { bypassedCall } from "../../src/core/cache.ts";
+import { attemptOf, HOUR_MS, rowOf } from "../contract/call-records.ts";
+import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
+
+const NOW = Date.UTC(2026, 5, 15, 12, 30);
+const HOUR = Date.UTC(2026, 5, 15, 12);
+const MINUTE_MS = 60_000;
+
+const rows = [
+  rowOf({
+    startedAtMs: HOUR,
+    route: "fast",
+    userId: "ann",
+    providerRequestId: "req_answered",
+    attempts: [
+      attemptOf({ requestId: "req_refused", status: 529, code: "upstream_overloaded" }),
+      attemptOf({ requestId: "req_answered" }),
+    ],
+    costNanoUsd: 7,
+    totalMs: 300,
+  }),
+  rowOf({
+    startedAtMs: HOUR - HOUR_MS,
+    status: 429,
+    code: "rate_limit_exceeded",
+    tokens: null,
+    costNanoUsd: null,
+    cache: { ...bypassedCall("no_store"), outcome: "miss", bypass: null },
+    stream: true,
+  }),
+  rowOf({
+    startedAtMs: HOUR - 30 * MINUTE_MS,
+    projectId: "app",
+    usageSource: "estimated",
+    cache: bypassedCall("no_store"),
+    providerRequestId: "req_other",
+    operation: "embeddings",
+  }),
+  rowOf({
+    startedAtMs: HOUR - HOUR_MS,
+    tenantId: "beta",
+    projectId: "lab",
+    route: "secret",
+    status: 502,
+    code: "upstream_error",
+  }),
+];
+let world: AdminWorld;
+beforeAll(async () => {
+  world = await openAdminWorld({ clock: { now: () => NOW, monotonic: () => performance.now() } });
+  await world.calls.ingest(rows);
+});
+afterAll(() => world.close());
+
+const get = (path: string, as = "acme.viewer"): Promise<Told> => world.send(as, "GET", `/api/v1/admin${path}`);
+
+describe("GET .../calls", () => {
+  test("[d9.3] finds calls by the provider's id of any of their requests, what became of them in the cache, estimates, attempts and cost", async () => {
+    const found = async (query: string): Promise<unknown> => {
+      const { status, body } = await get(`/tenants/acme/calls?${query}`);
+      expect([query, status]).toEqual([query, 200]);
+      return body.data.map((one: any) => rows.findIndex(({ record }) => record.traceId === one.trace_id));
+    };
+    expect([
+      await found("provider_request_id=req_answered"),
+      await found("provider_request_id=req_refused"),
+      await found("provider_request_id=req_other"),
+      await found("provider_request_id=req_none"),
+      await found("cache=miss"),
+      await found("cache=bypass"),
+      await found("cache=hit"),
+      await found("estimated=true"),
+      await found("min_attempts=2"),
+      await found("max_cost_usd=0.000000007"),
+      await found("status_class=4xx&stream=true"),
+      await found(`trace_id=${rows[0]!.record.traceId}`),
+      await found("operation=embeddings&cache=bypass&estimated=true"),
+    ]).toEqual([[0], [0], [2], [], [1], [2], [], [2], [0], [0], [1], [0], [2]]);
+    expect((await get("/projects/site/calls?provider_request_id=req_other")).body.data).toEqual([]);
+    expect((await get("/tenants/acme/calls?cache=miss")).body.data[0]).toMatchObject({
+      cache: "miss",
+      estimated: false,
+    });
+    expect((await get("/tenants/acme/calls")).body.looked_to).toBeNull();
+  });
+});
+
+describe("GET .../calls/histogram", () => {
+  test("[d14.3] counts the last 24 hours in hours, with cost, tokens and durations, and only what the caller may see", async () => {
+    const { status, body } = await get("/tenants/acme/calls/histogram");
+    expect(status).toBe(200);
+    expect([
+      body.data.length,
+      body.bucket,
+      body.data[0].at,
+      body.to,
+      body.as_of,
+      body.looked_to,
+      body.whole_until,
+    ]).toEqual([
+      24,
+      "1h",
+      "2026-06-14T13:00:00.000Z",
+      "2026-06-15T13:00:00.000Z",
+      "2026-06-15T12:30:00.000Z",
+      null,
+      null,
+    ]);
+    expect(body.data.slice(-2)).toMatchObject([
+      { at: "2026-06-15T11:00:00.000Z", calls: 2, errors: 1, unpriced: 0, estimated: 1, cost_usd: "0.000001" },
+      {
+        at: "2026-06-15T12:00:00.000Z",
+        calls: 1,
+        errors: 0,
+        prompt_tokens: 100,
+        cost_usd: "0.000000007",
+        mean_ms: 300,
+      },
+    ]);
+    const counts = async (path: string, as?: string): Promise<unknown> =>
+      (await get(path, as)).body.data.reduce((sum: number, { calls }: any) => sum + calls, 0);
+    expect([
+      await counts("/projects/site/calls/histogram", "acme.site.viewer"),
+      await counts("/projects/site/calls/histogram?stream=true"),
+      await counts("/tenants/acme/calls/histogram?status=429"),
+      await counts("/tenants/acme/calls/histogram?status=502"),
+      await counts("/calls/histogram?status=502", "default.owner"),
+      await counts("/calls/histogram?from=2026-06-15T11:30:00Z&to=2026-06-15T12:00:00Z&bucket=5m", "default.owner"),
+      await counts("/calls/histogram?tenant_id=beta&bucket=1d", "default.owner"),
+    ]).toEqual([2, 1, 1, 0, 1, 1, 1]);
+    expect((await get("/projects/lab/calls/histogram")).status).toBe(404);
+  });
+
+  test("buckets of a day begin at local midnight, also when clocks change", async () => {
+    const { body } = await get(
+      "/tenants/acme/calls/histogram?bucket=1d&timezone=America/New_York&from=2026-03-07T05:00:00Z&to=2026-03-10T04:00:00Z",
+    );
+    expect([...body.data.map(({ at }: any) => at), body.to]).toEqual([
+      "2026-03-07T05:00:00.000Z",
+      "2026-03-08T05:00:00.000Z",
+      "2026-03-09T04:00:00.000Z",
+      "2026-03-10T04:00:00.000Z",
+    ]);
+  });
+
+  test("[d5.1] answers with 400 and the parameter where there would be no bucket or too many", async () => {
+    for (const [query, param] of [
+      ["from=2026-06-15&to=2026-06-15", "from"],
+      ["from=2020-01-01&bucket=1m", "bucket"],
+      ["bucket=2h", "bucket"],
+      ["timezone=nowhere", "timezone"],
+      ["limit=3", "limit"],
+    ] as const) {
+      const { status, body } = await get(`/tenants/acme/calls/histogram?${query}`);
+      expect([query, status, body.error.param]).toEqual([query, 400, param]);
+    }
+  });
+});
+
+describe("GET .../calls/facets", () => {
+  test("[d9.3] lists the most frequent values with their calls, and nothing of other tenants and projects", async () => {
+    const { status, body, text } = await get("/tenants/acme/calls/facets");
+    expect(status).toBe(200);
+    const of = (dimension: string): unknown =>
+      body.data.filter((one: any) => one.dimension === dimension).map((one: any) => [one.value, one.calls, one.errors]);
+    expect([of("project"), of("route"), of("status"), of("code"), of("operation")]).toEqual([
+      [
+        ["site", 2, 1],
+        ["app", 1, 0],
+      ],
+      [
+        ["direct", 2, 1],
+        ["fast", 1, 0],
+      ],
+      [["429", 1, 1]],
+      [["rate_limit_exceeded", 1, 1]],
+      [
+        ["chat.completions", 2, 1],
+        ["embeddings", 1, 0],
+      ],
+    ]);
+    expect(text).not.toMatch(/secret|lab|beta|502/);
+    expect((await get("/projects/site/calls/facets", "acme.site.viewer")).text).not.toMatch(/"app"|embeddings/);
+    const few = await get("/tenants/acme/calls/facets?limit=1&route=fast");
+    expect(few.body.others).toMatchObject({ route: 1, project: 0 });
+    expect(few.body.data.filter((one: any) => one.dimension === "route")).toHaveLength(1);
+  });
+});
