@@ -10,7 +10,7 @@ import type { LoginCode, LoginWay, StoredSession } from "../store/sessions.ts";
 import { runsGateway } from "./grants.ts";
 import { membershipsOf } from "./memberships.ts";
 
-/** What changes rights, confirms deeds that cannot be undone, or shows content needs a login that is not older. */
+/** How long a login counts as recent: recent-login.ts says for what. */
 export const RECENT_LOGIN_MS = 15 * 60_000;
 /** How exactly the time of the last use is kept. */
 export const SEEN_EVERY_MS = 60_000;

@@ -130,6 +130,14 @@ export const CATALOGUE = {
     "The request does not come from the console's own page, or over a connection on which the console is not used.",
     "Open the console over https or on the gateway's machine: [console.md](console.md).",
   ),
+  recent_login_required: entry(
+    403,
+    "permission_error",
+    "client",
+    false,
+    "The console's session may do this only within 15 minutes after its login.",
+    "Log in again, and repeat the request.",
+  ),
   too_many_logins: entry(
     429,
     "rate_limit_error",

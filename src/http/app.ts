@@ -102,7 +102,7 @@ interface Bindings {
   /** Address of the socket's peer; null when unknown. */
   readonly peer: string | null;
   /** A request of the console: the path below which it is served, and who asks. */
-  readonly console?: { readonly path: string; readonly token: AccessToken };
+  readonly console?: { readonly path: string } & Pick<ConsoleCaller, "token" | "session">;
 }
 type AppEnv = {
   Bindings: Bindings;
@@ -219,7 +219,7 @@ function serveConsole(app: Hono<AppEnv>, context: AppContext, elapsedMs: (c: Con
       serve(request, path, caller) {
         const operation = request.method === "POST" ? CALL_PATHS.get(path) : undefined;
         return operation === undefined
-          ? app.fetch(request, { peer: caller.peer, console: { path, token: caller.token } })
+          ? app.fetch(request, { peer: caller.peer, console: { ...caller, path } })
           : sources!.call(operation, request, caller);
       },
     });
@@ -269,6 +269,7 @@ function serveAdmin(
     app.all(path, async (c) => {
       const bindings: AdminBindings = {
         path: c.req.path,
+        session: c.env.console?.session ?? null,
         identify: () => authenticated(c, context),
         address: () => clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust),
         reply: ({ status, headers, body }) => new Response(body, { status, headers: { ...headersOf(c), ...headers } }),

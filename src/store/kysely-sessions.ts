@@ -1,9 +1,10 @@
 // Sessions of the web console over any database that Kysely supports.
-import { type Kysely, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "./pages.ts";
+import type { Page, PageRequest } from "./reader.ts";
 import { fromInteger, fromTexts, toInteger } from "./schema.ts";
 import type { SessionSchema } from "./session-schema.ts";
-import { LOGIN_WAYS, type SessionTable, type StoredSession } from "./sessions.ts";
+import { LOGIN_WAYS, type SessionFilter, type SessionTable, type StoredSession } from "./sessions.ts";
 
 type Db = Kysely<SessionSchema>;
 
@@ -44,19 +45,6 @@ export function sessionTable<Schema extends SessionSchema>(wider: Kysely<Schema>
     },
     endSession: async (id) =>
       (await db.deleteFrom("console_sessions").where("id", "=", id).executeTakeFirst()).numDeletedRows > 0n,
-    async listSessions(page, filter = {}) {
-      let query = db
-        .selectFrom("console_sessions")
-        .selectAll()
-        .where(afterCursor(page, NEWEST))
-        .orderBy(inOrderOf(NEWEST))
-        .limit(rowLimit(page));
-      if (filter.tenantId !== undefined) query = query.where("tenant_id", "=", filter.tenantId);
-      if (filter.tokenId !== undefined) query = query.where("token_id", "=", filter.tokenId);
-      if (filter.userId === null) query = query.where("user_id", "is", null);
-      else if (filter.userId !== undefined) query = query.where("user_id", "=", filter.userId);
-      return pageOf(await query.execute(), page, NEWEST, (row) => [row.started_at_ms, row.id], sessionOf);
-    },
     async keepCode({ codeHash, tenantId, userId, permissions, expiresAtMs }) {
       await db
         .insertInto("console_codes")
@@ -102,6 +90,45 @@ export function sessionTable<Schema extends SessionSchema>(wider: Kysely<Schema>
       for (const key of keys.toSorted()) await addFailure(db, key, toInteger(nowMs), toInteger(sinceMs));
     },
   };
+}
+
+export async function listSessions<Schema extends SessionSchema>(
+  wider: Kysely<Schema>,
+  page: PageRequest,
+  filter: SessionFilter,
+): Promise<Page<StoredSession>> {
+  const query = (wider as unknown as Db)
+    .selectFrom("console_sessions")
+    .selectAll()
+    .where(afterCursor(page, NEWEST))
+    .where(among(filter))
+    .orderBy(inOrderOf(NEWEST))
+    .limit(rowLimit(page));
+  return pageOf(await query.execute(), page, NEWEST, (row) => [row.started_at_ms, row.id], sessionOf);
+}
+
+/** Ends a session in a change of the store, and returns it; `null` when there is no such session. */
+export async function takeSession<Schema extends SessionSchema>(
+  wider: Kysely<Schema>,
+  id: string,
+  filter: SessionFilter,
+): Promise<StoredSession | null> {
+  const row = await (wider as unknown as Db)
+    .deleteFrom("console_sessions")
+    .where("id", "=", id)
+    .where(among(filter))
+    .returningAll()
+    .executeTakeFirst();
+  return row === undefined ? null : sessionOf(row);
+}
+
+function among({ tenantId, userId, tokenId }: SessionFilter): RawBuilder<boolean> {
+  const conditions = [
+    ...(tenantId === undefined ? [] : [sql`tenant_id = ${tenantId}`]),
+    ...(tokenId === undefined ? [] : [sql`token_id = ${tokenId}`]),
+    ...(userId === undefined ? [] : [userId === null ? sql`user_id is null` : sql`user_id = ${userId}`]),
+  ];
+  return conditions.length === 0 ? sql<boolean>`1 = 1` : sql<boolean>`(${sql.join(conditions, sql` and `)})`;
 }
 
 async function addFailure(db: Db, key: string, now: bigint, since: bigint): Promise<void> {

@@ -6,10 +6,12 @@ import { deliveryWrites } from "./kysely-event-writes.ts";
 import { projectWrites, putMembership, removeMembership, tenantWrites, userWrites } from "./kysely-identity-writes.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import { resourceWrites } from "./kysely-resource-writes.ts";
+import { takeSession } from "./kysely-sessions.ts";
 import { tokenWrites } from "./kysely-token-writes.ts";
 import { requireTexts, type Work, type WriterContext, type Written } from "./kysely-work.ts";
 import type { KeptAnswer } from "./records.ts";
 import { toInteger } from "./schema.ts";
+import type { SessionFilter } from "./sessions.ts";
 import { StoreError } from "./store.ts";
 import type { Writer } from "./writer.ts";
 
@@ -31,10 +33,27 @@ export function openWriter(tx: Db, context: WriterContext): OpenWriter {
     ...tokenWrites(work),
     ...resourceWrites(work),
     ...deliveryWrites(work),
+    endSession: (id, among) => endSession(work, id, among),
     note: (note) => void work.entries.push({ ...note, isChange: false }),
     keepAnswer: (answer) => keepAnswer(work, answer),
   };
   return { writer, written: work };
+}
+
+async function endSession(work: Work, id: string, among: SessionFilter): Promise<boolean> {
+  const ended = await takeSession(work.tx, id, among);
+  if (ended === null) return false;
+  const { tenantId, userId } = ended;
+  work.entries.push({
+    action: "end",
+    outcome: "done",
+    kind: "session",
+    tenantId,
+    targetId: id,
+    targetName: userId,
+    isChange: false,
+  });
+  return true;
 }
 
 async function keepAnswer(work: Work, { tokenId, key, requestHash, status, body }: KeptAnswer): Promise<void> {

@@ -3,6 +3,7 @@
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project, Role } from "../core/identity.ts";
 import type { Delivery, DeliveryFilter } from "./events.ts";
+import type { SessionFilter, StoredSession } from "./sessions.ts";
 import type {
   AuditRow,
   Change,
@@ -113,6 +114,9 @@ export interface Reader {
   listTokens(page: PageRequest, filter?: TokenFilter): Promise<Page<Kept<StoredToken>>>;
   /** Ordered by kind, name and id. */
   listResources(page: PageRequest, filter?: ResourceFilter): Promise<Page<Resource>>;
+
+  /** The newest first. */
+  listSessions(page: PageRequest, filter?: SessionFilter): Promise<Page<StoredSession>>;
 
   /** The newest first. */
   listAudit(page: PageRequest, filter?: AuditFilter): Promise<Page<AuditRow>>;

@@ -1,7 +1,6 @@
 // The port to sessions of the web console, the one-time codes of its login links, and the count of logins that failed.
 // They stand in the database so that every replica and worker knows them, and none of them changes the snapshot. Secrets
-// are kept as hashes only. Part of the store (store.ts).
-import type { Page, PageRequest } from "./reader.ts";
+// are kept as hashes only. Part of the store (store.ts), whose reader lists them and whose writer ends those of others.
 
 /** How the person of a session has logged in. */
 export const LOGIN_WAYS = ["link", "token", "oidc"] as const;
@@ -56,8 +55,6 @@ export interface SessionTable {
   sessionSeen(secretHash: string, atMs: number): Promise<void>;
   /** Returns whether there was such a session. */
   endSession(id: string): Promise<boolean>;
-  /** The newest first. */
-  listSessions(page: PageRequest, filter?: SessionFilter): Promise<Page<StoredSession>>;
 
   keepCode(code: LoginCode): Promise<void>;
   /** Returns a code that has not expired, once: of several that take it at the same time, one gets it. */

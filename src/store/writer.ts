@@ -20,6 +20,7 @@ import type {
 } from "./records.ts";
 import type { Recipient } from "./events.ts";
 import type { Reader } from "./reader.ts";
+import type { SessionFilter } from "./sessions.ts";
 
 /**
  * The version that the entry must still have, from an ETag; otherwise StoreError `stale`. Undefined or `null` accepts
@@ -98,6 +99,9 @@ export interface Writer extends Reader {
    * it. Tokens, users, memberships and resources of projects that no longer exist stay as they are.
    */
   rollBack(scope: ConfigurationScope, to: number): Promise<readonly Change[]>;
+
+  /** Returns whether there was such a session among those of the filter. */
+  endSession(id: string, among: SessionFilter): Promise<boolean>;
 
   /** Puts a delivery into the queue again, whatever its state. */
   redeliver(deliveryId: string): Promise<void>;

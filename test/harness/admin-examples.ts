@@ -99,6 +99,27 @@ const THINGS: readonly (Pick<NewResource, "kind" | "name" | "document"> & {
   { noun: "settings", kind: "setting", name: "settings", document: { drop_params: true }, setBy: "maintainer" },
 ];
 
+/** A session of the tenant's viewer. */
+async function sessionOf(world: AdminWorld, tenantId: string): Promise<string> {
+  const id = `ses_${tenantId}`;
+  await world.store.sessions.openSession({
+    id,
+    secretHash: id,
+    way: "token",
+    tenantId,
+    userId: `${tenantId}-viewer`,
+    tokenId: null,
+    identity: "{}",
+    rights: "",
+    address: null,
+    browser: null,
+    startedAtMs: Date.now(),
+    seenAtMs: Date.now(),
+    endsAtMs: Date.UTC(2100, 0, 1),
+  });
+  return id;
+}
+
 /** What stands for a variable of a path, by place and noun. */
 export type PathValues = (variable: string, noun: string, place: ConfigurationScope) => string;
 
@@ -130,6 +151,7 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
       ids.set(key("tokens", place), (await createToken(writer, { name: "kept", ...owner }, writer.nowMs)).id);
     });
     ids.set(key("versions", place), String(version));
+    if (place.projectId === null) ids.set(key("sessions", place), await sessionOf(world, place.tenantId));
     const call = rowOf({ ...place, projectId: place.projectId ?? (place.tenantId === "beta" ? "lab" : "site") });
     const { traceId, projectId } = call.record;
     for (const noun of ["calls", "logs"]) ids.set(key(noun, place), traceId);

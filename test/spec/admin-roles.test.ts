@@ -62,6 +62,10 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   updateProjectToken: "maintainer",
   rotateProjectToken: "maintainer",
   revokeProjectToken: "maintainer",
+  listSessions: "own",
+  endSession: "own",
+  listTenantSessions: "admin",
+  endTenantSession: "admin",
   listTenantVersions: VIEWER,
   readTenantVersion: VIEWER,
   diffTenantVersions: VIEWER,
@@ -209,6 +213,8 @@ function expected(caller: Caller, { operationId, reach }: Described, place: Conf
   const least = needed(operationId)!;
   if (caller.name === null) return 401;
   if (caller.isScraper === true) return 403;
+  // that of another user is no session of the caller
+  if (operationId === "endSession" && (caller.name !== "acme.viewer" || place.tenantId !== "acme")) return 404;
   if (least === "own")
     return place.tenantId === "acme" || caller.isOperator === true || operationId !== "listProjects" ? 200 : 404;
   if (least === "operator") return caller.isOperator === true ? 200 : 403;

@@ -38,7 +38,7 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
   const needsName = takesName && (verb !== "create" || noun.named === "id");
   if (takesName) command.argument(needsName ? `<${noun.named === "user_id" ? "user" : "name"}>` : "[name]");
   if (noun.place !== "none" || (noun.word === "project" && (verb === "list" || verb === "create")))
-    command.option("--tenant <id>", "tenant (default: default)");
+    command.option("--tenant <id>", noun.place === "own" ? "tenant" : "tenant (default: default)");
   if (noun.place === "either") command.option("--project <id>", "project, instead of the tenant");
   if (verb === "list") {
     command.option("--most <n>", "maximum number of rows", positiveInteger);

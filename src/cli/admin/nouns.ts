@@ -23,8 +23,8 @@ export interface Noun {
   readonly many: string;
   /** The last part of its path: `routes`. */
   readonly path: string;
-  /** Where it is stored: by itself, in a tenant, or in a tenant or a project. */
-  readonly place: "none" | "tenant" | "either";
+  /** Where it is stored: by itself, in a tenant, or in a tenant or a project. `own`: the caller's, unless a tenant is named. */
+  readonly place: "none" | "own" | "tenant" | "either";
   readonly verbs: readonly Verb[];
   /** The field that the name on the command line fills; `null` when each place has exactly one. */
   readonly named: "id" | "name" | "user_id" | null;
@@ -231,6 +231,24 @@ export const NOUNS: readonly Noun[] = [
     named: null,
     subject: "The content of the settings",
     columns: {},
+  },
+  {
+    word: "session",
+    many: "sessions of the web console: your own, or those of a tenant",
+    path: "sessions",
+    place: "own",
+    verbs: ["list", "delete"],
+    named: "id",
+    columns: {
+      ID: "id",
+      USER: "user_id",
+      LOGIN: "login",
+      ADDRESS: "address",
+      STARTED: "started_at",
+      SEEN: "seen_at",
+      ENDS: "ends_at",
+    },
+    filters: ["user_id"],
   },
   {
     word: "audit",

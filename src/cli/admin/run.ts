@@ -99,8 +99,9 @@ function label({ named }: Noun, id: string | null, answer: Json): string {
 export const DEFAULT_TENANT = "default";
 
 /** The path of the tenant or project that the flags name. */
-export function placePath({ place }: Pick<Noun, "place">, { tenant = DEFAULT_TENANT, project }: PlaceFlags): string {
-  if (place === "none") return "";
+export function placePath({ place }: Pick<Noun, "place">, flags: PlaceFlags): string {
+  if (place === "none" || (place === "own" && flags.tenant === undefined)) return "";
+  const { tenant = DEFAULT_TENANT, project } = flags;
   return project !== undefined && place === "either"
     ? `/projects/${encodeURIComponent(project)}`
     : `/tenants/${encodeURIComponent(tenant)}`;

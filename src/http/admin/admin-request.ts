@@ -11,6 +11,7 @@ import {
   type TenantOrProject,
   placeText,
 } from "../../auth/grants.ts";
+import { needsRecentLogin } from "../../auth/recent-login.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
@@ -21,7 +22,15 @@ import { ADMIN_BASE } from "../paths.ts";
 import { checked, type JsonBody, queryOf, readJsonBody } from "./input.ts";
 import { openRefusalNotes, type RefusalNotes } from "./refusals.ts";
 import { parseIfMatch } from "./schemas.ts";
-import type { AdminCall, AdminContext, AdminOperation, AdminReply, Answer, WriteOperation } from "./operation.ts";
+import type {
+  AdminCall,
+  AdminContext,
+  CallingSession,
+  AdminOperation,
+  AdminReply,
+  Answer,
+  WriteOperation,
+} from "./operation.ts";
 import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
 import { openTurns, type Turns } from "./turns.ts";
 import { fromStoreError } from "./store-errors.ts";
@@ -35,6 +44,7 @@ type AdminHttp = Context<AdminEnv>;
 export interface AdminBindings {
   /** The path of the request among those of the API. */
   readonly path: string;
+  readonly session: CallingSession | null;
   /** Returns the caller's access token. Throws what the authentication throws. */
   identify(): Promise<AccessToken>;
   /** The address of the client; null when it is unknown. */
@@ -165,6 +175,7 @@ async function attempted(
   const { query, sent, body } = await inputOf(c, operation, caller, snapshot);
   const place = named ?? operation.placeOf?.(body, caller) ?? null;
   const role = requireRole(caller, requirement, place);
+  requireRecentLogin(operation, body, c.env.session, context.clock.now());
   const call: AdminCall<unknown, unknown> = {
     caller,
     role,
@@ -175,6 +186,7 @@ async function attempted(
     snapshot,
     ifMatch: parseIfMatch(c.req.header("if-match") ?? null),
     dryRun: isObject(query) && query["dry_run"] === "true",
+    session: c.env.session,
     nowMs: context.clock.now(),
     note: (note) => context.store.note({ ...actor, role }, note),
   };
@@ -182,6 +194,20 @@ async function attempted(
   const repeatable = idempotency(c, sent, call);
   const changing = (): Promise<AdminReply> => change(operation, call, { ...actor, role }, context, repeatable);
   return repeatable === null ? await changing() : await context.turns(`${caller.token.id} ${repeatable.key}`, changing);
+}
+
+/** Throws `recent_login_required`. A token proves itself with each request. */
+function requireRecentLogin(
+  { id }: AdminOperation,
+  body: unknown,
+  session: CallingSession | null,
+  nowMs: number,
+): void {
+  if (session === null || nowMs < session.recentUntilMs || !needsRecentLogin(id, body)) return;
+  throw new GatewayError(
+    "recent_login_required",
+    "This needs a login that is not older than 15 minutes, because it gives or takes rights, or shows what was said. Log in again, and repeat it.",
+  );
 }
 
 interface Input {

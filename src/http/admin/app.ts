@@ -16,6 +16,7 @@ import { historyOperations } from "./history.ts";
 import { logOperations } from "./logs.ts";
 import type { AdminContext, AdminOperation } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./admin-request.ts";
+import { SESSION_OPERATIONS } from "./sessions.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 import { TOKEN_OPERATIONS } from "./tokens.ts";
 import { toolOperations } from "./tools.ts";
@@ -39,6 +40,7 @@ export function adminOperations(
     ...TENANT_OPERATIONS,
     ...USER_OPERATIONS,
     ...TOKEN_OPERATIONS,
+    ...SESSION_OPERATIONS,
     ...configuredOperations(
       { rules, dependencies, inFile: fileDocuments(dependencies) },
       { webhooks: webhookAdminOperations },

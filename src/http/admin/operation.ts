@@ -44,6 +44,12 @@ export interface AdminContext {
   readonly turns?: Turns | undefined;
 }
 
+export interface CallingSession {
+  readonly id: string;
+  /** Until when its login is young enough for what asks for that. */
+  readonly recentUntilMs: number;
+}
+
 export interface AdminCall<Body, Query> {
   readonly caller: AdminCaller;
   /** The caller's role in the place of the operation; `viewer` where the caller sees several places. */
@@ -57,6 +63,8 @@ export interface AdminCall<Body, Query> {
   /** ETags that the caller accepts; `null` accepts any. */
   readonly ifMatch: readonly string[] | null;
   readonly dryRun: boolean;
+  /** The session of the console with which the request came; `null` for a request with a token. */
+  readonly session: CallingSession | null;
   readonly nowMs: number;
   readonly snapshot: Snapshot;
   /** Adds a row to the audit log for a reading that has to be recorded. */

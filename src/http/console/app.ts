@@ -1,6 +1,7 @@
 // Everything below /console: the built files, the session, and the APIs of the gateway with the rights of the session.
 // The cookie counts here and nowhere else (promise 14.2). It is loaded with the first request that needs it.
 import { clientAddress } from "../../auth/client-address.ts";
+import { RECENT_LOGIN_MS } from "../../auth/console-sessions.ts";
 import { GATEWAY_ERRORS } from "../../chat/call/called-operation.ts";
 import { baseHeaders, errorResponse } from "../../chat/call/reply-headers.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
@@ -97,14 +98,18 @@ async function data(asked: Asked, context: ConsoleContext): Promise<Response> {
     requireMethod(request, path, new Set(own.keys()));
     return await own.get(request.method)!(asked, context);
   }
-  const { token } = await currentSession(secretInCookie(request.headers, arrival), address, context);
+  const { token, session } = await currentSession(secretInCookie(request.headers, arrival), address, context);
   const inner = path.slice(BASE.length);
   if (!inner.startsWith("/api/v1/"))
     throw new GatewayError(
       "not_found",
       `Unknown path: ${request.method} ${path.slice(0, 200)}. ${API}/v1/ has what is below /api/v1/.`,
     );
-  return await context.serve(request, inner, { token, peer });
+  return await context.serve(request, inner, {
+    token,
+    peer,
+    session: { id: session.id, recentUntilMs: session.startedAtMs + RECENT_LOGIN_MS },
+  });
 }
 
 async function login(asked: Asked, context: ConsoleContext): Promise<Response> {

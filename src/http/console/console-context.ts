@@ -8,6 +8,7 @@ import type { Snapshot } from "../../core/snapshot.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
 import type { SessionTable } from "../../store/sessions.ts";
+import type { CallingSession } from "../admin/operation.ts";
 import type { ConsoleFiles } from "./console-files.ts";
 
 export interface ConsoleStore extends Pick<Reader, "listTenants" | "findTenant" | "findUser"> {
@@ -29,6 +30,7 @@ export interface ConsoleContext {
 /** Who asks, in place of what the headers of the request say. */
 export interface ConsoleCaller {
   readonly token: AccessToken;
+  readonly session: CallingSession;
   readonly peer: string | null;
 }
 

@@ -1,0 +1,38 @@
+// What a session of the console may do only shortly after its login: what gives rights, takes away many of them at once, or
+// shows what was said in calls. Whoever finds an open browser can do none of it.
+
+const ALWAYS: ReadonlySet<string> = new Set([
+  "createUser",
+  "putTenantMembership",
+  "putProjectMembership",
+  // a personal token has the roles of its user, and outlives the session
+  "createTenantToken",
+  "rotateTenantToken",
+  "readTenantLogContent",
+  "readProjectLogContent",
+  "removeTenantContent",
+  "removeProjectContent",
+  "deleteTenant",
+  "deleteProject",
+  "deleteUser",
+]);
+/** These give rights only where the body has a field that does. */
+const BY_FIELDS: ReadonlySet<string> = new Set([
+  "updateTenantToken",
+  "createProjectToken",
+  "updateProjectToken",
+  "updateUser",
+]);
+
+interface Fields {
+  readonly permissions?: readonly unknown[] | undefined;
+  readonly operator?: unknown;
+  readonly login?: unknown;
+}
+
+/** `body` is that of a valid request for the operation. */
+export function needsRecentLogin(operationId: string, body: unknown): boolean {
+  if (!BY_FIELDS.has(operationId)) return ALWAYS.has(operationId);
+  const { permissions = [], operator = false, login = null } = body as Fields;
+  return permissions.length > 0 || operator !== false || login !== null;
+}

@@ -1,0 +1,101 @@
+// Who sees and ends which sessions, and what a session may do only shortly after its login.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { ADMIN_OPERATIONS } from "../../../src/auth/admin-operations.ts";
+import { needsRecentLogin } from "../../../src/auth/recent-login.ts";
+import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
+import { type ConsoleBrowser, consoleBrowser } from "../../harness/console-browser.ts";
+import { turnedClock } from "../../harness/turned-clock.ts";
+
+const MINUTE_MS = 60_000;
+const clock = turnedClock(1_790_000_000_000);
+const pass = (ms: number): void => clock.turnTo(clock.now() + ms);
+let world: AdminWorld;
+beforeAll(async () => {
+  world = await openAdminWorld({ clock });
+});
+afterAll(() => world.close());
+
+async function loggedIn(as: string): Promise<ConsoleBrowser> {
+  const own = consoleBrowser({
+    origin: "http://localhost:4100",
+    send: (request) => world.fetch(request, "127.0.0.1"),
+  });
+  expect((await own.login(world.tokens.get(as)!)).status).toBe(200);
+  return own;
+}
+const ADMIN = "/console/api/v1/admin";
+const sessionsOf = async (own: ConsoleBrowser, path: string): Promise<readonly any[]> =>
+  (await own.ask("GET", `${ADMIN}${path}`)).body.data;
+
+test("[d14.2] everybody lists and ends the own sessions, admins those of their tenant, and nobody those of another", async () => {
+  const [here, there] = [await loggedIn("acme.developer"), await loggedIn("acme.developer")];
+  const admin = await loggedIn("acme.admin");
+  const foreign = await loggedIn("beta.owner");
+  const own = await sessionsOf(here, "/sessions");
+  expect(own.map(({ user_id: user, current }) => `${user} ${current}`).toSorted()).toEqual([
+    "acme-developer false",
+    "acme-developer true",
+  ]);
+  expect(own[0]).toMatchObject({ login: "token", address: "127.0.0.1", tenant_id: "acme" });
+  expect(JSON.stringify(own)).not.toContain([...here.cookies.values()][0]!);
+  expect((await here.ask("GET", `${ADMIN}/tenants/acme/sessions`)).body.error.code).toBe("insufficient_role");
+  expect((await foreign.ask("GET", `${ADMIN}/tenants/acme/sessions`)).status).toBe(404);
+  const users = (await sessionsOf(admin, "/tenants/acme/sessions")).map(({ user_id: user }) => user as string);
+  expect(users.toSorted()).toEqual(["acme-admin", "acme-developer", "acme-developer"]);
+  const other = own.find(({ current }) => current === false);
+  for (const path of [`/sessions/${other.id}`, `/tenants/beta/sessions/${other.id}`])
+    expect((await foreign.ask("DELETE", `${ADMIN}${path}`)).status).toBe(404);
+  expect((await here.ask("DELETE", `${ADMIN}/sessions/${other.id}`)).status).toBe(204);
+  expect([
+    (await there.ask("GET", "/console/api/me")).status,
+    (await here.ask("GET", "/console/api/me")).status,
+  ]).toEqual([401, 200]);
+  const [left] = await sessionsOf(admin, "/tenants/acme/sessions?user_id=acme-developer");
+  expect((await admin.ask("DELETE", `${ADMIN}/tenants/acme/sessions/${left.id}`)).status).toBe(204);
+  expect((await here.ask("GET", "/console/api/me")).body.error.code).toBe("session_required");
+  const { data } = await world.store.listAudit({ limit: 10 }, { kind: "session", action: "end" });
+  expect(data.map(({ targetName, actor }) => [targetName, actor.userId])).toEqual([
+    ["acme-developer", "acme-admin"],
+    ["acme-developer", "acme-developer"],
+  ]);
+});
+
+test("what gives rights or shows content needs a recent login in the console, and nothing more with a token", async () => {
+  const owner = await loggedIn("acme.owner");
+  const asked: readonly (readonly [method: string, path: string, body?: unknown])[] = [
+    ["PUT", "/tenants/acme/memberships/acme-viewer", { role: "developer" }],
+    ["POST", "/tenants/acme/tokens", { name: "own" }],
+    ["POST", "/projects/site/tokens", { name: "with", permissions: ["read_content"] }],
+    ["DELETE", "/projects/app"],
+  ];
+  const dry = "?dry_run=true";
+  for (const [method, path, body] of asked) {
+    const { status } = await owner.ask(method, `${ADMIN}${path}${dry}`, body);
+    expect([path, status < 300]).toEqual([path, true]);
+  }
+  pass(15 * MINUTE_MS);
+  for (const [method, path, body] of asked) {
+    expect((await owner.ask(method, `${ADMIN}${path}${dry}`, body)).body.error.code).toBe("recent_login_required");
+    expect((await world.send("acme.owner", method, `/api/v1/admin${path}${dry}`, body)).status).toBeLessThan(300);
+  }
+  const without = await owner.ask("POST", `${ADMIN}/projects/site/tokens${dry}`, { name: "without" });
+  expect(without.status).toBe(200);
+  expect((await owner.login(world.tokens.get("acme.owner")!)).status).toBe(200);
+  expect((await owner.ask("DELETE", `${ADMIN}/projects/app${dry}`)).status).toBe(204);
+});
+
+test("[d14.4] content is read only with its permission, shortly after a login", async () => {
+  const reader = await loggedIn("acme.reader");
+  const path = `${ADMIN}/projects/site/logs/${"0".repeat(32)}/content`;
+  expect((await reader.ask("GET", path)).status).toBe(404);
+  expect((await (await loggedIn("acme.owner")).ask("GET", path)).body.error.code).toBe("permission_required");
+  pass(15 * MINUTE_MS);
+  expect((await reader.ask("GET", path)).body.error.code).toBe("recent_login_required");
+});
+
+test("every operation that needs a recent login exists", () => {
+  const all = [...ADMIN_OPERATIONS.keys()];
+  const named = all.filter((id) => needsRecentLogin(id, { permissions: ["debug"] }));
+  expect(named).toHaveLength(16);
+  expect(all.filter((id) => needsRecentLogin(id, {}))).toHaveLength(12);
+});
