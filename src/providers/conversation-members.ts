@@ -16,6 +16,8 @@ export interface ConversationMembers {
    * missing here is sent unchanged.
    */
   readonly parts: ReadonlyMap<string, Members>;
+  /** Members of content parts that messages of the assistant may not have. */
+  readonly notInAnswers: ReadonlySet<string>;
   /** Members of tool calls, beside `id`, `type` and the member that has the type's name. */
   readonly calls: Members;
   /** Members of the function in a tool call. */
@@ -54,6 +56,7 @@ export interface MemberTable {
   readonly everyPart?: Names;
   /** Members of parts of one type, beside those of every part. */
   readonly parts?: Readonly<Record<string, readonly string[]>>;
+  readonly notInAnswers?: readonly string[];
   readonly calls?: Names;
   /** Members beside `name` and `arguments`. */
   readonly functions?: Names;
@@ -93,6 +96,7 @@ export function conversationMembers(table: MemberTable): ConversationMembers {
       function: members(table.function, ["name"]),
     },
     parts: new Map([...common, ...further.map(([type, names]) => [type, members(everyPart, names)] as const)]),
+    notInAnswers: new Set(table.notInAnswers),
     calls: members(table.calls),
     functions: members(table.functions, ["name", "arguments"]),
     tools: members(table.tools),

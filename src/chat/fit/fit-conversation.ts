@@ -2,7 +2,7 @@
 // provider does not support are left out and reported. It works only on data, the provider's table of members.
 // Unchanged objects keep their identity, so that the caller's own text can be sent.
 import { withMembers } from "../../core/request-source.ts";
-import type { ChatRequest, ContentPart, Message, ToolCall } from "../../core/chat.ts";
+import type { ChatRequest, ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { mappedList } from "../../core/mapped-list.ts";
 import type { ConversationMembers, Members } from "../../providers/conversation-members.ts";
@@ -61,7 +61,7 @@ function fitMessage(message: Message, members: ConversationMembers, left: Left):
     left,
   );
   const parts = Array.isArray(content)
-    ? mappedList(content as readonly ContentPart[], (part) => fitPart(part, members, left))
+    ? mappedList(content as readonly ContentPart[], (part) => fitPart(part, message.role, members, left))
     : content;
   const made =
     Array.isArray(calls) && fitted["tool_calls"] !== undefined
@@ -110,12 +110,17 @@ function isSkeletonSigned({ reasoning_details: details, extra_content: extra }: 
   return (details as unknown) === true || (isObject(extra) && Object.values(extra).includes(true));
 }
 
-function fitPart(part: ContentPart, members: ConversationMembers, left: Left): ContentPart {
+function fitPart(part: ContentPart, role: MessageRole, members: ConversationMembers, left: Left): ContentPart {
   const { type } = part;
-  const accepted = members.parts.get(type);
+  const ofType = members.parts.get(type);
+  const accepted = role === "assistant" ? withoutNames(ofType, members.notInAnswers) : ofType;
   return accepted === undefined
     ? part
     : (fitMembers(part, ["type", type], accepted, members, "messages[].content[]", left) as ContentPart);
+}
+
+function withoutNames(accepted: Members | undefined, names: ReadonlySet<string>): Members | undefined {
+  return accepted === undefined || accepted === "any" || names.size === 0 ? accepted : accepted.difference(names);
 }
 
 function fitCall(call: ToolCall, members: ConversationMembers, left: Left): ToolCall {

@@ -1,6 +1,7 @@
 // What OpenAI-compatible vendors accept of a conversation: tables that several rows share, and a row's own table for
 // one target.
 import type { Target } from "../../core/target.ts";
+import { withMarks } from "../cache-breakpoints.ts";
 import { conversationMembers, type ConversationMembers, type MemberTable } from "../conversation-members.ts";
 import { responsesMembers } from "./responses-members.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
@@ -49,20 +50,28 @@ export function isElsewhere(
 /** Returns the table for a target. A table is kept for each combination of model exceptions that occurs. */
 export function conversationTables(row: OpenAICompatibleRow): (target: Target) => ConversationMembers {
   const elsewhere = row.elsewhere === undefined ? null : conversationMembers(row.elsewhere);
-  const exceptions = (row.models ?? []).filter(({ reads, takes }) => reads !== undefined || takes !== undefined);
+  const exceptions = (row.models ?? []).filter(
+    ({ reads, takes, cacheBreakpoints }) => reads !== undefined || takes !== undefined || cacheBreakpoints === true,
+  );
   const tables = new Map<string, ConversationMembers>();
-  const responses = row.responses === undefined ? null : responsesMembers(row, row.responses);
+  const ofResponses =
+    row.responses === undefined
+      ? null
+      : ([false, true] as const).map((isMarked) => responsesMembers(row, row.responses!, isMarked));
   return (target) => {
-    if (responses !== null && row.responses!.only.test(target.model)) return responses;
-    if (elsewhere !== null && target.isCallersAddress) return elsewhere;
     const matching = exceptions.filter(({ models }) => models.test(target.model));
+    const isMarked = [row, ...matching].some(({ cacheBreakpoints }) => cacheBreakpoints === true);
+    if (ofResponses !== null && row.responses!.only.test(target.model)) return ofResponses[isMarked ? 1 : 0]!;
+    if (elsewhere !== null && target.isCallersAddress) return elsewhere;
     const key = matching.map((exception) => exceptions.indexOf(exception)).join();
     let table = tables.get(key);
     if (table === undefined) {
       const further = [row, ...matching].flatMap(({ reads = [], takes = [] }) => [...reads, ...takes]);
-      table = conversationMembers(
-        withAssistant(row.conversation, [...further, ...(row.reasoningBack === undefined ? [] : REASONING)]),
-      );
+      const whole = withAssistant(row.conversation, [
+        ...further,
+        ...(row.reasoningBack === undefined ? [] : REASONING),
+      ]);
+      table = conversationMembers(isMarked ? withMarks(whole) : whole);
       tables.set(key, table);
     }
     return table;

@@ -2,6 +2,7 @@
 // caller's own text.
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
+import { withBreakpoints, withMarkOf } from "../cache-breakpoints.ts";
 import { type CallIdForm, fittingCallId } from "../tool-calls.ts";
 import { isElsewhere } from "./conversation.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
@@ -17,6 +18,7 @@ export function wireMessages(
   if (row.developerRole !== undefined) messages = withRole(messages, row.developerRole);
   if (row.reasoningBack !== undefined) messages = withReasoning(messages, row.reasoningBack);
   if (plan.blocks.size > 0 && anyOf(plan.blocks, request.blocks)) messages = withBlocks(messages, plan.blocks);
+  if (plan.cacheBreakpoints) messages = mapMessages(messages, withBreakpoints);
   if (plan.textAsString) messages = withTextAsString(messages);
   if (plan.callIds !== null && !isElsewhere(row, target)) messages = withCallIds(messages, plan.callIds);
   return row.hooks?.messages === undefined ? messages : row.hooks.messages(messages, target.model);
@@ -88,9 +90,10 @@ function withBlocks(messages: readonly Message[], rewrites: WirePlan["blocks"]):
   return mapMessages(messages, (message, at) => {
     if (!Array.isArray(message.content)) return message;
     const parts = message.content as readonly ContentPart[];
-    const written = parts.map(
-      (part, index) => rewrites.get(part.type as BlockType)?.write(part, `messages[${at}].content[${index}]`) ?? part,
-    );
+    const written = parts.map((part, index) => {
+      const rewrite = rewrites.get(part.type as BlockType);
+      return rewrite === undefined ? part : withMarkOf(rewrite.write(part, `messages[${at}].content[${index}]`), part);
+    });
     return written.some((part, index) => part !== parts[index]) ? { ...message, content: written } : message;
   });
 }

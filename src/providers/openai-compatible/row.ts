@@ -172,6 +172,8 @@ export interface RowDifferences {
   readonly takes?: readonly string[];
   /** Members of assistant messages that `hooks.messages` writes in another place. */
   readonly reads?: readonly string[];
+  /** Set when `cache_control` of a part is sent as `prompt_cache_breakpoint`. */
+  readonly cacheBreakpoints?: true;
   /** The form of tool call ids that the vendor requires. Any id is accepted when absent. */
   readonly callIds?: CallIdForm;
 }

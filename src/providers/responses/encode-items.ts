@@ -4,6 +4,7 @@ import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/turn-order.ts";
+import { breakpointOf, withBreakpoints } from "../cache-breakpoints.ts";
 import { calledFunction } from "../tool-calls.ts";
 import { textOrEmpty } from "../sent-json.ts";
 import { itemsCarriedBy } from "./carried-items.ts";
@@ -111,9 +112,10 @@ function encodeResult(message: Message, path: string, customCalls: ReadonlySet<s
   };
 }
 
-function encodeContent({ content }: Message, path: string): string | readonly JsonObject[] {
+function encodeContent(message: Message, path: string): string | readonly JsonObject[] {
+  const { content } = withBreakpoints(message);
   if (typeof content === "string") return content;
-  return (content ?? []).map((part, at) => encodePart(part, `${path}.content[${at}]`));
+  return (content ?? []).map((part, at) => ({ ...encodePart(part, `${path}.content[${at}]`), ...breakpointOf(part) }));
 }
 
 function encodePart(part: ContentPart, path: string): JsonObject {

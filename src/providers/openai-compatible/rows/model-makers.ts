@@ -42,6 +42,8 @@ const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
     cells: { temperature: defaultOnly(1, "only the default, 1, because the model reasons") },
     renames: { max_tokens: "max_completion_tokens" },
   },
+  // https://developers.openai.com/api/docs/guides/prompt-caching: "gpt-5.6 and later"
+  { models: /^(ft:)?gpt-(5\.([6-9](?!\d)|[1-9]\d)|[6-9](?!\d)|1\d)/, cacheBreakpoints: true },
   {
     models: /^(ft:)?gpt-5\.\d/,
     renames: { max_tokens: "max_completion_tokens" },
