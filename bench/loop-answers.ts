@@ -11,6 +11,14 @@ const whole = (content: string, more = ""): string =>
   `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":${content}},"finish_reason":"stop"}],${USAGE}${more}}`;
 const event = (members: string): string =>
   `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":null}]${members}}\n\n`;
+const piece = (delta: string): string =>
+  `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":${delta},"finish_reason":null}]}\n\n`;
+const callPiece = (index: number, text: string): string =>
+  piece(`{"tool_calls":[{"index":${index},"function":{"arguments":${JSON.stringify(text)}}}]}`);
+const callStart = (index: number): string =>
+  piece(
+    `{"tool_calls":[{"index":${index},"id":"c${index}","type":"function","function":{"name":"f","arguments":""}}]}`,
+  );
 const LAST = `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`;
 const many = (length: number, item: (index: number) => string): string =>
   Array.from({ length }, (_, index) => item(index)).join(",");
@@ -26,6 +34,13 @@ const PLAIN: Readonly<Record<string, () => string>> = {
   calls: () =>
     whole(
       `null,"tool_calls":[${many(2000, (index) => `{"id":"c${index}","type":"function","function":{"name":"f","arguments":"{\\"a\\":\\"${"\\\\n".repeat(5000)}\\"}"}}`)}]`,
+    ),
+  "long-numbers": () => whole('"x"', `,"numbers":[${many(390_000, () => "12345678901234567890")}]`),
+  probabilities: () =>
+    whole('"x"').replace(
+      '"finish_reason"',
+      () =>
+        `"logprobs":{"content":[${many(4_000, (index) => `{"token":"t${index}","bytes":[116],"logprob":-0.1,"top_logprobs":[${many(20, (other) => `{"token":"o${other}","bytes":[111],"logprob":-1.${index}}`)}]}`)}]},"finish_reason"`,
     ),
   error: () => `{"error":{"message":"${"no ".repeat(10_000_000)}"}}`,
 };
@@ -51,6 +66,13 @@ const STREAMS: Readonly<Record<string, () => string>> = {
   "event-objects": () => `${event(`,"objects":[${"{},".repeat(990_000)}{}]`)}${LAST}`,
   "event-members": () => `${event(`,${many(200_000, (index) => `"k${index}":1`)}`)}${LAST}`,
   events: () => `${event("").repeat(100_000)}${LAST}`,
+  reasoning: () => `${piece('{"reasoning_content":"x"}').repeat(100_000)}${event("")}${LAST}`,
+  "call-pieces": () =>
+    `${callStart(0)}${callPiece(0, '{"a":"')}${callPiece(0, "x").repeat(100_000)}${callPiece(0, '"}')}${LAST}`,
+  "call-long-pieces": () =>
+    `${callStart(0)}${callPiece(0, '{"a":"')}${callPiece(0, "x".repeat(250)).repeat(30_000)}${callPiece(0, '"}')}${LAST}`,
+  "calls-in-turns": () =>
+    `${callStart(0)}${callPiece(0, `{"a":"${"x".repeat(500_000)}","b":[`)}${callStart(1)}${callPiece(1, "{}")}${callPiece(0, "{},{}").concat(callPiece(0, ",")).repeat(20_000)}${callPiece(0, "{}]}")}${LAST}`,
   blank: () => `${event("")}${"\n".repeat(15_000_000)}${LAST}`,
 };
 const GEMINI =
@@ -67,6 +89,8 @@ interface NativeForm {
   /** A stream in which all that can repeat a text does, and one with a call that comes at once. */
   readonly repeated: (text: string) => string;
   readonly call: (text: string) => string;
+  /** A stream with a call that comes in so many pieces. */
+  readonly pieces: (text: string, count: number) => string;
 }
 const named = (type: string, members: string): string => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
 const response = (output: string, more = ""): string =>
@@ -84,6 +108,11 @@ const MESSAGES_FORM: NativeForm = {
     `${named("message_start", `"message":${claude("")}`)}${named("content_block_start", `"index":0,"content_block":{"type":"text","text":${text}}`)}${named("content_block_stop", '"index":0')}${named("message_stop", '"x":1')}`,
   call: (text) =>
     `${named("message_start", `"message":${claude("")}`)}${named("content_block_start", `"index":0,"content_block":{"type":"tool_use","id":"c","name":"f","input":{"x":${text}}}`)}${named("content_block_stop", '"index":0')}${named("message_stop", '"x":1')}`,
+  pieces: (text, count) => {
+    const delta = (quoted: string): string =>
+      named("content_block_delta", `"index":0,"delta":{"type":"input_json_delta","partial_json":${quoted}}`);
+    return `${named("message_start", `"message":${claude("")}`)}${named("content_block_start", '"index":0,"content_block":{"type":"tool_use","id":"c","name":"f","input":{}}')}${delta(JSON.stringify('{"a":"'))}${delta(text).repeat(count)}${delta(JSON.stringify('"}'))}${named("content_block_stop", '"index":0')}${named("message_delta", '"delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":1}')}${named("message_stop", '"x":1')}`;
+  },
 };
 const RESPONSES_FORM: NativeForm = {
   whole: response,
@@ -113,9 +142,31 @@ const RESPONSES_FORM: NativeForm = {
     const item = `{"type":"function_call","id":"i","call_id":"c","name":"f","arguments":${text}}`;
     return `${named("response.created", `"sequence_number":0,"response":${response("")}`)}${named("response.output_item.done", `"output_index":0,"item":${item}`)}${named("response.completed", `"response":${response("")}`)}`;
   },
+  pieces: (text, count) => {
+    const item = (more: string): string =>
+      `"output_index":0,"item":{"type":"function_call","id":"i","call_id":"c","name":"f",${more}}`;
+    const delta = (quoted: string, number: number): string =>
+      named(
+        "response.function_call_arguments.delta",
+        `"output_index":0,"item_id":"i","sequence_number":${number},"delta":${quoted}`,
+      );
+    const input = JSON.stringify(`{"a":"${(JSON.parse(text) as string).repeat(count)}"}`);
+    return [
+      named("response.created", `"sequence_number":0,"response":${response("")}`),
+      named("response.output_item.added", item('"arguments":""')),
+      delta(JSON.stringify('{"a":"'), 2),
+      ...Array.from({ length: count }, (_, index) => delta(text, index + 3)),
+      delta(JSON.stringify('"}'), count + 3),
+      named("response.output_item.done", item(`"arguments":${input}`)),
+      named("response.completed", `"response":${response("")}`),
+    ].join("");
+  },
 };
 
-function nativeAnswer(name: string, { whole: made, item, stream, delta, repeated, call }: NativeForm): string | null {
+function nativeAnswer(
+  name: string,
+  { whole: made, item, stream, delta, repeated, call, pieces }: NativeForm,
+): string | null {
   switch (name) {
     case "long-text":
       return made(item(`"${'The quick \\"brown\\" fox jumps. '.repeat(900_000)}"`));
@@ -139,6 +190,8 @@ function nativeAnswer(name: string, { whole: made, item, stream, delta, repeated
       return stream(delta('"x"', `,"objects":[${"{},".repeat(390_000)}{}]`));
     case "events":
       return stream(delta('"x"').repeat(50_000));
+    case "call-pieces":
+      return pieces('"x"', 50_000);
     default:
       return null;
   }

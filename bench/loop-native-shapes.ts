@@ -94,6 +94,7 @@ function answersTo({ name, path, body }: Form): readonly LoopShape[] {
     ["a streamed call of 7 MB", "line-call", ',"stream":true'],
     ["a streamed event of 390,000 objects", "event-fewer-objects", ',"stream":true'],
     ["50,000 streamed events at once", "events", ',"stream":true'],
+    ["a call in 50,000 pieces", "call-pieces", ',"stream":true'],
   ].flatMap(([title, model, more]) => [
     {
       title: `${name}: an answer of ${title}`,
@@ -103,4 +104,33 @@ function answersTo({ name, path, body }: Form): readonly LoopShape[] {
   ]);
 }
 
-export const NATIVE: readonly LoopShape[] = FORMS.flatMap((form) => [...requestsOf(form), ...answersTo(form)]);
+/** The same forms of a model that speaks chat completions alone. */
+function translatedTo({ name, path, body }: Form): readonly LoopShape[] {
+  return (
+    [
+      ["30 MB of text", "long-text", ""],
+      ["30 MB of escapes", "long-escapes", ""],
+      ["1,000,000 addresses of e-mail", "addresses", ""],
+      ["170,000 objects", "short-objects", ""],
+      ["4,000 tokens with 20 probabilities each", "probabilities", ""],
+      ["2,000 calls of 15 KB", "calls", ""],
+      ["a streamed line of 15 MB", "line", ',"stream":true'],
+      ["a streamed line of 7 MB of accented letters", "line-accents", ',"stream":true'],
+      ["100,000 streamed events at once", "events", ',"stream":true'],
+      ["100,000 pieces of reasoning", "reasoning", ',"stream":true'],
+      ["a call in 100,000 pieces", "call-pieces", ',"stream":true'],
+      ["a call of 7 MB in 30,000 pieces", "call-long-pieces", ',"stream":true'],
+      ["a call in 40,000 pieces beside another", "calls-in-turns", ',"stream":true'],
+    ] as const
+  ).map(([title, model, more]) => ({
+    title: `${name.replace("native", "translated")}: an answer of ${title}`,
+    path,
+    body: () => body('"x"', more, `up:${model}`),
+  }));
+}
+
+export const NATIVE: readonly LoopShape[] = FORMS.flatMap((form) => [
+  ...requestsOf(form),
+  ...answersTo(form),
+  ...translatedTo(form),
+]);

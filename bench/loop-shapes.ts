@@ -502,12 +502,18 @@ const PLAIN_ANSWERS = [
   { title: "an answer with 1,000,000 addresses of e-mail", model: "addresses", stream: false },
   { title: "an answer of 999,000 objects beside it", model: "objects", stream: false },
   { title: "an answer with 2,000 calls of 15 KB", model: "calls", stream: false },
+  { title: "an answer of 390,000 numbers of 20 digits beside it", model: "long-numbers", stream: false },
+  { title: "an answer with 4,000 tokens with 20 probabilities each", model: "probabilities", stream: false },
 ];
 const LONG_LINES = [
   { title: "a streamed line of 15 MB", model: "line", stream: true },
   { title: "a streamed line of 7 MB with 990,000 escapes", model: "line-few-escapes", stream: true },
   { title: "a streamed line of 15 MB of accented letters", model: "line-accents", stream: true },
   { title: "100,000 streamed events at once", model: "events", stream: true },
+  { title: "100,000 streamed pieces of reasoning", model: "reasoning", stream: true },
+  { title: "a streamed call in 100,000 pieces", model: "call-pieces", stream: true },
+  { title: "a streamed call of 7 MB in 30,000 pieces", model: "call-long-pieces", stream: true },
+  { title: "a streamed call in 40,000 pieces beside another", model: "calls-in-turns", stream: true },
 ];
 const beside = (shapes: readonly AnsweredShape[], words: string, more: Partial<AnsweredShape>): AnsweredShape[] =>
   shapes.map((shape) => ({ ...shape, ...more, title: `${shape.title}, ${words}` }));
@@ -528,6 +534,10 @@ export const ANSWERED: readonly AnsweredShape[] = [
   { title: "a streamed event of 990,000 objects", model: "event-objects", stream: true },
   { title: "a streamed event of 200,000 members", model: "event-members", stream: true },
   { title: "100,000 streamed events at once", model: "events", stream: true },
+  { title: "100,000 streamed pieces of reasoning", model: "reasoning", stream: true },
+  { title: "a streamed call in 100,000 pieces", model: "call-pieces", stream: true },
+  { title: "a streamed call of 7 MB in 30,000 pieces", model: "call-long-pieces", stream: true },
+  { title: "a streamed call in 40,000 pieces beside another", model: "calls-in-turns", stream: true },
   { title: "15 MB of empty streamed lines", model: "blank", stream: true },
   ...beside([...PLAIN_ANSWERS, ...LONG_LINES], "guarded", { more: ',"user":"guarded"' }),
   ...beside([...PLAIN_ANSWERS, ...LONG_LINES], "kept", { caller: "keeper" }),

@@ -3,26 +3,33 @@
 import type { Texts } from "./guard-search.ts";
 
 export interface PackedTexts {
-  /** All texts in UTF-16, one after the other. */
-  readonly units: Uint8Array;
-  /** The number of UTF-16 units of each text: plain texts come first. */
+  /** All texts, one after the other: those of ASCII with one byte for each character, the others in UTF-16. */
+  readonly bytes: Uint8Array;
+  /** The number of bytes of each text: plain texts come first. */
   readonly lengths: Uint32Array;
+  /** 1 for each text that is ASCII. */
+  readonly areAscii: Uint8Array;
   /** The number of plain texts. */
   readonly plain: number;
 }
 
 export function packTexts({ plain, json }: Texts): PackedTexts {
   const texts = [...plain, ...json];
-  const lengths = Uint32Array.from(texts, (text) => text.length);
-  const units = Buffer.from(new ArrayBuffer(lengths.reduce((sum, length) => sum + length * 2, 0)));
+  const areAscii = Uint8Array.from(texts, (text) => (Buffer.byteLength(text) === text.length ? 1 : 0));
+  const lengths = Uint32Array.from(texts, (text, index) => text.length * (areAscii[index] === 1 ? 1 : 2));
+  const bytes = Buffer.from(new ArrayBuffer(lengths.reduce((sum, length) => sum + length, 0)));
   let at = 0;
-  for (const text of texts) at += units.write(text, at, "utf16le");
-  return { units, lengths, plain: plain.length };
+  for (const [index, text] of texts.entries()) at += bytes.write(text, at, encodingOf(areAscii[index]));
+  return { bytes, lengths, areAscii, plain: plain.length };
 }
 
-export function unpackTexts({ units, lengths, plain }: PackedTexts): Texts {
-  const bytes = Buffer.from(units.buffer, units.byteOffset, units.byteLength);
+export function unpackTexts({ bytes: packed, lengths, areAscii, plain }: PackedTexts): Texts {
+  const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
   let at = 0;
-  const texts = Array.from(lengths, (length) => bytes.toString("utf16le", at, (at += length * 2)));
+  const texts = Array.from(lengths, (length, index) => bytes.toString(encodingOf(areAscii[index]), at, (at += length)));
   return { plain: texts.slice(0, plain), json: texts.slice(plain) };
+}
+
+function encodingOf(isAscii: number | undefined): "latin1" | "utf16le" {
+  return isAscii === 1 ? "latin1" : "utf16le";
 }

@@ -126,6 +126,20 @@ describe("rounds of tools", () => {
         const rounds = statusOf(beside) === 200 ? answers.filter(({ length }) => length > LONG_BODY_BYTES).length : 1;
         expect([status, written]).toEqual([statusOf(beside), rounds]);
       });
+
+  for (const beside of ["without guards", "under a guard that masks"])
+    test(`[d5.8] ${beside}, a round with more values than the gateway goes on with is a malformed answer`, async () => {
+      const values = openai(`{"role":"assistant","content":"${MAIL}"}`).replace(
+        '"odd":[',
+        () => `"odd":[${"1,".repeat(400_001)}`,
+      );
+      const there = await seenAnswer(ask, [values], longAnswers, { guards, ...BESIDE[beside], tools: tools() });
+      expect([there.status, (there.record as { readonly code: string }).code]).toEqual([
+        502,
+        "upstream_invalid_response",
+      ]);
+      expect(there.bytes).toContain("400000 JSON values");
+    });
 });
 
 describe("a stream that was requested and arrived in one piece", () => {

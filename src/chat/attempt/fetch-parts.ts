@@ -8,6 +8,7 @@ import type { Provider } from "../../providers/provider.ts";
 import { connectionPartition } from "../../core/target.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
+import { joinedBytes } from "../../wire/body-bytes.ts";
 import { UpstreamFault, type UpstreamResponse } from "../../wire/upstream.ts";
 import type { Call } from "../call/call.ts";
 import { FETCHABLE, type Fetched, type Place, placesToFetch, withContent } from "./content-places.ts";
@@ -135,7 +136,7 @@ async function readBytes(response: UpstreamResponse, place: Place, budget: { lef
       pieces.push(piece.slice());
     }
     if (length === 0) throw unavailable(place, "is empty");
-    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length);
+    return pieces.length === 1 ? pieces[0]! : await joinedBytes(pieces, length);
   } catch (thrown) {
     body.cancel();
     throw thrown;

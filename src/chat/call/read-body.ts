@@ -4,6 +4,7 @@ import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { withTimeout } from "../../core/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
+import { joinedBytes } from "../../wire/body-bytes.ts";
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
@@ -54,7 +55,7 @@ async function readCounted(request: Request, limits: ServerLimits): Promise<Uint
     if (size > limits.maxBodyBytes) throw tooLarge(limits);
     parts.push(part);
   }
-  return Buffer.concat(parts);
+  return joinedBytes(parts, size);
 }
 
 /** Bounds the time of a body that arrives slowly. */

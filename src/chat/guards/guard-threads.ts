@@ -125,7 +125,7 @@ export function openGuardThreads({
         signal,
         "search",
         [tenantId, guards.map(sentGuard), texts],
-        "units" in texts ? [texts.units.buffer as ArrayBuffer] : [],
+        "bytes" in texts ? [texts.bytes.buffer as ArrayBuffer] : [],
       ),
     open(guards, { tenantId, signal }) {
       const thread = idlest();

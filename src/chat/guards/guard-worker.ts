@@ -127,7 +127,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
   const methods: Readonly<Record<GuardMethod, (id: number, ...args: never[]) => void>> = {
     search(id, tenantId: string, guards: readonly SentGuard[], sent: Texts | PackedTexts) {
       const received = guards.map(receivedGuard);
-      const texts = "units" in sent ? unpackTexts(sent) : sent;
+      const texts = "bytes" in sent ? unpackTexts(sent) : sent;
       inFlight.set(
         id,
         turns.add(

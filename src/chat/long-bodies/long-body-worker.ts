@@ -351,7 +351,7 @@ function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
     cut: task((question: CutQuestion) => held.cut(question)),
     texts: task(
       (conversation: number) => held.texts(conversation),
-      ({ units }) => units,
+      ({ bytes }) => bytes,
     ),
     found: task((question: FoundQuestion) => held.found(question)),
     findings: task((question: FindingsQuestion) => held.findings(question)),
@@ -363,7 +363,7 @@ function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
     ),
     decode: task(
       (question: DecodeQuestion) => packedAnswer(question, readerOf(question, question.decode)),
-      ({ texts }) => texts.units,
+      ({ texts }) => texts.bytes,
     ),
     decode_task: task((question: TaskQuestion) => decodedTask(question, providers.get(question.family)!)),
     write: task(
@@ -380,7 +380,7 @@ function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
     ),
     gather: task(
       (question: GatherQuestion) => gathered.gather(question, readerOf(question, question.answers[0]!.decode)),
-      ({ texts }) => texts.units,
+      ({ texts }) => texts.bytes,
     ),
     write_gathered: task(
       (question: AnswerFoundQuestion) => gathered.written(question),
@@ -391,7 +391,7 @@ function tasksOf(held: HeldConversations, gathered: GatheredAnswers) {
 }
 
 function bytesOf(body: AnswerBody): Uint8Array {
-  return "packed" in body ? body.packed.texts.units : body.bytes;
+  return "packed" in body ? body.packed.texts.bytes : body.bytes;
 }
 
 async function answer({ id, method, args: [question] }: ThreadRequest, tasks: Tasks): Promise<void> {

@@ -57,10 +57,13 @@ function isLeading(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
 }
 
-/** Throws MalformedAnswer when a non-streaming answer to a streamed call contains more than a single event may. */
+/** Throws MalformedAnswer when an answer whose value is needed contains more than a single event may. */
 export function requireReadable(data: string): void {
   const excess = excessOf(data);
-  if (excess !== null) throw new MalformedAnswer(`The provider's answer to a streamed call holds more than ${excess}.`);
+  if (excess !== null)
+    throw new MalformedAnswer(
+      `The provider's answer holds more than ${excess}, which the gateway cannot bring into the form that was asked for.`,
+    );
 }
 
 function excessOf(data: string): string | null {

@@ -3,6 +3,7 @@
 // loop.
 import { type PackedTexts, packTexts, unpackTexts } from "../../guards/packed-texts.ts";
 import { isObject, type Json } from "../../core/json.ts";
+import { joinedBytes } from "../../wire/body-bytes.ts";
 import { parseScanned } from "../../wire/json.ts";
 import { scanValue } from "../../wire/json-scan.ts";
 import { yieldToLoop } from "../../core/event-loop.ts";
@@ -69,20 +70,29 @@ export async function jsonInTurns(value: Json): Promise<Uint8Array> {
   const parts = JSON.stringify(outline).split(mark);
   const encoder = new TextEncoder();
   const written: Uint8Array[] = [];
+  let length = 0;
   let sinceTurn = 0;
+  const write = (text: string): void => {
+    const bytes = encoder.encode(text);
+    length += bytes.length;
+    written.push(bytes);
+  };
   for (const [index, part] of parts.entries()) {
-    written.push(encoder.encode(part));
+    write(part);
     for (const piece of piecesOf(texts[index] ?? "", LONG_EVENT)) {
       sinceTurn += piece.length;
       if (sinceTurn > LONG_EVENT) {
         await yieldToLoop();
         sinceTurn = piece.length;
       }
-      written.push(encoder.encode(JSON.stringify(piece).slice(1, -1)));
+      write(JSON.stringify(piece).slice(1, -1));
     }
   }
   await yieldToLoop();
-  return Buffer.concat(written);
+  const bytes = await joinedBytes(written, length);
+  // what is done with so many bytes takes a turn of its own
+  await yieldToLoop();
+  return bytes;
 }
 
 /** Returns the value with its texts replaced. Objects in which no text changes keep their identity. */

@@ -4,6 +4,7 @@ import { estimatedUsage } from "../../accounting/estimate.ts";
 import type { Matches, SentGuard } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { ChatAnswer, SpokenOperation, Usage } from "../../core/chat.ts";
+import type { Json } from "../../core/json.ts";
 import type { Credential } from "../../core/target.ts";
 import { type DecodeContext, MalformedAnswer, type Provider } from "../../providers/provider.ts";
 import { providers } from "../../providers/registry.ts";
@@ -125,7 +126,12 @@ export function checkedAnswer(question: DecodeQuestion, provider: AnswerReader):
 
 /** Reads an answer that is sent as events of a stream, within their bounds. Throws StreamError or MalformedAnswer. */
 export function packedAnswer(question: DecodeQuestion, provider: AnswerReader): PackedJson {
-  const packed = packJson(decodedAnswer(question, provider));
+  return readablePack(decodedAnswer(question, provider));
+}
+
+/** Packs a value that the serving thread goes on with. Throws MalformedAnswer where it cannot do so in its turns. */
+function readablePack(value: Json): PackedJson {
+  const packed = packJson(value);
   requireReadable(packed.outline);
   return packed;
 }
@@ -180,7 +186,7 @@ export function readAnswers(
 }
 
 function writtenBody({ body }: NonStreamingAnswer, { asValue, keeps }: BodyForm): AnswerBody {
-  if (asValue) return { packed: packJson(body) };
+  if (asValue) return { packed: readablePack(body) };
   return {
     bytes: new TextEncoder().encode(JSON.stringify(body)),
     kept: keeps === null ? null : JSON.stringify(keptAnswer(body, keeps)),
