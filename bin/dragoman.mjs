@@ -3,4 +3,5 @@
 import { join } from "node:path";
 import { packageFolder, start } from "./runtime.mjs";
 
-start(join(packageFolder, "src", "main.ts"), process.argv.slice(2));
+const args = process.argv.slice(2);
+start(join(packageFolder, "src", "main.ts"), args, { withConsole: args[0] === "serve" });

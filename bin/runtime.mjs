@@ -3,7 +3,7 @@
 // (npm 12, --ignore-scripts). The install script moves it to `bun/bin/bun.exe`, which is a placeholder until then.
 // https://bun.com/docs/installation
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join, sep } from "node:path";
 import { isatty } from "node:tty";
@@ -17,16 +17,18 @@ const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
 /**
  * Runs `script` (an absolute path) with `args` and ends this process as the script ends. A checkout first installs what
  * is missing; an installed package says what is missing and exits with 1. `development` requires the dev dependencies
- * too.
+ * too. `withConsole` builds the files of the web console first where a checkout has none, or older ones than its source.
  */
-export function start(script, args, { development = false } = {}) {
+export function start(script, args, { development = false, withConsole = false } = {}) {
   const manifest = readManifest(packageFolder);
   if (Number.parseInt(process.versions.node, 10) < 20)
     fail(`Node 20 or newer is needed to start; this is ${process.version}.`);
 
+  const builds = withConsole && isCheckout(packageFolder) && consoleIsOld();
   let missing = missingParts(manifest, development);
-  if (missing.length > 0 && isCheckout(packageFolder)) {
-    install(missing, development);
+  const wanted = builds ? [...missing, ...missingPackages(consoleDependencies())] : missing;
+  if (wanted.length > 0 && isCheckout(packageFolder)) {
+    install(wanted, development);
     missing = missingParts(manifest, development);
   }
   if (missing.length > 0)
@@ -34,7 +36,35 @@ export function start(script, args, { development = false } = {}) {
       `${missing.join(", ")}: not installed. Install ${manifest.name} again with its optional dependencies (no --omit=optional).`,
     );
   if (!existsSync(script)) fail(`${script} is missing. Install ${manifest.name} again.`);
+  if (builds) buildConsole();
   run(bunProgram(packageFolder), [...isolation(packageFolder), script, ...args]);
+}
+
+const consoleFolder = join(packageFolder, "console");
+
+function consoleDependencies() {
+  return Object.entries(readManifest(consoleFolder).dependencies);
+}
+
+/** Whether the console has a source here that is newer than what was built of it. */
+function consoleIsOld() {
+  const script = join(consoleFolder, "build.ts");
+  if (!existsSync(script)) return false;
+  const built = statSync(join(consoleFolder, "dist", "index.html"), { throwIfNoEntry: false });
+  if (built === undefined) return true;
+  const sources = readdirSync(join(consoleFolder, "src"), { recursive: true, withFileTypes: true });
+  const paths = [script, ...sources.map((entry) => join(entry.parentPath ?? entry.path, entry.name))];
+  return paths.some((path) => statSync(path).mtimeMs > built.mtimeMs);
+}
+
+/** The gateway serves calls without the console too, so a failure is told and does not end the start. */
+function buildConsole() {
+  const built = spawnSync(
+    bunProgram(packageFolder),
+    [...isolation(packageFolder), join(consoleFolder, "build.ts"), join(consoleFolder, "dist")],
+    { stdio: ["ignore", "ignore", "pipe"], encoding: "utf8" },
+  );
+  if (built.status !== 0) say(`the web console could not be built and is not served: ${built.stderr.trim()}`);
 }
 
 /**
@@ -105,12 +135,16 @@ function packageOf(name, from, version) {
 
 function missingParts(manifest, development) {
   const asked = Object.entries({ ...manifest.dependencies, ...(development ? manifest.devDependencies : {}) });
-  const missing = asked
-    .filter(([name]) => packageOf(name, packageFolder) === undefined)
-    .map(([name, version]) => `${name} ${version}`);
+  const missing = missingPackages(asked);
   if (missing.length === 0 && bunProgram(packageFolder) === undefined)
     missing.push(`the program of bun ${manifest.dependencies.bun} for ${process.platform} ${process.arch}`);
   return missing;
+}
+
+function missingPackages(asked) {
+  return asked
+    .filter(([name]) => packageOf(name, packageFolder) === undefined)
+    .map(([name, version]) => `${name} ${version}`);
 }
 
 function isCheckout(folder) {

@@ -6,6 +6,7 @@ import { sizingPage } from "../bench/sizing-page.ts";
 import { PROVIDER_FAMILIES } from "../src/gateway-parts/provider-families.ts";
 import { providers } from "../src/providers/registry.ts";
 import { adminReference } from "./generate-admin.ts";
+import { consoleTypes } from "./generate-console-types.ts";
 import { configurationJsonSchema, configurationPage } from "./generate-configuration.ts";
 import { errorsPage } from "./generate-errors.ts";
 import { hostedTools, searchUnitPrices } from "./generate-hosted-tools.ts";
@@ -31,6 +32,7 @@ export function generatedFiles(projectFolder: string): ReadonlyMap<string, strin
     commonFieldsTable(),
   );
   return new Map([
+    ["console/src/api/types.ts", consoleTypes(NOTHING_CONFIGURED)],
     ["docs/api.md", api],
     [
       "docs/admin-api.md",

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import consoleManifest from "../console/package.json" with { type: "json" };
 import manifest from "../package.json" with { type: "json" };
 import {
   bareDateViolations,
@@ -35,7 +36,12 @@ import { ORDINARY_WORDS, vendorNames, vendorNameViolations, type Allowance } fro
 const operations = Array.from(OPERATIONS.values(), ({ name }) => name).filter((name) => name !== "messages");
 const root = join(import.meta.dir, "..");
 const src = readTree(root, ["src/**/*.{ts,tsx}"]);
-const everything = [...src, ...readTree(root, ["{bin,bench,docs,examples,test,console}/**/*.{ts,tsx,mjs,mts}"])];
+const consoleSource = readTree(root, ["console/src/**/*.{ts,tsx}"]);
+const everything = [
+  ...consoleSource,
+  ...src,
+  ...readTree(root, ["{bin,bench,docs,examples,test}/**/*.{ts,tsx,mjs,mts}", "console/*.ts"]),
+];
 
 /** Where a provider's name may stand outside src/providers/, and why. */
 const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
@@ -210,6 +216,25 @@ describe("imports", () => {
         ),
       ),
     ).toEqual([]);
+  });
+});
+
+describe("the console", () => {
+  test("imports only its own files and the packages that its package.json names", () => {
+    const outside = consoleSource.flatMap(({ path, imports }) =>
+      imports.flatMap(({ target, line }) =>
+        target === null || target.startsWith("console/src/") ? [] : [{ path, line, what: `imports ${target}` }],
+      ),
+    );
+    expect(consoleSource.length).toBeGreaterThan(0);
+    const packages = new Set(Object.keys(consoleManifest.dependencies));
+    expect(shown([...outside, ...packageViolations(consoleSource, packages)])).toEqual([]);
+  });
+  test("has no state in modules and no default exports", () => {
+    expect(shown([...moduleStateViolations(consoleSource, []), ...moduleFormViolations(consoleSource)])).toEqual([]);
+  });
+  test("names no provider", () => {
+    expect(shown(vendorNameViolations(consoleSource, vendorNames(src), []))).toEqual([]);
   });
 });
 

@@ -11,6 +11,7 @@ import {
   rmSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -282,6 +283,69 @@ describe("missing packages", () => {
       exitCode: 1,
       stderr: expect.stringContaining("main.ts is missing") as string,
     });
+  });
+});
+
+describe("the files of the web console", () => {
+  /** A build that appends to a file, or fails when its source says so. */
+  const BUILD = `
+import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
+if (readFileSync(import.meta.dir + "/src/page.ts", "utf8").includes("broken")) throw new Error("this source is broken");
+mkdirSync(process.argv[2], { recursive: true });
+appendFileSync(process.argv[2] + "/index.html", "built ");
+`;
+
+  function withConsole(name: string): string {
+    const folder = makePackage(name);
+    linkBun(folder);
+    mkdirSync(join(folder, "console", "src"), { recursive: true });
+    writeFileSync(join(folder, "package-lock.json"), "{}");
+    writeFileSync(join(folder, "console", "package.json"), JSON.stringify({ dependencies: {} }));
+    writeFileSync(join(folder, "console", "build.ts"), BUILD);
+    writeFileSync(join(folder, "console", "src", "page.ts"), "");
+    return folder;
+  }
+
+  const builds = (folder: string): string => {
+    const page = join(folder, "console", "dist", "index.html");
+    return existsSync(page) ? readFileSync(page, "utf8") : "";
+  };
+  /** Changes the source, with a time that no clock is too coarse for. */
+  function change(folder: string, text: string, laterS: number): void {
+    const source = join(folder, "console", "src", "page.ts");
+    writeFileSync(source, text);
+    const time = Date.now() / 1000 + laterS;
+    utimesSync(source, time, time);
+  }
+
+  test("are built by a checkout before it serves, and again only when the source has changed", async () => {
+    const folder = withConsole("console-checkout");
+    await run(folder, ["version"]);
+    expect(builds(folder)).toBe("");
+    await run(folder, ["serve"]);
+    await run(folder, ["serve"]);
+    expect(builds(folder)).toBe("built ");
+    change(folder, "1", 60);
+    await run(folder, ["serve"]);
+    expect(builds(folder)).toBe("built built ");
+  });
+
+  test("that cannot be built are reported, and the gateway starts without them", async () => {
+    const folder = withConsole("console-broken");
+    change(folder, "broken", 0);
+    const { exitCode, stdout, stderr } = await run(folder, ["serve"]);
+    expect({ exitCode, args: JSON.parse(stdout.split("\n")[0]!) }).toMatchObject({
+      exitCode: 0,
+      args: { args: ["serve"] },
+    });
+    expect(stderr).toContain("the web console could not be built");
+    expect(stderr).toContain("this source is broken");
+  });
+
+  test("are never built by an installed package", async () => {
+    const folder = withConsole("installed/node_modules/dragoman");
+    await run(folder, ["serve"]);
+    expect(builds(folder)).toBe("");
   });
 });
 

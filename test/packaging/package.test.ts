@@ -36,6 +36,8 @@ async function run(command: readonly string[], cwd: string): Promise<Run> {
 }
 
 beforeAll(async () => {
+  const built = await run(["npm", "run", "console:build"], packageFolder);
+  if (built.exitCode !== 0) throw new Error(`npm run console:build: ${built.stderr}`);
   const packed = await run(["npm", "pack", "--json", "--ignore-scripts", "--pack-destination", scratch], packageFolder);
   if (packed.exitCode !== 0) throw new Error(`npm pack: ${packed.stderr}`);
   // a list up to npm 11, an object by package name from npm 12
@@ -70,13 +72,14 @@ test("the package holds what it runs from", () => {
     "bin/dragoman.mjs",
     "bin/runtime.mjs",
     "src/main.ts",
+    "console/dist/index.html",
   ])
     expect(contents).toContain(path);
 });
 
 test("the package holds no tests, no data, no secrets, no packages and no development scripts", () => {
   const strangers = contents.filter((path) =>
-    /^(test|bench|data|node_modules|\.ci|\.git)\/|\.(test|suite)\.ts$|(^|\/)\.env|\.(sqlite|db|tgz|log)$|^bin\/run\.mjs$|^docs\/.*\.ts$|package-lock\.json$/.test(
+    /^(test|bench|data|node_modules|\.ci|\.git)\/|\.(test|suite)\.ts$|(^|\/)\.env|\.(sqlite|db|tgz|log)$|^bin\/run\.mjs$|^docs\/.*\.ts$|^console\/(?!dist\/)|package-lock\.json$/.test(
       path,
     ),
   );

@@ -7,6 +7,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
 import { packageFolder } from "../../bin/runtime.mjs";
+import consoleManifest from "../../console/package.json" with { type: "json" };
 import lock from "../../package-lock.json" with { type: "json" };
 import manifest from "../../package.json" with { type: "json" };
 
@@ -46,20 +47,27 @@ function linesWith(pattern: RegExp, except: readonly string[] = []): readonly st
 }
 
 test("the lock file records no download address and agrees with package.json", () => {
-  const packages: Readonly<Record<string, object>> = lock.packages;
-  expect(Object.entries(packages).flatMap(([name, entry]) => ("resolved" in entry ? [name] : []))).toEqual([]);
+  const packages = lock.packages as Readonly<Record<string, { readonly resolved?: string; readonly link?: boolean }>>;
+  const addresses = Object.entries(packages).flatMap(([name, { resolved, link }]) =>
+    resolved === undefined || (link === true && manifest.workspaces.includes(resolved)) ? [] : [name],
+  );
+  expect(addresses).toEqual([]);
   expect(readFileSync(join(packageFolder, "package-lock.json"), "utf8")).not.toMatch(/https?:\/\/[^"]*\.tgz/);
   expect(lock.packages[""]).toMatchObject({
     version: manifest.version,
     dependencies: manifest.dependencies,
     devDependencies: manifest.devDependencies,
   });
+  expect(lock.packages.console).toMatchObject({
+    dependencies: consoleManifest.dependencies,
+    devDependencies: consoleManifest.devDependencies,
+  });
 });
 
 test("the lock file holds the packages of every platform, without which npm ci refuses it", () => {
-  const packages: Readonly<
+  const packages = lock.packages as Readonly<
     Record<string, { readonly version?: string; readonly optionalDependencies?: Readonly<Record<string, string>> }>
-  > = lock.packages;
+  >;
   /** As Node looks for it: below the package that asks, then below each folder above. */
   const lockedVersion = (from: string, name: string): string | undefined => {
     const below = packages[`${from === "" ? "" : `${from}/`}node_modules/${name}`];
@@ -78,9 +86,9 @@ test("the lock file holds the packages of every platform, without which npm ci r
 });
 
 test("every version is exact, so that an old Node does not choose an older major", () => {
-  const loose = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }).filter(
-    ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
-  );
+  const loose = [manifest, consoleManifest]
+    .flatMap(({ dependencies, devDependencies }) => Object.entries({ ...dependencies, ...devDependencies }))
+    .filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version));
   expect(loose).toEqual([]);
 });
 

@@ -1,0 +1,117 @@
+// Requests of the console: same-origin, with the session's cookie. Errors keep what was asked, so that a report of them can be copied.
+const BASE = "/console/api";
+
+/** Marks requests that change something; a page of another origin cannot send it. */
+const OWN_HEADER = "x-gateway-console";
+
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  constructor(
+    message: string,
+    /** The request, such as `GET /v1/admin/logs`. */
+    readonly asked: string,
+    /** Null when there was no response. */
+    readonly status: number | null,
+    readonly code: string | null,
+    /** The path of the wrong field. */
+    readonly param: string | null,
+    readonly traceId: string | null,
+  ) {
+    super(message);
+  }
+}
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+export interface Api {
+  /** Asks in place for a sign-in when the session has ended, and then repeats the request. */
+  send<T>(method: Method, path: string, options?: SendOptions): Promise<T>;
+}
+
+export interface SendOptions {
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** One request, without asking for a sign-in. */
+export async function send<T>(method: Method, path: string, { body, signal, headers }: SendOptions = {}): Promise<T> {
+  const asked = `${method} ${path}`;
+  let response: Response;
+  try {
+    response = await fetch(BASE + path, {
+      method,
+      credentials: "same-origin",
+      redirect: "error",
+      headers: {
+        accept: "application/json",
+        ...(method !== "GET" && { "content-type": "application/json", [OWN_HEADER]: "1" }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    });
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+    throw new ApiError(
+      "The gateway does not answer. Is it running, and is this computer online?",
+      asked,
+      null,
+      null,
+      null,
+      null,
+    );
+  }
+  const text = await response.text();
+  if (response.ok) return parsed(text, asked, response) as T;
+  throw refusal(text, asked, response);
+}
+
+function parsed(text: string, asked: string, response: Response): unknown {
+  if (text === "") return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ApiError("The answer is not complete JSON.", asked, response.status, null, null, traceOf(response));
+  }
+}
+
+function refusal(text: string, asked: string, response: Response): ApiError {
+  let error: { readonly message?: unknown; readonly code?: unknown; readonly param?: unknown } = {};
+  let trace: unknown;
+  try {
+    const body = JSON.parse(text) as { readonly error?: typeof error; readonly x_gateway_trace_id?: unknown };
+    error = body.error ?? {};
+    trace = body.x_gateway_trace_id;
+  } catch {
+    // A proxy in between may answer with a page of its own.
+  }
+  const word = (value: unknown): string | null => (typeof value === "string" ? value : null);
+  return new ApiError(
+    word(error.message) ?? `The request was answered with status ${response.status}.`,
+    asked,
+    response.status,
+    word(error.code),
+    word(error.param),
+    word(trace) ?? traceOf(response),
+  );
+}
+
+function traceOf(response: Response): string | null {
+  return response.headers.get("x-gateway-trace-id");
+}
+
+/** `signIn` resolves when the reader has signed in again. */
+export function createApi(signIn: () => Promise<void>): Api {
+  return {
+    async send(method, path, options) {
+      try {
+        return await send(method, path, options);
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status !== 401) throw error;
+        await signIn();
+        return send(method, path, options);
+      }
+    },
+  };
+}

@@ -1,0 +1,47 @@
+// Reads of the admin API as hooks: each path is a key of the cache, old data stay while new ones are read, and nothing is retried that
+// the gateway has refused.
+import { keepPreviousData, QueryClient, useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { createContext, useContext } from "react";
+import { type Api, ApiError } from "./api.ts";
+
+export const ApiContext = createContext<Api | null>(null);
+
+export function useApi(): Api {
+  return useContext(ApiContext)!;
+}
+
+export function createQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: 5000,
+        refetchOnWindowFocus: true,
+        retry: (count, error) =>
+          count < 2 && error instanceof ApiError && (error.status === null || error.status >= 502),
+        placeholderData: keepPreviousData,
+      },
+    },
+  });
+}
+
+interface ReadOptions {
+  /** Reads again after so many milliseconds while the page is visible. */
+  readonly everyMs?: number;
+  /** False: nothing of another path is shown while this one is read. */
+  readonly keepsPrevious?: boolean;
+}
+
+/** `path` is null while it is not known what to ask. */
+export function useRead<T>(
+  path: string | null,
+  { everyMs, keepsPrevious = true }: ReadOptions = {},
+): UseQueryResult<T, ApiError> {
+  const api = useApi();
+  return useQuery<T, ApiError>({
+    queryKey: ["read", path],
+    queryFn: ({ signal }) => api.send<T>("GET", path!, { signal }),
+    enabled: path !== null,
+    ...(everyMs !== undefined && { refetchInterval: everyMs }),
+    ...(!keepsPrevious && { placeholderData: () => undefined }),
+  });
+}

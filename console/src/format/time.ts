@@ -1,0 +1,65 @@
+// Times in the chosen zone, ages and durations.
+export type Zone = "local" | "utc";
+
+const zoneOf = (zone: Zone): { readonly timeZone?: string } => (zone === "utc" ? { timeZone: "UTC" } : {});
+
+/** What heads of columns say. */
+export function zoneName(zone: Zone): string {
+  return zone === "utc" ? "UTC" : new Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+export function clockTime(timeMs: number, zone: Zone): string {
+  return new Intl.DateTimeFormat("en-GB", {
+    ...zoneOf(zone),
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+  }).format(timeMs);
+}
+
+export function dayAndTime(timeMs: number, zone: Zone): string {
+  return new Intl.DateTimeFormat("en-GB", {
+    ...zoneOf(zone),
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+  }).format(timeMs);
+}
+
+export function dayOf(timeMs: number, zone: Zone): string {
+  return new Intl.DateTimeFormat("en-GB", { ...zoneOf(zone), day: "numeric", month: "short", year: "numeric" }).format(
+    timeMs,
+  );
+}
+
+/** The same moment in both zones, with its date. */
+export function bothZones(timeMs: number): string {
+  const utc = `${dayOf(timeMs, "utc")} ${clockTime(timeMs, "utc")} UTC`;
+  const local = `${dayOf(timeMs, "local")} ${clockTime(timeMs, "local")} ${zoneName("local")}`;
+  return local.replace(zoneName("local"), "UTC") === utc ? utc : `${local}\n${utc}`;
+}
+
+const STEPS = [
+  [86_400_000, "day"],
+  [3_600_000, "hour"],
+  [60_000, "minute"],
+  [1000, "second"],
+] as const;
+
+/** Such as `3 minutes ago`, or `in 2 days`. */
+export function ageOf(timeMs: number, nowMs: number): string {
+  const format = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+  const difference = timeMs - nowMs;
+  const [size, unit] = STEPS.find(([step]) => Math.abs(difference) >= step) ?? STEPS[3];
+  return format.format(Math.trunc(difference / size), unit);
+}
+
+/** Such as `340 ms`, `1.42 s` or `2 min 5 s`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}

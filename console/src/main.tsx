@@ -1,0 +1,36 @@
+// The console's start: providers around the page, and a page of its own for what nobody expected.
+import { QueryClientProvider } from "@tanstack/react-query";
+import { createRoot } from "react-dom/client";
+import { Router } from "wouter";
+import { createQueryClient } from "./api/use-api.tsx";
+import { KeysProvider } from "./keyboard/keys.tsx";
+import { PreferencesProvider } from "./preferences-context.tsx";
+import { SessionGate } from "./session/session.tsx";
+import { Broken } from "./shell/broken.tsx";
+import { Shell } from "./shell/shell.tsx";
+
+function start(): void {
+  const place = document.querySelector("#console")!;
+  const root = createRoot(place, {
+    onUncaughtError(error) {
+      root.unmount();
+      createRoot(place).render(<Broken error={error} />);
+    },
+  });
+  const queries = createQueryClient();
+  root.render(
+    <QueryClientProvider client={queries}>
+      <PreferencesProvider>
+        <KeysProvider>
+          <Router base="/console">
+            <SessionGate>
+              <Shell />
+            </SessionGate>
+          </Router>
+        </KeysProvider>
+      </PreferencesProvider>
+    </QueryClientProvider>,
+  );
+}
+
+start();

@@ -1,0 +1,23 @@
+// What became of a call, in a line: the status, when it was, and its id.
+import type { LoggedCallDetail } from "../../api/types.ts";
+import { CopyButton } from "../../components/copy-button.tsx";
+import { useState } from "react";
+import { StatusMark } from "../../components/status-mark.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import { ageOf } from "../../format/time.ts";
+import { ServedBy } from "../calls/calls-table.tsx";
+
+export function CallHeadline({ call }: { readonly call: LoggedCallDetail }) {
+  const [nowMs] = useState(() => Date.now());
+  return (
+    <div className="headline">
+      <StatusMark call={call} />
+      <span>
+        <TimeText at={call.at} /> <small>({ageOf(Date.parse(call.at), nowMs)})</small>
+      </span>
+      <ServedBy call={call} />
+      <code>{call.trace_id}</code>
+      <CopyButton label="Copy link" text={`${location.origin}/console/t/${call.trace_id}`} />
+    </div>
+  );
+}

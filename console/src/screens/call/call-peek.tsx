@@ -1,0 +1,40 @@
+// A call beside the list of calls.
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { ScopedLink } from "../../scope/scope-context.tsx";
+import { Cost, Origin } from "./call-facts.tsx";
+import { CallHeadline } from "./call-headline.tsx";
+import { recordOf } from "./call-record.ts";
+import { Figures } from "./figures.tsx";
+import { Timeline } from "./timeline.tsx";
+import { useCall } from "./use-call.ts";
+
+export function CallPeek({ id, close }: { readonly id: string; readonly close: () => void }) {
+  const { data: call, error, refetch } = useCall(id);
+  return (
+    <section className="peek" aria-label="The open call">
+      <p className="actions">
+        <ScopedLink className="button" to={`/calls/${id}`}>
+          Open the page
+        </ScopedLink>
+        <button type="button" className="quiet" onClick={close}>
+          Close
+        </button>
+      </p>
+      {error !== null && <Problem what="The call could not be read." error={error} retry={() => void refetch()} />}
+      {call === undefined && error === null && <Pending what="The call" />}
+      {call !== undefined && (
+        <>
+          <CallHeadline call={call} />
+          <Figures call={call} />
+          <h3>Where the time went</h3>
+          <Timeline record={recordOf(call.record)} totalMs={call.total_ms} />
+          <h3>Cost</h3>
+          <Cost call={call} />
+          <h3>Whose call it was</h3>
+          <Origin call={call} />
+        </>
+      )}
+    </section>
+  );
+}

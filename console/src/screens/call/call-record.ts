@@ -1,0 +1,85 @@
+// The members of a call's record that the page shows, with the names that they have in the log (docs/operations.md). What is absent was not
+// recorded: an earlier version knew less, and a refused call has no attempts.
+export interface AttemptFields {
+  readonly provider: string;
+  readonly model?: string;
+  readonly round?: number;
+  readonly status?: number;
+  readonly code?: string;
+  readonly native_code?: string;
+  readonly retry_after_ms?: number;
+  readonly from_cache?: boolean;
+  readonly prompt_tokens?: number;
+  readonly completion_tokens?: number;
+  readonly usage_source?: "estimated";
+  readonly start_ms?: number;
+  readonly head_ms?: number;
+  readonly first_content_ms?: number;
+  readonly total_ms?: number;
+}
+
+export interface ToolFields {
+  readonly server: string;
+  readonly tool?: string;
+  readonly round: number;
+  readonly code?: string;
+  readonly is_error?: boolean;
+  readonly result_bytes?: number;
+  readonly start_ms?: number;
+  readonly total_ms?: number;
+}
+
+export interface LimitFields {
+  readonly id: string;
+  readonly value?: string;
+  readonly unit: string;
+  readonly before: number;
+  readonly reserved: number;
+  readonly settled?: number;
+  readonly after: number;
+  readonly would_refuse?: boolean;
+  readonly refused?: string;
+}
+
+export interface RecordFields {
+  readonly error_detail?: string;
+  readonly explained?: boolean;
+  readonly usage_source?: "provider" | "estimated";
+  readonly cost_nano_usd?: number;
+  readonly caller_cost_nano_usd?: number;
+  readonly price_id?: string;
+  readonly cache?: {
+    readonly outcome: string;
+    readonly bypass?: string;
+    readonly scope?: string;
+    readonly age_ms?: number;
+    readonly saved_nano_usd?: number;
+  };
+  readonly native_finish?: readonly string[];
+  readonly provider_model?: string;
+  readonly provider_request_id?: string;
+  readonly params?: Readonly<Record<string, string>>;
+  readonly messages?: {
+    readonly count: number;
+    readonly roles: Readonly<Record<string, number>>;
+    readonly blocks: readonly string[];
+    readonly body_characters: number;
+  };
+  readonly attempts?: readonly AttemptFields[];
+  readonly rounds?: number;
+  readonly tools?: readonly ToolFields[];
+  readonly limits?: readonly LimitFields[];
+  readonly policies?: readonly { readonly name: string; readonly effect: string; readonly why?: string }[];
+  readonly warnings?: readonly string[];
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly client_request_id?: string;
+  readonly otel_trace_id?: string;
+  readonly snapshot?: number;
+  readonly total_ms?: number;
+  readonly own_ms?: number;
+}
+
+/** The gateway writes the record; its members are as the type says, or absent. */
+export function recordOf(record: Readonly<Record<string, unknown>> | null): RecordFields {
+  return record ?? {};
+}

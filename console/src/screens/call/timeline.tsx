@@ -1,0 +1,160 @@
+// Where the time of a call went: a lane for each attempt and each tool. The table below the drawing says the same in figures.
+import { duration } from "../../format/time.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import type { AttemptFields, RecordFields, ToolFields } from "./call-record.ts";
+
+interface Lane {
+  readonly name: string;
+  readonly startMs: number;
+  readonly headMs: number | null;
+  readonly firstMs: number | null;
+  readonly endMs: number;
+  readonly tone: "good" | "bad" | "idle";
+  readonly outcome: string;
+}
+
+const LANE = 26;
+const WIDTH = 1000;
+const TICKS = 5;
+
+export function Timeline({ record, totalMs }: { readonly record: RecordFields; readonly totalMs: number }) {
+  const lanes = lanesOf(record, totalMs);
+  if (lanes.length === 0)
+    return <p className="hint">No provider was called, so all of the {duration(totalMs)} was spent in the gateway.</p>;
+  const span = Math.max(totalMs, ...lanes.map(({ endMs }) => endMs), 1);
+  return (
+    <>
+      <Drawing lanes={lanes} spanMs={span} />
+      <div className="table-box">
+        <table>
+          <caption className="unseen">The attempts and tools of this call</caption>
+          <thead>
+            <tr>
+              <th scope="col">Attempt</th>
+              <th scope="col">Outcome</th>
+              <th scope="col" className="number">
+                Began at
+              </th>
+              <th scope="col" className="number">
+                Answer began
+              </th>
+              <th scope="col" className="number">
+                First token
+              </th>
+              <th scope="col" className="number">
+                Ended at
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {lanes.map((lane, index) => (
+              <tr key={index}>
+                <th scope="row">
+                  <span className="cut">{visibleText(lane.name)}</span>
+                </th>
+                <td className="wide">{visibleText(lane.outcome)}</td>
+                <td className="number">{duration(lane.startMs)}</td>
+                <td className="number">{lane.headMs === null ? "–" : duration(lane.headMs)}</td>
+                <td className="number">{lane.firstMs === null ? "–" : duration(lane.firstMs)}</td>
+                <td className="number">{duration(lane.endMs)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {record.own_ms !== undefined && (
+        <p className="hint">
+          {duration(record.own_ms)} of the total was work of the gateway itself. All times count from the arrival of the
+          call.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Drawing({ lanes, spanMs }: { readonly lanes: readonly Lane[]; readonly spanMs: number }) {
+  const x = (ms: number): number => (ms / spanMs) * WIDTH;
+  const height = lanes.length * LANE;
+  const ticks = Array.from({ length: TICKS + 1 }, (_, index) => (spanMs * index) / TICKS);
+  return (
+    <div className="timeline" aria-hidden="true">
+      <svg viewBox={`0 0 ${WIDTH} ${height}`} preserveAspectRatio="none" height={height}>
+        {ticks.map((ms) => (
+          <line key={ms} className="tick" x1={x(ms)} x2={x(ms)} y1={0} y2={height} />
+        ))}
+        {lanes.map((lane, index) => {
+          const top = index * LANE + 5;
+          const first = lane.firstMs ?? lane.headMs ?? lane.endMs;
+          return (
+            <g key={index} className={lane.tone}>
+              <rect
+                className="waiting"
+                x={x(lane.startMs)}
+                y={top}
+                width={Math.max(2, x(first - lane.startMs))}
+                height={LANE - 10}
+              />
+              <rect
+                className="answering"
+                x={x(first)}
+                y={top}
+                width={Math.max(first < lane.endMs ? 2 : 0, x(lane.endMs - first))}
+                height={LANE - 10}
+              />
+            </g>
+          );
+        })}
+      </svg>
+      <div className="ticks">
+        {ticks.map((ms) => (
+          <span key={ms}>{duration(ms)}</span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function lanesOf({ attempts = [], tools = [] }: RecordFields, totalMs: number): readonly Lane[] {
+  return [
+    ...attempts.map((attempt) => attemptLane(attempt, totalMs)),
+    ...tools.map((tool) => toolLane(tool, totalMs)),
+  ].toSorted((one, other) => one.startMs - other.startMs);
+}
+
+function attemptLane(attempt: AttemptFields, totalMs: number): Lane {
+  const failed = attempt.code !== undefined;
+  const status = attempt.status === undefined ? "no answer" : String(attempt.status);
+  return {
+    name: `${attempt.provider}:${attempt.model ?? ""}${attempt.round === undefined ? "" : `, round ${attempt.round}`}`,
+    startMs: attempt.start_ms ?? 0,
+    headMs: attempt.head_ms ?? null,
+    firstMs: attempt.first_content_ms ?? null,
+    endMs: attempt.total_ms ?? totalMs,
+    tone: failed ? "bad" : "good",
+    outcome: attempt.from_cache === true ? "from the response cache" : outcomeOf(attempt, status),
+  };
+}
+
+function outcomeOf({ code, native_code: native, retry_after_ms: wait }: AttemptFields, status: string): string {
+  return [
+    code === undefined ? `${status} OK` : `${status} ${code}`,
+    ...(native !== undefined && native !== code ? [`the provider says ${native}`] : []),
+    ...(wait === undefined ? [] : [`asks to wait ${duration(wait)}`]),
+  ].join(", ");
+}
+
+function toolLane(
+  { server, tool, round, code, is_error: isError, start_ms: start = 0, total_ms: total }: ToolFields,
+  totalMs: number,
+): Lane {
+  const failed = code !== undefined || isError === true;
+  return {
+    name: `tool ${server}/${tool ?? ""}, round ${round}`,
+    startMs: start,
+    headMs: null,
+    firstMs: null,
+    endMs: total === undefined ? totalMs : Math.max(total, start),
+    tone: failed ? "bad" : "idle",
+    outcome: code ?? (isError === true ? "the tool reports an error" : "OK"),
+  };
+}

@@ -1,0 +1,176 @@
+// `/calls`: the calls of the scope, newest first, with filter, range, and one of them open beside the list.
+import { useEffect, useMemo, useRef, useState } from "react";
+import { useLocation } from "wouter";
+import type { LoggedCall } from "../../api/types.ts";
+import { Empty } from "../../components/empty.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import { type Binding, useKeys } from "../../keyboard/keys.tsx";
+import { useScope } from "../../scope/scope-context.tsx";
+import { adminPath, pathIn } from "../../scope/scope.ts";
+import { useUrlState } from "../../url-state.ts";
+import { CallPeek } from "../call/call-peek.tsx";
+import { CallsTable } from "./calls-table.tsx";
+import { FilterBar } from "./filter-bar.tsx";
+import { parametersOf, parseFilter, withoutTerm } from "./filter.ts";
+import { RangeLinks } from "./range-links.tsx";
+import { DEFAULT_RANGE, rangeOf, RANGES } from "./range.ts";
+import { MOST_ROWS, useCalls, useNewCalls } from "./use-calls.ts";
+
+export function CallsScreen() {
+  const scope = useScope();
+  const state = useUrlState();
+  const [, navigate] = useLocation();
+  const [asOfMs, setAsOfMs] = useState(() => Date.now());
+  const range = rangeOf(state.get, asOfMs);
+  const terms = parseFilter(state.get("q") ?? "");
+  const filter = parametersOf(terms);
+  const base = `${adminPath(scope, "/logs")}?${filter.toString()}`;
+  const path = `${base}&from=${iso(range.fromMs)}${range.toMs === null ? "" : `&to=${iso(range.toMs)}`}`;
+  const { query, rows, lookedTo } = useCalls(path);
+  const newCalls = useNewCalls(base, rows[0], asOfMs, query.isSuccess && range.toMs === null);
+  const openId = state.get("open");
+  const open = ({ trace_id }: LoggedCall): void => {
+    if (isWide()) state.set({ open: trace_id });
+    else navigate(pathIn(scope, `/calls/${trace_id}`));
+  };
+  const close = (): void => state.set({ open: null });
+  useListKeys(rows, openId, { open, close, isOpen: openId !== null, more: () => void query.fetchNextPage() });
+  return (
+    <>
+      <div className="title-row">
+        <h1>Calls</h1>
+        <RangeLinks range={range} />
+      </div>
+      <div className="calls-tools">
+        <FilterBar />
+      </div>
+      <div role="status">
+        {newCalls > 0 && (
+          <p className="banner">
+            <button type="button" onClick={() => setAsOfMs(Date.now())}>
+              Show {newCalls >= 100 ? "more than 100" : newCalls} new {newCalls === 1 ? "call" : "calls"}
+            </button>
+          </p>
+        )}
+      </div>
+      <div className={`calls-layout ${openId === null ? "" : "with-peek"}`}>
+        <div>
+          {query.error !== null && (
+            <Problem what="The calls could not be read." error={query.error} retry={() => void query.refetch()} />
+          )}
+          {query.isPending && <Pending what="The list of calls" lines={8} />}
+          {rows.length > 0 && (
+            <div className={query.isPlaceholderData ? "old" : ""}>
+              <CallsTable rows={rows} openId={openId} isNarrow={openId !== null} open={open} />
+            </div>
+          )}
+          {query.isSuccess && rows.length === 0 && lookedTo === null && <NoCalls />}
+          {query.isSuccess && (
+            <div className="after-table">
+              {lookedTo !== null && (
+                <span>
+                  Searched back to <TimeText at={lookedTo} />.
+                </span>
+              )}
+              {query.hasNextPage && rows.length < MOST_ROWS && (
+                <button type="button" disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                  {query.isFetchingNextPage
+                    ? "Reading…"
+                    : lookedTo === null
+                      ? "Show older calls"
+                      : "Search further back"}
+                </button>
+              )}
+              {query.hasNextPage && rows.length >= MOST_ROWS && (
+                <span>{MOST_ROWS} calls are shown. Narrow the range or the filter to see others.</span>
+              )}
+            </div>
+          )}
+        </div>
+        {openId !== null && <CallPeek id={openId} close={close} />}
+      </div>
+    </>
+  );
+}
+
+const iso = (ms: number): string => encodeURIComponent(new Date(ms).toISOString());
+
+function isWide(): boolean {
+  return matchMedia("(width >= 64rem)").matches;
+}
+
+/** Which of the emptinesses it is, and what ends it. */
+function NoCalls() {
+  const state = useUrlState();
+  const text = state.get("q") ?? "";
+  const terms = parseFilter(text);
+  const name = state.get("range") ?? DEFAULT_RANGE;
+  if (terms.length > 0)
+    return (
+      <Empty title="No call matches this filter in this range">
+        <p className="actions">
+          {terms.map((term) => (
+            <button key={term.text} type="button" onClick={() => state.set({ q: withoutTerm(text, term.text) })}>
+              Remove {term.text}
+            </button>
+          ))}
+        </p>
+      </Empty>
+    );
+  return (
+    <Empty title="There are no calls in this range">
+      {name === "30d" ? (
+        <p>
+          Calls appear here when they have ended. Send one with the <code>curl</code> command that the gateway printed
+          when it started.
+        </p>
+      ) : (
+        <button type="button" onClick={() => state.set({ range: "30d", from: null, to: null })}>
+          Look at the last {RANGES["30d"]!.label}
+        </button>
+      )}
+    </Empty>
+  );
+}
+
+interface ListActions {
+  readonly isOpen: boolean;
+  readonly open: (call: LoggedCall) => void;
+  readonly close: () => void;
+  readonly more: () => void;
+}
+
+/** `j` and `k` go through the rows; while a call is open they open the next one. */
+function useListKeys(rows: readonly LoggedCall[], openId: string | null, actions: ListActions): void {
+  const latest = useRef({ rows, openId, actions });
+  useEffect(() => {
+    latest.current = { rows, openId, actions };
+  });
+  const bindings = useMemo<readonly Binding[]>(() => {
+    const step = (by: number): void => {
+      const { rows: all, openId: opened, actions: act } = latest.current;
+      const at = focusedRow() ?? all.findIndex(({ trace_id }) => trace_id === opened);
+      const next = Math.max(0, at + by);
+      const call = all[next];
+      if (call === undefined) {
+        act.more();
+        return;
+      }
+      document.querySelector<HTMLElement>(`a[data-row="${next}"]`)?.focus();
+      if (act.isOpen) act.open(call);
+    };
+    return [
+      { keys: "j", label: "Next call", run: () => step(1) },
+      { keys: "k", label: "Previous call", run: () => step(-1) },
+      { keys: "Escape", label: "Close the call", run: () => latest.current.actions.close() },
+    ];
+  }, []);
+  useKeys(bindings);
+}
+
+function focusedRow(): number | null {
+  const row = document.activeElement instanceof HTMLElement ? document.activeElement.dataset["row"] : undefined;
+  return row === undefined ? null : Number(row);
+}

@@ -1,0 +1,28 @@
+// The screens: each is found by its path below the scope. The code of a screen is loaded with its first use.
+import { type ComponentType, lazy } from "react";
+
+export interface Screen {
+  readonly path: string;
+  readonly title: string;
+  /** The letter after `g` that goes there. */
+  readonly letter: string;
+  /** The operation without which there is nothing to show, with a star for the reach. */
+  readonly needs: string;
+  readonly component: ComponentType;
+}
+
+/** In the order of the menu. */
+export const SCREENS: readonly Screen[] = [
+  {
+    path: "/calls",
+    title: "Calls",
+    letter: "c",
+    needs: "list*Logs",
+    component: lazy(async () => ({ default: (await import("./calls/calls-screen.tsx")).CallsScreen })),
+  },
+];
+
+/** Pages of single things, by the path of their screen. */
+export const DETAILS: Readonly<Record<string, ComponentType<{ readonly id: string }>>> = {
+  "/calls": lazy(async () => ({ default: (await import("./call/call-screen.tsx")).CallScreen })),
+};

@@ -1,0 +1,96 @@
+// Signing in: with a personal token that is exchanged for a session and forgotten, or with the code of a link, which stands in the fragment
+// of the address, where no server sees it, and is removed from there before it is used.
+import { type SubmitEvent, useEffect, useId, useRef, useState } from "react";
+import { ApiError, send } from "../api/api.ts";
+import { Logo } from "../components/logo.tsx";
+import { Problem } from "../components/problem.tsx";
+import type { Me } from "./me.ts";
+
+interface LoginProps {
+  readonly signedIn: (me: Me) => void;
+}
+
+export function LoginPage({ signedIn }: LoginProps) {
+  const [code] = useState(codeInAddress);
+  const [failure, setFailure] = useState<Error | null>(null);
+  const begun = useRef(false);
+  useEffect(() => {
+    document.title = "Sign in · Dragoman";
+    if (code === null || begun.current) return;
+    begun.current = true;
+    history.replaceState(null, "", withoutLink(location.pathname) + location.search);
+    exchange({ code }).then(signedIn, (error: unknown) => setFailure(error as Error));
+  }, [code, signedIn]);
+  return (
+    <main className="lone login">
+      <h1>
+        <Logo /> Dragoman
+      </h1>
+      {code !== null && failure === null ? (
+        <p role="status">The login link is being exchanged for a session.</p>
+      ) : (
+        <>
+          {failure !== null && <Problem what="The login link could not be used." error={failure} />}
+          <LoginForm signedIn={signedIn} />
+        </>
+      )}
+    </main>
+  );
+}
+
+/** `/console/login` is only the place at which a link arrives. */
+function withoutLink(path: string): string {
+  return /^\/console\/(login|link)\/?$/.test(path) ? "/console/" : path;
+}
+
+function codeInAddress(): string | null {
+  return new URLSearchParams(location.hash.slice(1)).get("code");
+}
+
+function exchange(body: { readonly token: string } | { readonly code: string }): Promise<Me> {
+  return send<Me>("POST", "/session", { body });
+}
+
+export function LoginForm({ signedIn }: LoginProps) {
+  const [token, setToken] = useState("");
+  const [isBusy, setIsBusy] = useState(false);
+  const [failure, setFailure] = useState<Error | null>(null);
+  const id = useId();
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    setIsBusy(true);
+    setFailure(null);
+    try {
+      const me = await exchange({ token: token.trim() });
+      setToken("");
+      signedIn(me);
+    } catch (error) {
+      setFailure(error instanceof ApiError ? error : new Error(String(error)));
+    }
+    setIsBusy(false);
+  };
+  return (
+    <form className="login-form" onSubmit={(event) => void submit(event)}>
+      <label htmlFor={id}>Personal access token</label>
+      <input
+        id={id}
+        type="password"
+        autoComplete="off"
+        spellCheck={false}
+        required
+        placeholder="dgm_ut_…"
+        value={token}
+        onChange={(event) => setToken(event.target.value)}
+      />
+      <p className="hint">
+        The token is exchanged for a session and then forgotten. To get one, run{" "}
+        <code>dragoman token create --personal --user &lt;you&gt;</code> where the gateway runs, or ask an owner of your
+        tenant.
+      </p>
+      {failure !== null && <Problem what="You are not signed in." error={failure} />}
+      <button type="submit" className="primary" disabled={isBusy || token.trim() === ""}>
+        {isBusy ? "Signing in…" : "Sign in"}
+      </button>
+    </form>
+  );
+}

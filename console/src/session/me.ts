@@ -1,0 +1,62 @@
+// Who is signed in, as the gateway tells it (`GET /console/api/me`). Rights are the gateway's to judge: the console shows what it is told
+// here, and works out none by itself.
+import type { Scope } from "../scope/scope.ts";
+
+type Verbs = Readonly<Record<string, readonly string[]>>;
+
+export interface Me {
+  readonly user: { readonly id: string; readonly name: string } | null;
+  /** Null after a login without a token. */
+  readonly token: { readonly id: string; readonly name: string } | null;
+  readonly tenant_id: string;
+  readonly project_id: string | null;
+  readonly operator: boolean;
+  readonly permissions: readonly string[];
+  /** Tenants and projects, with the role there. */
+  readonly places: readonly {
+    readonly tenant_id: string;
+    readonly project_id: string | null;
+    readonly name: string;
+    readonly role: string;
+  }[];
+  readonly more_places: boolean;
+  /** Ids of operations of the admin API: those of tenants and projects by the role there. */
+  readonly can: {
+    readonly own: readonly string[];
+    readonly operator: readonly string[];
+    readonly tenant: Verbs;
+    readonly project: Verbs;
+  };
+  readonly session: { readonly ends_at: string; readonly idle_ends_at: string; readonly recent_until: string };
+}
+
+/**
+ * Whether an operation that exists for the gateway, tenants and projects is allowed in the scope. `name` is its id with a star for the
+ * reach: `list*Logs` is `listLogs`, `listTenantLogs` or `listProjectLogs`.
+ */
+export function may(me: Me, { tenant, project }: Scope, name: string): boolean {
+  const id = (reach: string): string => name.replace("*", reach);
+  if (project !== null) return allowed(me, me.can.project, tenant, project, id("Project"));
+  if (tenant !== null) return allowed(me, me.can.tenant, tenant, null, id("Tenant"));
+  return me.can.operator.includes(id(""));
+}
+
+function allowed(me: Me, verbs: Verbs, tenant: string | null, project: string | null, id: string): boolean {
+  const role = me.places.find(
+    (place) => (tenant === null || place.tenant_id === tenant) && place.project_id === project,
+  )?.role;
+  return role !== undefined && (verbs[role]?.includes(id) ?? false);
+}
+
+/** The widest scope of a reader: all tenants, a tenant, or the only project. */
+export function homeScope(me: Me): Scope {
+  if (me.operator && me.places.filter(({ project_id }) => project_id === null).length > 1)
+    return { tenant: null, project: null };
+  const tenant = me.places.find(({ project_id }) => project_id === null);
+  const projects = me.places.filter(({ project_id }) => project_id !== null);
+  if (tenant !== undefined && projects.length !== 1) return { tenant: tenant.tenant_id, project: null };
+  const [place] = projects;
+  return place === undefined
+    ? { tenant: me.tenant_id, project: me.project_id }
+    : { tenant: place.tenant_id, project: place.project_id };
+}

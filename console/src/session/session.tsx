@@ -1,0 +1,98 @@
+// The session of the page: who is signed in, the request for a sign-in in place when the session ends, and signing out.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { createContext, type ReactNode, useCallback, useContext, useMemo, useRef, useState } from "react";
+import { ApiError, createApi, send } from "../api/api.ts";
+import { ApiContext } from "../api/use-api.tsx";
+import { Modal } from "../components/modal.tsx";
+import { Problem } from "../components/problem.tsx";
+import { LoginForm, LoginPage } from "./login.tsx";
+import type { Me } from "./me.ts";
+
+interface Session {
+  readonly me: Me;
+  readonly signOut: () => Promise<void>;
+}
+
+const SessionContext = createContext<Session | null>(null);
+
+export function useMe(): Me {
+  return useContext(SessionContext)!.me;
+}
+
+export function useSignOut(): () => Promise<void> {
+  return useContext(SessionContext)!.signOut;
+}
+
+/** Shows its children to a reader who is signed in, and else the page that signs in. The address of the page stays. */
+export function SessionGate({ children }: { readonly children: ReactNode }) {
+  const queries = useQueryClient();
+  const [isAsking, setIsAsking] = useState(false);
+  const waiting = useRef<PromiseWithResolvers<void> | null>(null);
+  const {
+    data: me,
+    error,
+    refetch,
+  } = useQuery<Me | null, ApiError>({
+    queryKey: ["me"],
+    queryFn: async ({ signal }) => {
+      try {
+        return await send<Me>("GET", "/me", { signal });
+      } catch (thrown) {
+        if (thrown instanceof ApiError && thrown.status === 401) return null;
+        throw thrown;
+      }
+    },
+    staleTime: Infinity,
+  });
+  const signIn = useCallback(async () => {
+    // Requests that fail together wait for the same sign-in.
+    waiting.current ??= Promise.withResolvers<void>();
+    setIsAsking(true);
+    await waiting.current.promise;
+  }, []);
+  const api = useMemo(() => createApi(signIn), [signIn]);
+  const session = useMemo(
+    () =>
+      me == null
+        ? null
+        : {
+            me,
+            async signOut() {
+              await send("DELETE", "/session");
+              queries.clear();
+              queries.setQueryData(["me"], null);
+            },
+          },
+    [me, queries],
+  );
+  if (error !== null && me === undefined)
+    return (
+      <main className="lone">
+        <Problem what="The console could not ask who is signed in." error={error} retry={() => void refetch()} />
+      </main>
+    );
+  if (me === undefined) return null;
+  if (session === null) return <LoginPage signedIn={(next) => queries.setQueryData(["me"], next)} />;
+  const signedInAgain = (next: Me): void => {
+    const isSame = next.user?.id === session.me.user?.id && next.tenant_id === session.me.tenant_id;
+    queries.setQueryData(["me"], next);
+    // Another reader must not see what the first one was shown.
+    if (!isSame) queries.removeQueries({ queryKey: ["read"] });
+    setIsAsking(false);
+    waiting.current?.resolve();
+    waiting.current = null;
+  };
+  return (
+    <ApiContext value={api}>
+      <SessionContext value={session}>
+        {children}
+        {isAsking && (
+          <Modal title="Your session has ended">
+            <p>Sign in again, and the page goes on where it was. What you have typed is kept.</p>
+            <LoginForm signedIn={signedInAgain} />
+          </Modal>
+        )}
+      </SessionContext>
+    </ApiContext>
+  );
+}

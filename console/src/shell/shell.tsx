@@ -1,0 +1,153 @@
+// The frame of every page: scope, menu, search, account, and the screen of the path.
+import { Suspense, useEffect, useMemo, useState } from "react";
+import { Redirect, useLocation } from "wouter";
+import { Empty } from "../components/empty.tsx";
+import { Logo } from "../components/logo.tsx";
+import { Pending } from "../components/pending.tsx";
+import { type Binding, useKeys } from "../keyboard/keys.tsx";
+import { KeyCaps } from "../keyboard/key-caps.tsx";
+import { ScopeContext, ScopedLink } from "../scope/scope-context.tsx";
+import { decoded, pathIn, placeOf, type Scope, titleOf } from "../scope/scope.ts";
+import { DETAILS, type Screen, SCREENS } from "../screens/screens.tsx";
+import { homeScope, may } from "../session/me.ts";
+import { useMe } from "../session/session.tsx";
+import { AccountMenu } from "./account-menu.tsx";
+import { OfflineBanner } from "./offline-banner.tsx";
+import { Palette } from "./palette.tsx";
+import { ScopeMenu } from "./scope-menu.tsx";
+import { ShortcutSheet } from "./shortcut-sheet.tsx";
+
+export function Shell() {
+  const me = useMe();
+  const [location] = useLocation();
+  const place = placeOf(location);
+  const trace = /^\/t\/([0-9a-f]{32})\/?$/.exec(location)?.[1];
+  if (trace !== undefined) return <Redirect to={pathIn(homeScope(me), `/calls/${trace}`)} replace />;
+  if (place === null) return <Redirect to={pathIn(homeScope(me), SCREENS[0]!.path)} replace />;
+  if (place.path === "/" && !SCREENS.some(({ path }) => path === "/"))
+    return <Redirect to={pathIn(place.scope, SCREENS[0]!.path)} replace />;
+  return <Frame scope={place.scope} path={place.path} />;
+}
+
+function Frame({ scope, path }: { readonly scope: Scope; readonly path: string }) {
+  const [layer, setLayer] = useState<"palette" | "shortcuts" | null>(null);
+  const { tenant, project } = scope;
+  const stable = useMemo<Scope>(() => ({ tenant, project }), [tenant, project]);
+  const screen = screenOf(path);
+  useGlobalKeys(stable, setLayer);
+  const close = (): void => setLayer(null);
+  return (
+    <ScopeContext value={stable}>
+      <a className="skip" href="#main">
+        Skip to the content
+      </a>
+      <div className="shell">
+        <header className="top">
+          <ScopedLink to={SCREENS[0]!.path} className="brand" aria-label="Dragoman, first page">
+            <Logo />
+          </ScopedLink>
+          <ScopeMenu />
+          <button type="button" className="search-button" onClick={() => setLayer("palette")}>
+            <span>Search or paste an id</span>
+            <KeyCaps keys="mod+k" />
+          </button>
+          <AccountMenu showShortcuts={() => setLayer("shortcuts")} />
+        </header>
+        <Navigation path={path} />
+        <main id="main" tabIndex={-1}>
+          <OfflineBanner />
+          <Suspense fallback={<Pending what="The screen" />}>
+            <Content screen={screen} path={path} scope={stable} />
+          </Suspense>
+        </main>
+      </div>
+      {layer === "palette" && <Palette close={close} />}
+      {layer === "shortcuts" && <ShortcutSheet close={close} />}
+    </ScopeContext>
+  );
+}
+
+function screenOf(path: string): Screen | undefined {
+  return (
+    SCREENS.find((screen) => screen.path === path) ??
+    SCREENS.find((screen) => screen.path !== "/" && path.startsWith(`${screen.path}/`))
+  );
+}
+
+function Content({
+  screen,
+  path,
+  scope,
+}: {
+  readonly screen: Screen | undefined;
+  readonly path: string;
+  readonly scope: Scope;
+}) {
+  const me = useMe();
+  useEffect(() => {
+    document.title = `${screen?.title ?? "Not found"} · ${titleOf(scope)} · Dragoman`;
+  }, [screen, scope]);
+  if (screen === undefined) return <Unknown path={path} />;
+  if (!may(me, scope, screen.needs))
+    return (
+      <Empty title={`You may not see ${screen.title.toLowerCase()} of ${titleOf(scope)}`}>
+        <p>
+          {scope.tenant === null
+            ? "Only operators see all tenants at once. Choose a tenant or a project at the top."
+            : "Someone with the role admin or owner in this tenant can give you a role there. Until then, choose another tenant or project at the top."}
+        </p>
+      </Empty>
+    );
+  const id = path.slice(screen.path.length + 1);
+  const Detail = id === "" ? undefined : DETAILS[screen.path];
+  if (id === "") return <screen.component key={`${scope.tenant}/${scope.project}`} />;
+  return Detail === undefined ? <Unknown path={path} /> : <Detail id={decoded(id)} key={id} />;
+}
+
+function Unknown({ path }: { readonly path: string }) {
+  return (
+    <Empty title="There is no such page">
+      <p>
+        The console has no page <code>{path}</code>. The menu shows those that it has.
+      </p>
+    </Empty>
+  );
+}
+
+function Navigation({ path }: { readonly path: string }) {
+  const current = screenOf(path);
+  return (
+    <nav aria-label="Screens" className="screens-nav">
+      <ul>
+        {SCREENS.map((screen) => (
+          <li key={screen.path}>
+            <ScopedLink
+              to={screen.path}
+              aria-current={screen === current ? "page" : undefined}
+              title={`g ${screen.letter}`}
+            >
+              {screen.title}
+            </ScopedLink>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function useGlobalKeys(scope: Scope, show: (layer: "palette" | "shortcuts") => void): void {
+  const [, navigate] = useLocation();
+  const bindings = useMemo<readonly Binding[]>(
+    () => [
+      { keys: "mod+k", label: "Search, or go to a pasted id", run: () => show("palette") },
+      { keys: "?", label: "Show all shortcuts", run: () => show("shortcuts") },
+      ...SCREENS.map(({ letter, title, path }) => ({
+        keys: `g ${letter}`,
+        label: `Go to ${title}`,
+        run: () => navigate(pathIn(scope, path)),
+      })),
+    ],
+    [scope, navigate, show],
+  );
+  useKeys(bindings);
+}

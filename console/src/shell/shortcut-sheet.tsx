@@ -1,0 +1,32 @@
+// All commands by keyboard that hold on this page.
+import { Modal } from "../components/modal.tsx";
+import { KeyCaps } from "../keyboard/key-caps.tsx";
+import { useBindings } from "../keyboard/keys.tsx";
+import { usePreferences } from "../preferences-context.tsx";
+
+export function ShortcutSheet({ close }: { readonly close: () => void }) {
+  const bindings = useBindings();
+  const { preferences } = usePreferences();
+  return (
+    <Modal title="Shortcuts on this page" close={close}>
+      {!preferences.letters && (
+        <p>Single letters are switched off in the account menu, so that only keys with Control or Command hold.</p>
+      )}
+      <dl className="shortcuts">
+        {bindings().map(({ keys, label }) => (
+          <div key={keys}>
+            <dt>
+              <KeyCaps keys={keys} />
+            </dt>
+            <dd>{label}</dd>
+          </div>
+        ))}
+      </dl>
+      <p className="actions">
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </p>
+    </Modal>
+  );
+}

@@ -1,0 +1,106 @@
+// The types of the answers that the console reads, console/src/api/types.ts, from the schemas of the OpenAPI document: a screen that reads
+// a member that the admin API does not have does not pass the type check.
+import { systemClock } from "../src/core/clock.ts";
+import { adminOperations } from "../src/http/admin/app.ts";
+import type { DocumentDependencies } from "../src/http/admin/document-rule.ts";
+import { openapiDocument } from "../src/http/admin/openapi.ts";
+import { noToolServers } from "../src/mcp/tool-servers.ts";
+
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+  readonly enum?: readonly (string | number | boolean | null)[];
+  readonly const?: string | number | boolean | null;
+  readonly description?: string;
+}
+
+/** What the screens read; the schemas that these refer to are written as well. */
+const READ_BY_SCREENS = ["LogPage", "LoggedCallDetail"];
+
+const HEAD = `// The answers of the admin API that the console reads. \`npm run docs\` writes this file from the OpenAPI document.\n`;
+
+export function consoleTypes(world: DocumentDependencies): string {
+  const { components } = openapiDocument(
+    adminOperations(world, {
+      calls: null,
+      contents: null,
+      toolServers: noToolServers,
+      cache: null,
+      clock: systemClock,
+    }),
+    "",
+  ) as unknown as { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } };
+  const written = new Map<string, string>();
+  const waiting = [...READ_BY_SCREENS];
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    const schema = components.schemas[name];
+    if (schema === undefined) throw new Error(`the OpenAPI document has no schema ${name}`);
+    if (written.has(name)) continue;
+    written.set(name, declaration(name, schema));
+    waiting.push(...referredBy(schema));
+  }
+  const sorted = [...written].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return HEAD + sorted.map(([, text]) => `\n${text}`).join("");
+}
+
+function referredBy(schema: unknown): readonly string[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  return Object.entries(schema).flatMap(([key, value]) =>
+    key === "$ref" && typeof value === "string" ? [nameOf(value)] : referredBy(value),
+  );
+}
+
+function nameOf(reference: string): string {
+  return reference.slice(reference.lastIndexOf("/") + 1);
+}
+
+function declaration(name: string, schema: Schema): string {
+  return schema.properties === undefined
+    ? `${comment(schema, "")}export type ${name} = ${typeOf(schema, "")};\n`
+    : `${comment(schema, "")}export interface ${name} ${objectType(schema, "")}\n`;
+}
+
+function typeOf(schema: Schema, indent: string): string {
+  if (schema.$ref !== undefined) return nameOf(schema.$ref);
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (choices !== undefined) return [...new Set(choices.map((choice) => typeOf(choice, indent)))].join(" | ");
+  if (schema.allOf !== undefined) return schema.allOf.map((part) => typeOf(part, indent)).join(" & ");
+  const types = typeof schema.type === "string" ? [schema.type] : (schema.type ?? []);
+  return types.length === 0 ? "unknown" : types.map((type) => typeOfWord(type, schema, indent)).join(" | ");
+}
+
+function typeOfWord(type: string, schema: Schema, indent: string): string {
+  if (type === "integer" || type === "number") return "number";
+  if (type === "array") return `readonly ${grouped(typeOf(schema.items ?? {}, indent))}[]`;
+  if (type !== "object") return type;
+  if (schema.properties !== undefined) return objectType(schema, indent);
+  const values =
+    typeof schema.additionalProperties === "object" ? typeOf(schema.additionalProperties, indent) : "unknown";
+  return `Readonly<Record<string, ${values}>>`;
+}
+
+function grouped(type: string): string {
+  return type.includes(" | ") ? `(${type})` : type;
+}
+
+function objectType({ properties = {}, required = [] }: Schema, indent: string): string {
+  const inner = `${indent}  `;
+  const members = Object.entries(properties).map(([name, schema]) => {
+    const key = /^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name);
+    return `${comment(schema, inner)}${inner}readonly ${key}${required.includes(name) ? "" : "?"}: ${typeOf(schema, inner)};\n`;
+  });
+  return `{\n${members.join("")}${indent}}`;
+}
+
+function comment({ description }: Schema, indent: string): string {
+  return description === undefined ? "" : `${indent}/** ${description.replaceAll("*/", "* /")} */\n`;
+}

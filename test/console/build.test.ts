@@ -1,0 +1,58 @@
+// What the console weighs, and that its files are what a strict content security policy takes.
+import { beforeAll, expect, test } from "bun:test";
+import { gzipSync } from "node:zlib";
+import { type BuiltFile, buildConsole } from "../../console/build.ts";
+
+const KB = 1000;
+let files: readonly BuiltFile[] = [];
+beforeAll(async () => {
+  files = await buildConsole();
+});
+
+const packed = ({ bytes }: BuiltFile): number => gzipSync(bytes, { level: 9 }).length;
+const sum = (chosen: readonly BuiltFile[]): number => chosen.reduce((total, file) => total + packed(file), 0);
+const ending = (end: string) => files.filter(({ path }) => path.endsWith(end));
+
+test("the first page loads at most 130 kB of scripts and 15 kB of styles, and each later part at most 40", () => {
+  const initial = ending(".js").filter(({ use }) => use === "initial");
+  expect(initial.length).toBeGreaterThan(1);
+  expect(sum(initial)).toBeLessThan(130 * KB);
+  expect(sum(ending(".css"))).toBeLessThan(15 * KB);
+  const lazy = ending(".js").filter(({ use }) => use === "lazy");
+  expect(lazy.length).toBeGreaterThan(0);
+  expect(
+    lazy.map((file) => ({ path: file.path, isSmall: packed(file) < 40 * KB })).filter(({ isSmall }) => !isSmall),
+  ).toEqual([]);
+});
+
+test("names below assets/ contain a hash, so that browsers can keep the files for ever", () => {
+  const names = files.filter(({ use }) => use !== "shell").map(({ path }) => path);
+  expect(names.filter((path) => !/^assets\/[\w-]+-[a-z0-9]{8}\.(js|css)$/.test(path))).toEqual([]);
+});
+
+test("the shell has no inline script and no inline style, and names only files that exist", () => {
+  const shell = new TextDecoder().decode(files.find(({ path }) => path === "index.html")!.bytes);
+  expect(shell).not.toMatch(/<style|\sstyle=|\son\w+=|\{\{/);
+  const scripts = [...shell.matchAll(/<script[^>]*>([^<]*)<\/script>/g)];
+  expect(scripts.map(([, text]) => text)).toEqual(["", ""]);
+  const named = [...shell.matchAll(/(?:src|href)="(\/console\/[^"]+)"/g)].map(([, path]) =>
+    path!.slice("/console/".length),
+  );
+  expect(named.toSorted()).toEqual(
+    files
+      .filter(({ path }) => named.includes(path))
+      .map(({ path }) => path)
+      .toSorted(),
+  );
+  expect(named).toHaveLength(3);
+});
+
+test("nothing is loaded from elsewhere", () => {
+  const addresses = files.flatMap(({ bytes }) =>
+    [...new TextDecoder().decode(bytes).matchAll(/https?:\/\/[\w.-]+/g)].map(([address]) => address),
+  );
+  // names of XML, and pages that messages of React refer to
+  expect([...new Set(addresses)].filter((address) => !/^https?:\/\/(www\.w3\.org|react\.dev)$/.test(address))).toEqual(
+    [],
+  );
+});

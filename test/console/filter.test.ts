@@ -1,0 +1,49 @@
+// The language in which the console filters calls, as parameters of the admin API.
+import { expect, test } from "bun:test";
+import { parametersOf, parseFilter, termText, withoutTerm } from "../../console/src/screens/calls/filter.ts";
+
+const asked = (text: string): string => decodeURIComponent(parametersOf(parseFilter(text)).toString());
+const problem = (text: string): string | null => parseFilter(text)[0]!.problem;
+
+test.each([
+  ["status:429", "status=429"],
+  ["status:4xx route:chat", "status_class=4xx&route=chat"],
+  ["model:acme:*", "provider=acme"],
+  ["model:acme:large-1", "provider=acme&model=large-1"],
+  ["model:large-1", "model=large-1"],
+  ["cost>0.05", "min_cost_usd=0.050000001"],
+  ["cost<1", "max_cost_usd=0.999999999"],
+  ["attempts>1 ms>1000", "min_attempts=2&min_ms=1001"],
+  ["meta.team:core meta.env:prod", "metadata=team=core&env=prod"],
+  ['end_user:"Ann B"', "end_user=Ann+B"],
+  ["01a20233ec30522475030a11d58fd6f1", "trace_id=01a20233ec30522475030a11d58fd6f1"],
+  ["", ""],
+])("%s asks for %s", (text, parameters) => {
+  expect(asked(text)).toBe(parameters);
+});
+
+test.each([
+  "hello",
+  "colour:red",
+  "status:abc",
+  "cost:1",
+  "cost>-1",
+  "attempts<2",
+  "stream:maybe",
+  "route>1",
+  "trace:zz",
+])("%s filters nothing and says why", (text) => {
+  expect(problem(text)).toBeString();
+  expect(asked(text)).toBe("");
+});
+
+test("a term that is written from a value is read back as that value", () => {
+  for (const value of ["chat", "Ann B", 'say "hi" now', "a:b>c"]) {
+    const [term] = parseFilter(termText("route", value));
+    expect(term).toMatchObject({ name: "route", value: value.replaceAll('"', ""), problem: null });
+  }
+});
+
+test("removing a term leaves the others as they were written", () => {
+  expect(withoutTerm('status:429  end_user:"Ann B" cost>1', "status:429")).toBe('end_user:"Ann B" cost>1');
+});
