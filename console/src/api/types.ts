@@ -40,6 +40,10 @@ export interface LoggedCall {
   readonly settled: boolean;
   /** What was called, such as `chat.completions`. */
   readonly operation: string;
+  /** What became of the call in the response cache; null where it was off. */
+  readonly cache: "hit" | "miss" | "bypass" | null;
+  /** Whether the gateway estimated the usage, because the provider reported none. */
+  readonly estimated: boolean;
 }
 
 export interface LoggedCallDetail {
@@ -74,6 +78,10 @@ export interface LoggedCallDetail {
   readonly settled: boolean;
   /** What was called, such as `chat.completions`. */
   readonly operation: string;
+  /** What became of the call in the response cache; null where it was off. */
+  readonly cache: "hit" | "miss" | "bypass" | null;
+  /** Whether the gateway estimated the usage, because the provider reported none. */
+  readonly estimated: boolean;
   /** All details of the call, with the field names of the log; null if they are older than details are kept. */
   readonly record: Readonly<Record<string, unknown>> | null;
   /** Until when the content of the call is kept; null if it is not kept. */
