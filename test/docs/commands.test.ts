@@ -166,7 +166,7 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
         text
           .trim()
           .replaceAll(/dgm_pt_(\w+|\.\.\.)/g, "TOKEN")
-          .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, "URL")
+          .replaceAll(/http:\/\/(127\.0\.0\.1|localhost):\d+/g, "URL")
           .replaceAll(/data in .*\)/g, "data in DATA)");
       expect(like(printed)).toBe(like(shown.text));
       const asked = Bun.spawn(["bash", "-c", `${/^curl .*$/m.exec(printed)![0]} --silent`], {
