@@ -157,7 +157,7 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
       const decoder = new TextDecoder();
       for await (const bytes of child.stdout) {
         printed += decoder.decode(bytes, { stream: true });
-        if (/^curl .*\n/m.test(printed)) break;
+        if (/^Console: .*\n/m.test(printed)) break;
       }
       const shown = fencesOf(readPage("README.md")).find(
         ({ info, text }) => info === "text" && text.includes("listens on"),
