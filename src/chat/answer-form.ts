@@ -43,8 +43,21 @@ export interface Growing {
   lastPiece: string;
 }
 
+/** How the numbers of events are passed on, which are written when the events leave. */
+export interface EventNumbers {
+  /** What stands in a passed event in place of its number. */
+  readonly place: string;
+  /**
+   * Returns events that have the numbers of the provider, each of them one more than that of the event before, the
+   * first being `first`, as they are passed on.
+   */
+  run(events: string, first: number, count: number): string;
+}
+
 /** Passes on the events of one stream, which the provider's decoder has accepted. */
 export interface NativeEvents {
+  /** Absent where events have no numbers. */
+  readonly numbers?: EventNumbers;
   /** The events with which the stream begins, as far as they have come. They are not returned by `pass`. */
   readonly opening: string;
   /** Whether an event has come that brings something of the answer. */

@@ -6,7 +6,7 @@ import type { Target } from "../../core/target.ts";
 import type { NativeOperation } from "../../providers/provider.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerWithoutKeys } from "../answer/answer-keys.ts";
-import type { Growing, NativeEvents } from "../answer-form.ts";
+import type { EventNumbers, Growing, NativeEvents } from "../answer-form.ts";
 import { isLongEvent, LONG_EVENT } from "../long-bodies/long-events.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
 
@@ -63,6 +63,10 @@ export class NativePassing {
   /** Whether an event that differs from a passed one only in its text may pass without being read. */
   passes(event: string): boolean {
     return answerWithoutKeys(event, this.#target.credential) === event;
+  }
+
+  get numbers(): EventNumbers | null {
+    return this.#events.numbers ?? null;
   }
 
   /** The text that the last event has lengthened, if the form needs to know it. */

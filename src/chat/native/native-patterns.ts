@@ -4,7 +4,7 @@
 import type { TokenTally } from "../../accounting/estimate.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import type { Growing } from "../answer-form.ts";
+import type { EventNumbers, Growing } from "../answer-form.ts";
 import { nameOfText } from "../stream/event-patterns.ts";
 import { StringScan } from "../stream/string-scan.ts";
 
@@ -14,6 +14,8 @@ export interface NativePatternParts {
   readonly generated: TokenTally;
   /** Whether the events of a text may pass as they are. */
   readonly passes: (text: string) => boolean;
+  /** How the client's events are numbered; `null` where they have no numbers. */
+  readonly numbers: EventNumbers | null;
   /** What the event that was passed last has lengthened. */
   readonly growing: () => Growing | null;
   /** Returns what counts the text of further events for the decoder; absent where it counts none. */
@@ -22,15 +24,13 @@ export interface NativePatternParts {
 
 type Hole = "text" | "number" | "padding";
 
-/** An event as literals with holes between them. It passes as it came, but for what precedes it and for its number. */
+/** An event as literals with holes between them. It passes as it came, but for what precedes it. */
 interface NativePattern {
   readonly holes: readonly Hole[];
   /** One more than there are holes. */
   readonly literals: readonly string[];
   /** The name that the provider has left out. */
   readonly name: string;
-  /** What is passed on in place of the number. */
-  readonly place: string;
   /** The number of the last event; 0 when events have no number. */
   number: number;
   /** What its events lengthen. */
@@ -42,7 +42,7 @@ interface NativePattern {
 const MAX_PATTERNS = 2;
 /** The number of patterns in a row that no event fitted. */
 const MAX_TRIES = 8;
-/** The most digits of a number that a double holds. */
+/** Numbers that a double holds have no more digits. */
 const MAX_DIGITS = 15;
 const QUOTE = 0x22;
 const SPACE = 0x20;
@@ -54,13 +54,16 @@ export class NativePatterns {
   readonly #patterns: NativePattern[] = [];
   #tries = 0;
   #shown = "";
+  /** Events that follow upon `#shown`, and how many of their numbers follow upon each other, the last being `#last`. */
+  #run = "";
+  #counted = 0;
+  #last = 0;
   /** The text that was judged last as a whole, because nearly all texts may pass. */
   #judged = "";
   #mayPass = false;
-  /** Where `#fit` found the end of the event and its number; the end of the number is 0 where there was none. */
+  /** What `#fit` found: the end of the event, and its number, which is 0 where there is none. */
   #end = 0;
-  #numberStart = 0;
-  #numberEnd = 0;
+  #number = 0;
   readonly #piece = new StringScan();
   readonly #padding = new StringScan();
 
@@ -76,17 +79,21 @@ export class NativePatterns {
     while (at < text.length) {
       const pattern = this.#fitting(text, at);
       if (pattern === null) break;
-      if (pattern.name !== "") {
-        this.#shown += text.slice(copied, at) + pattern.name;
-        copied = at;
+      if (this.#number > 0) {
+        if (this.#counted > 0 && this.#number !== this.#last + 1) {
+          this.#endRun(text.slice(copied, at));
+          copied = at;
+        }
+        this.#counted += 1;
+        this.#last = this.#number;
       }
-      if (this.#numberEnd > 0) {
-        this.#shown += text.slice(copied, this.#numberStart) + pattern.place;
-        copied = this.#numberEnd;
+      if (pattern.name !== "") {
+        this.#run += text.slice(copied, at) + pattern.name;
+        copied = at;
       }
       at = this.#end;
     }
-    if (at > copied) this.#shown += text.slice(copied, at);
+    if (at > copied) this.#endRun(text.slice(copied, at));
     return at;
   }
 
@@ -95,6 +102,14 @@ export class NativePatterns {
     const shown = this.#shown;
     this.#shown = "";
     return shown;
+  }
+
+  #endRun(rest: string): void {
+    const events = this.#run + rest;
+    const first = this.#last - this.#counted + 1;
+    this.#shown += this.#counted === 0 ? events : this.#parts.numbers!.run(events, first, this.#counted);
+    this.#run = "";
+    this.#counted = 0;
   }
 
   /** `chunks` are those of the event, and `shown` is what was passed on for it. */
@@ -109,7 +124,8 @@ export class NativePatterns {
     this.#tries += 1;
     const text = `${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`;
     const piece = chunks[0]!.choices[0]!.delta![name] as string;
-    const pattern = patternOf(text, piece, shown, { growing: this.#parts.growing(), grew: this.#parts.growth?.() });
+    const { growing, growth, numbers } = this.#parts;
+    const pattern = patternOf({ text, piece, shown, numbers }, { growing: growing(), grew: growth?.() });
     if (pattern !== null && this.#patterns.unshift(pattern) > MAX_PATTERNS) this.#patterns.pop();
   }
 
@@ -127,8 +143,7 @@ export class NativePatterns {
     const { holes, literals } = pattern;
     let at = start;
     let [pieceStart, pieceEnd] = [0, 0];
-    let { number } = pattern;
-    this.#numberEnd = 0;
+    let number = 0;
     for (let index = 0; ; index++) {
       const literal = literals[index]!;
       if (!text.startsWith(literal, at)) return false;
@@ -138,11 +153,9 @@ export class NativePatterns {
       const end = this.#endOf(hole, text, at);
       if (end < 0) return false;
       if (hole === "number") {
-        number = Number(text.slice(at, end));
+        number = numberIn(text, at, end);
         // an event that comes twice is left to the decoder
-        if (end - at > MAX_DIGITS || number <= pattern.number) return false;
-        this.#numberStart = at;
-        this.#numberEnd = end;
+        if (number <= pattern.number) return false;
       } else if (hole === "text") {
         [pieceStart, pieceEnd] = [at, end];
       }
@@ -158,6 +171,7 @@ export class NativePatterns {
     pattern.grew?.(plain);
     if (pattern.growing !== null) grow(pattern.growing, plain, number);
     pattern.number = number;
+    this.#number = number;
     this.#end = at;
     return true;
   }
@@ -183,53 +197,39 @@ function grow(growing: Growing, piece: string, number: number): void {
   growing.number = number;
 }
 
+interface LearnedEvent {
+  readonly text: string;
+  readonly piece: string;
+  readonly shown: string;
+  readonly numbers: EventNumbers | null;
+}
+
 /** Returns `null` for an event that is not passed on as it came, but for its name and its number. */
-function patternOf(
-  event: string,
-  piece: string,
-  shown: string,
-  counted: Pick<NativePattern, "growing" | "grew">,
-): NativePattern | null {
-  const found = [textPlace(event, piece), numberPlace(event), paddingPlace(event)];
+function patternOf(event: LearnedEvent, counted: Pick<NativePattern, "growing" | "grew">): NativePattern | null {
+  const { text, piece } = event;
+  const found = [textPlace(text, piece), numberPlace(text), paddingPlace(text)];
   if (found[0] === null || found.includes("several")) return null;
   const places = found.filter((one) => one !== null && one !== "several").toSorted((a, b) => a.start - b.start);
   const literals: string[] = [];
   let copied = 0;
   for (const { start, end } of places) {
-    literals.push(event.slice(copied, start));
+    literals.push(text.slice(copied, start));
     copied = end;
   }
-  literals.push(event.slice(copied));
+  literals.push(text.slice(copied));
   const number = places.find(({ hole }) => hole === "number") ?? null;
-  const written = writtenAround(event, shown, number);
-  return written === null
-    ? null
-    : {
-        holes: places.map(({ hole }) => hole),
-        literals,
-        ...written,
-        number: number === null ? 0 : Number(event.slice(number.start, number.end)),
-        ...counted,
-      };
+  const name = nameBefore(event, number);
+  if (name === null) return null;
+  const last = number === null ? 0 : Number(text.slice(number.start, number.end));
+  return { holes: places.map(({ hole }) => hole), literals, name, number: last, ...counted };
 }
 
-/** Returns what was passed on before an event and in place of its number; `null` when something else differs. */
-function writtenAround(
-  event: string,
-  shown: string,
-  number: Place | null,
-): Pick<NativePattern, "name" | "place"> | null {
-  const before = event.slice(0, number?.start ?? event.length);
-  const after = event.slice(number?.end ?? event.length);
-  const at = shown.indexOf(before);
-  const name = shown.slice(0, Math.max(at, 0));
-  const place = shown.slice(at + before.length, shown.length - after.length);
-  return at >= 0 &&
-    (name === "" || NAME.test(name)) &&
-    name + before + place + after === shown &&
-    (number !== null || place === "")
-    ? { name, place }
-    : null;
+/** Returns the name that was passed on before an event; `null` when something else differs from what was passed on. */
+function nameBefore({ text, shown, numbers }: LearnedEvent, number: Place | null): string | null {
+  if (number !== null && numbers === null) return null;
+  const passed = number === null ? text : text.slice(0, number.start) + numbers!.place + text.slice(number.end);
+  const name = shown.slice(0, -passed.length);
+  return name + passed === shown && (name === "" || NAME.test(name)) ? name : null;
 }
 const NAME = /^event: .*\n$/;
 
@@ -283,6 +283,14 @@ function valuesOf(event: string, name: string): readonly number[] {
     starts.push(event.charCodeAt(start) === SPACE ? start + 1 : start);
   }
   return starts;
+}
+
+/** Returns the number that the digits between two positions write; 0 for one that JSON does not write so. */
+function numberIn(text: string, start: number, end: number): number {
+  if (end - start > MAX_DIGITS || text.charCodeAt(start) === ZERO) return 0;
+  let number = 0;
+  for (let at = start; at < end; at++) number = number * 10 + text.charCodeAt(at) - ZERO;
+  return number;
 }
 
 /** Returns the position after the digits; -1 when there are none. */

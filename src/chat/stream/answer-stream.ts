@@ -281,6 +281,7 @@ function patternsOf(parts: AnswerStreamParts): EventPatterns | NativePatterns | 
     return new NativePatterns({
       maxEventBytes,
       passes: (event) => passing.passes(event),
+      numbers: passing.numbers,
       growing: () => passing.growing,
       generated: normalizer.generated,
       ...(decoder.growth !== undefined && { growth: () => decoder.growth!() }),

@@ -1,7 +1,7 @@
 // Streams of providers that speak the Responses API themselves: valid events pass as they are, but for the model and the
 // gateway's id; what a server leaves out is supplied, and what comes twice or too late does not pass.
 // https://platform.openai.com/docs/api-reference/responses-streaming
-import type { Growing, NativeEvents } from "../../chat/answer-form.ts";
+import type { EventNumbers, Growing, NativeEvents } from "../../chat/answer-form.ts";
 import type { Sealing } from "../../chat/carriers/vendor-reasoning.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../core/json-edit.ts";
@@ -13,7 +13,7 @@ import { type Keep, keepEdited, responseEdits } from "./native-answers.ts";
 import { itemsIn } from "./passed-item.ts";
 import { PassedItems } from "./passed-items.ts";
 import { formOfEvent } from "./passed-parts.ts";
-import { eventText } from "./response-events.ts";
+import { eventText, numberedRun } from "./response-events.ts";
 import { type ResponseFrame, responseObject, type ResponseState } from "./response-object.ts";
 
 /** Stands for a sequence number until the place of the number is written. */
@@ -40,6 +40,7 @@ const TERMINAL: ReadonlyMap<string, ResponseState["status"]> = new Map([
 ]);
 
 export class NativeResponseEvents implements NativeEvents {
+  readonly numbers: EventNumbers;
   readonly #frame: ResponseFrame;
   readonly #place: string;
   readonly #keep: Keep;
@@ -66,6 +67,7 @@ export class NativeResponseEvents implements NativeEvents {
     this.#frame = frame;
     this.#keep = keep;
     this.#place = place;
+    this.numbers = { place, run: (events, first, count) => numberedRun(place, events, first, count) };
     this.#items = new PassedItems({
       own: (type, members) => this.#write(() => eventText(place, type, members)),
       passed: (type, data, edits) => {

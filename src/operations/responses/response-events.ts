@@ -10,6 +10,14 @@ export function sequencePlace(writer: number | null): string {
   return `${MARK}${writer ?? ""}${MARK}`;
 }
 
+/**
+ * Returns a run of events that have numbers already, each of them one more than that of the event before. The first is
+ * `first`. `place` is that of the writer.
+ */
+export function numberedRun(place: string, events: string, first: number, count: number): string {
+  return `${place.slice(0, -1)}:${first}:${count}${MARK}${events}`;
+}
+
 /** Returns an event; its first members are its type and its sequence number. */
 export function eventText(place: string, type: string, members: JsonObject): string {
   const json = JSON.stringify(members);
@@ -20,6 +28,9 @@ export function eventText(place: string, type: string, members: JsonObject): str
 export function deltaHead(place: string, type: string, members: JsonObject): string {
   return `event: ${type}\ndata: {"type":"${type}","sequence_number":${place},${JSON.stringify(members).slice(1, -1)},"delta":`;
 }
+
+/** The member in an event of a run, which has no other member of this name. */
+const NUMBER = /"sequence_number": ?(\d+)/g;
 
 /** Writes the sequence numbers of one stream. */
 export class SequenceNumbers {
@@ -33,10 +44,33 @@ export class SequenceNumbers {
     let copied = 0;
     for (let start = events.indexOf(MARK); start >= 0; start = events.indexOf(MARK, copied)) {
       const end = events.indexOf(MARK, start + 1);
-      if (end > start + 1) this.lastWriter = Number(events.slice(start + 1, end));
-      text += events.slice(copied, start) + this.#next++;
+      const [writer = "", first, count] = events.slice(start + 1, end).split(":");
+      if (writer !== "") this.lastWriter = Number(writer);
+      text += events.slice(copied, start);
       copied = end + 1;
+      if (first === undefined) text += this.#next++;
+      else {
+        const run = this.#run(events, copied, Number(first), Number(count));
+        text += run.text;
+        copied = run.end;
+      }
     }
     return text + events.slice(copied);
+  }
+
+  /** Returns the numbers of a run, with what precedes them; nothing where those that it has are right. */
+  #run(events: string, start: number, first: number, count: number): { readonly text: string; readonly end: number } {
+    const next = this.#next;
+    this.#next += count;
+    if (first === next) return { text: "", end: start };
+    let text = "";
+    let copied = start;
+    NUMBER.lastIndex = start;
+    for (let number = next; number < this.#next; number++) {
+      const found = NUMBER.exec(events)!;
+      text += events.slice(copied, NUMBER.lastIndex - found[1]!.length) + number;
+      copied = NUMBER.lastIndex;
+    }
+    return { text, end: copied };
   }
 }

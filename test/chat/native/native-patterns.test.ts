@@ -5,11 +5,15 @@ import { NativePatterns } from "../../../src/chat/native/native-patterns.ts";
 import type { ChatChunk } from "../../../src/core/chat.ts";
 
 const chunk = (content: string): readonly ChatChunk[] => [{ choices: [{ index: 0, delta: { content } }] }];
+const numbers = {
+  place: "<1>",
+  run: (events: string, first: number, count: number) => `<${first}, ${count}>${events}`,
+};
 const patterns = (passes: (event: string) => boolean = () => true) => {
   const generated = newTally();
   return {
     generated,
-    patterns: new NativePatterns({ maxEventBytes: 1_000_000, passes, generated, growing: () => null }),
+    patterns: new NativePatterns({ maxEventBytes: 1_000_000, passes, numbers, generated, growing: () => null }),
   };
 };
 
@@ -55,15 +59,17 @@ describe("events that pass as text", () => {
     expect(known.take(event(delta("x")), 0)).toBe(0);
   });
 
-  test("a number that counts is written as it was passed on, and one that does not grow is not taken", () => {
+  test("numbers that follow upon each other make a run, and one that does not grow is not taken", () => {
     const { patterns: known } = patterns();
     const counted = (text: string, number: string, padding: string): string =>
       `event: d\ndata: {"type":"d","sequence_number":${number},"item_id":"i","delta":${JSON.stringify(text)},"logprobs":[],"obfuscation":"${padding}"}\n\n`;
     const data = counted("Hi", "4", "abc").slice("event: d\ndata: ".length, -2);
     known.learn({ event: "d", data }, chunk("Hi"), counted("Hi", "<1>", "abc"));
-    const text = counted("a", "5", "") + counted("b", "9", "xyz");
-    expect(known.take(text + counted("c", "9", ""), 0)).toBe(text.length);
-    expect(known.takeShown()).toBe(counted("a", "<1>", "") + counted("b", "<1>", "xyz"));
+    const text = counted("a", "5", "") + counted("b", "6", "x") + counted("c", "9", "xyz");
+    expect(known.take(text + counted("d", "9", ""), 0)).toBe(text.length);
+    for (const other of ["011", "1234567890123456"]) expect(known.take(counted("d", other, ""), 0)).toBe(0);
+    const [first, second, third] = [counted("a", "5", ""), counted("b", "6", "x"), counted("c", "9", "xyz")];
+    expect(known.takeShown()).toBe(`<5, 2>${first}${second}<9, 1>${third}`);
   });
 
   test("an event that may not pass as it is is left to the decoder", () => {
