@@ -28,6 +28,7 @@ import { UnfitForTarget } from "../fit/unfit-for-target.ts";
 /** An attempt that holds everything that it needs, so that its upstream requests may be sent. */
 export interface OpenAttempt {
   readonly candidate: RouteCandidate;
+  /** Replaced when the thread that holds a long conversation has said what it left out. */
   fitted: FittedRequest;
   /** The target with its credential. */
   readonly resolved: Resolved;
