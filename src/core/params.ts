@@ -281,7 +281,11 @@ export const COMMON = {
   audio: common("Voice and format of audio output.", object),
   prediction: common("Text that the answer is expected to repeat.", object),
   service_tier: common("Tier of service at the provider.", string),
-  store: common("Whether the provider keeps the answer.", boolean, (value) => value === false),
+  store: common(
+    "Whether the provider keeps the answer. `true` is sent as `false` and named in `x-gateway-dropped-params`, unless the entry of the provider says `vendor_store: true`.",
+    boolean,
+    (value) => value === false,
+  ),
   prompt_cache_key: common("Key by which the provider finds a cached prompt.", string),
   web_search_options: common("Web search by the provider.", object),
   deployment_id: common("Deployment, used in the URL instead of the model.", addressWord),

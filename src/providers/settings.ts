@@ -199,8 +199,7 @@ const ENTRY_SHAPE = {
     }),
   vendor_store: z.boolean().default(false).meta({
     title: "Storing at the vendor",
-    description:
-      "`true` lets calls that are sent as the client wrote them store their answers at the vendor. Without it, `store` goes out as false.",
+    description: "`true` lets calls store their answers at the vendor. Without it, `store` goes out as false.",
   }),
   models: z.array(modelSchema).max(10_000).default([]).meta({
     title: "Models",

@@ -12,6 +12,7 @@ import { MESSAGES } from "../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";
 import type { VendorObject } from "../../src/store/vendor-objects.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
+import { openaiAnswer } from "../harness/upstream.ts";
 import { routeOf } from "../harness/routed.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 
@@ -146,6 +147,7 @@ async function asked(objects: VendorObjects | null, body: JsonObject, asking: As
     code: response.headers.get("x-gateway-error-code") ?? /"code":"([^"]*)"/.exec(text)?.[1] ?? null,
     text,
     sent: stub.sent,
+    dropped: response.headers.get("x-gateway-dropped-params"),
     background: stub.context.background!,
   };
 }
@@ -334,6 +336,31 @@ describe("responses that the vendor stores", () => {
     await asked(objects, { ...INPUT, store: true }, { ...stored, providers: [openai()] });
     expect(objects.rows).toEqual([]);
   });
+});
+
+test("[d12.15] store of chat completions goes out as false, and is named, unless the provider's entry says vendor_store", async () => {
+  const chat = { operation: CHAT_COMPLETIONS, answer: JSON.stringify(openaiAnswer("Hello.")) };
+  const body = { model: "openai:gpt-4.1", messages: HELLO.messages };
+  const sent = async (more: JsonObject, vendorStore: boolean): Promise<unknown> => {
+    const {
+      status,
+      sent: requests,
+      dropped,
+    } = await asked(
+      memoryObjects(),
+      { ...body, ...more },
+      {
+        ...chat,
+        providers: [openai({ vendorStore })],
+      },
+    );
+    expect(status).toBe(200);
+    return [(JSON.parse(requests[0]!.body) as JsonObject)["store"], dropped];
+  };
+  expect(await sent({ store: true }, false)).toEqual([false, "store"]);
+  expect(await sent({ store: true }, true)).toEqual([true, null]);
+  expect(await sent({ store: false }, false)).toEqual([false, null]);
+  expect(await sent({}, false)).toEqual([undefined, null]);
 });
 
 test("[d12.15] a stored prompt is nothing that a project receives here", async () => {

@@ -23,6 +23,8 @@ export interface FitSettings {
   readonly disableStopSequenceLimit: boolean;
   /** Parameters that the route's target drops from every request; absent when there are none. */
   readonly drop?: ReadonlySet<CommonParameter>;
+  /** Set where nothing may be stored in the vendor's account. */
+  readonly storesNothing?: true;
   /** Whether what is done for named clients is done here; all of it when absent. */
   readonly deviates?: (name: ClientDeviationName) => boolean;
 }
@@ -264,6 +266,7 @@ function fitParams(
   const unwanted: string[] = [];
   const unsupported: string[] = [];
   const removed: CommonParameter[] = [];
+  let isStored = true;
   for (const name of Object.keys(request.params) as CommonParameter[]) {
     const value = request.params[name as keyof ChatParams] as Json;
     const cell = effectiveCapability(provider.capabilities, name, target.model);
@@ -273,6 +276,9 @@ function fitParams(
       if (sent !== null) unwanted.push(sent);
     } else if (isAdvisory(name, request, settings) && !takes(name, value, cell)) {
       removed.push(name);
+      if (sent !== null) unwanted.push(sent);
+    } else if (name === "store" && value === true && cell.support !== "unsupported" && settings.storesNothing) {
+      isStored = false;
       if (sent !== null) unwanted.push(sent);
     } else if (cell.support !== "unsupported") {
       if (!isNeutral(name, value)) checkValue(name, value, cell, target);
@@ -286,11 +292,12 @@ function fitParams(
       if (sent !== null && !isNeutral(name, value)) unsupported.push(sent);
     }
   }
-  if (removed.length === 0) return { params: request.params, dropped: [], dispositions };
+  if (removed.length === 0 && isStored) return { params: request.params, dropped: [], dispositions };
   if (unsupported.length > 0 && !settings.dropParams) throw refusal(unsupported, provider, target);
   const dropped = [...unwanted, ...unsupported];
   const params: Record<string, unknown> = { ...request.params };
   for (const name of removed) delete params[name];
+  if (!isStored) params["store"] = false;
   for (const name of dropped) dispositions[name] = "dropped";
   return { params, dropped, dispositions };
 }

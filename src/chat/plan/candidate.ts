@@ -10,6 +10,7 @@ import type { PolicyTarget, GuardPolicy } from "../../core/policy.ts";
 import type { CallRecord, PolicyOutcome } from "../../core/record.ts";
 import type { Principal } from "../../core/identity.ts";
 import { type Route, type RouteTarget } from "../../core/route.ts";
+import type { ProviderSettings } from "../../core/snapshot.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
 import { referenceNamesOf } from "../../providers/native-forms.ts";
 import type { Candidate, Stage } from "../../routing/plan.ts";
@@ -205,7 +206,8 @@ export class PlannedCandidate implements RouteCandidate {
     const own = policies === null ? unguarded : policies.input(unguarded, this.#place);
     const outputGuards = policies === null ? NO_GUARDS : policies.output(this.#place);
     const resolved = targetFor(target.providerId, target.model, own.options, snapshot, call.context.providers);
-    const settings = settingsAt(target, settingsFor(own.options, principal, snapshot, route));
+    const entry = snapshot.providers.get(target.providerId);
+    const settings = settingsAt(target, settingsFor(own.options, principal, snapshot, route), entry);
     const { task } = own.form;
     if (task !== undefined) {
       const fitted = fitTask(own, task, resolved.provider, resolved.target, settings, principal);
@@ -215,7 +217,7 @@ export class PlannedCandidate implements RouteCandidate {
     if (resolved.provider.hasOnlyTasks === true) throw hasNoConversations(resolved);
     const { rawPrompts: rules } = own.form;
     if (rules !== undefined) {
-      const isSet = isSetToSpeak(snapshot.providers.get(target.providerId)!, call.record.operation);
+      const isSet = isSetToSpeak(entry!, call.record.operation);
       const raw = rawPromptsOf(resolved.provider, target.model, isSet);
       const provider = rawPromptProvider(resolved.provider)(raw);
       const fitted = fitRawPrompts(own, { rules, raw }, provider, resolved.target, settings, principal);
@@ -226,10 +228,9 @@ export class PlannedCandidate implements RouteCandidate {
       const fitted = this.#translated(own, resolved, settings);
       return { resolved: this.#placed(resolved, fitted, null), outputGuards, fitted };
     }
-    const entry = snapshot.providers.get(target.providerId)!;
     const asked = {
       operation: call.record.operation,
-      settings: entry,
+      settings: entry!,
       isAnswerGuarded: outputGuards.length > 0,
       fit: settings,
     };
@@ -250,7 +251,7 @@ export class PlannedCandidate implements RouteCandidate {
     const { carriers } = call.context;
     const fittedFor = (credentials: readonly string[]): FittedRequest => {
       const returned = withReturnedReasoning(asking, form, carriers, { place: this.#carrierPlace, credentials });
-      const sent = fitNative(returned, named, entry, settings, principal, http);
+      const sent = fitNative(returned, named, entry!, settings, principal, http);
       return withOwnReasoning(sent, form, carriers, this.#carrierPlace);
     };
     const fitted = fittedAtEach(fittedFor, native.resolved, returnsReasoning(masked));
@@ -309,8 +310,12 @@ function withoutAsking(request: ChatRequest): ChatRequest {
   return { ...request, written };
 }
 
-function settingsAt({ drop }: RouteTarget, settings: FitSettings): FitSettings {
-  return drop === undefined ? settings : { ...settings, drop };
+function settingsAt({ drop }: RouteTarget, settings: FitSettings, entry: ProviderSettings | undefined): FitSettings {
+  return {
+    ...settings,
+    ...(drop !== undefined && { drop }),
+    ...(entry?.vendorStore !== true && { storesNothing: true as const }),
+  };
 }
 
 /**
