@@ -258,6 +258,8 @@ async function openListener(
     ...(options.hasConsole && {
       console: {
         store,
+        upstream: context.upstream,
+        warn: (message) => log.warn({ source: "console" }, message),
         files: openConsoleFiles(CONSOLE_FOLDER),
         settings: () => source.configuration().console,
         call: (operation, request, { token, peer }) =>

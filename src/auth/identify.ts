@@ -66,7 +66,7 @@ const ofLinkedUser = memoizePerObject(({ id: userId }: User) =>
 );
 
 /** Replaces the user by the one in the database that is linked to this login, if the tenant has one. */
-function ofUser(token: AccessToken, { loginUsers }: Read): AccessToken {
+export function ofUser(token: AccessToken, { loginUsers }: Pick<Snapshot, "loginUsers">): AccessToken {
   const user =
     loginUsers.size === 0 || token.login === undefined
       ? undefined

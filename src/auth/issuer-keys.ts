@@ -2,18 +2,15 @@
 // needed, and refreshed in the background. An unknown key is fetched at once, but at most every half minute, whatever
 // external clients send. A failed fetch removes no known key.
 import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
-import { withCancellation } from "../core/timeout.ts";
 import type { Clock } from "../core/clock.ts";
-import { isObject, type Json } from "../core/json.ts";
+import { isObject } from "../core/json.ts";
 import type { LoginIssuer } from "../core/login.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
+import { discoveryDocument, got, issuerJson } from "./issuer-requests.ts";
 
 const COOLDOWN_MS = 30_000;
-const TIMEOUT_MS = 5_000;
-const MAX_ANSWER_BYTES = 1024 * 1024;
 const MAX_KEYS = 100;
-const DISCOVERY = "/.well-known/openid-configuration";
 
 export interface IssuerKeys {
   /** Finds the key of a token. Throws jose's JWKSNoMatchingKey, or Error when no keys could be fetched yet. */
@@ -86,32 +83,12 @@ export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysO
 async function fetchKeys({ issuer, keysUrl }: LoginIssuer, upstream: UpstreamClient): Promise<JSONWebKeySet> {
   let url = keysUrl;
   if (url === null) {
-    const found = await fetchJson(`${issuer.replace(/\/$/, "")}${DISCOVERY}`, issuer, upstream);
-    if (!isObject(found) || found["issuer"] !== issuer || typeof found["jwks_uri"] !== "string")
-      throw new Error("its discovery document names another issuer or no jwks_uri");
+    const found = await discoveryDocument(issuer, upstream);
+    if (typeof found["jwks_uri"] !== "string") throw new Error("its discovery document has no jwks_uri");
     url = found["jwks_uri"];
   }
-  const set = await fetchJson(url, issuer, upstream);
+  const set = await issuerJson(got(url), issuer, upstream);
   if (!isObject(set) || !Array.isArray(set["keys"]) || set["keys"].length > MAX_KEYS || !set["keys"].every(isObject))
     throw new Error(`its key set is invalid or has more than ${MAX_KEYS} keys`);
   return { keys: set["keys"] };
-}
-
-async function fetchJson(url: string, issuer: string, upstream: UpstreamClient): Promise<Json> {
-  const limits = { connectTimeoutMs: TIMEOUT_MS, firstByteTimeoutMs: TIMEOUT_MS, betweenBytesTimeoutMs: TIMEOUT_MS };
-  return await withCancellation(
-    async (signal) => {
-      const response = await upstream.send(
-        { method: "GET", url, headers: {}, body: "" },
-        { ...limits, signal, partition: `issuer\n${issuer}` },
-      );
-      if (response.status !== 200) {
-        response.body.cancel();
-        throw new Error(`${new URL(url).host} answered ${response.status}`);
-      }
-      return JSON.parse(await response.body.text(MAX_ANSWER_BYTES)) as Json;
-    },
-    TIMEOUT_MS,
-    () => new Error(`no answer within ${TIMEOUT_MS / 1000} s`),
-  );
 }

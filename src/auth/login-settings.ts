@@ -51,6 +51,33 @@ const grantEntry = z.strictObject({
   }),
 });
 
+const consoleClient = z
+  .strictObject({
+    client_id: z.string().min(1).max(256).meta({
+      title: "Client",
+      description: "The client id of the console at the issuer. Its redirect URI is `<origin>/console/oidc/callback`.",
+    }),
+    client_secret: z.string().min(1).max(1024).optional().meta({
+      title: "Secret",
+      description:
+        'The secret of the client, best as `"${file:/run/secrets/oidc}"`. Without it, the console is a public client, which proves itself by PKCE alone.',
+    }),
+    scopes: z
+      .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, "expected a scope without spaces"))
+      .min(1)
+      .max(50)
+      .default(["openid", "email", "profile"])
+      .refine((scopes) => scopes.includes("openid"), "expected openid among the scopes")
+      .meta({ title: "Scopes", description: "What the console asks for; groups often need a scope of their own." }),
+    label: z
+      .string()
+      .min(1)
+      .max(60)
+      .optional()
+      .meta({ title: "Label", description: "What the login page shows; the default is the issuer's name." }),
+  })
+  .meta({ title: "Console", description: "How people log in to the web console at this issuer: docs/console.md." });
+
 const issuerEntry = z
   .strictObject({
     name: z
@@ -90,6 +117,7 @@ const issuerEntry = z
       description:
         "How often its keys are fetched while its tokens are used. An unknown key is looked up at once, at most every 30 s; known keys stay valid while the issuer is down.",
     }),
+    console: consoleClient.optional(),
     roles: z.array(grantEntry).max(200).default([]).meta({
       title: "Roles",
       description:
@@ -97,6 +125,14 @@ const issuerEntry = z
     }),
   })
   .transform((file): LoginIssuer => ({
+    ...(file.console !== undefined && {
+      console: {
+        clientId: file.console.client_id,
+        clientSecret: file.console.client_secret ?? null,
+        scopes: file.console.scopes,
+        label: file.console.label ?? file.name,
+      },
+    }),
     name: file.name,
     issuer: file.issuer,
     audiences: typeof file.audience === "string" ? [file.audience] : file.audience,

@@ -345,7 +345,7 @@ export const CATALOGUE = {
     "server_error",
     "gateway",
     true,
-    "The keys of a login's issuer cannot be fetched, and none are cached.",
+    "The keys of a login's issuer cannot be fetched, and none are cached; or the console's login at an issuer did not get an answer that it can use.",
     "Try again. The operator has to check the issuer, or its address in `oidc`.",
   ),
   store_unavailable: entry(

@@ -20,6 +20,18 @@ export interface LoginIssuer {
   readonly clockToleranceMs: number;
   readonly keysRefreshMs: number;
   readonly grants: readonly LoginGrant[];
+  /** How people log in to the web console there; absent when they cannot. */
+  readonly console?: ConsoleClient;
+}
+
+/** The console as a client of the issuer. */
+export interface ConsoleClient {
+  readonly clientId: string;
+  /** `null` for a public client. */
+  readonly clientSecret: string | null;
+  readonly scopes: readonly string[];
+  /** What the login page shows. */
+  readonly label: string;
 }
 
 /**

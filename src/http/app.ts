@@ -78,7 +78,7 @@ export interface AppContext {
   readonly console?: ConsoleSources;
 }
 
-export interface ConsoleSources extends Pick<ConsoleContext, "store" | "files" | "settings"> {
+export interface ConsoleSources extends Pick<ConsoleContext, "store" | "files" | "settings" | "upstream" | "warn"> {
   /** Answers a request for an operation, for the caller who was identified already. */
   call(operation: Operation, request: Request, caller: ConsoleCaller): Promise<Response>;
 }

@@ -18,7 +18,7 @@ import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import type { CallStore } from "../../src/store/calls.ts";
 import { type ContentStore, openContentStore } from "../../src/store/content-store.ts";
 import type { Store } from "../../src/store/store.ts";
-import { UpstreamFault } from "../../src/wire/upstream.ts";
+import { type UpstreamClient, UpstreamFault } from "../../src/wire/upstream.ts";
 import type { ToolServers } from "../../src/mcp/tool-servers.ts";
 import { type DatabaseKind, SQLITE } from "./databases.ts";
 import { idleStanding } from "./standing.ts";
@@ -130,8 +130,11 @@ export async function openAdminWorld({
     environment,
     onProblem: ({ message }) => problems.push(message),
   });
+  const upstream: UpstreamClient = {
+    send: () => Promise.reject(new UpstreamFault("connection", "this test has no upstream")),
+  };
   const logins = openLogins({
-    upstream: { send: () => Promise.reject(new UpstreamFault("connection", "this test has no upstream")) },
+    upstream,
     clock,
     onFault: () => {},
   });
@@ -147,6 +150,8 @@ export async function openAdminWorld({
     refuseUnserved: () => Promise.reject(new Error("this world serves no calls")),
     console: {
       store,
+      upstream,
+      warn: () => {},
       files: openConsoleFiles(consoleFolder),
       settings: () => source.configuration().console,
       call: consoleCall,

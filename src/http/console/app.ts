@@ -8,13 +8,22 @@ import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { checked, readJsonBody } from "../admin/input.ts";
 import { type Arrival, arrivalOf } from "./arrival.ts";
+import {
+  companyLogin,
+  companyLoginBegun,
+  endedState,
+  offeredIssuers,
+  OIDC_CALLBACK_PATH,
+  OIDC_LOGIN_PATH,
+  redirected,
+} from "./company-login.ts";
 import type { ConsoleBindings, ConsoleContext } from "./console-context.ts";
 import { loggedIn, loginBody } from "./login.ts";
 import { describeMe } from "./me.ts";
 import { DATA_HEADERS, PAGE_HEADERS } from "./page-headers.ts";
 import { requireOwnPage } from "./request-checks.ts";
 import { endedCookie, secretInCookie, sessionCookie } from "./session-cookie.ts";
-import { currentSession, endSession, openSession } from "./sessions.ts";
+import { currentSession, endSession, type NewSession, openSession } from "./sessions.ts";
 
 const BASE = "/console";
 const API = `${BASE}/api`;
@@ -59,21 +68,36 @@ export function createConsoleApp(context: ConsoleContext): ConsoleApp {
   };
 }
 
-async function page({ request, path, arrival }: Asked, { files }: ConsoleContext): Promise<Response> {
+async function page(asked: Asked, context: ConsoleContext): Promise<Response> {
+  const { request, path, arrival } = asked;
   requireMethod(request, path, PAGE_METHODS);
-  if (arrival.refusal !== null) return refusalPage(arrival.refusal);
-  return await files.serve(path.slice(BASE.length + 1), request);
+  if (arrival.refusal !== null) return messagePage("The console cannot be used here", arrival.refusal);
+  if (path === OIDC_LOGIN_PATH) return await companyLoginBegun(new URL(request.url), arrival, context);
+  if (path === OIDC_CALLBACK_PATH) return await companyLoginEnded(asked, context);
+  return await context.files.serve(path.slice(BASE.length + 1), request);
 }
 
-/** The cookie would not be kept or not be safe, and a page that shows nothing but a login would not say so. */
-function refusalPage(why: string): Response {
+/** A page without scripts, for what the person has to know before the console's own page is there. */
+function messagePage(title: string, text: string, status = 403): Response {
   return new Response(
-    `<!doctype html><html lang="en"><meta charset="utf-8"><title>Dragoman</title><h1>The console cannot be used here</h1><p>${Bun.escapeHTML(why)}</p></html>`,
-    {
-      status: 403,
-      headers: { ...PAGE_HEADERS, "content-type": "text/html; charset=utf-8", "cache-control": "no-store" },
-    },
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>Dragoman</title><h1>${title}</h1><p>${Bun.escapeHTML(text)}</p><p><a href="${BASE}/">${BASE}/</a></p></html>`,
+    { status, headers: { "content-type": "text/html; charset=utf-8", "cache-control": "no-store" } },
   );
+}
+
+async function companyLoginEnded(asked: Asked, context: ConsoleContext): Promise<Response> {
+  const { request, arrival, address } = asked;
+  try {
+    const { identity, to } = await companyLogin(request, arrival, address, context);
+    const former = secretInCookie(request.headers, arrival);
+    const opened = await openSession(identity, { address, headers: request.headers, former }, context);
+    return redirected(to, [cookieOf(opened, arrival), endedState(arrival)]);
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    const shown = messagePage("Nobody is logged in", thrown.message, thrown.entry.status);
+    shown.headers.append("set-cookie", endedState(arrival));
+    return shown;
+  }
 }
 
 const OWN_PATHS: ReadonlyMap<
@@ -88,6 +112,7 @@ const OWN_PATHS: ReadonlyMap<
     ]),
   ],
   [`${API}/me`, new Map([["GET", me]])],
+  [`${API}/logins`, new Map([["GET", offered]])],
 ]);
 
 async function data(asked: Asked, context: ConsoleContext): Promise<Response> {
@@ -118,10 +143,18 @@ async function login(asked: Asked, context: ConsoleContext): Promise<Response> {
   const identity = await loggedIn(body, { request, address }, context);
   const former = secretInCookie(request.headers, arrival);
   const opened = await openSession(identity, { address, headers: request.headers, former }, context);
-  const lifeMs = opened.session.endsAtMs - opened.session.startedAtMs;
   return json(await describeMe(opened, context.snapshot(), context.store), {
-    "set-cookie": sessionCookie(arrival, opened.secret, lifeMs),
+    "set-cookie": cookieOf(opened, arrival),
   });
+}
+
+function cookieOf({ session, secret }: NewSession, arrival: Arrival): string {
+  return sessionCookie(arrival, secret, session.endsAtMs - session.startedAtMs);
+}
+
+/** How one can log in beside tokens and links, for those who have not. */
+function offered(_: Asked, context: ConsoleContext): Promise<Response> {
+  return Promise.resolve(json(offeredIssuers(context.snapshot())));
 }
 
 async function logout(asked: Asked, context: ConsoleContext): Promise<Response> {

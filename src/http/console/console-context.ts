@@ -8,6 +8,7 @@ import type { Snapshot } from "../../core/snapshot.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
 import type { SessionTable } from "../../store/sessions.ts";
+import type { UpstreamClient } from "../../wire/upstream.ts";
 import type { CallingSession } from "../admin/operation.ts";
 import type { ConsoleFiles } from "./console-files.ts";
 
@@ -20,7 +21,10 @@ export interface ConsoleContext {
   readonly clock: Clock;
   readonly store: ConsoleStore;
   readonly logins: Logins;
+  readonly upstream: UpstreamClient;
   readonly files: ConsoleFiles;
+  /** Tells operators what the person who logs in is not told. */
+  readonly warn: (message: string) => void;
   snapshot(): Snapshot;
   settings(): ConsoleSettings;
   /** Serves a request as if it had come to `path` with an access token. */

@@ -1,5 +1,4 @@
-// Exchanges a token or the code of a login link for a session. Whatever was wrong, the answer is the same, and failures
-// are counted for the address and for the token that was named, so that neither can be guessed at.
+// Exchanges a token or the code of a login link for the identity of a session. Whatever was wrong, the answer is the same.
 import { z } from "zod";
 import { parseTokenText } from "../../auth/access-token.ts";
 import { headerOfProxy } from "../../auth/client-address.ts";
@@ -15,8 +14,8 @@ import { identify } from "../../auth/identify.ts";
 import { isLocalHost } from "../../config/loopback.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { OPS } from "../../core/identity.ts";
-import { type Actor, LOCAL_ACTOR } from "../../store/records.ts";
 import type { ConsoleContext } from "./console-context.ts";
+import { admittedTry } from "./login-failures.ts";
 import { OWN_HEADER } from "./request-checks.ts";
 
 const MAX_LENGTH = 16_384;
@@ -25,14 +24,6 @@ export const loginBody = z.union([
   z.strictObject({ code: z.string().min(1).max(200) }),
 ]);
 export type LoginBody = z.output<typeof loginBody>;
-
-const WINDOW_MS = 15 * 60_000;
-const MAX_OF_ADDRESS = 10;
-/** Higher, because anybody can name a token and so keep its owner from logging in. */
-const MAX_OF_ACCOUNT = 50;
-/** Rows in the audit log about failures, for all addresses together. */
-const MAX_AUDITED = 200;
-const ALL = "all";
 
 export interface LoginAttempt {
   readonly request: Request;
@@ -44,15 +35,10 @@ export async function loggedIn(body: LoginBody, attempt: LoginAttempt, context: 
   if ("code" in body) requireDirect(attempt.request.headers);
   const text = "token" in body ? body.token.trim() : null;
   const account = text === null ? null : (parseTokenText(text)?.id ?? null);
-  const keys = [`address ${networkOf(attempt.address)}`, ALL, ...(account === null ? [] : [`account ${account}`])];
-  const { clock, store } = context;
-  const sinceMs = clock.now() - WINDOW_MS;
-  const [ofAddress, ofAll, ofAccount = 0] = await store.sessions.loginFailures(keys, sinceMs);
-  if (ofAddress! >= MAX_OF_ADDRESS || ofAccount >= MAX_OF_ACCOUNT) throw tooMany();
+  const failed = await admittedTry({ address: attempt.address, account }, context);
   const found = await ("code" in body ? byCode(body.code, context) : byToken(text!, attempt, context));
   if (found !== null) return found;
-  await store.sessions.addLoginFailure(keys, clock.now(), sinceMs);
-  if (ofAll! < MAX_AUDITED) await noteFailure(account, attempt, context);
+  await failed();
   throw new GatewayError(
     "login_failed",
     "The login failed. A personal token opens the console if it is complete, has neither expired nor been revoked, has a role, and may be used from this address. A login link works once, for ten minutes.",
@@ -95,43 +81,4 @@ function requireDirect(headers: Headers): void {
     "console_refused",
     `A login link works only in a browser that reaches the gateway directly, at a name of this machine; ${added === null ? `this request came to ${JSON.stringify(host.slice(0, 100))}` : `this request has the header ${added}`}. Log in with a personal token, or open an SSH tunnel to the gateway's machine.`,
   );
-}
-
-/** Addresses of one IPv6 network belong to one customer of a provider. */
-function networkOf(address: string | null): string {
-  if (address === null) return "unknown";
-  if (!address.includes(":") || address.startsWith("::ffff:")) return address;
-  const [head = "", tail = ""] = address.split("::");
-  const groups = head === "" ? [] : head.split(":");
-  const missing = address.includes("::") ? 8 - groups.length - (tail === "" ? 0 : tail.split(":").length) : 0;
-  return [...groups, ...Array.from({ length: missing }, () => "0"), ...tail.split(":")].slice(0, 4).join(":");
-}
-
-const tooMany = (): GatewayError =>
-  new GatewayError(
-    "too_many_logins",
-    `Too many logins have failed from this address or with this token. Try again in ${WINDOW_MS / 60_000} minutes.`,
-    { headers: { "retry-after": String(WINDOW_MS / 1000) } },
-  );
-
-/** A token that exists is recorded in its tenant, so that those who administer it see that somebody tries it. */
-async function noteFailure(
-  account: string | null,
-  { address }: LoginAttempt,
-  { store, ...context }: ConsoleContext,
-): Promise<void> {
-  const named = account === null ? undefined : context.snapshot().tokens.get(account);
-  const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address };
-  try {
-    await store.note(actor, {
-      action: "login",
-      outcome: "refused",
-      kind: "session",
-      tenantId: named?.tenantId ?? null,
-      projectId: named?.projectId ?? null,
-      targetId: named?.id ?? null,
-    });
-  } catch {
-    // the login is refused even when the row cannot be written
-  }
 }

@@ -7,12 +7,17 @@ const SECRET = /^[\w-]{43}$/;
 
 /** The secret in the request's cookie; `null` when there is none, or several. */
 export function secretInCookie(headers: Headers, { cookieName }: Arrival): string | null {
+  const value = cookieValue(headers, cookieName);
+  return value !== null && SECRET.test(value) ? value : null;
+}
+
+/** `null` when there is no such cookie, or several. */
+export function cookieValue(headers: Headers, cookieName: string): string | null {
   const values = (headers.get("cookie") ?? "").split(";").flatMap((pair) => {
     const [name, ...value] = pair.split("=");
     return name!.trim() === cookieName ? [value.join("=").trim()] : [];
   });
-  const [only] = values;
-  return values.length === 1 && SECRET.test(only!) ? only! : null;
+  return values.length === 1 ? values[0]! : null;
 }
 
 export function sessionCookie(arrival: Arrival, secret: string, lifeMs: number): string {

@@ -1,0 +1,64 @@
+// Counts logins that fail, for the address they come from and for the token that they name, so that neither can be guessed
+// at. The count is in the database, so that it holds over all workers and replicas.
+import { GatewayError } from "../../core/errors.ts";
+import { type Actor, LOCAL_ACTOR } from "../../store/records.ts";
+import type { ConsoleContext } from "./console-context.ts";
+
+const WINDOW_MS = 15 * 60_000;
+const MAX_OF_ADDRESS = 10;
+/** Higher, because anybody can name a token and so keep its owner from logging in. */
+const MAX_OF_ACCOUNT = 50;
+/** Rows in the audit log about failures, for all addresses together. */
+const MAX_AUDITED = 200;
+const ALL = "all";
+
+export interface LoginTry {
+  readonly address: string | null;
+  /** The id of the token that was named; `null` when there is none. */
+  readonly account: string | null;
+}
+
+/** Throws `too_many_logins`. Returns what counts and records that the login has failed. */
+export async function admittedTry(
+  { address, account }: LoginTry,
+  { clock, store, ...context }: Pick<ConsoleContext, "clock" | "store" | "snapshot">,
+): Promise<() => Promise<void>> {
+  const keys = [`address ${networkOf(address)}`, ALL, ...(account === null ? [] : [`account ${account}`])];
+  const sinceMs = clock.now() - WINDOW_MS;
+  const [ofAddress, ofAll, ofAccount = 0] = await store.sessions.loginFailures(keys, sinceMs);
+  if (ofAddress! >= MAX_OF_ADDRESS || ofAccount >= MAX_OF_ACCOUNT)
+    throw new GatewayError(
+      "too_many_logins",
+      `Too many logins have failed from this address or with this token. Try again in ${WINDOW_MS / 60_000} minutes.`,
+      { headers: { "retry-after": String(WINDOW_MS / 1000) } },
+    );
+  return async () => {
+    await store.sessions.addLoginFailure(keys, clock.now(), sinceMs);
+    if (ofAll! >= MAX_AUDITED) return;
+    // A token that exists is recorded in its tenant, so that those who administer it see that somebody tries it.
+    const named = account === null ? undefined : context.snapshot().tokens.get(account);
+    const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address };
+    try {
+      await store.note(actor, {
+        action: "login",
+        outcome: "refused",
+        kind: "session",
+        tenantId: named?.tenantId ?? null,
+        projectId: named?.projectId ?? null,
+        targetId: named?.id ?? null,
+      });
+    } catch {
+      // the login is refused even when the row cannot be written
+    }
+  };
+}
+
+/** Addresses of one IPv6 network belong to one customer of a provider. */
+function networkOf(address: string | null): string {
+  if (address === null) return "unknown";
+  if (!address.includes(":") || address.startsWith("::ffff:")) return address;
+  const [head = "", tail = ""] = address.split("::");
+  const groups = head === "" ? [] : head.split(":");
+  const missing = address.includes("::") ? 8 - groups.length - (tail === "" ? 0 : tail.split(":").length) : 0;
+  return [...groups, ...Array.from({ length: missing }, () => "0"), ...tail.split(":")].slice(0, 4).join(":");
+}
