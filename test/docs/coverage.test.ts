@@ -34,11 +34,15 @@ const onOneLine = (text: string): string =>
     .replaceAll(/\s+/g, " ");
 
 /**
- * The code that speaks with clients; caller-headers.ts is about headers for providers, and docs/console.md has those
- * between the console and its page.
+ * The code that speaks with clients; caller-headers.ts is about headers for providers, code-flow.ts about those for
+ * issuers of logins, and docs/console.md has those between the console and its page.
  */
 const clientSide = readTree(projectFolder, ["src/{chat,http,auth,admission}/**/*.ts"])
-  .filter(({ path }) => path !== "src/chat/fit/caller-headers.ts" && !path.startsWith("src/http/console/"))
+  .filter(
+    ({ path }) =>
+      !["src/chat/fit/caller-headers.ts", "src/auth/code-flow.ts"].includes(path) &&
+      !path.startsWith("src/http/console/"),
+  )
   .map(({ path, text }) => ({ path, text: onOneLine(text) }));
 
 describe("headers of docs/api.md", () => {
