@@ -8,12 +8,14 @@ import { join } from "node:path";
 import { table } from "../docs/markdown.ts";
 import { attemptOf, bareRecord } from "../test/contract/call-records.ts";
 import type { CallRecord } from "../src/core/record.ts";
-import type { CallStore, LogFilter } from "../src/store/calls.ts";
+import type { CallScope, CallStore, LogFilter } from "../src/store/calls.ts";
 import { rowOf } from "../src/store/journal-row.ts";
 import type { LedgerRow } from "../src/store/ledger.ts";
 import { openSqliteCalls } from "../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../src/store/sqlite.ts";
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const DAYS = 30;
 /**
@@ -105,12 +107,15 @@ async function fill(
 const FROM = Date.UTC(2026, 0, 1);
 const MODELS = Array.from({ length: 12 }, (_, index) => `model-${index}`);
 
+const mixedOf = (number: number): number => Math.imul(number + 1, 2_654_435_761) >>> 0;
+const requestIdOf = (number: number): string => `req_${mixedOf(number).toString(36)}${number.toString(36)}`;
+
 /**
  * Returns the same record for the same number. The records are spread over the days, and nearly evenly over everything
  * else.
  */
 function record(number: number, rows: number, mix: Mix): CallRecord {
-  const mixed = Math.imul(number + 1, 2_654_435_761) >>> 0;
+  const mixed = mixedOf(number);
   const isPlain = mix === "plain";
   const token = isPlain ? 3 : mixed % 200;
   const failed = !isPlain && mixed % 20 === 0;
@@ -147,14 +152,14 @@ function record(number: number, rows: number, mix: Mix): CallRecord {
         code: failed ? "upstream_error" : null,
         usage,
         usageSource: failed ? null : "provider",
-        requestId: `req_${mixed.toString(36)}${number.toString(36)}`,
+        requestId: requestIdOf(number),
         headMs: 320 + (mixed % 97) / 8,
         firstContentMs: 400,
         totalMs: 1500,
       }),
     ],
     finishReasons: ["stop"],
-    providerRequestId: `req_${mixed.toString(36)}${number.toString(36)}`,
+    providerRequestId: requestIdOf(number),
     usage,
     usageSource: failed ? null : "provider",
     cost: failed ? null : { nanoUsd: prompt * 2500 + completion * 10_000, priceId: "genai-prices@0.1.8:openai/gpt-4o" },
@@ -196,6 +201,7 @@ async function questions(calls: CallStore): Promise<Readonly<Record<string, numb
       calls.usage({ limit: 1000 }, { by: ["token", "model", "day"], order: "group" }),
     "usage of one tenant by end user": () =>
       calls.usage({ limit: 100 }, { tenantId: "tenant-3", by: ["end_user"], order: "cost" }),
+    ...overTime(calls),
     "what a project has spent since a moment, by token": () =>
       calls.spent({ tenantId: "tenant-3", projectId: "project-3", sinceMs: middle + 1234, by: ["token"] }),
   };
@@ -210,6 +216,42 @@ async function questions(calls: CallStore): Promise<Readonly<Record<string, numb
     took[what] = times.toSorted((a, b) => a - b)[Math.floor(RUNS / 2)]!;
   }
   return took;
+}
+
+/** What the console's screens ask for. */
+function overTime(calls: CallStore): Readonly<Record<string, () => Promise<unknown>>> {
+  const tenantId = "tenant-3";
+  const endMs = FROM + DAYS * DAY_MS;
+  const hours = (days: number): readonly number[] =>
+    Array.from({ length: days * 24 + 1 }, (_, index) => endMs - days * DAY_MS + index * HOUR_MS);
+  const minutes = Array.from({ length: 145 }, (_, index) => endMs - 12 * HOUR_MS + index * 5 * MINUTE_MS);
+  const facets = (days: number, scope: CallScope) => () =>
+    calls.facets({ scope, fixed: [], fromMs: endMs - days * DAY_MS, toMs: endMs, limit: 20 });
+  return {
+    "histogram of a day in hours": () => calls.histogram({ filter: {}, edges: hours(1) }),
+    "histogram of 30 days in hours": () => calls.histogram({ filter: {}, edges: hours(30) }),
+    "histogram of 30 days in hours, of one tenant": () => calls.histogram({ filter: { tenantId }, edges: hours(30) }),
+    "histogram of 12 hours in 5 minutes": () => calls.histogram({ filter: {}, edges: minutes }),
+    "histogram of a day in hours, failed, of one tenant": () =>
+      calls.histogram({ filter: { tenantId, outcome: "failed" }, edges: hours(1) }),
+    "histogram of 30 days in hours, slow": () =>
+      calls.histogram({ filter: { atLeast: { totalMs: 19_000 } }, edges: hours(30) }),
+    "facets of a day": facets(1, {}),
+    "facets of a day, of one tenant and route": facets(1, { tenantId, route: "direct" }),
+    "facets of 30 days": facets(30, {}),
+    "facets of 30 days, of one tenant": facets(30, { tenantId }),
+    "usage of one tenant by project and day in Kolkata": () =>
+      calls.usage({ limit: 1000 }, { tenantId, by: ["project", "day"], order: "group", zone: "Asia/Kolkata" }),
+    "usage of all by project and model, 30 days that begin and end within an hour": () =>
+      calls.usage(
+        { limit: 1000 },
+        { by: ["project", "model"], order: "cost", fromMs: FROM + 30 * MINUTE_MS, toMs: endMs - 30 * MINUTE_MS },
+      ),
+    "the newest call by its provider's request id": () =>
+      calls.searchCalls({ limit: 2 }, { order: "newest", providerRequestId: requestIdOf(999_999) }),
+    "a provider's request id that there is not, first step": () =>
+      calls.searchCalls({ limit: 2 }, { order: "newest", providerRequestId: "req_none" }),
+  };
 }
 
 /**

@@ -23,23 +23,61 @@ interface Parts {
 
 /** Returns nano-dollars, at most the largest safe integer; `null` when something was used whose price is not known. */
 export function costOf(usage: Usage, rates: Rates): number | null {
+  const sum = new Sum(usage.prompt_tokens);
+  addUp(usage, rates, sum);
+  return sum.nanoUsd();
+}
+
+/** What a part of a cost is for. */
+export type CostKind = "request" | "search_units" | keyof Parts;
+
+/** A part of a cost before it is rounded. */
+export interface CostLine {
+  readonly kind: CostKind;
+  readonly units: number;
+  /** Nano-dollars for a million units; `null` when the price is not known. */
+  readonly rate: number | null;
+}
+
+/** The parts of which `costOf` is the sum. */
+export function costLines(usage: Usage, rates: Rates): readonly CostLine[] {
+  const lines: CostLine[] = [];
+  addUp(usage, rates, {
+    add(units, rate, kind) {
+      const perMillion = rate === null ? null : rateFor(rate, usage.prompt_tokens);
+      if (units > 0 && !(kind === "request" && perMillion === 0)) lines.push({ kind, units, rate: perMillion });
+    },
+  });
+  return lines;
+}
+
+interface Adder {
+  add(units: number, rate: Rate | null, kind: CostKind): void;
+}
+
+function addUp(usage: Usage, rates: Rates, sum: Adder): void {
   const { completion } = rates;
   const parts = partsOf(usage);
-  const sum = new Sum(usage.prompt_tokens);
-  sum.add(1, rates.request ?? FREE);
-  const prompt = sum.addSearchUnits(count(usage.search_units), rates);
-  sum.add(parts.text, prompt);
-  sum.add(parts.cacheRead, rates.cacheRead ?? prompt);
-  sum.add(parts.audioCacheRead, rates.audioCacheRead ?? rates.cacheRead ?? prompt);
-  sum.add(parts.cacheWrite, rates.cacheWrite ?? prompt);
-  sum.add(parts.cacheWriteHour, rates.cacheWriteHour ?? rates.cacheWrite ?? prompt);
-  sum.add(parts.audioPrompt, rates.audioPrompt ?? prompt);
-  sum.add(parts.imagePrompt, rates.imagePrompt ?? prompt);
-  sum.add(parts.completion, completion);
-  sum.add(parts.reasoning, rates.reasoning ?? completion);
-  sum.add(parts.audioCompletion, rates.audioCompletion ?? completion);
-  sum.add(parts.imageCompletion, rates.imageCompletion ?? completion);
-  return sum.nanoUsd();
+  sum.add(1, rates.request ?? FREE, "request");
+  const prompt = addSearchUnits(sum, count(usage.search_units), rates);
+  sum.add(parts.text, prompt, "text");
+  sum.add(parts.cacheRead, rates.cacheRead ?? prompt, "cacheRead");
+  sum.add(parts.audioCacheRead, rates.audioCacheRead ?? rates.cacheRead ?? prompt, "audioCacheRead");
+  sum.add(parts.cacheWrite, rates.cacheWrite ?? prompt, "cacheWrite");
+  sum.add(parts.cacheWriteHour, rates.cacheWriteHour ?? rates.cacheWrite ?? prompt, "cacheWriteHour");
+  sum.add(parts.audioPrompt, rates.audioPrompt ?? prompt, "audioPrompt");
+  sum.add(parts.imagePrompt, rates.imagePrompt ?? prompt, "imagePrompt");
+  sum.add(parts.completion, completion, "completion");
+  sum.add(parts.reasoning, rates.reasoning ?? completion, "reasoning");
+  sum.add(parts.audioCompletion, rates.audioCompletion ?? completion, "audioCompletion");
+  sum.add(parts.imageCompletion, rates.imageCompletion ?? completion, "imageCompletion");
+}
+
+/** Returns the rate of the prompt: where search units are priced, tokens without a price of their own are free. */
+function addSearchUnits(sum: Adder, units: number, { searchUnit, prompt }: Rates): Rate | null {
+  if (units === 0 || searchUnit === null) return prompt;
+  sum.add(units, searchUnit, "search_units");
+  return prompt ?? FREE;
 }
 
 /**
@@ -56,7 +94,7 @@ export function costBound(
 ): number | null {
   const sum = new Sum(promptTokens);
   sum.add(1, rates.request ?? FREE);
-  sum.add(promptTokens, sum.addSearchUnits(searchUnits, rates));
+  sum.add(promptTokens, addSearchUnits(sum, searchUnits, rates));
   sum.add(outputBound * choices, dearer(rates.completion, rates.reasoning, promptTokens));
   return sum.nanoUsd();
 }
@@ -94,13 +132,6 @@ class Sum {
       this.#whole += whole;
       this.#millionths += millionths;
     }
-  }
-
-  /** Returns the rate of the prompt: where search units are priced, tokens without a price of their own are free. */
-  addSearchUnits(units: number, { searchUnit, prompt }: Rates): Rate | null {
-    if (units === 0 || searchUnit === null) return prompt;
-    this.add(units, searchUnit);
-    return prompt ?? FREE;
   }
 
   nanoUsd(): number | null {

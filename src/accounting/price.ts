@@ -69,6 +69,11 @@ export function usd(nanoUsd: number | bigint): string {
   return decimal(nanoUsd, NANO_DIGITS);
 }
 
+/** Returns the exact dollars of units at a rate, before they are rounded. */
+export function exactUsd(units: number, rate: number): string {
+  return decimal(BigInt(units) * BigInt(rate), RATE_DIGITS);
+}
+
 function decimal(value: number | bigint, digits: number): string {
   const text = String(value).padStart(digits + 1, "0");
   const fraction = text.slice(-digits).replace(/0+$/, "");

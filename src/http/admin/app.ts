@@ -47,7 +47,7 @@ export function adminOperations(
     ),
     ...historyOperations({ rules, dependencies }),
     ...usageOperations(calls),
-    ...callOperations(calls),
+    ...callOperations(calls, dependencies.providers),
     ...logOperations(calls, contents),
     ...toolOperations(toolServers, () => clock.monotonic()),
     ...cacheOperations(cache),

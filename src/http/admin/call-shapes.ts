@@ -60,6 +60,8 @@ export const CALL_SHAPE = {
   }),
 };
 
+export const listedCall = z.strictObject(CALL_SHAPE).meta({ id: "Call" });
+
 /** A call as reports and lists show it. */
 export type ShownCall = z.input<z.ZodObject<typeof CALL_SHAPE>>;
 

@@ -1,45 +1,32 @@
-// Single calls in lists, over time and by their most frequent values, and one call with its record.
+// Calls in lists, over time and by their most frequent values, and one call with its details.
 import { z } from "zod";
 import { shownCounts } from "../../accounting/usage-sums.ts";
 import { usd } from "../../accounting/price.ts";
 import type { TenantOrProject } from "../../auth/grants.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { UTC } from "../../core/time-zone.ts";
-import { callFields } from "../../observe/log.ts";
 import { type CallFacets, type CallScope, FACETS, type FacetsQuery } from "../../store/calls.ts";
 import { BUCKET_WIDTHS, bucketsOf, DAY_MS } from "./call-buckets.ts";
+import { callDetail, detailQuery, type DetailWorld, shownDetail } from "./call-detail.ts";
 import { callFilters, filterOf } from "./call-filters.ts";
 import {
   type AdminCalls,
   asOf,
-  CALL_SHAPE,
   callPage,
   type CallReach,
   type Filters,
   filters,
-  findCall,
   keptCalls,
+  listedCall,
   PLACES,
   scopeOf,
   SCOPE_QUERY,
-  shownCall,
   shownPage,
   wholeUntil,
 } from "./call-shapes.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { iso, isoOrNull, pageOf, pageQuery, time, timeZone } from "./schemas.ts";
 import { COUNTED } from "./usage.ts";
-
-const call = z.strictObject(CALL_SHAPE).meta({ id: "Call" });
-const callDetail = z
-  .strictObject({
-    ...CALL_SHAPE,
-    record: z.record(z.string(), z.unknown()).nullable().meta({
-      description:
-        "All details of the call, with the field names of the log; null if they are older than details are kept.",
-    }),
-  })
-  .meta({ id: "CallDetail" });
 
 const callsQuery = z.strictObject({ ...pageQuery, ...callFilters });
 
@@ -99,7 +86,11 @@ const callFacets = z
   })
   .meta({ id: "CallFacets" });
 
-function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOperation[] {
+function placeOperations(
+  reach: CallReach,
+  calls: AdminCalls,
+  providers: DetailWorld["providers"],
+): readonly AdminOperation[] {
   const { name: place, base, scopeText } = PLACES[reach];
   const list = reading({
     id: `list${place}Calls`,
@@ -107,7 +98,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     tag: "calls",
     summary: `List the calls of ${scopeText}, the newest first; a page may be short or empty although more pages follow`,
     query: callsQuery.extend(SCOPE_QUERY[reach]),
-    answer: callPage(call, `${place}CallList`),
+    answer: callPage(listedCall, `${place}CallList`),
     run: async ({ place: at, query }) => ({
       body: shownPage(await calls.searchCalls(pageOf(query), filterOf({ ...query, order: "newest" }, at))),
     }),
@@ -158,14 +149,13 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     id: `read${place}Call`,
     path: `${base}/calls/{id}`,
     tag: "calls",
-    summary: "Get a call with all its details, by trace id",
+    summary:
+      "Get a call with all its details, by trace id: what decided it, its cost as a sum, and the calls around it",
+    query: detailQuery,
     answer: callDetail,
-    run: async ({ place: at, params }) => {
-      const { summary, record } = await findCall(calls, params["id"]!, at);
-      return {
-        body: { ...shownCall(summary), record: record === null ? null : (callFields(record) as JsonObject) },
-      };
-    },
+    run: async ({ place: at, params, query, snapshot }) => ({
+      body: await shownDetail({ calls, snapshot, providers }, params["id"]!, at, query.around === "true"),
+    }),
   });
   return [list, histogram, facets, one];
 }
@@ -209,6 +199,11 @@ function shownFacets({ facets, failures }: CallFacets): JsonObject {
 }
 
 /** `calls` is null when no calls are stored: then every operation fails. */
-export function callOperations(calls: AdminCalls | null): readonly AdminOperation[] {
-  return (["operator", "tenant", "project"] as const).flatMap((reach) => placeOperations(reach, keptCalls(calls)));
+export function callOperations(
+  calls: AdminCalls | null,
+  providers: DetailWorld["providers"],
+): readonly AdminOperation[] {
+  return (["operator", "tenant", "project"] as const).flatMap((reach) =>
+    placeOperations(reach, keptCalls(calls), providers),
+  );
 }
