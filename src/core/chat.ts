@@ -389,6 +389,8 @@ export interface WrittenRequest {
   readonly maskedBy?: readonly string[];
   /** Set with `edits`: how the provider is asked for the operation. */
   readonly spoken?: SpokenOperation;
+  /** With what the other thread opens carriers of reasoning; absent where the body has none. */
+  readonly carriers?: CarrierOpening;
   /** What is known of the body where another thread holds it; `text` and `body` are empty then. */
   readonly held?: HeldBody;
   /** What such a target is sent in place of the client's own HTTP headers; an empty text stands for none. */

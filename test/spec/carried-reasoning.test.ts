@@ -378,18 +378,21 @@ for (const [name, family] of [
   ["Messages", "anthropic"],
   ["Responses", "openai"],
 ] as const)
-  test(`[d12.9] ${name}: reasoning that was carried goes back as it came where ${family} is sent what the client wrote`, async () => {
+  test(`[d12.9] ${name}: reasoning that was carried goes back as it came where ${family} is sent what the client wrote, in short and long bodies`, async () => {
     const [front, vendor] = [FRONTS[name]!, VENDORS[family]!];
     const body = { ...front.first, model: vendor.model };
     const { answer } = await ask(gateway(vendor), front, body, false);
     const native = gateway(vendor, {}, true);
-    const second = await ask(native, front, { ...body, ...front.second(answer) }, false);
-    expect(native.sent[0]!.url).toEndWith(name.toLowerCase());
-    expect(vendor.isBack(JSON.parse(lastBody(native)))).toBe(true);
-    expect(second.headers.get("x-gateway-warnings")).toBeNull();
-    const changed = await ask(native, front, { ...body, ...front.second(bent(answer)) }, false);
-    expect(vendor.hasAny(lastBody(native))).toBe(false);
-    expect(changed.headers.get("x-gateway-warnings")).toBe("reasoning_left_out");
+    for (const sized of [(again: JsonObject) => again, long]) {
+      const second = await ask(native, front, sized({ ...body, ...front.second(answer) }), false);
+      expect(native.sent.at(-1)!.url).toEndWith(name.toLowerCase());
+      expect(native.sent.at(-1)!.bytes !== undefined).toBe(sized === long);
+      expect(vendor.isBack(JSON.parse(lastBody(native)))).toBe(true);
+      expect(second.headers.get("x-gateway-warnings")).toBeNull();
+      const changed = await ask(native, front, sized({ ...body, ...front.second(bent(answer)) }), false);
+      expect(vendor.hasAny(lastBody(native))).toBe(false);
+      expect(changed.headers.get("x-gateway-warnings")).toBe("reasoning_left_out");
+    }
   });
 
 test("[d12.9] without `include`, a Responses answer has no carrier", async () => {

@@ -1,6 +1,8 @@
 // Opens the carriers of reasoning in a request for one target, where they are of this place; the others are not sent on
 // (promise 12.9).
 import type { CarrierOpening, CarrierPlace, ChatRequest, Message } from "../../core/chat.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { JsonEdit } from "../../core/json-edit.ts";
 import { mappedList } from "../../core/mapped-list.ts";
 import { withMembers } from "../../core/request-source.ts";
 import type { NativeForm } from "../../providers/provider.ts";
@@ -56,16 +58,29 @@ export function withOwnReasoning(
   const fitted = isWhole ? sent : { ...sent, request: warned(sent.request) };
   const { request } = fitted;
   const written = request.written!;
-  // the thread that holds a body leaves out the carriers in it
-  if (written.held !== undefined) return written.held.hasCarriers ? { ...fitted, request: warned(request) } : fitted;
-  const open: Open = (carrier) => {
-    const opened = openCarrier(carrier, carriers.keysOf(place.tenantId), place);
-    return "carried" in opened ? opened.carried : null;
-  };
-  const edits = carrierEdits(written.body, open, (details) => form.reasoningBack?.(details) ?? null);
+  // the thread that holds a body opens the carriers in it
+  if (written.held !== undefined) {
+    if (!written.held.hasCarriers) return fitted;
+    const opening = { keys: carriers.keysOf(place.tenantId), place };
+    return { ...fitted, request: { ...request, written: { ...written, carriers: opening } } };
+  }
+  const edits = openedEdits(written.body, form, { keys: carriers.keysOf(place.tenantId), place });
   if (edits.length === 0) return fitted;
   const edited = { ...request, written: { ...written, edits: [...(written.edits ?? []), ...edits] } };
-  return { ...fitted, request: edits.every(({ value }) => value !== undefined) ? edited : warned(edited) };
+  return { ...fitted, request: leavesAny(edits) ? warned(edited) : edited };
+}
+
+/** Returns the changes that turn the carriers in a body back, or remove those that may not be opened here. */
+export function openedEdits(body: JsonObject, form: NativeForm, { keys, place }: CarrierOpening): readonly JsonEdit[] {
+  const open: Open = (carrier) => {
+    const opened = openCarrier(carrier, keys, place);
+    return "carried" in opened ? opened.carried : null;
+  };
+  return carrierEdits(body, open, (details) => form.reasoningBack?.(details) ?? null);
+}
+
+export function leavesAny(edits: readonly JsonEdit[]): boolean {
+  return edits.some(({ value }) => value === undefined);
 }
 
 /** Adds the warning that reasoning is not sent on. */

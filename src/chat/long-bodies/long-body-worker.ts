@@ -27,8 +27,7 @@ import { readingOf } from "../../providers/sandbox/reading.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { type Fetched, type Place, placesToFetch, withContent } from "../attempt/content-places.ts";
-import { withoutCarriers } from "../carriers/native-carriers.ts";
-import { openedMessages } from "../carriers/opened-request.ts";
+import { leavesAny, openedEdits, openedMessages } from "../carriers/opened-request.ts";
 import { cutWithMargin, type Fitting } from "../content/content-size.ts";
 import { fitConversation } from "../fit/fit-conversation.ts";
 import { answeringPrompts } from "../fit/raw-prompts.ts";
@@ -136,6 +135,8 @@ export interface EncodeNativeQuestion {
   readonly edits: readonly JsonEdit[];
   /** Ids of the guards that mask what they have found. */
   readonly masks: readonly string[];
+  /** `null` when the body has no carriers. */
+  readonly opening: CarrierOpening | null;
   readonly target: Target;
   readonly nowMs: number;
 }
@@ -200,12 +201,12 @@ class HeldConversations {
     };
   }
 
-  /** Carriers of reasoning say nothing to a vendor, and are left out. */
   async encodeNative({
     conversation,
     spoken: { operation, circumstance },
     edits,
     masks,
+    opening,
     target,
     nowMs,
   }: EncodeNativeQuestion): Promise<EncodedThere> {
@@ -214,11 +215,10 @@ class HeldConversations {
     const written = request.written!;
     const masked = masks.length === 0 ? [] : search!.maskedWritten(masks);
     const native = provider.native!(operation, target.model, circumstance)!;
-    const sent = {
-      ...request,
-      written: { ...written, edits: [...masked, ...edits, ...withoutCarriers(written.body)] },
-    };
-    return signedBytes(native.encodeRequest(sent, target), provider, target, nowMs);
+    const opened = opening === null ? [] : openedEdits(written.body, native.form, opening);
+    const sent = { ...request, written: { ...written, edits: [...masked, ...edits, ...opened] } };
+    const bytes = await signedBytes(native.encodeRequest(sent, target), provider, target, nowMs);
+    return { ...bytes, leavesReasoning: leavesAny(opened) };
   }
 
   async encode({
