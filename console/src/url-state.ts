@@ -1,4 +1,4 @@
-// The state of a screen is in its URL: filter, range, sort, tab and what is open. Default values are left out.
+// The state of a screen is in its URL: filter, range, sort, tab and what is open. Default values are left out. A fragment stays as it is.
 import { useCallback, useMemo } from "react";
 import { useLocation, useSearch } from "wouter";
 
@@ -29,7 +29,7 @@ export function useUrlState(): UrlState {
     const now = new URLSearchParams(search);
     return {
       get: (name) => now.get(name),
-      set: (changes, { replace = false } = {}) => navigate(path + changed(changes), { replace }),
+      set: (changes, { replace = false } = {}) => navigate(path + changed(changes) + location.hash, { replace }),
       with: changed,
     };
   }, [search, path, navigate, changed]);

@@ -26,6 +26,8 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 export interface Api {
   /** Asks in place for a sign-in when the session has ended, and then repeats the request. */
   send<T>(method: Method, path: string, options?: SendOptions): Promise<T>;
+  /** The same with the response as it is, whatever its status but 401: for streams, and where a refusal is what the reader wants to see. */
+  open(method: Method, path: string, options?: SendOptions): Promise<Response>;
 }
 
 export interface SendOptions {
@@ -35,11 +37,17 @@ export interface SendOptions {
 }
 
 /** One request, without asking for a sign-in. */
-export async function send<T>(method: Method, path: string, { body, signal, headers }: SendOptions = {}): Promise<T> {
+export async function send<T>(method: Method, path: string, options: SendOptions = {}): Promise<T> {
   const asked = `${method} ${path}`;
-  let response: Response;
+  const response = await open(method, path, options);
+  const text = await response.text();
+  if (response.ok) return parsed(text, asked, response) as T;
+  throw refusal(text, asked, response);
+}
+
+async function open(method: Method, path: string, { body, signal, headers }: SendOptions): Promise<Response> {
   try {
-    response = await fetch(BASE + path, {
+    return await fetch(BASE + path, {
       method,
       credentials: "same-origin",
       redirect: "error",
@@ -55,16 +63,13 @@ export async function send<T>(method: Method, path: string, { body, signal, head
     if (signal?.aborted === true) throw error;
     throw new ApiError(
       "The gateway does not answer. Is it running, and is this computer online?",
-      asked,
+      `${method} ${path}`,
       null,
       null,
       null,
       null,
     );
   }
-  const text = await response.text();
-  if (response.ok) return parsed(text, asked, response) as T;
-  throw refusal(text, asked, response);
 }
 
 function parsed(text: string, asked: string, response: Response): unknown {
@@ -112,6 +117,13 @@ export function createApi(signIn: () => Promise<void>): Api {
         await signIn();
         return send(method, path, options);
       }
+    },
+    async open(method, path, options = {}) {
+      const response = await open(method, path, options);
+      if (response.status !== 401) return response;
+      await response.body?.cancel();
+      await signIn();
+      return open(method, path, options);
     },
   };
 }

@@ -63,7 +63,9 @@ export function KeysProvider({ children }: { readonly children: ReactNode }) {
 function keyOf(event: KeyboardEvent): string | null {
   if (["Shift", "Control", "Alt", "Meta"].includes(event.key)) return null;
   if (event.altKey) return null;
-  return event.metaKey || event.ctrlKey ? `mod+${event.key.toLowerCase()}` : event.key;
+  // Shift is part of what a letter or sign is, and so is named with other keys only.
+  const shift = event.shiftKey && event.key.length > 1 ? "shift+" : "";
+  return event.metaKey || event.ctrlKey ? `mod+${shift}${event.key.toLowerCase()}` : event.key;
 }
 
 function isTyping(target: EventTarget | null): boolean {
@@ -85,10 +87,23 @@ export function useBindings(): () => readonly Binding[] {
 
 export function shownKeys(keys: string): readonly string[] {
   const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent);
-  const names: Readonly<Record<string, string>> = { Escape: "Esc", Enter: "↵", ArrowDown: "↓", ArrowUp: "↑" };
-  return keys
-    .split(" ")
-    .flatMap((key) =>
-      key.startsWith("mod+") ? [isApple ? "⌘" : "Ctrl", key.slice(4).toUpperCase()] : [names[key] ?? key],
-    );
+  const names: Readonly<Record<string, string>> = {
+    Escape: "Esc",
+    Enter: "↵",
+    enter: "↵",
+    shift: "⇧",
+    ArrowDown: "↓",
+    ArrowUp: "↑",
+  };
+  return keys.split(" ").flatMap((key) =>
+    key.startsWith("mod+")
+      ? [
+          isApple ? "⌘" : "Ctrl",
+          ...key
+            .slice(4)
+            .split("+")
+            .map((part) => names[part] ?? part.toUpperCase()),
+        ]
+      : [names[key] ?? key],
+  );
 }

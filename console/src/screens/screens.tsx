@@ -6,8 +6,8 @@ export interface Screen {
   readonly title: string;
   /** The letter after `g` that goes there. */
   readonly letter: string;
-  /** The operation without which there is nothing to show, with a star for the reach. */
-  readonly needs: string;
+  /** The operation without which there is nothing to show, with a star for the reach; null if the screen judges by itself. */
+  readonly needs: string | null;
   readonly component: ComponentType;
 }
 
@@ -19,6 +19,13 @@ export const SCREENS: readonly Screen[] = [
     letter: "c",
     needs: "list*Logs",
     component: lazy(async () => ({ default: (await import("./calls/calls-screen.tsx")).CallsScreen })),
+  },
+  {
+    path: "/play",
+    title: "Playground",
+    letter: "y",
+    needs: null,
+    component: lazy(async () => ({ default: (await import("./play/play-screen.tsx")).PlayScreen })),
   },
 ];
 

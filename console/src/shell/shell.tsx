@@ -88,7 +88,7 @@ function Content({
     document.title = `${screen?.title ?? "Not found"} · ${titleOf(scope)} · Dragoman`;
   }, [screen, scope]);
   if (screen === undefined) return <Unknown path={path} />;
-  if (!may(me, scope, screen.needs))
+  if (screen.needs !== null && !may(me, scope, screen.needs))
     return (
       <Empty title={`You may not see ${screen.title.toLowerCase()} of ${titleOf(scope)}`}>
         <p>

@@ -1,0 +1,284 @@
+// `/play`: a chat call as any client makes it, with the rights of the session: limits, policies and records are the real ones.
+import { useEffect, useMemo, useRef, useState } from "react";
+import { CodeEditor } from "../../components/code-editor.tsx";
+import { CopyButton } from "../../components/copy-button.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { type Binding, useKeys } from "../../keyboard/keys.tsx";
+import { KeyCaps } from "../../keyboard/key-caps.tsx";
+import { useUrlState } from "../../url-state.ts";
+import { FAULTS, faultOf, withFault } from "./faults.ts";
+import { type PayingProject, usePayingProject } from "./paying-project.ts";
+import { firstRequest, forTarget, readRequest, targetOf, writtenRequest } from "./play-request.ts";
+import { RequestForm } from "./request-form.tsx";
+import { RunPane } from "./run-pane.tsx";
+import { fragmentOf, requestIn } from "./share.ts";
+import { isRouteEntry, type ListedModel, useModels } from "./use-models.ts";
+import { useRun } from "./use-run.ts";
+
+export function PlayScreen() {
+  const paying = usePayingProject();
+  const { data: models, error, refetch } = useModels(paying.id);
+  return (
+    <>
+      <div className="title-row">
+        <h1>Playground</h1>
+        <ProjectChoice paying={paying} />
+      </div>
+      {paying.choices.length === 0 && (
+        <Empty title="No project can pay for a call">
+          <p>
+            A call is charged to a project in which you have a role. Someone with the role admin or owner can give you
+            one, or you choose another tenant at the top.
+          </p>
+        </Empty>
+      )}
+      {paying.choices.length > 0 && paying.id === null && (
+        <Empty title="Which project pays?">
+          <p>Choose the project to which the calls are charged. Its limits, policies and routes apply.</p>
+        </Empty>
+      )}
+      {error !== null && <Problem what="The models could not be read." error={error} retry={() => void refetch()} />}
+      {paying.id !== null && models === undefined && error === null && <Pending what="The list of models" lines={6} />}
+      {paying.id !== null && models !== undefined && (
+        <Playground key={paying.id} projectId={paying.id} tenantId={paying.tenantId} models={models} />
+      )}
+    </>
+  );
+}
+
+function ProjectChoice({ paying: { id, choices, isFixed } }: { readonly paying: PayingProject }) {
+  const state = useUrlState();
+  if (isFixed || choices.length === 0) return null;
+  return (
+    <label>
+      Charged to
+      <select value={id ?? ""} onChange={(event) => state.set({ project: event.target.value }, { replace: true })}>
+        {id === null && <option value="">Choose a project</option>}
+        {choices.map(({ id: project, name, tenantId }) => (
+          <option key={project} value={project}>
+            {name === project ? project : `${name} (${project})`} of {tenantId}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface PlaygroundProps {
+  readonly projectId: string;
+  readonly tenantId: string | null;
+  readonly models: readonly ListedModel[];
+}
+
+const SAVE_MS = 250;
+
+function Playground({ projectId, tenantId, models }: PlaygroundProps) {
+  const state = useUrlState();
+  const [text, setText] = useSharedText(models);
+  const [explained, setExplained] = useState(0);
+  const { body, problem } = readRequest(text);
+  const fault = faultOf(state.get("fault"));
+  const other = state.get("beside");
+  const tab = state.get("tab") ?? "answer";
+  const first = useRun();
+  const second = useRun();
+  const isRoute = (name: string): boolean => models.some((one) => one.id === name && isRouteEntry(one));
+  const sentBody = body === null ? null : withFault(body, fault, isRoute);
+  const besideBody = body === null || other === null ? null : withFault(forTarget(body, other), fault, isRoute);
+  const isRunning = first.run?.state === "running" || second.run?.state === "running";
+  const choose = (name: string): void => state.set({ tab: name === "answer" ? null : name }, { replace: true });
+  const actions = {
+    run: (): void => {
+      if (sentBody === null) return;
+      void first.start(sentBody, projectId);
+      if (besideBody !== null) void second.start(besideBody, projectId);
+    },
+    stop: (): void => {
+      first.stop();
+      second.stop();
+    },
+    explain: (): void => {
+      setExplained((count) => count + 1);
+      choose("plan");
+    },
+  };
+  usePlayKeys(actions);
+  const shared = { projectId, tenantId, models, explained, explain: actions.explain };
+  const target = body === null ? null : targetOf(body);
+  return (
+    <div className="play">
+      <section className="panel" aria-label="Request">
+        <h2>
+          Request
+          <EditorChoice />
+        </h2>
+        <div className="panel-body">
+          {state.get("as") === "json" ? (
+            <CodeEditor
+              label="Request as JSON"
+              text={text}
+              change={setText}
+              problems={problem === null ? [] : [problem]}
+            />
+          ) : body === null ? (
+            <p className="problem" role="alert">
+              Line {problem.line}: {problem.message} Correct it as JSON, and the form is back.
+            </p>
+          ) : (
+            <RequestForm body={body} change={(next) => setText(writtenRequest(next))} models={models} />
+          )}
+          <RunChoices models={models} />
+          <p className="actions">
+            <button
+              type="button"
+              className="primary"
+              disabled={body === null || target === null || isRunning}
+              onClick={actions.run}
+            >
+              Send <KeyCaps keys="mod+enter" />
+            </button>
+            <button type="button" disabled={!isRunning} onClick={actions.stop}>
+              Stop
+            </button>
+            <button type="button" className="quiet" onClick={actions.explain} disabled={body === null}>
+              Explain
+            </button>
+            <CopyButton
+              label="Copy link"
+              text={location.origin + location.pathname + location.search + fragmentOf(text)}
+            />
+          </p>
+        </div>
+      </section>
+      <div className={`runs ${other === null ? "" : "two"}`}>
+        <RunPane
+          title={fault === null ? (target ?? "no target") : `${fault.model}, then ${target}`}
+          run={first.run}
+          request={{ ...shared, body: sentBody }}
+          tab={tab}
+          choose={choose}
+        />
+        {other !== null && (
+          <RunPane
+            title={fault === null ? other : `${fault.model}, then ${other}`}
+            run={second.run}
+            request={{ ...shared, body: besideBody }}
+            tab={tab}
+            choose={choose}
+          />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function EditorChoice() {
+  const state = useUrlState();
+  const isJson = state.get("as") === "json";
+  return (
+    <span className="segments">
+      {[
+        ["Form", null],
+        ["JSON", "json"],
+      ].map(([label, name]) => (
+        <button
+          key={label}
+          type="button"
+          aria-pressed={(name === "json") === isJson}
+          onClick={() => state.set({ as: name ?? null }, { replace: true })}
+        >
+          {label}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+/** What changes the call and is no part of the request. */
+function RunChoices({ models }: { readonly models: readonly ListedModel[] }) {
+  const state = useUrlState();
+  const fault = faultOf(state.get("fault"));
+  return (
+    <div className="form-row">
+      <label>
+        Beside it
+        <select
+          value={state.get("beside") ?? ""}
+          onChange={(event) => state.set({ beside: event.target.value }, { replace: true })}
+        >
+          <option value="">nothing</option>
+          {models.map(({ id }) => (
+            <option key={id}>{id}</option>
+          ))}
+        </select>
+      </label>
+      <label>
+        First play a fault
+        <select
+          value={fault?.name ?? ""}
+          onChange={(event) => state.set({ fault: event.target.value }, { replace: true })}
+        >
+          <option value="">none</option>
+          {FAULTS.map(({ name, label }) => (
+            <option key={name} value={name}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
+      {fault !== null && (
+        <p className="hint">
+          The call goes to <code>{fault.model}</code> first, and to the target of the request as its fallback.
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** The text of the request, kept in the fragment of the address. */
+function useSharedText(models: readonly ListedModel[]): readonly [string, (text: string) => void] {
+  const [text, setText] = useState(
+    () => requestIn(location.hash) ?? writtenRequest(firstRequest(models[0]?.id ?? "sandbox:echo")),
+  );
+  const isChanged = useRef(false);
+  useEffect(() => {
+    if (!isChanged.current) return undefined;
+    const timer = setTimeout(
+      () => history.replaceState(history.state, "", location.pathname + location.search + fragmentOf(text)),
+      SAVE_MS,
+    );
+    return () => clearTimeout(timer);
+  }, [text]);
+  return [
+    text,
+    (next) => {
+      isChanged.current = true;
+      setText(next);
+    },
+  ];
+}
+
+interface PlayActions {
+  readonly run: () => void;
+  readonly stop: () => void;
+  readonly explain: () => void;
+}
+
+function usePlayKeys(actions: PlayActions): void {
+  const latest = useRef(actions);
+  useEffect(() => {
+    latest.current = actions;
+  });
+  const bindings = useMemo<readonly Binding[]>(
+    () => [
+      { keys: "mod+enter", label: "Send the request", run: () => latest.current.run() },
+      { keys: "mod+shift+enter", label: "Explain the request", run: () => latest.current.explain() },
+      { keys: "e", label: "Explain the request", run: () => latest.current.explain() },
+      { keys: "Escape", label: "Stop the call", run: () => latest.current.stop() },
+    ],
+    [],
+  );
+  useKeys(bindings);
+}

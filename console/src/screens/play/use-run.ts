@@ -1,0 +1,112 @@
+// Sends the call of one pane and follows its answer. Events are shown with each frame of the screen, not one by one.
+import { useCallback, useEffect, useRef, useState } from "react";
+import { useApi } from "../../api/use-api.tsx";
+import { type Answer, NO_ANSWER, type Run, type RunEvent, splitEvents, withData } from "./chat-run.ts";
+import type { JsonObject } from "./play-request.ts";
+
+interface Running {
+  readonly run: Run | null;
+  readonly start: (sent: JsonObject, projectId: string) => Promise<void>;
+  readonly stop: () => void;
+}
+
+const PATH = "/v1/chat/completions";
+
+export function useRun(): Running {
+  const api = useApi();
+  const [run, setRun] = useState<Run | null>(null);
+  const abort = useRef<AbortController | null>(null);
+  useEffect(() => () => abort.current?.abort(), []);
+  const stop = useCallback(() => abort.current?.abort(), []);
+  const start = useCallback(
+    async (sent: JsonObject, projectId: string) => {
+      abort.current?.abort();
+      const controller = new AbortController();
+      abort.current = controller;
+      let latest: Run = {
+        state: "running",
+        sent,
+        status: null,
+        headers: [],
+        traceId: null,
+        events: [],
+        answer: NO_ANSWER,
+        headMs: null,
+        firstTokenMs: null,
+        totalMs: null,
+        failure: null,
+      };
+      const show = (next: Run): void => {
+        latest = next;
+        if (abort.current === controller) setRun(next);
+      };
+      show(latest);
+      const startedMs = performance.now();
+      const sinceMs = (): number => performance.now() - startedMs;
+      try {
+        const response = await api.open("POST", PATH, {
+          body: sent,
+          signal: controller.signal,
+          headers: { "x-gateway-project-id": projectId, "x-gateway-cost": "true" },
+        });
+        show({
+          ...latest,
+          status: response.status,
+          headers: [...response.headers],
+          traceId: response.headers.get("x-gateway-trace-id"),
+          headMs: sinceMs(),
+        });
+        show({ ...(await followed(response, latest, sinceMs, show)), state: "ended", totalMs: sinceMs() });
+      } catch (error) {
+        const stopped = controller.signal.aborted;
+        show({
+          ...latest,
+          state: stopped ? "stopped" : "failed",
+          totalMs: sinceMs(),
+          failure: stopped ? null : (error as Error).message,
+        });
+      }
+    },
+    [api],
+  );
+  return { run, start, stop };
+}
+
+/** Reads the body to its end, and shows it at most once for each frame. */
+async function followed(response: Response, head: Run, sinceMs: () => number, show: (run: Run) => void): Promise<Run> {
+  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+  if (!isStream) {
+    const data = await response.text();
+    const atMs = sinceMs();
+    return { ...head, events: [{ atMs, data }], answer: withData(NO_ANSWER, data), totalMs: atMs };
+  }
+  const events: RunEvent[] = [];
+  let answer: Answer = NO_ANSWER;
+  let firstTokenMs: number | null = null;
+  let rest = "";
+  let frame: number | null = null;
+  const now = (): Run => ({ ...head, events: [...events], answer, firstTokenMs });
+  const decoder = new TextDecoder();
+  const reader = response.body!.getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const split = splitEvents(rest + decoder.decode(part.value, { stream: true }));
+      rest = split.rest;
+      for (const data of split.data) {
+        events.push({ atMs: sinceMs(), data });
+        answer = withData(answer, data);
+        if (firstTokenMs === null && (answer.text !== "" || answer.reasoning !== "" || answer.toolCalls.length > 0))
+          firstTokenMs = sinceMs();
+      }
+      frame ??= requestAnimationFrame(() => {
+        frame = null;
+        show(now());
+      });
+    }
+  } finally {
+    if (frame !== null) cancelAnimationFrame(frame);
+    // A stream that breaks keeps what came of it.
+    show(now());
+  }
+  return now();
+}

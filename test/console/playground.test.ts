@@ -1,0 +1,134 @@
+// The parts of the playground that need no browser: the request and its form, what a stream says, faults, links and costs.
+import { describe, expect, test } from "bun:test";
+import { NO_ANSWER, splitEvents, withData } from "../../console/src/screens/play/chat-run.ts";
+import { faultOf, withFault } from "../../console/src/screens/play/faults.ts";
+import {
+  forTarget,
+  messagesOf,
+  readRequest,
+  targetOf,
+  withMember,
+  withMessage,
+  withNewMessage,
+  withoutMessage,
+  writtenRequest,
+} from "../../console/src/screens/play/play-request.ts";
+import { fragmentOf, requestIn } from "../../console/src/screens/play/share.ts";
+import { costOf, perMillion } from "../../console/src/screens/play/token-cost.ts";
+
+describe("the request", () => {
+  const body = {
+    model: "chat",
+    vendor_field: { kept: [1, 2] },
+    messages: [
+      { role: "user", name: "ann", content: "Hello" },
+      { role: "user", content: [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }] },
+    ],
+  };
+
+  test("keeps what the form does not show, in its place", () => {
+    const changed = withMessage(withMember(body, "temperature", 0.5), 0, { content: "Bye" });
+    expect(Object.keys(changed)).toEqual(["model", "vendor_field", "messages", "temperature"]);
+    expect(changed["vendor_field"]).toEqual({ kept: [1, 2] });
+    expect(changed["messages"]).toEqual([{ role: "user", name: "ann", content: "Bye" }, body.messages[1]!]);
+    expect(withMember(changed, "temperature", undefined)).toEqual({ ...body, messages: changed["messages"]! });
+    expect(readRequest(writtenRequest(body)).body).toEqual(body);
+  });
+
+  test("names the parts of a message that is no text", () => {
+    expect(messagesOf(body)).toEqual([
+      { role: "user", text: "Hello", parts: [] },
+      { role: "user", text: null, parts: ["image_url"] },
+    ]);
+    expect(messagesOf({ messages: "none" })).toBeNull();
+    expect((withNewMessage(body)["messages"] as readonly unknown[]).at(-1)).toEqual({ role: "assistant", content: "" });
+    expect((withoutMessage(body, 0)["messages"] as readonly unknown[]).length).toBe(1);
+  });
+
+  test("that is no JSON object says in which line", () => {
+    expect(readRequest('{\n  "model": "a",\n  oops\n}').problem).toMatchObject({
+      line: expect.any(Number),
+      message: expect.stringContaining("not JSON"),
+    });
+    expect(readRequest("[]").problem).toEqual({ line: 1, message: "The request has to be a JSON object." });
+  });
+
+  test("goes to another target without the route that it names", () => {
+    expect(targetOf({ route: "chat", model: "a:b" })).toBe("chat");
+    expect(targetOf({ route: "direct", model: "a:b" })).toBe("a:b");
+    expect(targetOf({})).toBeNull();
+    expect(forTarget({ route: "chat", stream: true }, "fast")).toEqual({ stream: true, model: "fast" });
+  });
+
+  test("meets a fault first, and then its own target", () => {
+    const fault = faultOf("429");
+    expect(withFault({ model: "chat", fallbacks: ["x:y"] }, fault, (name) => name === "chat")).toEqual({
+      model: "sandbox:fail-429",
+      num_retries: 0,
+      fallbacks: [{ route: "chat" }, "x:y"],
+    });
+    expect(withFault({ route: "r", model: "a:b" }, fault, () => false)["fallbacks"]).toEqual(["r"]);
+    expect(withFault(body, null, () => true)).toBe(body);
+    expect(faultOf("unknown")).toBeNull();
+  });
+});
+
+describe("an answer", () => {
+  test("is put together from the events of a stream, wherever its bytes are cut", () => {
+    const lines = [
+      { choices: [{ index: 0, delta: { role: "assistant", content: "Hel" } }] },
+      { choices: [{ index: 1, delta: { content: "another choice" } }] },
+      { choices: [{ index: 0, delta: { content: "lo" } }] },
+      { choices: [{ index: 0, delta: { tool_calls: [{ index: 0, id: "c1", function: { name: "add" } }] } }] },
+      { choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: '{"a":1}' } }] } }] },
+      { choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }], usage: { completion_tokens: 3 } },
+    ];
+    const stream = `: keep-alive\r\n\r\n${lines.map((line) => `data: ${JSON.stringify(line)}\n\n`).join("")}data: [DONE]\n\n`;
+    let rest = "";
+    let answer = NO_ANSWER;
+    for (const sign of stream) {
+      const split = splitEvents(rest + sign);
+      rest = split.rest;
+      for (const data of split.data) answer = withData(answer, data);
+    }
+    expect(rest).toBe("");
+    expect(answer).toEqual({
+      text: "Hello",
+      reasoning: "",
+      toolCalls: [{ id: "c1", name: "add", arguments: '{"a":1}' }],
+      finishReason: "tool_calls",
+      usage: { completion_tokens: 3 },
+      error: null,
+    });
+  });
+
+  test("is read from a whole body, and from an error", () => {
+    const whole = JSON.stringify({ choices: [{ index: 0, message: { content: "Hi" }, finish_reason: "stop" }] });
+    expect(withData(NO_ANSWER, whole)).toMatchObject({ text: "Hi", finishReason: "stop" });
+    const refused = JSON.stringify({ error: { message: "No.", code: "invalid_request", param: "model" } });
+    expect(withData(NO_ANSWER, refused).error).toEqual({ message: "No.", code: "invalid_request", param: "model" });
+    expect(withData(NO_ANSWER, "<html>")).toBe(NO_ANSWER);
+  });
+});
+
+test("a link carries any text, and none that browsers would cut", () => {
+  const text = '{"model":"chat","messages":[{"role":"user","content":"Grüße 🎉 +/="}]}';
+  expect(fragmentOf(text)).toMatch(/^#request=[\w-]+$/);
+  expect(requestIn(fragmentOf(text))).toBe(text);
+  expect(requestIn("")).toBeNull();
+  expect(requestIn("#request=%%%")).toBeNull();
+  expect(fragmentOf("x".repeat(600_000))).toBe("");
+});
+
+test("prices of a token that are less than a nano-dollar are multiplied exactly, and rounded up once", () => {
+  expect(perMillion("0.0000025")).toBe("$2.50");
+  expect(perMillion("0.00000000015")).toBe("$0.00015");
+  expect(costOf([{ tokens: 3, perToken: "0.0000000001" }])).toBe(1n);
+  expect(
+    costOf([
+      { tokens: 1000, perToken: "0.0000025" },
+      { tokens: 10, perToken: "0.00001" },
+    ]),
+  ).toBe(2_600_000n);
+  expect(costOf([{ tokens: 1, perToken: "free" }])).toBeNull();
+});
