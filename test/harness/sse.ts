@@ -1,4 +1,5 @@
 // A strict reader of the gateway's event streams, like a client's.
+import type { Json } from "../../src/core/json.ts";
 
 export interface ReadStream {
   readonly events: readonly Record<string, any>[];
@@ -33,4 +34,13 @@ export function readStream(text: string): ReadStream {
     .map((choice) => choice.delta.content ?? "")
     .join("");
   return { events, comments, done, error: events.find((event) => event["error"])?.["error"] ?? null, content };
+}
+
+/** Returns the data of all events as JSON, without `[DONE]`, however the stream writes its lines. */
+export function dataOf(text: string): readonly Json[] {
+  return text.split(/\r?\n\r?\n/).flatMap((block) => {
+    const lines = block.split(/\r?\n/).filter((line) => line.startsWith("data:"));
+    const data = lines.map((line) => line.slice("data:".length).trim()).join("\n");
+    return data === "" || data === "[DONE]" ? [] : [JSON.parse(data) as Json];
+  });
 }
