@@ -93,6 +93,11 @@ function lostIn(said: Json, shown: Json | undefined, path = ""): readonly string
   return Object.is(said, shown) ? [] : [`${path}: ${JSON.stringify(said)} became ${JSON.stringify(shown)}`];
 }
 
+test.skipIf(operationTrafficMissing)("there are recorded exchanges of each operation that is replayed", () => {
+  for (const operation of ["responses", "embeddings", "completions"] as const)
+    expect([operation, operationCases(operation).length > 0]).toEqual([operation, true]);
+});
+
 const titled = (cases: readonly OperationCase[]): [string, OperationCase][] => cases.map((one) => [one.id, one]);
 
 describe.skipIf(operationTrafficMissing)("responses that the vendor speaks", () => {
