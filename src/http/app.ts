@@ -37,8 +37,8 @@ import { listCapabilities } from "../providers/capability-listing.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentDependencies } from "./admin/document-rule.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
-import type { AdminCalls } from "./admin/call-shapes.ts";
-import type { AdminContents, AdminStore } from "./admin/operation.ts";
+
+import type { AdminContents, AdminContext, AdminStore } from "./admin/operation.ts";
 import type { Turns } from "./admin/turns.ts";
 import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
 import type { ConsoleApp } from "./console/app.ts";
@@ -88,7 +88,7 @@ export interface AdminSources extends DocumentDependencies {
   /** `null` when no limits are counted in this process. */
   readonly limits: Pick<LimitStore, "status"> | null;
   /** `null` when no calls are stored. */
-  readonly calls: AdminCalls | null;
+  readonly calls: AdminContext["calls"];
   /** `null` when no content is stored. */
   readonly contents: AdminContents | null;
   readonly toolServers: ToolServers;

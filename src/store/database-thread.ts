@@ -41,6 +41,7 @@ export function answerRequests<Open extends { close(): Promise<void> }>(
 export class DatabaseThread<Method extends string> {
   readonly #thread: RequestThread<Method>;
   readonly #name: string;
+  #pending = 0;
 
   /** `setup` is the thread's `workerData`; `name` begins sentences in messages. */
   constructor(program: URL, setup: unknown, name: string) {
@@ -54,9 +55,19 @@ export class DatabaseThread<Method extends string> {
     });
   }
 
-  ask<T>(method: Method, ...args: readonly unknown[]): Promise<T> {
-    if (this.#thread.isClosed) return Promise.reject(new StoreError("unusable", `${this.#name} is closed.`));
-    return this.#thread.request(method, args, args.flatMap(transferable));
+  /** Requests without an answer. */
+  get pending(): number {
+    return this.#pending;
+  }
+
+  async ask<T>(method: Method, ...args: readonly unknown[]): Promise<T> {
+    if (this.#thread.isClosed) throw new StoreError("unusable", `${this.#name} is closed.`);
+    this.#pending++;
+    try {
+      return await this.#thread.request<T>(method, args, args.flatMap(transferable));
+    } finally {
+      this.#pending--;
+    }
   }
 
   close(): Promise<void> {

@@ -1,6 +1,6 @@
-// The call store in the SQLite file of the store. Everything that may take long runs in two threads, one that writes
-// and one that reads, each with its own connection: with the write-ahead log neither waits for the other, and the main
-// thread waits for neither.
+// The call store in the SQLite file of the store. Everything that may take long runs in threads, one that writes, one
+// that reads what calls need, and two that read reports, each with its own connection: with the write-ahead log none
+// waits for another, and the main thread waits for none.
 import { resolve } from "node:path";
 import { threadFile } from "../core/thread-file.ts";
 import type { FoundCall } from "./call-columns.ts";
@@ -11,12 +11,19 @@ import { DatabaseThread } from "./database-thread.ts";
 import type { LedgerRow } from "./ledger.ts";
 import { requireInPlace } from "./sqlite-connection.ts";
 
+/** As many as read at once (http/admin/report-reads.ts). */
+const REPORTERS = 2;
+
 /** The file has to be migrated. The threads start with their first request. */
 export function openSqliteCalls({ file }: { readonly file: string }): CallStore {
   const path = resolve(file);
   const requireFile = requireInPlace(path);
   const writer = threadOf({ file: path, role: "write" });
   const reader = threadOf({ file: path, role: "read" });
+  // What people ask for may take long, so that it never stands before what calls ask for.
+  const reporters = Array.from({ length: REPORTERS }, () => threadOf({ file: path, role: "read" }));
+  const reports = (): DatabaseThread<CallMethod> =>
+    reporters.reduce((best, one) => (one.pending < best.pending ? one : best));
   return {
     ingest: async (rows, place) => {
       // The rows stay in the ledger: written to a file that was removed they would be lost.
@@ -30,8 +37,8 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     moveEarlier: () => writer.ask("moveEarlier"),
     prune: (before) => writer.ask("prune", before),
     findCall: async (traceId, tenantId) =>
-      storedCall(await reader.ask<FoundCall | null>("findCall", traceId, tenantId)),
-    searchCalls: (page, filter) => reader.ask("searchCalls", page, filter),
+      storedCall(await reports().ask<FoundCall | null>("findCall", traceId, tenantId)),
+    searchCalls: (page, filter) => reports().ask("searchCalls", page, filter),
     contentKey: (tenantId, encrypted) => writer.ask("contentKey", tenantId, encrypted),
     keepContents: async (contents) => {
       requireFile();
@@ -40,10 +47,10 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     findContent: (traceId) => reader.ask("findContent", traceId),
     countContents: (place) => reader.ask("countContents", place),
     removeContents: (which) => writer.ask("removeContents", which),
-    usage: (page, query) => reader.ask("usage", page, query),
-    usageTotals: (query) => reader.ask("usageTotals", query),
-    histogram: (query) => reader.ask("histogram", query),
-    facets: (query) => reader.ask("facets", query),
+    usage: (page, query) => reports().ask("usage", page, query),
+    usageTotals: (query) => reports().ask("usageTotals", query),
+    histogram: (query) => reports().ask("histogram", query),
+    facets: (query) => reports().ask("facets", query),
     spent: (query) => reader.ask("spent", query),
     registerReplica: async (own, gone) => {
       requireFile();
@@ -56,7 +63,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     },
     boundObjects: (idHashes, nowMs) => reader.ask("boundObjects", idHashes, nowMs),
     pruneObjects: (nowMs) => writer.ask("pruneObjects", nowMs),
-    close: async () => void (await Promise.all([writer.close(), reader.close()])),
+    close: async () => void (await Promise.all([writer, reader, ...reporters].map((thread) => thread.close()))),
   };
 }
 

@@ -152,6 +152,25 @@ if (postgres !== null) {
 }
 
 describe("a SQLite file", () => {
+  test("[d9.3] what a call asks for does not wait behind reports", async () => {
+    const calls = openSqliteCalls({ file: await newFile() });
+    await calls.ingest(Array.from({ length: 200 }, (_, index) => rowOf({ startedAtMs: DAY_ONE + index * DAY_MS })));
+    const ended: string[] = [];
+    const report = async (): Promise<void> => {
+      await calls.usage({ limit: 100 }, { by: ["token", "day"], order: "group" });
+      ended.push("report");
+    };
+    // both threads of reports have been started
+    await Promise.all([report(), report()]);
+    await calls.boundObjects(["a".repeat(64)], DAY_ONE);
+    const reports = Array.from({ length: 40 }, report);
+    await calls.boundObjects(["a".repeat(64)], DAY_ONE);
+    ended.push("call");
+    await Promise.all(reports);
+    expect(ended.indexOf("call")).toBeLessThan(ended.length - 1);
+    await calls.close();
+  });
+
   test("that another process writes to is waited for", async () => {
     const file = await newFile();
     const calls = openSqliteCalls({ file });

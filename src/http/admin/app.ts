@@ -17,6 +17,7 @@ import { logOperations } from "./logs.ts";
 import type { AdminContext, AdminOperation } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./admin-request.ts";
 import { SESSION_OPERATIONS } from "./sessions.ts";
+import { openReportReads } from "./report-reads.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 import { TOKEN_OPERATIONS } from "./tokens.ts";
 import { toolOperations } from "./tools.ts";
@@ -36,6 +37,7 @@ export function adminOperations(
   }: Pick<AdminContext, "calls" | "contents" | "toolServers" | "cache" | "clock">,
 ): readonly AdminOperation[] {
   const rules = documentRules(dependencies);
+  const reads = calls === null ? null : openReportReads(calls, clock);
   return [
     ...TENANT_OPERATIONS,
     ...USER_OPERATIONS,
@@ -46,9 +48,9 @@ export function adminOperations(
       { webhooks: webhookAdminOperations },
     ),
     ...historyOperations({ rules, dependencies }),
-    ...usageOperations(calls),
-    ...callOperations(calls, dependencies.providers),
-    ...logOperations(calls, contents),
+    ...usageOperations(reads),
+    ...callOperations(reads, dependencies.providers),
+    ...logOperations(reads, contents),
     ...toolOperations(toolServers, () => clock.monotonic()),
     ...cacheOperations(cache),
   ];

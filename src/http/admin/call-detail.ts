@@ -13,8 +13,9 @@ import type { Provider } from "../../providers/provider.ts";
 import type { CallScope, CallSummary, LogFilter } from "../../store/calls.ts";
 import { tagOf } from "../../store/call-tags.ts";
 import { costSum, shownCost } from "./call-cost.ts";
-import { type AdminCalls, CALL_SHAPE, findCall, listedCall, shownCall } from "./call-shapes.ts";
+import { CALL_SHAPE, findCall, listedCall, shownCall } from "./call-shapes.ts";
 import { type UsualCall, VERDICTS, type VerdictFacts, verdictOf } from "./call-verdict.ts";
+import type { AdminCalls } from "./report-reads.ts";
 import { iso, time } from "./schemas.ts";
 
 const count = z.int();

@@ -2,23 +2,11 @@
 import { z } from "zod";
 import { usd } from "../../accounting/price.ts";
 import { nothingThere, type TenantOrProject } from "../../auth/grants.ts";
-import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { OPERATION_NAMES } from "../../core/operation.ts";
-import type { CallScope, CallStore, CallSummary, LogPage, StoredCall } from "../../store/calls.ts";
+import type { CallScope, CallSummary, LogPage, StoredCall } from "../../store/calls.ts";
+import type { AdminCalls } from "./report-reads.ts";
 import { instant, iso, isoOrNull, time } from "./schemas.ts";
-
-/** The calls as the admin API reads them. */
-export type AdminCalls = Pick<CallStore, (typeof READS)[number]>;
-const READS = ["searchCalls", "findCall", "usage", "usageTotals", "histogram", "facets"] as const;
-
-/** Where no calls are stored, each reading fails. */
-export function keptCalls(calls: AdminCalls | null): AdminCalls {
-  const none = (): never => {
-    throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
-  };
-  return calls ?? (Object.fromEntries(READS.map((name) => [name, none])) as unknown as AdminCalls);
-}
 
 const count = z.int();
 export const CALL_SHAPE = {

@@ -10,13 +10,11 @@ import { BUCKET_WIDTHS, bucketsOf, DAY_MS } from "./call-buckets.ts";
 import { callDetail, detailQuery, type DetailWorld, shownDetail } from "./call-detail.ts";
 import { callFilters, filterOf } from "./call-filters.ts";
 import {
-  type AdminCalls,
   asOf,
   callPage,
   type CallReach,
   type Filters,
   filters,
-  keptCalls,
   listedCall,
   PLACES,
   scopeOf,
@@ -25,6 +23,7 @@ import {
   wholeUntil,
 } from "./call-shapes.ts";
 import { type AdminOperation, reading } from "./operation.ts";
+import { type AdminCalls, keptCalls } from "./report-reads.ts";
 import { iso, isoOrNull, pageOf, pageQuery, time, timeZone } from "./schemas.ts";
 import { COUNTED } from "./usage.ts";
 
@@ -113,14 +112,14 @@ function placeOperations(
     run: async ({ place: at, query, nowMs }) => {
       const { width, edges } = bucketsOf(query, nowMs);
       const { order: _order, fromMs: _from, toMs: _to, ...filter } = filterOf({ ...query, order: "newest" }, at);
-      const { buckets, searchedToMs, wholeUntilMs } = await calls.histogram({ filter, edges });
+      const { buckets, searchedToMs, wholeUntilMs, asOfMs } = await calls.histogram({ filter, edges });
       return {
         body: {
           data: buckets.map((sums, index) => ({ at: iso(edges[index]!), ...shownCounts(sums) })),
           to: iso(edges.at(-1)!),
           bucket: width,
           looked_to: isoOrNull(searchedToMs),
-          as_of: iso(nowMs),
+          as_of: iso(asOfMs),
           whole_until: isoOrNull(wholeUntilMs),
         },
       };
@@ -135,12 +134,13 @@ function placeOperations(
     answer: callFacets,
     run: async ({ place: at, query, nowMs }) => {
       const asked = facetsOf(at, query, nowMs);
+      const found = await calls.facets(asked);
       return {
         body: {
-          ...shownFacets(await calls.facets(asked)),
+          ...shownFacets(found),
           from: iso(asked.fromMs),
           to: iso(asked.toMs),
-          as_of: iso(nowMs),
+          as_of: iso(found.asOfMs),
         },
       };
     },

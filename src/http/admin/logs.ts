@@ -8,12 +8,10 @@ import { callFields } from "../../observe/log.ts";
 import { LOG_ORDERS } from "../../store/calls.ts";
 import { callFilters, filterOf } from "./call-filters.ts";
 import {
-  type AdminCalls,
   CALL_SHAPE,
   callPage,
   type CallReach,
   findCall,
-  keptCalls,
   PLACES,
   shownCall,
   shownPage,
@@ -21,6 +19,7 @@ import {
 } from "./call-shapes.ts";
 import { exportedCalls } from "./log-export.ts";
 import { type AdminContents, type AdminOperation, reading, writing } from "./operation.ts";
+import { type AdminCalls, keptCalls } from "./report-reads.ts";
 import { dryRunQuery, instant, iso, pageOf, pageQuery, time } from "./schemas.ts";
 
 const logQuery = z.strictObject({

@@ -9,7 +9,7 @@ import type { Role } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
-import type { AdminCalls } from "./call-shapes.ts";
+import type { CallStore } from "../../store/calls.ts";
 import type { ContentStore } from "../../store/content-store.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
@@ -29,7 +29,7 @@ export interface AdminContext {
   readonly store: AdminStore;
   readonly version: string;
   /** `null` when no calls are stored. */
-  readonly calls: AdminCalls | null;
+  readonly calls: Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets"> | null;
   /** `null` when no content is stored. */
   readonly contents: AdminContents | null;
   /** `null` when no limits are counted in this process. */

@@ -4,18 +4,9 @@ import { z } from "zod";
 import { csvOf, shownRow, shownSums } from "../../accounting/usage-sums.ts";
 import { UTC } from "../../core/time-zone.ts";
 import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls.ts";
-import {
-  type AdminCalls,
-  asOf,
-  type CallReach,
-  filters,
-  keptCalls,
-  PLACES,
-  scopeOf,
-  SCOPE_QUERY,
-  wholeUntil,
-} from "./call-shapes.ts";
+import { asOf, type CallReach, filters, PLACES, scopeOf, SCOPE_QUERY, wholeUntil } from "./call-shapes.ts";
 import { type AdminOperation, reading } from "./operation.ts";
+import { type AdminCalls, keptCalls } from "./report-reads.ts";
 import { iso, isoOrNull, listed, pageOf, pageQuery, timeZone } from "./schemas.ts";
 
 const count = z.int();
@@ -90,7 +81,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     summary: `Get the summed usage of the calls of ${scopeText}, of any period`,
     query: usageQuery.extend(SCOPE_QUERY[reach]),
     answer: usage,
-    run: async ({ place: at, query, nowMs }) => {
+    run: async ({ place: at, query }) => {
       const { group_by: by = [], order, format, timezone: zone } = query;
       const report = await calls.usage(pageOf(query), { ...scopeOf(at, query), by, order, zone });
       if (format === "csv")
@@ -106,7 +97,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
         body: {
           ...listed(report, (row) => shownRow(by, row)),
           totals: report.totals === null ? null : shownSums(report.totals),
-          as_of: iso(nowMs),
+          as_of: iso(report.asOfMs),
           whole_until: isoOrNull(report.wholeUntilMs),
         },
       };

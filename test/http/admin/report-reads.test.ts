@@ -1,0 +1,85 @@
+// How readings of calls are bounded: two at once, in turn, and sums once in two seconds for each query and scope.
+import { expect, test } from "bun:test";
+import { systemClock } from "../../../src/core/clock.ts";
+import { openReportReads } from "../../../src/http/admin/report-reads.ts";
+import type { CallStore } from "../../../src/store/calls.ts";
+
+type Waiting = { readonly name: string; end(value?: object): void; fail(): void };
+
+function slowStore() {
+  const begun: Waiting[] = [];
+  const reading = (name: string) => (): Promise<never> =>
+    new Promise((resolve, reject) => {
+      begun.push({ name, end: (value = {}) => resolve(value as never), fail: () => reject(new Error("away")) });
+    });
+  const store = {
+    searchCalls: reading("searchCalls"),
+    findCall: reading("findCall"),
+    usage: reading("usage"),
+    histogram: reading("histogram"),
+    facets: reading("facets"),
+  } as unknown as CallStore;
+  let nowMs = 1000;
+  const clock = { ...systemClock, monotonic: () => nowMs, now: () => nowMs };
+  return { begun, reads: openReportReads(store, clock), pass: (ms: number) => void (nowMs += ms) };
+}
+const settled = (): Promise<void> => Bun.sleep(0);
+const BY_NOTHING = { by: [], order: "group" } as const;
+
+test("[d9.3] two readings run at once, the others in the order in which they came, also after a fault", async () => {
+  const { begun, reads } = slowStore();
+  const all = Array.from({ length: 5 }, (_, index) => reads.findCall(String(index)).catch(() => "failed"));
+  await settled();
+  expect(begun).toHaveLength(2);
+  begun[1]!.fail();
+  await settled();
+  expect(begun).toHaveLength(3);
+  for (const index of [0, 2, 3, 4]) {
+    begun[index]!.end();
+    await settled();
+  }
+  expect(await Promise.all(all)).toEqual([{}, "failed", {}, {}, {}] as never);
+});
+
+test("more readings than anybody waits for are refused with 503 and a time to try again", async () => {
+  const { begun, reads } = slowStore();
+  const all = Array.from({ length: 102 }, (_, index) => reads.findCall(String(index)));
+  expect(await reads.findCall("one more").catch((error: unknown) => error)).toMatchObject({
+    code: "store_unavailable",
+  });
+  for (let index = 0; index < 102; index++) {
+    begun[index]!.end();
+    await settled();
+  }
+  await Promise.all(all);
+});
+
+test("[d14.3] the same sums are read once in two seconds, name the time of the reading, and are not shared by scopes", async () => {
+  const { begun, reads, pass } = slowStore();
+  const first = reads.usage({ limit: 1 }, { ...BY_NOTHING, tenantId: "acme" });
+  pass(500);
+  const second = reads.usage({ limit: 1 }, { ...BY_NOTHING, tenantId: "acme" });
+  const other = reads.usage({ limit: 1 }, { ...BY_NOTHING, tenantId: "beta" });
+  await settled();
+  expect(begun.map(({ name }) => name)).toEqual(["usage", "usage"]);
+  for (const one of begun) one.end({ data: [] });
+  expect([(await first).asOfMs, (await second).asOfMs, (await other).asOfMs]).toEqual([1000, 1000, 1500]);
+  pass(1600);
+  const later = reads.usage({ limit: 1 }, { ...BY_NOTHING, tenantId: "acme" });
+  await settled();
+  begun[2]!.end({ data: [] });
+  expect((await later).asOfMs).toBe(3100);
+});
+
+test("a reading that failed is tried again", async () => {
+  const { begun, reads } = slowStore();
+  const query = { filter: {}, edges: [0, 1] };
+  const first = reads.histogram(query).catch((error: unknown) => (error as Error).message);
+  await settled();
+  begun[0]!.fail();
+  expect(await first).toBe("away");
+  const second = reads.histogram(query);
+  await settled();
+  begun[1]!.end({ buckets: [] });
+  expect(await second).toMatchObject({ buckets: [] });
+});
