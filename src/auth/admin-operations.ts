@@ -115,6 +115,13 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   updateProjectToken: { reach: "project", role: "maintainer" },
   rotateProjectToken: { reach: "project", role: "maintainer" },
   revokeProjectToken: { reach: "project", role: "maintainer" },
+  // A claim link gives a token, so the rights are those for tokens.
+  listTenantClaims: { reach: "tenant", role: "admin" },
+  createTenantClaim: { reach: "tenant", role: "admin" },
+  revokeTenantClaim: { reach: "tenant", role: "admin" },
+  listProjectClaims: { reach: "project", role: "maintainer" },
+  createProjectClaim: { reach: "project", role: "maintainer" },
+  revokeProjectClaim: { reach: "project", role: "maintainer" },
   listSessions: { reach: "own", role: "viewer" },
   endSession: { reach: "own", role: "viewer" },
   listTenantSessions: { reach: "tenant", role: "admin" },

@@ -1,13 +1,12 @@
 // What a session of the web console is: made of an identity at the login, and turned into an access token at each request
 // by what the snapshot says now. It ends with the token that it came from, and as soon as the rights are not those of the
 // login (promise 14.2).
-import type { AccessToken, Membership, Permission } from "../core/identity.ts";
-import { PERMISSIONS, UNRESTRICTED } from "../core/identity.ts";
-import { isObject, type Json } from "../core/json.ts";
-import type { LoginIssuer } from "../core/login.ts";
+import { type AccessToken, type Membership, PERMISSIONS } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import type { LoginIssuer } from "../core/login.ts";
 import type { LoginCode, LoginWay, StoredSession } from "../store/sessions.ts";
 import { runsGateway } from "./grants.ts";
+import { actingToken, keptLogin, keptToken, keptUser } from "./kept-identity.ts";
 import { membershipsOf } from "./memberships.ts";
 
 /** How long a login counts as recent: recent-login.ts says for what. */
@@ -32,134 +31,39 @@ export const secretHash = (text: string): string => new Bun.CryptoHasher("sha256
 export interface LoggedIn {
   readonly way: LoginWay;
   readonly token: AccessToken;
-  /** JSON that `sessionToken` reads. */
+  /** As kept-identity.ts writes it. */
   readonly identity: string;
   /** When the identity ends by itself. */
   readonly endsAtMs: number;
 }
 
-type KeptIdentity =
-  /** `secret` is the SHA-256 of the token's text: the session ends when a rotation retires it. */
-  | { readonly kind: "token"; readonly secret: string }
-  | { readonly kind: "user"; readonly permissions: readonly Permission[] }
-  | { readonly kind: "issuer"; readonly issuer: string; readonly token: CompanyToken };
-
-type CompanyToken = Pick<
-  AccessToken,
-  "id" | "name" | "tenantId" | "userId" | "permissions" | "isOperator" | "login" | "granted" | "createdAtMs"
->;
-
 /** Of an access token of the gateway. `sha256` is the hash of its text. */
 export function loggedInByToken(token: AccessToken, sha256: Uint8Array): LoggedIn {
-  return {
-    way: "token",
-    token,
-    identity: kept({ kind: "token", secret: sha256.toHex() }),
-    endsAtMs: token.expiresAtMs,
-  };
+  return { way: "token", token, identity: keptToken(token.id, sha256), endsAtMs: token.expiresAtMs };
 }
 
 /** Of a login at a company's issuer, whose claims hold for the whole session. */
 export function loggedInByIssuer(token: AccessToken, issuer: LoginIssuer, endsAtMs: number): LoggedIn {
-  const { id, name, tenantId, userId, permissions, isOperator, login, granted, createdAtMs } = token;
-  return {
-    way: "oidc",
-    token,
-    identity: kept({
-      kind: "issuer",
-      issuer: issuerHash(issuer),
-      token: {
-        id,
-        name,
-        tenantId,
-        userId,
-        permissions,
-        createdAtMs,
-        ...(isOperator !== undefined && { isOperator }),
-        ...(login !== undefined && { login }),
-        ...(granted !== undefined && { granted }),
-      },
-    }),
-    endsAtMs,
-  };
+  return { way: "oidc", token, identity: keptLogin(token, issuer), endsAtMs };
 }
 
 /** Of a login link. */
 export function loggedInByLink({ tenantId, userId, permissions }: LoginCode, nowMs: number): LoggedIn {
   const known = PERMISSIONS.filter((permission) => permissions.includes(permission));
-  return {
-    way: "link",
-    token: linkToken(tenantId, userId, known, nowMs),
-    identity: kept({ kind: "user", permissions: known }),
-    endsAtMs: Infinity,
-  };
+  const identity = keptUser(tenantId, userId, known, nowMs);
+  return { way: "link", token: actingToken(identity, NOTHING_ELSE, nowMs)!, identity, endsAtMs: Infinity };
 }
 
-const kept = (identity: KeptIdentity): string => JSON.stringify(identity);
-
-function linkToken(tenantId: string, userId: string, permissions: readonly Permission[], nowMs: number): AccessToken {
-  return {
-    // ids of tokens and of users of companies have no colons
-    id: `console:${userId}`,
-    kind: "personal",
-    name: "console",
-    tenantId,
-    projectId: null,
-    userId,
-    role: null,
-    permissions,
-    ...UNRESTRICTED,
-    secrets: [],
-    createdAtMs: nowMs,
-    expiresAtMs: Number.MAX_SAFE_INTEGER,
-    revokedAtMs: null,
-  };
-}
+/** A user needs neither a token nor an issuer. */
+const NOTHING_ELSE = { tokens: new Map<string, AccessToken>(), logins: [] };
 
 type Read = Pick<Snapshot, "tokens" | "memberships" | "operators" | "logins">;
 
 /** The token with which a session acts now; `null` when the session has ended. */
 export function sessionToken(session: StoredSession, snapshot: Read, nowMs: number): AccessToken | null {
   if (nowMs >= session.endsAtMs) return null;
-  const token = identityNow(session, snapshot, nowMs);
+  const token = actingToken(session.identity, snapshot, nowMs);
   return token === null || rightsOf(token, snapshot) !== session.rights ? null : token;
-}
-
-function identityNow(session: StoredSession, snapshot: Read, nowMs: number): AccessToken | null {
-  const identity = parsedIdentity(session.identity);
-  if (identity === null) return null;
-  if (identity.kind === "token") {
-    const token = snapshot.tokens.get(session.tokenId ?? "");
-    return token !== undefined && isLive(token, identity.secret, nowMs) ? token : null;
-  }
-  if (identity.kind === "user")
-    return linkToken(session.tenantId, session.userId ?? "", identity.permissions, session.startedAtMs);
-  if (!snapshot.logins.some((issuer) => issuerHash(issuer) === identity.issuer)) return null;
-  return {
-    ...identity.token,
-    kind: "personal",
-    projectId: null,
-    role: null,
-    ...UNRESTRICTED,
-    secrets: [],
-    expiresAtMs: session.endsAtMs,
-    revokedAtMs: null,
-  };
-}
-
-function parsedIdentity(text: string): KeptIdentity | null {
-  const identity = JSON.parse(text) as Json;
-  return isObject(identity) ? (identity as unknown as KeptIdentity) : null;
-}
-
-function isLive({ revokedAtMs, expiresAtMs, secrets }: AccessToken, sha256: string, nowMs: number): boolean {
-  const secret = secrets.find((one) => Buffer.from(one.sha256).toString("hex") === sha256);
-  return (
-    revokedAtMs === null &&
-    nowMs < expiresAtMs &&
-    secret !== undefined &&
-    (secret.retiresAtMs === null || nowMs < secret.retiresAtMs)
-  );
 }
 
 /** Whether a token has any right: the user of a personal token may have lost the last role. */
@@ -180,9 +84,4 @@ export function rightsOf(token: AccessToken, snapshot: Pick<Snapshot, "membershi
       [permissions, models, routes, ipRanges].map((names) => names.toSorted()),
     ]),
   );
-}
-
-/** Changes with every setting of the issuer that decides whom it identifies and what it grants. */
-function issuerHash(issuer: LoginIssuer): string {
-  return secretHash(JSON.stringify(issuer));
 }

@@ -7,6 +7,7 @@ const ALWAYS: ReadonlySet<string> = new Set([
   "putProjectMembership",
   // a personal token has the roles of its user, and outlives the session
   "createTenantToken",
+  "createTenantClaim",
   "rotateTenantToken",
   "readTenantLogContent",
   "readProjectLogContent",
@@ -20,6 +21,7 @@ const ALWAYS: ReadonlySet<string> = new Set([
 const BY_FIELDS: ReadonlySet<string> = new Set([
   "updateTenantToken",
   "createProjectToken",
+  "createProjectClaim",
   "updateProjectToken",
   "updateUser",
 ]);

@@ -119,7 +119,7 @@ export const CATALOGUE = {
     "authentication_error",
     "client",
     false,
-    "The token or the login link opens no session of the console; the answer is the same for every reason.",
+    "The token or the login link opens no session of the console, or the claim link gives no token; the answer is the same for every reason.",
     "Check the token, or make a link with `dragoman console link` on the gateway's machine.",
   ),
   console_refused: entry(

@@ -41,6 +41,7 @@ import type { ToolServers } from "../mcp/tool-servers.ts";
 import type { AdminContents, AdminContext, AdminStore } from "./admin/operation.ts";
 import type { Turns } from "./admin/turns.ts";
 import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
+import { arrivalOf } from "./console/arrival.ts";
 import type { ConsoleApp } from "./console/app.ts";
 import type { ConsoleCaller, ConsoleContext } from "./console/console-context.ts";
 import { type ListingRequest, listingFor, modelFor } from "./model-forms.ts";
@@ -216,6 +217,7 @@ function serveConsole(app: Hono<AppEnv>, context: AppContext, elapsedMs: (c: Con
       clock: context.clock,
       logins: context.logins,
       snapshot: () => context.snapshot(),
+      reload: async () => await context.admin?.reload(),
       serve(request, path, caller) {
         const operation = request.method === "POST" ? CALL_PATHS.get(path) : undefined;
         return operation === undefined
@@ -236,6 +238,13 @@ function serveConsole(app: Hono<AppEnv>, context: AppContext, elapsedMs: (c: Con
         await opened()
       ).fetch(c.req.raw, c.req.path, { peer, traceId: c.get("traceId"), ownMs: () => elapsedMs(c) });
     });
+}
+
+/** As the request says it, unless the configuration does. */
+function consoleOrigin(c: Context<AppEnv>, { console: sources, snapshot }: AppContext): string | null {
+  if (sources === undefined) return null;
+  const settings = sources.settings();
+  return settings.origin ?? arrivalOf(c.req.raw.headers, c.env.peer, settings, snapshot().proxyTrust).origin;
 }
 
 /** The code of the admin API is loaded with the first request for it. */
@@ -270,6 +279,7 @@ function serveAdmin(
       const bindings: AdminBindings = {
         path: c.req.path,
         session: c.env.console?.session ?? null,
+        consoleOrigin: () => consoleOrigin(c, context),
         identify: () => authenticated(c, context),
         address: () => clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust),
         reply: ({ status, headers, body }) => new Response(body, { status, headers: { ...headersOf(c), ...headers } }),

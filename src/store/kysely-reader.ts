@@ -8,6 +8,7 @@ import { DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { findDelivery, listDeliveries } from "./event-rows.ts";
 import { diffVersions, findAudit, findVersion, listAudit, listVersions } from "./kysely-history.ts";
+import { listClaims } from "./kysely-claims.ts";
 import { listSessions } from "./kysely-sessions.ts";
 import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowLimit } from "./pages.ts";
 import type {
@@ -85,6 +86,7 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
         .executeTakeFirst();
       return orNull(row, (found) => maskedResource(resourceOf(found)));
     },
+    listClaims: (page, filter) => listClaims(db, page, filter),
     listSessions: (page, filter = {}) => listSessions(db, page, filter),
     listTenants: (page, filter = {}) => listTenants(db, page, filter),
     listProjects: (page, filter = {}) => listProjects(db, page, filter),

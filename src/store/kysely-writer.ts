@@ -2,6 +2,7 @@
 // transaction, so that what it reads holds until the commit. Each changed row adds an entry, from which audit log and
 // version are written at the end.
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
+import { claimWrites } from "./kysely-claims.ts";
 import { deliveryWrites } from "./kysely-event-writes.ts";
 import { projectWrites, putMembership, removeMembership, tenantWrites, userWrites } from "./kysely-identity-writes.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
@@ -33,6 +34,7 @@ export function openWriter(tx: Db, context: WriterContext): OpenWriter {
     ...tokenWrites(work),
     ...resourceWrites(work),
     ...deliveryWrites(work),
+    ...claimWrites(work),
     endSession: (id, among) => endSession(work, id, among),
     note: (note) => void work.entries.push({ ...note, isChange: false }),
     keepAnswer: (answer) => keepAnswer(work, answer),

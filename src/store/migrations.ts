@@ -12,6 +12,7 @@ import {
   createPlaces,
   reorderCalls,
 } from "./call-migrations.ts";
+import { createClaims } from "./claim-schema.ts";
 import { createConfiguration } from "./configuration-migration.ts";
 import { createEvents } from "./event-schema.ts";
 import { addOperators } from "./operator-migration.ts";
@@ -169,6 +170,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0020-vendor-objects": { up: createVendorObjects },
   "0021-sessions": { up: createSessions },
   "0022-call-figures": { up: addCallFigures },
+  "0023-claims": { up: createClaims },
 };
 
 /** Whether the first migration has not been committed in this database. */

@@ -2,6 +2,7 @@
 // offsets; nothing read here contains a secret.
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project, Role } from "../core/identity.ts";
+import type { ClaimFilter, StoredClaim } from "./claims.ts";
 import type { Delivery, DeliveryFilter } from "./events.ts";
 import type { SessionFilter, StoredSession } from "./sessions.ts";
 import type {
@@ -115,6 +116,8 @@ export interface Reader {
   /** Ordered by kind, name and id. */
   listResources(page: PageRequest, filter?: ResourceFilter): Promise<Page<Resource>>;
 
+  /** The newest first. */
+  listClaims(page: PageRequest, filter: ClaimFilter): Promise<Page<StoredClaim>>;
   /** The newest first. */
   listSessions(page: PageRequest, filter?: SessionFilter): Promise<Page<StoredSession>>;
 

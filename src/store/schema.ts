@@ -3,11 +3,12 @@
 // rounded as a number.
 import type { Generated } from "kysely";
 import { PERMISSIONS, ROLES, type Permission, type Role } from "../core/identity.ts";
+import type { ClaimSchema } from "./claim-schema.ts";
 import type { EventSchema } from "./event-schema.ts";
 import type { SessionSchema } from "./session-schema.ts";
 import { StoreError } from "./store.ts";
 
-export interface Schema extends EventSchema, SessionSchema {
+export interface Schema extends ClaimSchema, EventSchema, SessionSchema {
   /**
    * One row for each subject that is watched for changes. The row is also the lock under which the subject is written.
    */

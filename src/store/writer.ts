@@ -20,6 +20,7 @@ import type {
 } from "./records.ts";
 import type { Recipient } from "./events.ts";
 import type { Reader } from "./reader.ts";
+import type { ClaimFilter, StoredClaim } from "./claims.ts";
 import type { SessionFilter } from "./sessions.ts";
 
 /**
@@ -99,6 +100,13 @@ export interface Writer extends Reader {
    * it. Tokens, users, memberships and resources of projects that no longer exist stay as they are.
    */
   rollBack(scope: ConfigurationScope, to: number): Promise<readonly Change[]>;
+
+  createClaim(claim: StoredClaim): Promise<void>;
+  /** Whatever its state. */
+  findClaim(codeHash: string): Promise<StoredClaim | null>;
+  redeemedClaim(claim: StoredClaim, tokenId: string): Promise<void>;
+  /** Returns whether there was such a claim that could still be redeemed or had expired. */
+  revokeClaim(id: string, among: ClaimFilter): Promise<boolean>;
 
   /** Returns whether there was such a session among those of the filter. */
   endSession(id: string, among: SessionFilter): Promise<boolean>;

@@ -26,6 +26,8 @@ const EXAMPLE_BODIES: Readonly<Record<string, (place: ConfigurationScope) => unk
     ip: ["10.0.0.0/8"],
     expires_in_days: 30,
   }),
+  NewTenantClaim: ({ tenantId }) => ({ name: "personal", user_id: `${tenantId}-viewer`, valid_hours: 2 }),
+  NewProjectClaim: () => ({ name: "ci", role: "developer" }),
   TokenChange: () => ({ name: "renamed" }),
   TokenRotation: () => ({ overlap_minutes: 60 }),
   NewProvider: () => ({ name: "fresh", type: "sandbox" }),
@@ -147,6 +149,21 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
       );
       const userId = `${place.tenantId}-viewer`;
       if (place.projectId !== null) await writer.putMembership({ userId, ...place, role: "viewer" });
+      const claimId = `clm_${place.tenantId}_${place.projectId ?? ""}`;
+      ids.set(key("claims", place), claimId);
+      await writer.createClaim({
+        id: claimId,
+        codeHash: claimId,
+        ...place,
+        request: { name: "kept" },
+        giver: "{}",
+        createdBy: userId,
+        createdAtMs: writer.nowMs,
+        expiresAtMs: Date.UTC(2100, 0, 1),
+        redeemedAtMs: null,
+        tokenId: null,
+        revokedAtMs: null,
+      });
       const owner = place.projectId === null ? { personal: true, userId } : { projectId: place.projectId };
       ids.set(key("tokens", place), (await createToken(writer, { name: "kept", ...owner }, writer.nowMs)).id);
     });

@@ -233,6 +233,23 @@ export const NOUNS: readonly Noun[] = [
     columns: {},
   },
   {
+    word: "claim",
+    many: "links that give an access token to whoever opens them first",
+    path: "claims",
+    place: "either",
+    verbs: ["list", "create", "delete"],
+    named: "name",
+    shownOnce: "link",
+    columns: {
+      ID: "id",
+      NAME: "name",
+      STATE: "state",
+      BY: "created_by",
+      EXPIRES: "expires_at",
+      TOKEN: "token_id",
+    },
+  },
+  {
     word: "session",
     many: "sessions of the web console: your own, or those of a tenant",
     path: "sessions",

@@ -45,6 +45,7 @@ export interface AdminBindings {
   /** The path of the request among those of the API. */
   readonly path: string;
   readonly session: CallingSession | null;
+  consoleOrigin(): string | null;
   /** Returns the caller's access token. Throws what the authentication throws. */
   identify(): Promise<AccessToken>;
   /** The address of the client; null when it is unknown. */
@@ -187,6 +188,7 @@ async function attempted(
     ifMatch: parseIfMatch(c.req.header("if-match") ?? null),
     dryRun: isObject(query) && query["dry_run"] === "true",
     session: c.env.session,
+    consoleOrigin: c.env.consoleOrigin(),
     nowMs: context.clock.now(),
     note: (note) => context.store.note({ ...actor, role }, note),
   };

@@ -5,6 +5,7 @@ import { requireMoreThanOps } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { cacheOperations } from "./cache.ts";
 import { callOperations } from "./calls.ts";
+import { CLAIM_OPERATIONS } from "./claims.ts";
 import { configuredOperations } from "./configured.ts";
 import { documentRules } from "./documents.ts";
 import type { DocumentDependencies } from "./document-rule.ts";
@@ -43,6 +44,7 @@ export function adminOperations(
     ...USER_OPERATIONS,
     ...TOKEN_OPERATIONS,
     ...SESSION_OPERATIONS,
+    ...CLAIM_OPERATIONS,
     ...configuredOperations(
       { rules, dependencies, inFile: fileDocuments(dependencies) },
       { webhooks: webhookAdminOperations },

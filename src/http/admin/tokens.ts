@@ -60,8 +60,11 @@ async function requireToken({ place, params }: AdminCall<unknown, unknown>, stor
 
 type Rights = Pick<AccessToken, "role" | "permissions" | "models" | "routes" | "ipRanges" | "userId">;
 
+/** Who gives a token, and where. */
+type Giving = Pick<AdminCall<unknown, unknown>, "caller" | "role" | "place">;
+
 /** The holder of a token's secret has all its rights, so the rights have to lie within those of the caller. */
-async function requireWithin(call: AdminCall<unknown, unknown>, store: Reader, rights: Rights): Promise<void> {
+async function requireWithin(call: Giving, store: Reader, rights: Rights): Promise<void> {
   if (rights.role !== null) requireRoleWithin(call.role, rights.role, "role");
   requirePermissionsWithin(call, rights.permissions, "permissions");
   requireRestrictionsWithin(call.caller.token, rights);
@@ -75,7 +78,7 @@ async function requireWithin(call: AdminCall<unknown, unknown>, store: Reader, r
 }
 
 /** Once the form of a request is valid, only the lifetime of the token can be wrong. */
-async function withLifetime<T>(param: string, rule: () => Promise<T>): Promise<T> {
+export async function withLifetime<T>(param: string, rule: () => Promise<T>): Promise<T> {
   try {
     return await rule();
   } catch (thrown) {
@@ -90,7 +93,7 @@ interface OwnerWords {
 }
 
 async function owner(
-  call: AdminCall<OwnerWords, unknown>,
+  call: Giving & { readonly body: OwnerWords },
   store: Reader,
 ): Promise<Pick<AccessToken, "kind" | "tenantId" | "projectId" | "userId" | "role">> {
   const { tenantId, projectId } = call.place!;
@@ -109,7 +112,7 @@ async function owner(
 
 /** The user of the new token when the request names none. */
 async function userFor(
-  { caller: { token: own, memberships }, body: { role = null }, place }: AdminCall<OwnerWords, unknown>,
+  { caller: { token: own, memberships }, body: { role = null }, place }: Giving & { readonly body: OwnerWords },
   store: Reader,
 ): Promise<string> {
   const { tenantId } = place!;
@@ -177,7 +180,7 @@ function listOfTokens({ reach, word, kind, base }: TokenPath): AdminOperation {
   });
 }
 
-function creation({ reach, word, kind, base, what }: TokenPath): AdminOperation {
+function creation({ reach, word, base, what }: TokenPath): AdminOperation {
   return writing({
     ...ABOUT,
     method: "post",
@@ -188,27 +191,37 @@ function creation({ reach, word, kind, base, what }: TokenPath): AdminOperation 
     body: reach === "tenant" ? newPersonalToken : newProjectToken,
     answer: issuedToken,
     run: async (call, writer) => {
-      const body = call.body as Omit<z.output<typeof newProjectToken>, "role"> & OwnerWords;
-      const of = await owner({ ...call, body }, writer);
-      const rights = {
-        ...of,
-        permissions: body.permissions ?? [],
-        models: body.models ?? [],
-        routes: body.routes ?? [],
-        ipRanges: body.ip ?? [],
-      };
-      await requireWithin(call, writer, rights);
-      const { caller, nowMs } = call;
-      const request = {
-        ...rights,
-        name: body.name,
-        personal: kind === "personal",
-        expiresInDays: body.expires_in_days ?? null,
-        createdBy: caller.token.userId ?? `token:${caller.token.id}`,
-      };
-      return await issued(call, writer, 201, () => createToken(writer, request, nowMs));
+      const request = await permittedRequest({ ...call, body: call.body as TokenWords }, writer);
+      return await issued(call, writer, 201, () => createToken(writer, request, call.nowMs));
     },
   });
+}
+
+/** The body of a request for a new token. */
+export type TokenWords = Omit<z.output<typeof newProjectToken>, "role"> & OwnerWords;
+
+/** What a new token is made of. Throws what is wrong with the request, or what the caller may not give. */
+export async function permittedRequest(
+  call: Giving & { readonly body: TokenWords },
+  store: Reader,
+): Promise<Parameters<typeof createToken>[1]> {
+  const { body, caller } = call;
+  const of = await owner(call, store);
+  const rights = {
+    ...of,
+    permissions: body.permissions ?? [],
+    models: body.models ?? [],
+    routes: body.routes ?? [],
+    ipRanges: body.ip ?? [],
+  };
+  await requireWithin(call, store, rights);
+  return {
+    ...rights,
+    name: body.name,
+    personal: of.kind === "personal",
+    expiresInDays: body.expires_in_days ?? null,
+    createdBy: caller.token.userId ?? `token:${caller.token.id}`,
+  };
 }
 
 function oneToken({ word, base, what }: TokenPath): AdminOperation {

@@ -1,5 +1,6 @@
 // Everything below /console: the built files, the session, and the APIs of the gateway with the rights of the session.
 // The cookie counts here and nowhere else (promise 14.2). It is loaded with the first request that needs it.
+import { z } from "zod";
 import { clientAddress } from "../../auth/client-address.ts";
 import { RECENT_LOGIN_MS } from "../../auth/console-sessions.ts";
 import { GATEWAY_ERRORS } from "../../chat/call/called-operation.ts";
@@ -7,7 +8,9 @@ import { baseHeaders, errorResponse } from "../../chat/call/reply-headers.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { checked, readJsonBody } from "../admin/input.ts";
+import { redeemedClaim } from "../admin/redeemed-claim.ts";
 import { type Arrival, arrivalOf } from "./arrival.ts";
+import { CLAIM_PAGE, CLAIM_PATH, CLAIM_SCRIPT, CLAIM_SCRIPT_PATH } from "./claim-page.ts";
 import {
   companyLogin,
   companyLoginBegun,
@@ -18,6 +21,7 @@ import {
   redirected,
 } from "./company-login.ts";
 import type { ConsoleBindings, ConsoleContext } from "./console-context.ts";
+import { admittedTry } from "./login-failures.ts";
 import { loggedIn, loginBody } from "./login.ts";
 import { describeMe } from "./me.ts";
 import { DATA_HEADERS, PAGE_HEADERS } from "./page-headers.ts";
@@ -72,10 +76,20 @@ async function page(asked: Asked, context: ConsoleContext): Promise<Response> {
   const { request, path, arrival } = asked;
   requireMethod(request, path, PAGE_METHODS);
   if (arrival.refusal !== null) return messagePage("The console cannot be used here", arrival.refusal);
+  const claim = CLAIM_FILES.get(path);
+  if (claim !== undefined)
+    return new Response(request.method === "HEAD" ? null : claim.text, {
+      headers: { "content-type": claim.type, "cache-control": "no-store" },
+    });
   if (path === OIDC_LOGIN_PATH) return await companyLoginBegun(new URL(request.url), arrival, context);
   if (path === OIDC_CALLBACK_PATH) return await companyLoginEnded(asked, context);
   return await context.files.serve(path.slice(BASE.length + 1), request);
 }
+
+const CLAIM_FILES = new Map([
+  [CLAIM_PATH, { text: CLAIM_PAGE, type: "text/html; charset=utf-8" }],
+  [CLAIM_SCRIPT_PATH, { text: CLAIM_SCRIPT, type: "text/javascript; charset=utf-8" }],
+]);
 
 /** A page without scripts, for what the person has to know before the console's own page is there. */
 function messagePage(title: string, text: string, status = 403): Response {
@@ -113,6 +127,7 @@ const OWN_PATHS: ReadonlyMap<
   ],
   [`${API}/me`, new Map([["GET", me]])],
   [`${API}/logins`, new Map([["GET", offered]])],
+  [`${API}/claims`, new Map([["POST", redeemed]])],
 ]);
 
 async function data(asked: Asked, context: ConsoleContext): Promise<Response> {
@@ -155,6 +170,40 @@ function cookieOf({ session, secret }: NewSession, arrival: Arrival): string {
 /** How one can log in beside tokens and links, for those who have not. */
 function offered(_: Asked, context: ConsoleContext): Promise<Response> {
   return Promise.resolve(json(offeredIssuers(context.snapshot())));
+}
+
+const claimBody = z.strictObject({ code: z.string().min(1).max(200) });
+
+/** Needs no session: whoever has the code receives the token. */
+async function redeemed({ request, arrival, address }: Asked, context: ConsoleContext): Promise<Response> {
+  const { clock, store } = context;
+  const { code } = checked(claimBody, (await readJsonBody(request, context.snapshot().limits)).value);
+  const failed = await admittedTry({ address, account: null, what: { action: "redeem", kind: "claim" } }, context);
+  const made = await redeemedClaim(code, address, {
+    store,
+    snapshot: () => context.snapshot(),
+    nowMs: () => clock.now(),
+  });
+  if (made === null) {
+    await failed();
+    throw new GatewayError(
+      "login_failed",
+      "The link gives nothing: it is incomplete, was opened before, has expired or was revoked, or the one who gave it may not give the token any more. Ask for another one.",
+    );
+  }
+  await context.reload();
+  const { record, text } = made;
+  return json({
+    token: text,
+    id: record.id,
+    name: record.name,
+    kind: record.kind,
+    tenant_id: record.tenantId,
+    project_id: record.projectId,
+    user_id: record.userId,
+    expires_at: new Date(record.expiresAtMs).toISOString(),
+    base_url: `${arrival.origin}/api/v1`,
+  });
 }
 
 async function logout(asked: Asked, context: ConsoleContext): Promise<Response> {

@@ -8,6 +8,7 @@ import type { Snapshot } from "../../core/snapshot.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
 import type { SessionTable } from "../../store/sessions.ts";
+import type { Changed, Writer } from "../../store/writer.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
 import type { CallingSession } from "../admin/operation.ts";
 import type { ConsoleFiles } from "./console-files.ts";
@@ -15,6 +16,7 @@ import type { ConsoleFiles } from "./console-files.ts";
 export interface ConsoleStore extends Pick<Reader, "listTenants" | "findTenant" | "findUser"> {
   readonly sessions: SessionTable;
   note(actor: Actor, note: AuditNote): Promise<void>;
+  change<T>(actor: Actor, work: (writer: Writer) => Promise<T>): Promise<Changed<T>>;
 }
 
 export interface ConsoleContext {
@@ -27,6 +29,8 @@ export interface ConsoleContext {
   readonly warn: (message: string) => void;
   snapshot(): Snapshot;
   settings(): ConsoleSettings;
+  /** Reads the store again, so that the next request sees a change. */
+  reload(): Promise<void>;
   /** Serves a request as if it had come to `path` with an access token. */
   serve(request: Request, path: string, caller: ConsoleCaller): MaybePromise<Response>;
 }

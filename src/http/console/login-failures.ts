@@ -16,11 +16,15 @@ export interface LoginTry {
   readonly address: string | null;
   /** The id of the token that was named; `null` when there is none. */
   readonly account: string | null;
+  /** How the audit log calls what was tried. */
+  readonly what?: { readonly action: string; readonly kind: string };
 }
+
+const LOGIN = { action: "login", kind: "session" };
 
 /** Throws `too_many_logins`. Returns what counts and records that the login has failed. */
 export async function admittedTry(
-  { address, account }: LoginTry,
+  { address, account, what = LOGIN }: LoginTry,
   { clock, store, ...context }: Pick<ConsoleContext, "clock" | "store" | "snapshot">,
 ): Promise<() => Promise<void>> {
   const keys = [`address ${networkOf(address)}`, ALL, ...(account === null ? [] : [`account ${account}`])];
@@ -40,9 +44,8 @@ export async function admittedTry(
     const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address };
     try {
       await store.note(actor, {
-        action: "login",
+        ...what,
         outcome: "refused",
-        kind: "session",
         tenantId: named?.tenantId ?? null,
         projectId: named?.projectId ?? null,
         targetId: named?.id ?? null,

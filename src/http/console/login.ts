@@ -11,6 +11,7 @@ import {
   secretHash,
 } from "../../auth/console-sessions.ts";
 import { identify } from "../../auth/identify.ts";
+import { issuerOf } from "../../auth/kept-identity.ts";
 import { isLocalHost } from "../../config/loopback.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { OPS } from "../../core/identity.ts";
@@ -54,7 +55,7 @@ async function byToken(text: string, { address }: LoginAttempt, context: Console
     if (token.kind === "project" && !context.settings().projectTokens) return null;
     const parsed = parseTokenText(text);
     if (parsed !== null) return loggedInByToken(token, parsed.sha256);
-    const issuer = snapshot.logins.find((one) => one.issuer === token.login?.issuer && one.tenantId === token.tenantId);
+    const issuer = issuerOf(token, snapshot.logins);
     return issuer === undefined ? null : loggedInByIssuer(token, issuer, token.expiresAtMs);
   } catch (thrown) {
     if (thrown instanceof GatewayError && (thrown.entry.status === 401 || thrown.entry.status === 403)) return null;
