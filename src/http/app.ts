@@ -241,10 +241,11 @@ function serveConsole(app: Hono<AppEnv>, context: AppContext, elapsedMs: (c: Con
 }
 
 /** As the request says it, unless the configuration does. */
-function consoleOrigin(c: Context<AppEnv>, { console: sources, snapshot }: AppContext): string | null {
+function consoleOrigin(c: Context<AppEnv>, context: AppContext): string | null {
+  const { console: sources } = context;
   if (sources === undefined) return null;
   const settings = sources.settings();
-  return settings.origin ?? arrivalOf(c.req.raw.headers, c.env.peer, settings, snapshot().proxyTrust).origin;
+  return settings.origin ?? arrivalOf(c.req.raw.headers, c.env.peer, settings, context.snapshot().proxyTrust).origin;
 }
 
 /** The code of the admin API is loaded with the first request for it. */

@@ -2,7 +2,7 @@
 // transaction, so that what it reads holds until the commit. Each changed row adds an entry, from which audit log and
 // version are written at the end.
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
-import { claimWrites } from "./kysely-claims.ts";
+import { claimWrites } from "./kysely-claim-writes.ts";
 import { deliveryWrites } from "./kysely-event-writes.ts";
 import { projectWrites, putMembership, removeMembership, tenantWrites, userWrites } from "./kysely-identity-writes.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";

@@ -11,7 +11,7 @@ import type { StoredClaim } from "../../store/claims.ts";
 import { type AdminOperation, reading, writing } from "./operation.ts";
 import { chosenId, dryRunQuery, iso, isoOrNull, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
 import { newPersonalToken, newProjectToken } from "./token-shapes.ts";
-import { permittedRequest, type TokenWords } from "./tokens.ts";
+import { permittedRequest } from "./tokens.ts";
 
 const HOUR_MS = 3_600_000;
 const DEFAULT_HOURS = 24;
@@ -104,7 +104,7 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
       run: async (call, writer) => {
         const { caller, place, nowMs, snapshot, consoleOrigin } = call;
         const { valid_hours: hours, ...request } = call.body;
-        const { createdBy } = await permittedRequest({ ...call, body: request as TokenWords }, writer);
+        const { createdBy } = await permittedRequest({ ...call, body: request }, writer);
         const giver = keptCaller(caller.token, snapshot);
         if (consoleOrigin === null || giver === null)
           throw new GatewayError("conflict", "The web console is not served here, so that nobody could open the link.");
@@ -113,7 +113,7 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
           id: `clm_${newSpanId()}`,
           codeHash,
           ...place!,
-          request: request as unknown as JsonObject,
+          request,
           giver,
           createdBy: createdBy!,
           createdAtMs: nowMs,

@@ -191,7 +191,7 @@ function creation({ reach, word, base, what }: TokenPath): AdminOperation {
     body: reach === "tenant" ? newPersonalToken : newProjectToken,
     answer: issuedToken,
     run: async (call, writer) => {
-      const request = await permittedRequest({ ...call, body: call.body as TokenWords }, writer);
+      const request = await permittedRequest(call, writer);
       return await issued(call, writer, 201, () => createToken(writer, request, call.nowMs));
     },
   });
