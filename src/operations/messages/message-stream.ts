@@ -5,7 +5,6 @@ import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta, Usage } from "../../core/chat.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
-import { parseObject } from "../../providers/tool-calls.ts";
 import {
   type AnswerFacts,
   inputOf,
@@ -15,6 +14,7 @@ import {
   signatureOf,
   toolUse,
 } from "./answer-facts.ts";
+import { CallInput } from "./call-input.ts";
 import { webCitations } from "./citations.ts";
 import { blockDelta, blockStart, blockStop, citationDelta, eventText, PING } from "./message-events.ts";
 
@@ -26,9 +26,7 @@ interface Call {
   readonly index: number;
   readonly id: string;
   readonly name: string;
-  input: string;
-  /** How much of the input was written. Nothing is, while it may turn out to be no object. */
-  written: number;
+  readonly input: CallInput;
 }
 
 /** A block that is written now, or that waits. */
@@ -160,25 +158,28 @@ export class MessageWriter implements StreamWriter {
     const text = called?.arguments ?? "";
     if (typeof called?.name === "string") {
       this.#hasCalls = true;
-      return this.#now({ kind: "tool_use", call: { index, id: id ?? "", name: called.name, input: text, written: 0 } });
+      return this.#now({
+        kind: "tool_use",
+        call: { index, id: id ?? "", name: called.name, input: new CallInput(text) },
+      });
     }
     if (text === "") return "";
     if (this.#open?.kind === "tool_use" && this.#open.call.index === index) {
-      this.#open.call.input += text;
+      this.#open.call.input.add(text);
       const out = this.#input(this.#open.call);
-      return this.#waiting.length > 0 && text.trimEnd().endsWith("}") ? out + this.#flush(false) : out;
+      return this.#waiting.length > 0 ? out + this.#flush(false) : out;
     }
     const waiting = this.#waiting.find((block) => block.kind === "tool_use" && block.call.index === index);
     // the input of a call that has ended was complete: what follows it can only be white space
     if (waiting?.kind !== "tool_use") return "";
-    waiting.call.input += text;
+    waiting.call.input.add(text);
     this.#count(text.length);
     return "";
   }
 
   /** Whether the call that is written now needs more input before another block may begin. */
   #mustWait(): boolean {
-    return this.#waiting.length > 0 || (this.#open?.kind === "tool_use" && parseObject(this.#open.call.input) === null);
+    return this.#waiting.length > 0 || (this.#open?.kind === "tool_use" && !this.#open.call.input.isComplete);
   }
 
   #wait(kind: "text" | "thinking", piece: string): string {
@@ -220,11 +221,9 @@ export class MessageWriter implements StreamWriter {
   }
 
   /** Returns the delta for what has come of an input, as far as it is an object. */
-  #input(call: Call): string {
-    const { input, written } = call;
-    if (written === input.length || (written === 0 && !/^\s*\{/.test(input))) return "";
-    call.written = input.length;
-    return blockDelta(this.#begun - 1, "tool_use", input.slice(written));
+  #input({ input }: Call): string {
+    const text = input.takeUnwritten();
+    return text === "" ? "" : blockDelta(this.#begun - 1, "tool_use", text);
   }
 
   #begin(block: Exclude<Block, { readonly kind: "signature" }>): string {
@@ -256,8 +255,8 @@ export class MessageWriter implements StreamWriter {
 
   #rest(block: Block, isSigned: boolean): string {
     if (block.kind === "thinking") return isSigned ? "" : blockDelta(this.#begun - 1, "signature", "");
-    return block.kind === "tool_use" && block.call.written === 0
-      ? blockDelta(this.#begun - 1, "tool_use", JSON.stringify(inputOf(block.call.input)))
+    return block.kind === "tool_use" && !block.call.input.isWritten
+      ? blockDelta(this.#begun - 1, "tool_use", JSON.stringify(inputOf(block.call.input.text)))
       : "";
   }
 
@@ -265,7 +264,7 @@ export class MessageWriter implements StreamWriter {
   #flush(isEnd: boolean): string {
     let out = "";
     while (this.#waiting.length > 0) {
-      if (!isEnd && this.#open?.kind === "tool_use" && parseObject(this.#open.call.input) === null) break;
+      if (!isEnd && this.#open?.kind === "tool_use" && !this.#open.call.input.isComplete) break;
       out += this.#whole(this.#waiting.shift()!);
     }
     if (this.#waiting.length === 0) this.#waitingCharacters = 0;
