@@ -40,7 +40,7 @@ const PLAIN: Readonly<Record<string, () => string>> = {
     whole('"x"').replace(
       '"finish_reason"',
       () =>
-        `"logprobs":{"content":[${many(4_000, (index) => `{"token":"t${index}","bytes":[116],"logprob":-0.1,"top_logprobs":[${many(20, (other) => `{"token":"o${other}","bytes":[111],"logprob":-1.${index}}`)}]}`)}]},"finish_reason"`,
+        `"logprobs":{"content":[${many(2_000, (index) => `{"token":"t${index}","bytes":[116],"logprob":-0.1,"top_logprobs":[${many(20, (other) => `{"token":"o${other}","bytes":[111],"logprob":-1.${index}}`)}]}`)}]},"finish_reason"`,
     ),
   error: () => `{"error":{"message":"${"no ".repeat(10_000_000)}"}}`,
 };

@@ -112,7 +112,7 @@ function translatedTo({ name, path, body }: Form): readonly LoopShape[] {
       ["30 MB of escapes", "long-escapes", ""],
       ["1,000,000 addresses of e-mail", "addresses", ""],
       ["170,000 objects", "short-objects", ""],
-      ["4,000 tokens with 20 probabilities each", "probabilities", ""],
+      ["2,000 tokens with 20 probabilities each", "probabilities", ""],
       ["2,000 calls of 15 KB", "calls", ""],
       ["a streamed line of 15 MB", "line", ',"stream":true'],
       ["a streamed line of 7 MB of accented letters", "line-accents", ',"stream":true'],

@@ -503,7 +503,7 @@ const PLAIN_ANSWERS = [
   { title: "an answer of 999,000 objects beside it", model: "objects", stream: false },
   { title: "an answer with 2,000 calls of 15 KB", model: "calls", stream: false },
   { title: "an answer of 390,000 numbers of 20 digits beside it", model: "long-numbers", stream: false },
-  { title: "an answer with 4,000 tokens with 20 probabilities each", model: "probabilities", stream: false },
+  { title: "an answer with 2,000 tokens with 20 probabilities each", model: "probabilities", stream: false },
 ];
 const LONG_LINES = [
   { title: "a streamed line of 15 MB", model: "line", stream: true },

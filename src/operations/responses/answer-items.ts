@@ -1,6 +1,7 @@
 // Makes the items of a response from the pieces of a chat completion, streamed or not. Items follow one another: while a
 // call is not complete, what comes beside it waits, so that no event belongs to an item that is not open.
 import { isCarrier } from "../../chat/carriers/reasoning-carrier.ts";
+import { JsonProgress } from "../../chat/stream/json-progress.ts";
 import { BETWEEN_ROUNDS } from "../../chat/tools/multi-round-answer.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -153,7 +154,7 @@ export class AnswerItems {
     if (this.#memo.allowed !== null && !this.#memo.allowed.has(name)) return void this.#refusedCalls.add(index);
     const tool = this.#toolOf(name);
     const id = tool.kind === "approval" ? callId : `${ID_PREFIXES[tool.kind]}${newRandomId()}`;
-    this.#begin({ kind: "call", id, index, callId, tool, text: "" });
+    this.#begin({ kind: "call", id, index, callId, tool, text: "", progress: new JsonProgress(), isValid: null });
   }
 
   /** Adds the tools that a server has listed. */
@@ -185,6 +186,7 @@ export class AnswerItems {
       throw new MalformedAnswer("The provider's stream has arguments of a tool call that was complete.");
     }
     call.text += piece;
+    call.progress.add(piece);
     if (!this.#isCurrent(call)) return;
     if (call.tool.kind === "function") this.#events?.delta(piece);
     if (this.#open.length > 1) this.#advance();
@@ -217,7 +219,8 @@ export class AnswerItems {
   #advance(): void {
     while (this.#open.length > 1) {
       const current = this.#open[0]!;
-      if (current.kind === "call" && !isWhole(current.text)) return;
+      // what is not written as events has come whole
+      if (current.kind === "call" && this.#events !== null && !isWhole(current)) return;
       if (current.kind === "served" && current.result === null) return;
       this.#closeFirst(false);
     }
@@ -259,6 +262,7 @@ function placed(citation: JsonObject, { start }: TextPart): JsonObject {
 }
 
 function copied(item: OpenItem): OpenItem {
+  if (item.kind === "call") return { ...item, progress: new JsonProgress(item.progress) };
   if (item.kind !== "message") return { ...item };
   return {
     ...item,

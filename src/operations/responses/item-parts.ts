@@ -1,5 +1,6 @@
 // The items of an answer while they are written, and as they are in the response object.
 import type { Json, JsonObject } from "../../core/json.ts";
+import type { JsonProgress } from "../../chat/stream/json-progress.ts";
 import type { ClientTool } from "./request-memo.ts";
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
@@ -35,6 +36,10 @@ export interface CallItem {
   readonly callId: string;
   readonly tool: CalledTool;
   text: string;
+  /** How far `text` has come as JSON. */
+  readonly progress: JsonProgress;
+  /** Whether the value is valid that has ended; `null` while nobody has asked. */
+  isValid: boolean | null;
 }
 
 /** A call of a tool server that the gateway runs. */
@@ -162,9 +167,15 @@ function objectOf(text: string): JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }
 
+/** A longer number or word is no whole value before the end of the answer. */
+const MAX_WORD = 64;
+
 /** Whether the arguments of a call are complete. */
-export function isWhole(text: string): boolean {
-  return parsed(text) !== undefined;
+export function isWhole(call: CallItem): boolean {
+  const { text, progress } = call;
+  if (!progress.hasEnded) return text.length <= MAX_WORD && parsed(text) !== undefined;
+  call.isValid ??= parsed(text) !== undefined;
+  return call.isValid;
 }
 
 function parsed(text: string): Json | undefined {

@@ -1,8 +1,8 @@
 // Keeps the response of a call, where the caller, the scopes and the guards allow it, and says in the headers whether and
 // until when it is kept (promise 12.8).
-import type { KeptStore } from "../../chat/keeping/kept-store.ts";
+import { KEEPING_BOUNDS, type KeptStore } from "../../chat/keeping/kept-store.ts";
 import type { ReadyCall } from "../../chat/operation.ts";
-import type { JsonObject } from "../../core/json.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { type ResponsesStore, settingsOf, type Snapshot } from "../../core/snapshot.ts";
 import { parseJson } from "../../wire/json.ts";
@@ -66,6 +66,8 @@ export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
   const { keeper, owner, input } = place;
   const { call, request } = ready;
   const keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]): MaybePromise<boolean> =>
+    // no store writes the JSON of what it would not keep, which takes long
+    textsIn(response, KEEPING_BOUNDS.objectBytes) <= KEEPING_BOUNDS.objectBytes &&
     keeper.keep({ owner, response, input: input.items, hidden, hiddenInput: input.hidden });
   return request.params.stream === true ? ofStream(keeper, keeping, call.lifetime) : ofBody(keeper, keeping);
 }
@@ -95,6 +97,18 @@ const NOT_KEPT: ResponseKeeping = {
     return answer;
   },
 };
+
+/** Returns how many characters the texts in a value have; it stops to count where they are more than `most`. */
+function textsIn(value: Json | undefined, most: number): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  let characters = 0;
+  for (const member of Object.values(value as JsonObject)) {
+    characters += textsIn(member, most);
+    if (characters > most) break;
+  }
+  return characters;
+}
 
 type Keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]) => MaybePromise<boolean>;
 

@@ -1,11 +1,11 @@
 // How much of a provider's stream is handled in one turn of the event loop, whatever arrives at once.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { TURN_BYTES } from "../../../src/chat/stream/answer-stream.ts";
 import type { Operation } from "../../../src/chat/operation.ts";
 import { CHAT_COMPLETIONS } from "../../../src/operations/chat/chat-completions.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
-import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
+import { cannedUpstream, type Stub, stubGateway } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 
 const EVENTS = 5_000;
@@ -63,22 +63,26 @@ const CASES: readonly (readonly [string, Operation, string, object, object])[] =
   ["responses, native", RESPONSES, NATIVE_RESPONSES, { input: "x" }, { native: ["responses"] }],
 ];
 
+function gatewayOf(body: string, settings: object = {}): Stub {
+  return stubGateway({
+    upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "whole" }),
+    providers: [
+      providerSettings({
+        id: "up",
+        family: "custom",
+        baseUrl: "https://provider.test/v1",
+        credentials: [storedKey("stored-key")],
+        ...settings,
+      }),
+    ],
+  });
+}
+
 describe("a stream of which much arrives at once", () => {
   test.each(CASES)(
     "[d5.8] %s: is handled in turns, between which other calls have theirs",
     async (_, operation, body, ask, settings) => {
-      const gateway = stubGateway({
-        upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "whole" }),
-        providers: [
-          providerSettings({
-            id: "up",
-            family: "custom",
-            baseUrl: "https://provider.test/v1",
-            credentials: [storedKey("stored-key")],
-            ...settings,
-          }),
-        ],
-      });
+      const gateway = gatewayOf(body, settings);
       const answer = await gateway.call(operation, { model: "up:m", stream: true, ...ask });
       let turns = 0;
       let isOver = false;
@@ -98,6 +102,42 @@ describe("a stream of which much arrives at once", () => {
       expect(parts).toBeGreaterThan(5);
       // the first part is read before the head leaves
       expect([words >= EVENTS, turns >= parts - 1, longest <= 4 * TURN_BYTES]).toEqual([true, true, true]);
+    },
+  );
+});
+
+describe("a call in many pieces, beside which another waits", () => {
+  const piece = (index: number, text: string, start: object = {}): string =>
+    choice(
+      { tool_calls: [{ index, ...start, function: { ...("id" in start && { name: "f" }), arguments: text } }] },
+      null,
+    );
+  const LIST = 2_000;
+  const body = [
+    piece(0, `{"a":"${"x".repeat(20_000)}","b":[`, { id: "c0", type: "function" }),
+    piece(1, "{}", { id: "c1", type: "function" }),
+    "{},"
+      .repeat(LIST)
+      .split(/(?<=,)/)
+      .map((text) => piece(0, text) + piece(0, "{}") + piece(0, ","))
+      .join(""),
+    piece(0, "{}]}"),
+    choice({}, "tool_calls"),
+    "data: [DONE]\n\n",
+  ].join("");
+
+  test.each(CASES.slice(0, 3))(
+    "[d5.8] %s: its input is not read anew for each piece",
+    async (_, operation, __, ask) => {
+      const read = spyOn(JSON, "parse");
+      try {
+        const answer = await gatewayOf(body).call(operation, { model: "up:m", stream: true, ...ask });
+        const text = await answer.text();
+        const long = read.mock.calls.filter(([given]) => given.length > 15_000).length;
+        expect([answer.status, text.includes('"c1"'), long <= 3]).toEqual([200, true, true]);
+      } finally {
+        read.mockRestore();
+      }
     },
   );
 });
