@@ -1,8 +1,16 @@
 // Login links of the real command line: to a terminal only, for one login, on the gateway's machine.
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { consoleBrowser, type Shown } from "../harness/console-browser.ts";
-import { gatewayCommand } from "../harness/gateway-program.ts";
+import { gatewayCommand, projectFolder, sourceCommand } from "../harness/gateway-program.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { until } from "../harness/until.ts";
+
+/** The link leads to the console's pages, so that none is printed where they have not been built. */
+const isBuilt = existsSync(join(projectFolder, "console/dist/index.html"));
+if (!isBuilt) console.log("skipped: the link of the first start, because the console has not been built");
 
 let gateway: GatewayProcess;
 beforeAll(async () => {
@@ -64,6 +72,34 @@ test("[d14.6] a login link is printed to a terminal only, has its code in the fr
   expect(rows.filter(({ kind }) => kind === "login_link")).toHaveLength(1);
   expect(rows.filter(({ kind, outcome }) => kind === "session" && outcome === "done")).toHaveLength(1);
   expect(audit.stdout).not.toContain(secret!);
+});
+
+test.skipIf(!isBuilt)("[d14.6] the first start in a terminal prints a login link, and no later one does", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-first-"));
+  /** Starts the gateway in a terminal until it has said how to go on, and gives all that it has printed. */
+  const started = async (isFirst: boolean): Promise<string> => {
+    let output = "";
+    const decoder = new TextDecoder();
+    const child = Bun.spawn([...sourceCommand, "serve", "--port", "0", "--data", join(folder, "data")], {
+      env: cleanEnvironment(),
+      cwd: folder,
+      terminal: { cols: 400, rows: 50, data: (_, bytes) => void (output += decoder.decode(bytes, { stream: true })) },
+    });
+    await until(() => output.includes(isFirst ? "#code=" : "console link)"), "the gateway has greeted");
+    child.kill("SIGTERM");
+    await child.exited;
+    child.terminal?.close();
+    return output;
+  };
+  try {
+    const first = await started(true);
+    expect(first).toMatch(/http:\/\/localhost:\d+\/console\/#code=[\w-]{43}\s/);
+    expect(first).toContain("dgm_pt_");
+    const second = await started(false);
+    expect(second).not.toContain("#code=");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test("a link for nobody, or with a permission that there is not, is refused with the cure", async () => {
