@@ -22,7 +22,15 @@ interface Schema {
 }
 
 /** What the screens read; the schemas that these refer to are written as well. */
-const READ_BY_SCREENS = ["LogPage", "LoggedCallDetail"];
+const READ_BY_SCREENS = [
+  "LogPage",
+  "LoggedCallDetail",
+  "CallHistogram",
+  "CallFacets",
+  "ProjectTokenList",
+  "IssuedToken",
+  "ModelList",
+];
 
 const HEAD = `// The answers of the admin API that the console reads. \`npm run docs\` writes this file from the OpenAPI document.\n`;
 

@@ -106,15 +106,19 @@ function traceOf(response: Response): string | null {
   return response.headers.get("x-gateway-trace-id");
 }
 
-/** `signIn` resolves when the reader has signed in again. */
-export function createApi(signIn: () => Promise<void>): Api {
+/** Why a sign-in is asked for: the session has ended, or what is asked needs a sign-in of the last minutes. */
+export type SignInCause = "ended" | "recent";
+
+/** `signIn` resolves when the reader has signed in again, and rejects when he does not want to. */
+export function createApi(signIn: (cause: SignInCause) => Promise<void>): Api {
   return {
     async send(method, path, options) {
       try {
         return await send(method, path, options);
       } catch (error) {
-        if (!(error instanceof ApiError) || error.status !== 401) throw error;
-        await signIn();
+        const cause = signInCause(error);
+        if (cause === null) throw error;
+        await signIn(cause);
         return send(method, path, options);
       }
     },
@@ -126,4 +130,10 @@ export function createApi(signIn: () => Promise<void>): Api {
       return open(method, path, options);
     },
   };
+}
+
+function signInCause(error: unknown): SignInCause | null {
+  if (!(error instanceof ApiError)) return null;
+  if (error.status === 401) return "ended";
+  return error.code === "recent_login_required" ? "recent" : null;
 }

@@ -1,5 +1,90 @@
 // The answers of the admin API that the console reads. `npm run docs` writes this file from the OpenAPI document.
 
+export interface CallBucket {
+  /** Time in UTC. */
+  readonly at: string;
+  readonly calls: number;
+  readonly errors: number;
+  /** The number of calls with usage whose price is not known. */
+  readonly unpriced: number;
+  /** The number of calls whose usage the gateway estimated, because the provider reported none. */
+  readonly estimated: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cached_tokens: number;
+  readonly reasoning_tokens: number;
+  readonly cost_usd: string;
+  readonly mean_ms: number | null;
+  /** Approximate: estimated from counts of calls by duration. */
+  readonly p50_ms: number | null;
+  /** Approximate, as `p50_ms`. */
+  readonly p95_ms: number | null;
+}
+
+export interface CallFacet {
+  readonly dimension: "project" | "token" | "user" | "route" | "provider" | "model" | "operation" | "status" | "code";
+  readonly value: string | null;
+  readonly calls: number;
+  readonly errors: number;
+  /** Null for `status` and `code`. */
+  readonly cost_usd: string | null;
+}
+
+export interface CallFacets {
+  readonly data: readonly CallFacet[];
+  /** How many further values each dimension has. */
+  readonly others: Readonly<Record<string, number>>;
+  /** Failed calls before this time are not counted in `status` and `code`, because one request counts a bounded number of them; null if all are. */
+  readonly looked_to: string | null;
+  /** Time in UTC. */
+  readonly from: string;
+  /** Time in UTC. */
+  readonly to: string;
+  /** The figures are those of the calls in the database at this time; a call is there moments after its end. */
+  readonly as_of: string;
+}
+
+export interface CallHistogram {
+  /** The buckets in the order of time, the empty ones too. */
+  readonly data: readonly CallBucket[];
+  /** The end of the last bucket. */
+  readonly to: string;
+  readonly bucket: "1m" | "5m" | "15m" | "1h" | "6h" | "1d";
+  /** Calls before this time are not counted, because one request counts a bounded number of single calls; null if all are. Hourly sums are not bounded; they answer where the bucket is an hour or more and only callers, `route`, `provider`, `model` and `operation` are filtered. */
+  readonly looked_to: string | null;
+  /** The figures are those of the calls in the database at this time; a call is there moments after its end. */
+  readonly as_of: string;
+  /** Before this time, hours in which the period begins, ends or has a midnight count as a whole where they begin (of end users: days in UTC), because their calls are not kept any more; null if all is exact. */
+  readonly whole_until: string | null;
+}
+
+export interface IssuedToken {
+  readonly id: string;
+  readonly kind: "project" | "personal";
+  readonly name: string;
+  readonly tenant_id: string;
+  readonly project_id: string | null;
+  readonly user_id: string | null;
+  /** The role of a project token; null for personal tokens, which have the roles of their user. */
+  readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner" | null;
+  readonly permissions: readonly ("byo_endpoint" | "custom_price" | "debug" | "read_content" | "vendor_objects" | "ops")[];
+  readonly models: readonly string[];
+  readonly routes: readonly string[];
+  readonly ip: readonly string[];
+  readonly state: "live" | "expired" | "revoked";
+  /** Time in UTC. */
+  readonly created_at: string;
+  readonly created_by: string | null;
+  /** Time in UTC. */
+  readonly expires_at: string;
+  /** Time in UTC. */
+  readonly revoked_at: string | null;
+  /** The ETag of this state, to be sent back as `if-match`. */
+  readonly etag: string;
+  /** The access token itself. It is shown only once: null in a dry run and when a request is repeated with the same idempotency key. */
+  readonly token: string | null;
+}
+
 export interface LogPage {
   readonly data: readonly LoggedCall[];
   /** Null on the last page. */
@@ -86,4 +171,51 @@ export interface LoggedCallDetail {
   readonly record: Readonly<Record<string, unknown>> | null;
   /** Until when the content of the call is kept; null if it is not kept. */
   readonly content_kept_until: string | null;
+}
+
+export interface Model {
+  readonly id: string;
+  readonly object: "model";
+  readonly created: number;
+  readonly owned_by: string;
+  readonly name?: string;
+  readonly context_length?: number;
+  readonly supported_parameters?: readonly string[];
+  readonly operations?: readonly string[];
+}
+
+export interface ModelList {
+  readonly object: "list";
+  readonly data: readonly Model[];
+}
+
+export interface ProjectTokenList {
+  readonly data: readonly Token[];
+  /** Null on the last page. */
+  readonly next_cursor: string | null;
+}
+
+export interface Token {
+  readonly id: string;
+  readonly kind: "project" | "personal";
+  readonly name: string;
+  readonly tenant_id: string;
+  readonly project_id: string | null;
+  readonly user_id: string | null;
+  /** The role of a project token; null for personal tokens, which have the roles of their user. */
+  readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner" | null;
+  readonly permissions: readonly ("byo_endpoint" | "custom_price" | "debug" | "read_content" | "vendor_objects" | "ops")[];
+  readonly models: readonly string[];
+  readonly routes: readonly string[];
+  readonly ip: readonly string[];
+  readonly state: "live" | "expired" | "revoked";
+  /** Time in UTC. */
+  readonly created_at: string;
+  readonly created_by: string | null;
+  /** Time in UTC. */
+  readonly expires_at: string;
+  /** Time in UTC. */
+  readonly revoked_at: string | null;
+  /** The ETag of this state, to be sent back as `if-match`. */
+  readonly etag: string;
 }

@@ -21,15 +21,31 @@ export const SCREENS: readonly Screen[] = [
     component: lazy(async () => ({ default: (await import("./calls/calls-screen.tsx")).CallsScreen })),
   },
   {
+<<<<<<< HEAD
     path: "/play",
     title: "Playground",
     letter: "y",
     needs: null,
     component: lazy(async () => ({ default: (await import("./play/play-screen.tsx")).PlayScreen })),
+=======
+    path: "/start",
+    title: "First call",
+    letter: "f",
+    needs: "list*Logs",
+    component: lazy(async () => ({ default: (await import("./start/start-screen.tsx")).StartScreen })),
+  },
+  {
+    path: "/tokens",
+    title: "Tokens",
+    letter: "t",
+    needs: "list*Tokens",
+    component: lazy(async () => ({ default: (await import("./tokens/tokens-screen.tsx")).TokensScreen })),
+>>>>>>> 2618cd38 (Chart and count calls in the console, make tokens, wait for the first call, and test it in a real browser)
   },
 ];
 
 /** Pages of single things, by the path of their screen. */
 export const DETAILS: Readonly<Record<string, ComponentType<{ readonly id: string }>>> = {
   "/calls": lazy(async () => ({ default: (await import("./call/call-screen.tsx")).CallScreen })),
+  "/tokens": lazy(async () => ({ default: (await import("./tokens/token-screen.tsx")).TokenScreen })),
 };

@@ -1,7 +1,7 @@
 // The session of the page: who is signed in, the request for a sign-in in place when the session ends, and signing out.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useRef, useState } from "react";
-import { ApiError, createApi, send } from "../api/api.ts";
+import { ApiError, createApi, send, type SignInCause } from "../api/api.ts";
 import { ApiContext } from "../api/use-api.tsx";
 import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
@@ -26,7 +26,7 @@ export function useSignOut(): () => Promise<void> {
 /** Shows its children to a reader who is signed in, and else the page that signs in. The address of the page stays. */
 export function SessionGate({ children }: { readonly children: ReactNode }) {
   const queries = useQueryClient();
-  const [isAsking, setIsAsking] = useState(false);
+  const [asking, setAsking] = useState<SignInCause | null>(null);
   const waiting = useRef<PromiseWithResolvers<void> | null>(null);
   const {
     data: me,
@@ -44,10 +44,10 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
     },
     staleTime: Infinity,
   });
-  const signIn = useCallback(async () => {
+  const signIn = useCallback(async (cause: SignInCause) => {
     // Requests that fail together wait for the same sign-in.
     waiting.current ??= Promise.withResolvers<void>();
-    setIsAsking(true);
+    setAsking(cause);
     await waiting.current.promise;
   }, []);
   const api = useMemo(() => createApi(signIn), [signIn]);
@@ -78,17 +78,29 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
     queries.setQueryData(["me"], next);
     // Another reader must not see what the first one was shown.
     if (!isSame) queries.removeQueries({ queryKey: ["read"] });
-    setIsAsking(false);
+    setAsking(null);
     waiting.current?.resolve();
+    waiting.current = null;
+  };
+  const giveUp = (): void => {
+    setAsking(null);
+    waiting.current?.reject(new Error("You have not signed in again, so nothing was changed."));
     waiting.current = null;
   };
   return (
     <ApiContext value={api}>
       <SessionContext value={session}>
         {children}
-        {isAsking && (
-          <Modal title="Your session has ended">
-            <p>Sign in again, and the page goes on where it was. What you have typed is kept.</p>
+        {asking !== null && (
+          <Modal
+            title={asking === "ended" ? "Your session has ended" : "Sign in again to do this"}
+            close={asking === "recent" ? giveUp : undefined}
+          >
+            <p>
+              {asking === "ended"
+                ? "Sign in again, and the page goes on where it was. What you have typed is kept."
+                : "What gives rights away or shows content needs a sign-in of the last 15 minutes. What you have typed is kept."}
+            </p>
             <LoginForm signedIn={signedInAgain} />
           </Modal>
         )}

@@ -90,11 +90,19 @@ function Content({
   if (screen === undefined) return <Unknown path={path} />;
   if (screen.needs !== null && !may(me, scope, screen.needs))
     return (
-      <Empty title={`You may not see ${screen.title.toLowerCase()} of ${titleOf(scope)}`}>
+      <Empty
+        title={
+          scope.tenant === null && me.operator
+            ? `${screen.title} are not shown for all tenants at once`
+            : `You may not see ${screen.title.toLowerCase()} of ${titleOf(scope)}`
+        }
+      >
         <p>
-          {scope.tenant === null
-            ? "Only operators see all tenants at once. Choose a tenant or a project at the top."
-            : "Someone with the role admin or owner in this tenant can give you a role there. Until then, choose another tenant or project at the top."}
+          {scope.tenant === null && me.operator
+            ? `${screen.title} belong to a tenant or a project. Choose one at the top.`
+            : scope.tenant === null
+              ? "Only operators see all tenants at once. Choose a tenant or a project at the top."
+              : "Someone with the role admin or owner in this tenant can give you a role there. Until then, choose another tenant or project at the top."}
         </p>
       </Empty>
     );

@@ -19,7 +19,6 @@ const CONTENT_SECURITY_POLICY = [
 const DENIED = [
   "accelerometer",
   "autoplay",
-  "bluetooth",
   "camera",
   "clipboard-read",
   "display-capture",

@@ -3,6 +3,7 @@ import type { LoggedCallDetail } from "../../api/types.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { exactUsd, nanoUsd } from "../../format/money.ts";
+import { TableBox } from "../../components/table-box.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 import { termText } from "../calls/filter.ts";
@@ -20,7 +21,7 @@ export function Parameters({ params }: { readonly params: Readonly<Record<string
   const entries = Object.entries(params ?? {});
   if (entries.length === 0) return <p className="hint">No parameters are recorded.</p>;
   return (
-    <div className="table-box">
+    <TableBox label="Parameters of the request">
       <table>
         <caption className="unseen">Parameters of the request</caption>
         <thead>
@@ -43,7 +44,7 @@ export function Parameters({ params }: { readonly params: Readonly<Record<string
           ))}
         </tbody>
       </table>
-    </div>
+    </TableBox>
   );
 }
 
@@ -83,7 +84,7 @@ export function Cost({ call }: { readonly call: LoggedCallDetail }) {
 export function Limits({ limits }: { readonly limits: readonly LimitFields[] | undefined }) {
   if (limits === undefined || limits.length === 0) return <p className="hint">No limit and no budget applied.</p>;
   return (
-    <div className="table-box">
+    <TableBox label="Limits and budgets of this call">
       <table>
         <caption className="unseen">Limits and budgets of this call</caption>
         <thead>
@@ -114,7 +115,7 @@ export function Limits({ limits }: { readonly limits: readonly LimitFields[] | u
           ))}
         </tbody>
       </table>
-    </div>
+    </TableBox>
   );
 }
 

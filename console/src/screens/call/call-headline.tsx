@@ -13,7 +13,7 @@ export function CallHeadline({ call }: { readonly call: LoggedCallDetail }) {
     <div className="headline">
       <StatusMark call={call} />
       <span>
-        <TimeText at={call.at} /> <small>({ageOf(Date.parse(call.at), nowMs)})</small>
+        <TimeText at={call.at} form="day" /> <small>({ageOf(Date.parse(call.at), nowMs)})</small>
       </span>
       <ServedBy call={call} />
       <code>{call.trace_id}</code>

@@ -9,7 +9,7 @@ import { Figures } from "./figures.tsx";
 import { Timeline } from "./timeline.tsx";
 import { useCall } from "./use-call.ts";
 
-export function CallPeek({ id, close }: { readonly id: string; readonly close: () => void }) {
+export function CallPeek({ id, close }: { readonly id: string; readonly close: (() => void) | null }) {
   const { data: call, error, refetch } = useCall(id);
   return (
     <section className="peek" aria-label="The open call">
@@ -17,9 +17,11 @@ export function CallPeek({ id, close }: { readonly id: string; readonly close: (
         <ScopedLink className="button" to={`/calls/${id}`}>
           Open the page
         </ScopedLink>
-        <button type="button" className="quiet" onClick={close}>
-          Close
-        </button>
+        {close !== null && (
+          <button type="button" className="quiet" onClick={close}>
+            Close
+          </button>
+        )}
       </p>
       {error !== null && <Problem what="The call could not be read." error={error} retry={() => void refetch()} />}
       {call === undefined && error === null && <Pending what="The call" />}
@@ -27,11 +29,11 @@ export function CallPeek({ id, close }: { readonly id: string; readonly close: (
         <>
           <CallHeadline call={call} />
           <Figures call={call} />
-          <h3>Where the time went</h3>
+          <h2>Where the time went</h2>
           <Timeline record={recordOf(call.record)} totalMs={call.total_ms} />
-          <h3>Cost</h3>
+          <h2>Cost</h2>
           <Cost call={call} />
-          <h3>Whose call it was</h3>
+          <h2>Whose call it was</h2>
           <Origin call={call} />
         </>
       )}

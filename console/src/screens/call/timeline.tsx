@@ -1,5 +1,6 @@
 // Where the time of a call went: a lane for each attempt and each tool. The table below the drawing says the same in figures.
 import { duration } from "../../format/time.ts";
+import { TableBox } from "../../components/table-box.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import type { AttemptFields, RecordFields, ToolFields } from "./call-record.ts";
 
@@ -25,7 +26,7 @@ export function Timeline({ record, totalMs }: { readonly record: RecordFields; r
   return (
     <>
       <Drawing lanes={lanes} spanMs={span} />
-      <div className="table-box">
+      <TableBox label="The attempts and tools of this call">
         <table>
           <caption className="unseen">The attempts and tools of this call</caption>
           <thead>
@@ -61,7 +62,7 @@ export function Timeline({ record, totalMs }: { readonly record: RecordFields; r
             ))}
           </tbody>
         </table>
-      </div>
+      </TableBox>
       {record.own_ms !== undefined && (
         <p className="hint">
           {duration(record.own_ms)} of the total was work of the gateway itself. All times count from the arrival of the

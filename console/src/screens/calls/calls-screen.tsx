@@ -7,15 +7,17 @@ import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
-import { useScope } from "../../scope/scope-context.tsx";
+import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath, pathIn } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
 import { CallPeek } from "../call/call-peek.tsx";
 import { CallsTable } from "./calls-table.tsx";
+import { FacetRail } from "./facet-rail.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { parametersOf, parseFilter, withoutTerm } from "./filter.ts";
 import { RangeLinks } from "./range-links.tsx";
 import { DEFAULT_RANGE, rangeOf, RANGES } from "./range.ts";
+import { VolumeChart } from "./volume-chart.tsx";
 import { MOST_ROWS, useCalls, useNewCalls } from "./use-calls.ts";
 
 export function CallsScreen() {
@@ -27,7 +29,8 @@ export function CallsScreen() {
   const terms = parseFilter(state.get("q") ?? "");
   const filter = parametersOf(terms);
   const base = `${adminPath(scope, "/logs")}?${filter.toString()}`;
-  const path = `${base}&from=${iso(range.fromMs)}${range.toMs === null ? "" : `&to=${iso(range.toMs)}`}`;
+  const span = `from=${iso(range.fromMs)}${range.toMs === null ? "" : `&to=${iso(range.toMs)}`}`;
+  const path = `${base}&${span}`;
   const { query, rows, lookedTo } = useCalls(path);
   const newCalls = useNewCalls(base, rows[0], asOfMs, query.isSuccess && range.toMs === null);
   const openId = state.get("open");
@@ -45,6 +48,7 @@ export function CallsScreen() {
       </div>
       <div className="calls-tools">
         <FilterBar />
+        <VolumeChart path={`${adminPath(scope, "/calls/histogram")}?${filter.toString()}&${span}`} range={range} />
       </div>
       <div role="status">
         {newCalls > 0 && (
@@ -55,7 +59,8 @@ export function CallsScreen() {
           </p>
         )}
       </div>
-      <div className={`calls-layout ${openId === null ? "" : "with-peek"}`}>
+      <div className={`calls-layout ${openId === null ? "with-facets" : "with-peek"}`}>
+        {openId === null && <FacetRail path={`${adminPath(scope, "/calls/facets")}?${span}&`} terms={terms} />}
         <div>
           {query.error !== null && (
             <Problem what="The calls could not be read." error={query.error} retry={() => void query.refetch()} />
@@ -123,8 +128,7 @@ function NoCalls() {
     <Empty title="There are no calls in this range">
       {name === "30d" ? (
         <p>
-          Calls appear here when they have ended. Send one with the <code>curl</code> command that the gateway printed
-          when it started.
+          Calls appear here when they have ended. <ScopedLink to="/start">Send the first one</ScopedLink>.
         </p>
       ) : (
         <button type="button" onClick={() => state.set({ range: "30d", from: null, to: null })}>

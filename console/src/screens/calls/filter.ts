@@ -51,6 +51,9 @@ const EQUAL: Readonly<Record<string, Translate>> = {
   tool: as("tool"),
   policy: as("policy"),
   limit: as("limit_id"),
+  upstream: as("provider_request_id"),
+  cache: (value) => (["hit", "miss", "bypass"].includes(value) ? [["cache", value]] : "takes hit, miss or bypass"),
+  estimated: flag("estimated"),
   stream: flag("stream"),
   cancelled: flag("cancelled"),
   settled: flag("settled"),
@@ -143,6 +146,12 @@ export function parametersOf(terms: readonly Term[]): URLSearchParams {
 function splitPair(pair: string): [string, string] {
   const equals = pair.indexOf("=");
   return [pair.slice(0, equals), pair.slice(equals + 1)];
+}
+
+/** The filter with a term more; another value of the same name is replaced. */
+export function withTerm(terms: readonly Term[], name: string, value: string): string {
+  const kept = terms.filter((term) => term.name !== name || term.operator !== ":");
+  return [...kept.map(({ text }) => text), termText(name, value)].join(" ");
 }
 
 export function withoutTerm(text: string, gone: string): string {

@@ -1,0 +1,39 @@
+// A change by the admin API: what is sent while it runs, what failed, and reading again what it has changed.
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import type { Method } from "./api.ts";
+import { useApi } from "./use-api.tsx";
+
+interface Write {
+  readonly isBusy: boolean;
+  readonly failure: Error | null;
+  /** Undefined after a failure, which is then shown. */
+  readonly send: <T>(method: Method, path: string, body?: unknown) => Promise<T | undefined>;
+}
+
+export function useWrite(): Write {
+  const api = useApi();
+  const queries = useQueryClient();
+  const [isBusy, setIsBusy] = useState(false);
+  const [failure, setFailure] = useState<Error | null>(null);
+  return {
+    isBusy,
+    failure,
+    async send<T>(method: Method, path: string, body?: unknown) {
+      setIsBusy(true);
+      setFailure(null);
+      try {
+        return await api.send<T>(method, path, {
+          body: body ?? {},
+          headers: { "idempotency-key": crypto.randomUUID() },
+        });
+      } catch (error) {
+        setFailure(error instanceof Error ? error : new Error(String(error)));
+        return undefined;
+      } finally {
+        setIsBusy(false);
+        void queries.invalidateQueries({ queryKey: ["read"] });
+      }
+    },
+  };
+}

@@ -1,0 +1,116 @@
+// `/start`: the first call. A command to copy, and a line that waits for the call and shows it as soon as it has ended.
+import { useState } from "react";
+import type { IssuedToken, LogPage, ModelList } from "../../api/types.ts";
+import { useRead } from "../../api/use-api.tsx";
+import { useWrite } from "../../api/use-write.ts";
+import { CopyButton } from "../../components/copy-button.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { adminPath } from "../../scope/scope.ts";
+import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
+import { may } from "../../session/me.ts";
+import { useMe } from "../../session/session.tsx";
+import { CallPeek } from "../call/call-peek.tsx";
+
+const WAIT_MS = 1000;
+const DAYS = 30;
+
+export function StartScreen() {
+  const scope = useScope();
+  const me = useMe();
+  const { data: models, error, refetch } = useRead<ModelList>("/v1/models");
+  const [chosen, setChosen] = useState<string | null>(null);
+  const [token, setToken] = useState<string | null>(null);
+  const { send, isBusy, failure } = useWrite();
+  const model = chosen ?? models?.data.find(({ id }) => id.endsWith(":echo"))?.id ?? models?.data[0]?.id ?? "";
+  const project =
+    scope.project ??
+    me.places.find(({ tenant_id, project_id }) => tenant_id === scope.tenant && project_id !== null)?.project_id ??
+    null;
+  const place = { tenant: scope.tenant, project };
+  const mayMake = project !== null && may(me, place, "create*Token");
+  const make = async (): Promise<void> => {
+    const made = await send<IssuedToken>("POST", adminPath(place, "/tokens"), {
+      name: "first call",
+      expires_in_days: DAYS,
+    });
+    setToken(made?.token ?? null);
+  };
+  return (
+    <div className="call-page">
+      <h1>The first call</h1>
+      <section className="panel">
+        <h2>1. Send it</h2>
+        <div className="panel-body">
+          {error !== null && (
+            <Problem what="The models could not be read." error={error} retry={() => void refetch()} />
+          )}
+          {models === undefined && error === null && <Pending what="The list of models" />}
+          {models !== undefined && (
+            <>
+              <label>
+                Model
+                <select value={model} onChange={(event) => setChosen(event.target.value)}>
+                  {models.data.map(({ id }) => (
+                    <option key={id}>{id}</option>
+                  ))}
+                </select>
+              </label>
+              <pre className="code">{curlOf(model, token)}</pre>
+              <p className="actions">
+                <CopyButton label="Copy the command" text={curlOf(model, token)} />
+                {token === null && (
+                  <button type="button" disabled={!mayMake || isBusy} onClick={() => void make()}>
+                    {isBusy ? "Making a token…" : "Put a new token into it"}
+                  </button>
+                )}
+              </p>
+              <p className="hint">
+                {token === null
+                  ? `Replace $DRAGOMAN_TOKEN by the access token that the first start printed${mayMake ? `, or make one of the project ${project} for ${DAYS} days` : ""}.`
+                  : `The token belongs to the project ${project}, ends in ${DAYS} days, and is shown on this page only.`}
+              </p>
+              {failure !== null && <Problem what="The token was not made." error={failure} />}
+            </>
+          )}
+        </div>
+      </section>
+      <section className="panel">
+        <h2>2. See it here</h2>
+        <div className="panel-body">
+          <Waiting />
+        </div>
+      </section>
+      <p className="hint">
+        Any client library of the APIs that the gateway serves takes the same address and token. All calls are in{" "}
+        <ScopedLink to="/calls">the list of calls</ScopedLink>.
+      </p>
+    </div>
+  );
+}
+
+function curlOf(model: string, token: string | null): string {
+  const body = JSON.stringify({ model, messages: [{ role: "user", content: "Hello, Dragoman!" }] });
+  return `curl ${location.origin}/api/v1/chat/completions \\
+  -H "Authorization: Bearer ${token ?? "$DRAGOMAN_TOKEN"}" \\
+  -H "Content-Type: application/json" \\
+  -d '${body}'`;
+}
+
+/** Calls from before the page was opened do not count. */
+function Waiting() {
+  const scope = useScope();
+  const [sinceMs] = useState(() => Date.now());
+  const path = `${adminPath(scope, "/logs")}?limit=1&from=${encodeURIComponent(new Date(sinceMs).toISOString())}`;
+  const { data, error } = useRead<LogPage>(path, { everyMs: WAIT_MS });
+  const call = data?.data[0];
+  if (error !== null) return <Problem what="The calls could not be read." error={error} />;
+  return (
+    <>
+      <p role="status">
+        {call === undefined ? "Waiting for a call. It appears here when it has ended." : "Your call has arrived."}
+      </p>
+      {call !== undefined && <CallPeek id={call.trace_id} close={null} />}
+    </>
+  );
+}

@@ -1,0 +1,154 @@
+// Makes a token: a name is enough, everything else has a default of the scope.
+import { type SubmitEvent, useId, useState } from "react";
+import type { IssuedToken } from "../../api/types.ts";
+import { useWrite } from "../../api/use-write.ts";
+import { Modal } from "../../components/modal.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { adminPath } from "../../scope/scope.ts";
+import { useScope } from "../../scope/scope-context.tsx";
+import { useMe } from "../../session/session.tsx";
+
+const ROLES = ["developer", "viewer", "maintainer"] as const;
+const DAYS = [7, 30, 90, 365] as const;
+
+interface NewTokenProps {
+  readonly made: (token: IssuedToken) => void;
+  readonly close: () => void;
+}
+
+export function NewToken({ made, close }: NewTokenProps) {
+  const scope = useScope();
+  const me = useMe();
+  const { send, isBusy, failure } = useWrite();
+  const isPersonal = scope.project === null;
+  const [name, setName] = useState("");
+  const [role, setRole] = useState<string>("developer");
+  const [user, setUser] = useState(me.user?.id ?? "");
+  const [days, setDays] = useState(isPersonal ? 90 : 365);
+  const [models, setModels] = useState("");
+  const [routes, setRoutes] = useState("");
+  const [addresses, setAddresses] = useState("");
+  const id = useId();
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const token = await send<IssuedToken>("POST", adminPath(scope, "/tokens"), {
+      name: name.trim(),
+      expires_in_days: days,
+      ...(isPersonal ? { user_id: user.trim() } : { role }),
+      models: listOf(models),
+      routes: listOf(routes),
+      ip: listOf(addresses),
+    });
+    if (token !== undefined) made(token);
+  };
+  return (
+    <Modal title={isPersonal ? "New personal token" : `New token of ${scope.project}`} close={close}>
+      <form className="form" onSubmit={(event) => void submit(event)}>
+        <label htmlFor={`${id}-name`}>Name</label>
+        <input
+          id={`${id}-name`}
+          required
+          maxLength={100}
+          autoComplete="off"
+          placeholder="What uses it"
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+        />
+        {isPersonal ? (
+          <>
+            <label htmlFor={`${id}-user`}>User</label>
+            <input
+              id={`${id}-user`}
+              required
+              autoComplete="off"
+              value={user}
+              onChange={(event) => setUser(event.target.value)}
+            />
+          </>
+        ) : (
+          <>
+            <label htmlFor={`${id}-role`}>Role</label>
+            <select id={`${id}-role`} value={role} onChange={(event) => setRole(event.target.value)}>
+              {ROLES.map((one) => (
+                <option key={one}>{one}</option>
+              ))}
+            </select>
+          </>
+        )}
+        <label htmlFor={`${id}-days`}>Expires in</label>
+        <select id={`${id}-days`} value={days} onChange={(event) => setDays(Number(event.target.value))}>
+          {DAYS.map((one) => (
+            <option key={one} value={one}>
+              {one} days
+            </option>
+          ))}
+        </select>
+        <details>
+          <summary>Narrow what it may call</summary>
+          <Narrowing
+            id={`${id}-models`}
+            label="Models"
+            hint="such as acme:*, separated by commas"
+            value={models}
+            change={setModels}
+          />
+          <Narrowing
+            id={`${id}-routes`}
+            label="Routes"
+            hint="names, separated by commas"
+            value={routes}
+            change={setRoutes}
+          />
+          <Narrowing
+            id={`${id}-ip`}
+            label="Addresses"
+            hint="such as 10.0.0.0/8, separated by commas"
+            value={addresses}
+            change={setAddresses}
+          />
+        </details>
+        {failure !== null && <Problem what="The token was not made." error={failure} />}
+        <p className="actions">
+          <button type="submit" className="primary" disabled={isBusy || name.trim() === ""}>
+            {isBusy ? "Making…" : "Make the token"}
+          </button>
+          <button type="button" onClick={close}>
+            Cancel
+          </button>
+        </p>
+      </form>
+    </Modal>
+  );
+}
+
+interface NarrowingProps {
+  readonly id: string;
+  readonly label: string;
+  readonly hint: string;
+  readonly value: string;
+  readonly change: (value: string) => void;
+}
+
+function Narrowing({ id, label, hint, value, change }: NarrowingProps) {
+  return (
+    <div className="form">
+      <label htmlFor={id}>
+        {label} <small>({hint}; empty for all)</small>
+      </label>
+      <input
+        id={id}
+        autoComplete="off"
+        spellCheck={false}
+        value={value}
+        onChange={(event) => change(event.target.value)}
+      />
+    </div>
+  );
+}
+
+function listOf(text: string): readonly string[] {
+  return text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}

@@ -1,0 +1,138 @@
+// `/tokens/<id>`: one access token, with giving it a new secret and taking it away.
+import { type ReactNode, useState } from "react";
+import type { IssuedToken, Token } from "../../api/types.ts";
+import { useRead } from "../../api/use-api.tsx";
+import { useWrite } from "../../api/use-write.ts";
+import { Modal } from "../../components/modal.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import { visibleText } from "../../format/visible-text.ts";
+import { adminPath } from "../../scope/scope.ts";
+import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
+import { may } from "../../session/me.ts";
+import { useMe } from "../../session/session.tsx";
+import { SecretOnce } from "./secret-once.tsx";
+import { belongsTo, narrowingOf, TokenState } from "./token-facts.tsx";
+
+export function TokenScreen({ id }: { readonly id: string }) {
+  const scope = useScope();
+  const path = adminPath(scope, `/tokens/${encodeURIComponent(id)}`);
+  const { data: token, error, refetch } = useRead<Token>(path, { keepsPrevious: false });
+  return (
+    <div className="call-page">
+      <p>
+        <ScopedLink to="/tokens">Tokens</ScopedLink>
+      </p>
+      {error !== null && <Problem what="The token could not be read." error={error} retry={() => void refetch()} />}
+      {token === undefined && error === null && <Pending what="The token" />}
+      {token !== undefined && (
+        <>
+          <div className="title-row">
+            <h1>{visibleText(token.name)}</h1>
+            <TokenState state={token.state} />
+          </div>
+          <Facts token={token} />
+          <p>
+            <ScopedLink to={`/calls?q=token:${token.id}&range=30d`}>
+              The calls of this token in the last 30 days
+            </ScopedLink>
+          </p>
+          {token.state !== "revoked" && <Changes token={token} path={path} />}
+        </>
+      )}
+    </div>
+  );
+}
+
+function Facts({ token }: { readonly token: Token }) {
+  return (
+    <dl className="pairs">
+      <Fact name="Id">
+        <code>{token.id}</code>
+      </Fact>
+      <Fact name="Belongs to">{belongsTo(token)}</Fact>
+      <Fact name="May call">{narrowingOf(token)}</Fact>
+      <Fact name="Permissions">{token.permissions.join(", ") || "none"}</Fact>
+      <Fact name="Made">
+        <TimeText at={token.created_at} form="day" /> {token.created_by !== null && `by ${token.created_by}`}
+      </Fact>
+      <Fact name="Expires">
+        <TimeText at={token.expires_at} form="day" />
+      </Fact>
+      {token.revoked_at !== null && (
+        <Fact name="Revoked">
+          <TimeText at={token.revoked_at} form="day" />
+        </Fact>
+      )}
+    </dl>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Changes({ token, path }: { readonly token: Token; readonly path: string }) {
+  const me = useMe();
+  const scope = useScope();
+  const { send, isBusy, failure } = useWrite();
+  const [asking, setAsking] = useState<"rotate" | "revoke" | null>(null);
+  const [secret, setSecret] = useState<string | null>(null);
+  const isAllowed = may(me, scope, "revoke*Token");
+  const confirm = async (): Promise<void> => {
+    const changed = await send<IssuedToken>("POST", `${path}/${asking!}`);
+    if (changed === undefined) return;
+    if (asking === "rotate") setSecret(changed.token);
+    setAsking(null);
+  };
+  return (
+    <>
+      <p className="actions">
+        <button type="button" disabled={!isAllowed} onClick={() => setAsking("rotate")}>
+          New secret
+        </button>
+        <button type="button" className="danger" disabled={!isAllowed} onClick={() => setAsking("revoke")}>
+          Revoke
+        </button>
+      </p>
+      {!isAllowed && (
+        <p className="hint">
+          Changing tokens needs a role that you do not have here: maintainer in the project, or admin in the tenant.
+        </p>
+      )}
+      {asking !== null && (
+        <Modal
+          title={asking === "rotate" ? `Give ${token.name} a new secret?` : `Revoke ${token.name}?`}
+          close={() => setAsking(null)}
+        >
+          <p>
+            {asking === "rotate"
+              ? "The old secret stays valid for 24 hours, so that programs can change to the new one."
+              : "Calls with this token are refused within a second. This cannot be undone."}
+          </p>
+          {failure !== null && <Problem what="Nothing was changed." error={failure} />}
+          <p className="actions">
+            <button
+              type="button"
+              className={asking === "rotate" ? "primary" : "danger"}
+              disabled={isBusy}
+              onClick={() => void confirm()}
+            >
+              {asking === "rotate" ? "Make a new secret" : "Revoke the token"}
+            </button>
+            <button type="button" onClick={() => setAsking(null)}>
+              Cancel
+            </button>
+          </p>
+        </Modal>
+      )}
+      {secret !== null && <SecretOnce name={token.name} secret={secret} close={() => setSecret(null)} />}
+    </>
+  );
+}

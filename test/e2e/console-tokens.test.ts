@@ -1,0 +1,150 @@
+// The first call and access tokens in a real browser, against the real process: the secret of a token is shown once and kept nowhere.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
+import type { GatewayProcess } from "../harness/gateway-process.ts";
+import { until } from "../harness/until.ts";
+
+const program = chromiumProgram();
+
+describe.skipIf(program === null)("tokens in the console", () => {
+  let gateway: GatewayProcess;
+  let browser: Browser;
+  let token: string;
+  const opened: ConsolePage[] = [];
+
+  beforeAll(async () => {
+    gateway = await startConsoleGateway();
+    browser = await launch(program!);
+    token = await gateway.createToken("--personal", "--user", "owner");
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+  afterEach(async () => {
+    const pages = opened.splice(0);
+    expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
+    await Promise.all(pages.map((page) => page.close()));
+  });
+
+  const signedIn = async (path: string, options = {}): Promise<ConsolePage> => {
+    const made = await openConsole(browser, gateway.url, options);
+    opened.push(made);
+    await made.open(path);
+    await made.signIn(token);
+    return made;
+  };
+  const models = async (secret: string): Promise<number> => {
+    const answer = await fetch(`${gateway.url}/api/v1/models`, { headers: { authorization: `Bearer ${secret}` } });
+    await answer.text();
+    return answer.status;
+  };
+
+  test("by keyboard: `c`, a name and Enter make a token that works; its text is shown once and is nowhere afterwards", async () => {
+    const { page } = await signedIn("/default/default/tokens");
+    await page.getByRole("table").waitFor();
+    await page.keyboard.press("c");
+    await page.getByLabel("Name", { exact: true }).waitFor();
+    await page.keyboard.type("nightly <b>job</b>");
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "The token nightly <b>job</b>" });
+    await dialog.waitFor();
+    const secret = (await dialog.locator(".secret").textContent())!;
+    expect(secret).toStartWith("dgm_pt_");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    expect(await dialog.isVisible()).toBe(true);
+    expect(await models(secret)).toBe(200);
+    await dialog.getByRole("button", { name: "I have stored it" }).press("Enter");
+    await dialog.waitFor({ state: "detached" });
+    await page.getByRole("link", { name: "nightly <b>job</b>" }).waitFor();
+    const kept = await page.evaluate<string>(
+      "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state])",
+    );
+    expect((await page.content()) + kept + page.url()).not.toContain(secret);
+  });
+
+  test("by mouse: a token gets a new secret while the old one stays, and is revoked for good", async () => {
+    const old = await gateway.createToken("--name", "rotated");
+    const { page } = await signedIn("/default/default/tokens");
+    // made on the command line, so without a name of its own
+    await page.getByRole("link", { name: "rotated" }).first().click();
+    await page.getByRole("button", { name: "New secret" }).click();
+    await page.getByRole("button", { name: "Make a new secret" }).click();
+    const secret = (await page.locator(".secret").textContent())!;
+    expect(secret).not.toBe(old);
+    await page.getByRole("button", { name: "I have stored it" }).click();
+    expect([await models(secret), await models(old)]).toEqual([200, 200]);
+    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    await page.getByRole("button", { name: "Revoke the token" }).click();
+    await page.getByText("Revoked", { exact: true }).first().waitFor();
+    await until(async () => (await models(secret)) === 401, "the token is refused");
+    expect(await page.getByRole("button", { name: "New secret" }).count()).toBe(0);
+  });
+
+  test("bad input is shown where it was typed, and nothing is lost", async () => {
+    const { page } = await signedIn("/default/default/tokens");
+    await page.getByRole("button", { name: "New token" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("narrow");
+    await page.getByText("Narrow what it may call").click();
+    await page.getByLabel("Addresses").fill("not-an-address");
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByText("The token was not made.").waitFor();
+    await page.getByText(/^ip/).waitFor();
+    expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("narrow");
+    await page.getByLabel("Addresses").fill("127.0.0.0/8");
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByRole("dialog", { name: "The token narrow" }).waitFor();
+  });
+
+  test("the first call: the command works as it is copied, and the call appears on the page", async () => {
+    const { page } = await signedIn("/default/default/start");
+    await page.getByRole("button", { name: "Put a new token into it" }).click();
+    await page.getByText("is shown on this page only").waitFor();
+    const command = (await page.locator("pre.code").first().textContent())!;
+    await page.getByText("Waiting for a call").waitFor();
+    const asked = Bun.spawn(["bash", "-c", `${command} --silent`], { stdout: "pipe" });
+    const answer = JSON.parse(await asked.stdout.text()) as {
+      choices: { message: { content: string } }[];
+      x_gateway_trace_id: string;
+    };
+    expect(answer.choices[0]!.message.content).toBe("Hello, Dragoman!");
+    await page.getByText("Your call has arrived.").waitFor();
+    await page.getByText(answer.x_gateway_trace_id).waitFor();
+  });
+
+  test("tokens are not shown for all tenants at once, and the page says what to do", async () => {
+    const { page } = await signedIn("/-/-/tokens");
+    await page.getByText("Tokens are not shown for all tenants at once").waitFor();
+  });
+
+  test.each([
+    ["light", 1280],
+    ["dark", 320],
+  ] as const)("axe finds nothing, and nothing is cut off: %s, %d pixels", async (colorScheme, width) => {
+    const made = await signedIn("/default/default/tokens", { colorScheme, viewport: { width, height: 900 } });
+    const { page } = made;
+    const look = async (name: string): Promise<void> => {
+      await page.waitForLoadState("networkidle");
+      expect({ name, found: await made.axe() }).toEqual({ name, found: [] });
+      const wider = await page.evaluate<number>(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+      );
+      expect({ name, wider }).toEqual({ name, wider: 0 });
+    };
+    await page.getByRole("table").waitFor();
+    await look("list");
+    await page.getByRole("button", { name: "New token" }).click();
+    await page.getByRole("dialog").waitFor();
+    await look("form");
+    await page.keyboard.press("Escape");
+    await page.getByRole("table").getByRole("link").first().click();
+    await page.getByRole("button", { name: "Revoke", exact: true }).waitFor();
+    await look("token");
+    await made.open("/default/default/start");
+    await page.getByText("Waiting for a call").waitFor();
+    // the page asks every second, so that the network is never idle
+    expect(await made.axe()).toEqual([]);
+  });
+});

@@ -1,0 +1,108 @@
+// A real browser for tests of the console: the system's Chromium, driven by playwright-core. Pages collect what must not happen: errors in the
+// browser's console, reports of the content security policy, uncaught errors, and requests to anywhere but the gateway.
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { buildConsole, writeFiles } from "../../console/build.ts";
+import { projectFolder, sourceCommand } from "./gateway-program.ts";
+import { type GatewayOptions, type GatewayProcess, startGateway } from "./gateway-process.ts";
+
+const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/** The path of the program; null, with a line that says so, where there is none. */
+export function chromiumProgram(): string | null {
+  const named = process.env["CHROMIUM"];
+  const found = named ?? PROGRAMS.map((name) => Bun.which(name)).find((path) => path !== null) ?? null;
+  if (found === null)
+    console.log(
+      "skipped: there is no Chromium here; install it (apt-get install chromium), or name its program in CHROMIUM",
+    );
+  return found;
+}
+
+/** Serves the console of this checkout, which is built first where it differs from its source. */
+export async function startConsoleGateway(options: GatewayOptions = {}): Promise<GatewayProcess> {
+  const folder = join(projectFolder, "console", "dist");
+  const files = await buildConsole();
+  const shell = files.find(({ path }) => path === "index.html")!;
+  const before = join(folder, shell.path);
+  if (!existsSync(before) || !Buffer.from(shell.bytes).equals(readFileSync(before))) writeFiles(files, folder);
+  // an executable would look for the files inside of itself
+  return await startGateway({ ...options, command: sourceCommand });
+}
+
+export interface ConsolePage {
+  readonly page: Page;
+  /** What must not happen. */
+  readonly faults: readonly string[];
+  open(path: string): Promise<void>;
+  signIn(token: string): Promise<void>;
+  /** What axe finds, as `rule: element`. */
+  axe(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+export async function launch(program: string): Promise<Browser> {
+  return await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** A page with cookies of its own. */
+export async function openConsole(
+  browser: Browser,
+  origin: string,
+  options: BrowserContextOptions = {},
+): Promise<ConsolePage> {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    reducedMotion: "reduce",
+    ...options,
+  });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on("console", (message) => {
+    if (!["error", "warning"].includes(message.type())) return;
+    // answers that refuse are shown by the page; the browser reports them as well
+    if (
+      message.text().startsWith("Failed to load resource") &&
+      message.location().url.startsWith(`${origin}/console/api/`)
+    )
+      return;
+    faults.push(`${message.type()}: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => faults.push(`uncaught: ${error.message}`));
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${origin}/`) && !url.startsWith("data:")) faults.push(`request to ${url}`);
+  });
+  return {
+    page,
+    faults,
+    async open(path) {
+      await page.goto(`${origin}/console${path}`);
+    },
+    async signIn(token) {
+      await page.getByLabel("Personal access token").fill(token);
+      await page.keyboard.press("Enter");
+      await page.getByRole("navigation", { name: "Screens" }).waitFor();
+    },
+    async axe() {
+      // evaluated by the browser's debugger, which the policy of the page does not concern
+      await page.evaluate(AXE);
+      return await page.evaluate(async () => {
+        const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: AxeViolation[] }> } };
+        interface AxeViolation {
+          readonly id: string;
+          readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+        }
+        const { violations } = await axe.run();
+        return violations.flatMap(({ id, nodes }) =>
+          nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary ?? ""}`),
+        );
+      });
+    },
+    close: () => context.close(),
+  };
+}
