@@ -126,7 +126,7 @@ export function createApi(signIn: (cause: SignInCause) => Promise<void>): Api {
       const response = await open(method, path, options);
       if (response.status !== 401) return response;
       await response.body?.cancel();
-      await signIn();
+      await signIn("ended");
       return open(method, path, options);
     },
   };

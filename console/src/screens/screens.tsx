@@ -21,13 +21,13 @@ export const SCREENS: readonly Screen[] = [
     component: lazy(async () => ({ default: (await import("./calls/calls-screen.tsx")).CallsScreen })),
   },
   {
-<<<<<<< HEAD
     path: "/play",
     title: "Playground",
     letter: "y",
     needs: null,
     component: lazy(async () => ({ default: (await import("./play/play-screen.tsx")).PlayScreen })),
-=======
+  },
+  {
     path: "/start",
     title: "First call",
     letter: "f",
@@ -40,7 +40,6 @@ export const SCREENS: readonly Screen[] = [
     letter: "t",
     needs: "list*Tokens",
     component: lazy(async () => ({ default: (await import("./tokens/tokens-screen.tsx")).TokensScreen })),
->>>>>>> 2618cd38 (Chart and count calls in the console, make tokens, wait for the first call, and test it in a real browser)
   },
 ];
 
