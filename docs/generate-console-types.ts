@@ -24,7 +24,9 @@ interface Schema {
 /** What the screens read; the schemas that these refer to are written as well. */
 const READ_BY_SCREENS = [
   "LogPage",
+  "CallDetail",
   "LoggedCallDetail",
+  "Usage",
   "CallHistogram",
   "CallFacets",
   "ProjectTokenList",

@@ -126,7 +126,7 @@ describe.skipIf(program === null)("calls in the console", () => {
       }),
     );
     expect(texts[0]).toHaveLength(1);
-    expect(texts[1]).toEqual(texts[0]!);
+    expect(texts[1]).toEqual(texts[0]);
   });
 
   test("[d14.2] a session that ends is asked for in place, and the page goes on where it was", async () => {

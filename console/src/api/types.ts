@@ -1,5 +1,43 @@
 // The answers of the admin API that the console reads. `npm run docs` writes this file from the OpenAPI document.
 
+export interface Call {
+  readonly trace_id: string;
+  /** Time in UTC. */
+  readonly at: string;
+  readonly tenant_id: string | null;
+  readonly project_id: string | null;
+  readonly token_id: string | null;
+  readonly user_id: string | null;
+  readonly end_user: string | null;
+  readonly route: string | null;
+  readonly provider: string | null;
+  readonly model: string | null;
+  readonly status: number;
+  readonly code: string | null;
+  readonly stream: boolean;
+  readonly cancelled: boolean;
+  readonly attempts: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cached_tokens: number;
+  readonly reasoning_tokens: number;
+  readonly cost_usd: string | null;
+  readonly total_ms: number;
+  readonly first_content_ms: number | null;
+  /** `model` as the caller wrote it. */
+  readonly model_asked: string | null;
+  /** The finish reason of the first choice. */
+  readonly finish_reason: string | null;
+  /** False if the gateway process ended before the call did; the call was then charged what was reserved for it. */
+  readonly settled: boolean;
+  /** What was called, such as `chat.completions`. */
+  readonly operation: string;
+  /** What became of the call in the response cache; null where it was off. */
+  readonly cache: "hit" | "miss" | "bypass" | null;
+  /** Whether the gateway estimated the usage, because the provider reported none. */
+  readonly estimated: boolean;
+}
+
 export interface CallBucket {
   /** Time in UTC. */
   readonly at: string;
@@ -19,6 +57,115 @@ export interface CallBucket {
   readonly p50_ms: number | null;
   /** Approximate, as `p50_ms`. */
   readonly p95_ms: number | null;
+}
+
+export interface CallDetail {
+  readonly trace_id: string;
+  /** Time in UTC. */
+  readonly at: string;
+  readonly tenant_id: string | null;
+  readonly project_id: string | null;
+  readonly token_id: string | null;
+  readonly user_id: string | null;
+  readonly end_user: string | null;
+  readonly route: string | null;
+  readonly provider: string | null;
+  readonly model: string | null;
+  readonly status: number;
+  readonly code: string | null;
+  readonly stream: boolean;
+  readonly cancelled: boolean;
+  readonly attempts: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cached_tokens: number;
+  readonly reasoning_tokens: number;
+  readonly cost_usd: string | null;
+  readonly total_ms: number;
+  readonly first_content_ms: number | null;
+  /** `model` as the caller wrote it. */
+  readonly model_asked: string | null;
+  /** The finish reason of the first choice. */
+  readonly finish_reason: string | null;
+  /** False if the gateway process ended before the call did; the call was then charged what was reserved for it. */
+  readonly settled: boolean;
+  /** What was called, such as `chat.completions`. */
+  readonly operation: string;
+  /** What became of the call in the response cache; null where it was off. */
+  readonly cache: "hit" | "miss" | "bypass" | null;
+  /** Whether the gateway estimated the usage, because the provider reported none. */
+  readonly estimated: boolean;
+  /** Null, as the following members, if the record is not kept any more. */
+  readonly verdict: {
+    readonly kind: "explained" | "unsettled" | "left" | "refused" | "failed" | "cached" | "fallback" | "hedged" | "dear" | "slow" | "usual";
+    /** One sentence that says what decided the call. */
+    readonly text: string;
+    /** Sentences about what else is out of the ordinary. */
+    readonly notes: readonly string[];
+  } | null;
+  /** Medians of the route's calls in the project; null if there are fewer than five. */
+  readonly usual: {
+    /** How many calls are compared: the last ones before this one that were answered. */
+    readonly calls: number;
+    readonly cost_usd: string | null;
+    readonly total_ms: number;
+    readonly first_content_ms: number | null;
+    readonly prompt_tokens: number;
+    readonly completion_tokens: number;
+  } | null;
+  /** The cost as a sum; null if today's prices do not come to exactly what the call has cost. */
+  readonly cost: {
+    readonly attempts: readonly {
+      readonly provider: string;
+      readonly model: string;
+      readonly price_id: string;
+      readonly parts: readonly {
+        readonly what: string;
+        readonly units: number;
+        readonly usd_per_million: string;
+        readonly usd: string;
+      }[];
+      /** The sum of the parts, rounded up once to a whole nano-dollar. */
+      readonly cost_usd: string;
+    }[];
+    readonly cost_usd: string;
+  } | null;
+  readonly limits: readonly ({
+    readonly id: string;
+    /** Null if it is not configured any more. */
+    readonly name: string | null;
+    readonly kind: "limit" | "budget" | null;
+    readonly value: string | null;
+    readonly metric: "requests" | "tokens" | "concurrency" | "usd";
+    readonly window: string | null;
+    /** A count, or for money US dollars as decimal text. */
+    readonly limit: number | string | null;
+    /** A count, or for money US dollars as decimal text. */
+    readonly before: number | string;
+    /** A count, or for money US dollars as decimal text. */
+    readonly reserved: number | string;
+    /** A count, or for money US dollars as decimal text. */
+    readonly settled: number | string | null;
+    /** A count, or for money US dollars as decimal text. */
+    readonly after: number | string;
+    readonly refused: string | null;
+    readonly would_refuse: boolean;
+    /** The end of the budget's period in which the call began. */
+    readonly resets_at: string | null;
+  })[] | null;
+  /** Null if `around=false` was asked for. */
+  readonly around: {
+    /** Of the same end user within five minutes. */
+    readonly end_user: readonly Call[];
+    /** With the same `session_id` in `metadata`. */
+    readonly session: readonly Call[];
+    /** With the same error code in the same hour, the first of them. */
+    readonly error: readonly Call[];
+    /** How many calls have the same error code in the same hour. */
+    readonly errors: number;
+  } | null;
+  /** All details of the call, with the field names of the log; null if they are older than details are kept. */
+  readonly record: Readonly<Record<string, unknown>> | null;
 }
 
 export interface CallFacet {
@@ -218,4 +365,58 @@ export interface Token {
   readonly revoked_at: string | null;
   /** The ETag of this state, to be sent back as `if-match`. */
   readonly etag: string;
+}
+
+export interface Usage {
+  readonly data: readonly UsageRow[];
+  readonly next_cursor: string | null;
+  /** The sums over all groups; only on the first page. */
+  readonly totals: {
+    readonly calls: number;
+    readonly errors: number;
+    /** The number of calls with usage whose price is not known. */
+    readonly unpriced: number;
+    /** The number of calls whose usage the gateway estimated, because the provider reported none. */
+    readonly estimated: number;
+    readonly prompt_tokens: number;
+    readonly completion_tokens: number;
+    readonly cached_tokens: number;
+    readonly reasoning_tokens: number;
+    readonly cost_usd: string;
+    readonly mean_ms: number | null;
+    /** Approximate: estimated from counts of calls by duration. */
+    readonly p50_ms: number | null;
+    /** Approximate, as `p50_ms`. */
+    readonly p95_ms: number | null;
+    readonly total_ms: number;
+    /** Number of calls by duration: the upper bound of each bucket, and `more`. */
+    readonly latency_ms: Readonly<Record<string, number>>;
+  } | null;
+  /** The figures are those of the calls in the database at this time; a call is there moments after its end. */
+  readonly as_of: string;
+  /** Before this time, hours in which the period begins, ends or has a midnight count as a whole where they begin (of end users: days in UTC), because their calls are not kept any more; null if all is exact. */
+  readonly whole_until: string | null;
+}
+
+export interface UsageRow {
+  readonly group: Readonly<Record<string, string | null>>;
+  readonly calls: number;
+  readonly errors: number;
+  /** The number of calls with usage whose price is not known. */
+  readonly unpriced: number;
+  /** The number of calls whose usage the gateway estimated, because the provider reported none. */
+  readonly estimated: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cached_tokens: number;
+  readonly reasoning_tokens: number;
+  readonly cost_usd: string;
+  readonly mean_ms: number | null;
+  /** Approximate: estimated from counts of calls by duration. */
+  readonly p50_ms: number | null;
+  /** Approximate, as `p50_ms`. */
+  readonly p95_ms: number | null;
+  readonly total_ms: number;
+  /** Number of calls by duration: the upper bound of each bucket, and `more`. */
+  readonly latency_ms: Readonly<Record<string, number>>;
 }

@@ -28,6 +28,13 @@ export const SCREENS: readonly Screen[] = [
     component: lazy(async () => ({ default: (await import("./play/play-screen.tsx")).PlayScreen })),
   },
   {
+    path: "/usage",
+    title: "Usage",
+    letter: "u",
+    needs: "read*Usage",
+    component: lazy(async () => ({ default: (await import("./usage/usage-screen.tsx")).UsageScreen })),
+  },
+  {
     path: "/start",
     title: "First call",
     letter: "f",

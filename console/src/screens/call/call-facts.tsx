@@ -1,13 +1,12 @@
-// What else is recorded of a call: parameters, cost, limits, policies, messages, and the record itself.
-import type { LoggedCallDetail } from "../../api/types.ts";
+// What else is recorded of a call: its parameters, whose it was, and the record itself.
+import type { CallDetail } from "../../api/types.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { wholeCount } from "../../format/count.ts";
-import { exactUsd, nanoUsd } from "../../format/money.ts";
 import { TableBox } from "../../components/table-box.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 import { termText } from "../calls/filter.ts";
-import { type LimitFields, recordOf } from "./call-record.ts";
+import { recordOf } from "./call-record.ts";
 
 const MEANING: Readonly<Record<string, string>> = {
   native: "sent as it was",
@@ -48,83 +47,8 @@ export function Parameters({ params }: { readonly params: Readonly<Record<string
   );
 }
 
-export function Cost({ call }: { readonly call: LoggedCallDetail }) {
-  const { price_id: price, caller_cost_nano_usd: ofCaller, cache, usage_source: source } = recordOf(call.record);
-  const nano = nanoUsd(call.cost_usd);
-  return (
-    <>
-      <p>
-        {nano === null
-          ? call.prompt_tokens + call.completion_tokens === 0
-            ? "Nothing was used, so nothing was charged."
-            : "No price is known for this model, so no cost was charged."
-          : `${exactUsd(nano)} was charged${source === "estimated" ? ", for tokens that the gateway estimated" : ""}.`}
-      </p>
-      {price !== undefined && (
-        <p className="hint">
-          Price: <code>{visibleText(price)}</code>
-        </p>
-      )}
-      {ofCaller !== undefined && (
-        <p className="hint">
-          By the client&rsquo;s own price it would be {exactUsd(BigInt(ofCaller))}, which no budget counts.
-        </p>
-      )}
-      {cache !== undefined && (
-        <p className="hint">
-          Response cache: {cache.outcome}
-          {cache.bypass === undefined ? "" : ` (${cache.bypass})`}
-          {cache.saved_nano_usd === undefined ? "" : `, which saved ${exactUsd(BigInt(cache.saved_nano_usd))}`}.
-        </p>
-      )}
-    </>
-  );
-}
-
-export function Limits({ limits }: { readonly limits: readonly LimitFields[] | undefined }) {
-  if (limits === undefined || limits.length === 0) return <p className="hint">No limit and no budget applied.</p>;
-  return (
-    <TableBox label="Limits and budgets of this call">
-      <table>
-        <caption className="unseen">Limits and budgets of this call</caption>
-        <thead>
-          <tr>
-            <th scope="col">Limit</th>
-            <th scope="col">Outcome</th>
-            {["Before", "Reserved", "Settled", "After"].map((head) => (
-              <th key={head} scope="col" className="number">
-                {head}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {limits.map((limit) => (
-            <tr key={`${limit.id} ${limit.value ?? ""}`}>
-              <th scope="row">
-                {visibleText(limit.id)}
-                {limit.value !== undefined && <small> of {visibleText(limit.value)}</small>}
-              </th>
-              <td>{limit.refused ?? (limit.would_refuse === true ? "would refuse" : "had room")}</td>
-              {[limit.before, limit.reserved, limit.settled, limit.after].map((amount, index) => (
-                <td key={index} className="number">
-                  {amount === undefined ? "–" : inUnit(amount, limit.unit)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
-  );
-}
-
-function inUnit(amount: number, unit: string): string {
-  return unit === "nano_usd" ? exactUsd(BigInt(Math.round(amount))) : wholeCount(amount);
-}
-
 /** Who called, with links to the other calls of each. */
-export function Origin({ call }: { readonly call: LoggedCallDetail }) {
+export function Origin({ call }: { readonly call: CallDetail }) {
   const {
     client_request_id: request,
     otel_trace_id: otel,
@@ -190,7 +114,7 @@ export function Origin({ call }: { readonly call: LoggedCallDetail }) {
   );
 }
 
-export function RawRecord({ call }: { readonly call: LoggedCallDetail }) {
+export function RawRecord({ call }: { readonly call: CallDetail }) {
   const text = JSON.stringify(call.record ?? call, null, 2);
   return (
     <details>

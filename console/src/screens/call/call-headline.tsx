@@ -1,5 +1,5 @@
 // What became of a call, in a line: the status, when it was, and its id.
-import type { LoggedCallDetail } from "../../api/types.ts";
+import type { CallDetail } from "../../api/types.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { useState } from "react";
 import { StatusMark } from "../../components/status-mark.tsx";
@@ -7,7 +7,7 @@ import { TimeText } from "../../components/time-text.tsx";
 import { ageOf } from "../../format/time.ts";
 import { ServedBy } from "../calls/calls-table.tsx";
 
-export function CallHeadline({ call }: { readonly call: LoggedCallDetail }) {
+export function CallHeadline({ call }: { readonly call: CallDetail }) {
   const [nowMs] = useState(() => Date.now());
   return (
     <div className="headline">

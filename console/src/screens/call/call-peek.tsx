@@ -2,15 +2,17 @@
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { ScopedLink } from "../../scope/scope-context.tsx";
-import { Cost, Origin } from "./call-facts.tsx";
+import { CallCost } from "./call-cost.tsx";
+import { Origin } from "./call-facts.tsx";
 import { CallHeadline } from "./call-headline.tsx";
 import { recordOf } from "./call-record.ts";
+import { CallVerdict } from "./call-verdict.tsx";
 import { Figures } from "./figures.tsx";
 import { Timeline } from "./timeline.tsx";
 import { useCall } from "./use-call.ts";
 
 export function CallPeek({ id, close }: { readonly id: string; readonly close: (() => void) | null }) {
-  const { data: call, error, refetch } = useCall(id);
+  const { data: call, error, refetch } = useCall(id, { withAround: false });
   return (
     <section className="peek" aria-label="The open call">
       <p className="actions">
@@ -27,12 +29,13 @@ export function CallPeek({ id, close }: { readonly id: string; readonly close: (
       {call === undefined && error === null && <Pending what="The call" />}
       {call !== undefined && (
         <>
+          <CallVerdict call={call} />
           <CallHeadline call={call} />
           <Figures call={call} />
           <h2>Where the time went</h2>
           <Timeline record={recordOf(call.record)} totalMs={call.total_ms} />
           <h2>Cost</h2>
-          <Cost call={call} />
+          <CallCost call={call} />
           <h2>Whose call it was</h2>
           <Origin call={call} />
         </>

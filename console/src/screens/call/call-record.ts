@@ -29,18 +29,6 @@ export interface ToolFields {
   readonly total_ms?: number;
 }
 
-export interface LimitFields {
-  readonly id: string;
-  readonly value?: string;
-  readonly unit: string;
-  readonly before: number;
-  readonly reserved: number;
-  readonly settled?: number;
-  readonly after: number;
-  readonly would_refuse?: boolean;
-  readonly refused?: string;
-}
-
 export interface RecordFields {
   readonly error_detail?: string;
   readonly explained?: boolean;
@@ -68,7 +56,6 @@ export interface RecordFields {
   readonly attempts?: readonly AttemptFields[];
   readonly rounds?: number;
   readonly tools?: readonly ToolFields[];
-  readonly limits?: readonly LimitFields[];
   readonly policies?: readonly { readonly name: string; readonly effect: string; readonly why?: string }[];
   readonly warnings?: readonly string[];
   readonly metadata?: Readonly<Record<string, unknown>>;

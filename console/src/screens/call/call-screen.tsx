@@ -6,15 +6,19 @@ import { Problem } from "../../components/problem.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { ScopedLink } from "../../scope/scope-context.tsx";
-import { Cost, Limits, Origin, Parameters, RawRecord } from "./call-facts.tsx";
+import { CallAround } from "./call-around.tsx";
+import { CallCost } from "./call-cost.tsx";
+import { Origin, Parameters, RawRecord } from "./call-facts.tsx";
 import { CallHeadline } from "./call-headline.tsx";
+import { CallLimits } from "./call-limits.tsx";
 import { recordOf } from "./call-record.ts";
+import { CallVerdict } from "./call-verdict.tsx";
 import { Figures } from "./figures.tsx";
 import { Timeline } from "./timeline.tsx";
 import { useCall } from "./use-call.ts";
 
 export function CallScreen({ id }: { readonly id: string }) {
-  const { data: call, error, refetch } = useCall(id);
+  const { data: call, error, refetch } = useCall(id, { withAround: true });
   useEffect(() => {
     document.title = `Call ${id.slice(0, 12)} · Dragoman`;
   }, [id]);
@@ -46,6 +50,7 @@ export function CallScreen({ id }: { readonly id: string }) {
       {call === undefined && error === null && <Pending what="The call" lines={8} />}
       {call !== undefined && (
         <>
+          <CallVerdict call={call} />
           <CallHeadline call={call} />
           {record.error_detail !== undefined && <pre className="code">{visibleText(record.error_detail)}</pre>}
           <Figures call={call} />
@@ -57,7 +62,7 @@ export function CallScreen({ id }: { readonly id: string }) {
           </Panel>
           <div className="panels">
             <Panel title="Cost">
-              <Cost call={call} />
+              <CallCost call={call} />
             </Panel>
             <Panel title="Whose call it was">
               <Origin call={call} />
@@ -66,7 +71,7 @@ export function CallScreen({ id }: { readonly id: string }) {
               <Parameters params={record.params} />
             </Panel>
             <Panel title="Limits and policies">
-              <Limits limits={record.limits} />
+              <CallLimits call={call} />
               {(record.policies ?? []).map(({ name, effect, why }) => (
                 <p key={`${name} ${effect}`}>
                   Policy <code>{visibleText(name)}</code>: {effect.replace("_", " ")}
@@ -78,6 +83,9 @@ export function CallScreen({ id }: { readonly id: string }) {
               ))}
             </Panel>
           </div>
+          <Panel title="Around it">
+            <CallAround call={call} />
+          </Panel>
           <RawRecord call={call} />
         </>
       )}

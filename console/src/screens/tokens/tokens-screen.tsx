@@ -43,7 +43,7 @@ export function TokensScreen() {
   const mayMake = may(me, scope, "create*Token");
   const bindings = useMemo<readonly Binding[]>(
     () => (mayMake ? [{ keys: "c", label: "Make a token", run: () => setIsMaking(true) }] : []),
-    [mayMake],
+    [mayMake, setIsMaking],
   );
   useKeys(bindings);
   return (

@@ -1,0 +1,59 @@
+// The calls near a call: of the same conversation, of the same end user, and with the same error.
+import type { Call, CallDetail } from "../../api/types.ts";
+import { StatusMark } from "../../components/status-mark.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import { wholeCount } from "../../format/count.ts";
+import { duration } from "../../format/time.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { ScopedLink } from "../../scope/scope-context.tsx";
+import { termText } from "../calls/filter.ts";
+
+const HOUR_MS = 3_600_000;
+
+export function CallAround({ call }: { readonly call: CallDetail }) {
+  if (call.around === null) return null;
+  const { session, end_user: ofUser, error, errors } = call.around;
+  if (session.length + ofUser.length + error.length === 0)
+    return <p className="hint">No other call belongs to the same conversation, end user or error.</p>;
+  return (
+    <>
+      <Near title="Of the same conversation" calls={session} />
+      <Near title={`Of ${visibleText(call.end_user ?? "")} within five minutes`} calls={ofUser} />
+      <Near title={`With the code ${call.code ?? ""} in the same hour`} calls={error} />
+      {call.code !== null && errors > error.length && (
+        <p>
+          <ScopedLink to={`/calls?${hourOf(call).toString()}`}>
+            All {wholeCount(errors)} calls with this code in that hour
+          </ScopedLink>
+        </p>
+      )}
+    </>
+  );
+}
+
+function hourOf({ at, code }: CallDetail): URLSearchParams {
+  const fromMs = Math.floor(Date.parse(at) / HOUR_MS) * HOUR_MS;
+  const iso = (ms: number): string => new Date(ms).toISOString();
+  return new URLSearchParams({ q: termText("code", code ?? ""), from: iso(fromMs), to: iso(fromMs + HOUR_MS) });
+}
+
+function Near({ title, calls }: { readonly title: string; readonly calls: readonly Call[] }) {
+  if (calls.length === 0) return null;
+  return (
+    <div>
+      <h3>{title}</h3>
+      <ul className="near">
+        {calls.map((call) => (
+          <li key={call.trace_id}>
+            <ScopedLink to={`/calls/${call.trace_id}`}>
+              <TimeText at={call.at} />
+            </ScopedLink>
+            <StatusMark call={call} />
+            <span className="cut">{visibleText(call.model_asked ?? call.model ?? "")}</span>
+            <span>{duration(call.total_ms)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,101 @@
+// The cost of a call as a sum that can be checked with a pencil.
+import type { CallDetail } from "../../api/types.ts";
+import { TableBox } from "../../components/table-box.tsx";
+import { wholeCount } from "../../format/count.ts";
+import { exactUsd, nanoUsd } from "../../format/money.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { recordOf } from "./call-record.ts";
+
+export function CallCost({ call }: { readonly call: CallDetail }) {
+  const { price_id: price, caller_cost_nano_usd: ofCaller, cache } = recordOf(call.record);
+  return (
+    <>
+      <p>{chargedOf(call)}</p>
+      {call.cost !== null && <Sum cost={call.cost} />}
+      {call.cost === null && call.cost_usd !== null && (
+        <p className="hint">
+          The prices of today do not come to this amount, so it is not shown as a sum.
+          {price === undefined ? "" : ` The price was ${visibleText(price)}.`}
+        </p>
+      )}
+      {ofCaller !== undefined && (
+        <p className="hint">
+          By the client&rsquo;s own price it would be {exactUsd(BigInt(ofCaller))}, which no budget counts.
+        </p>
+      )}
+      {cache !== undefined && (
+        <p className="hint">
+          Response cache: {cache.outcome}
+          {cache.bypass === undefined ? "" : ` (${visibleText(cache.bypass)})`}
+          {cache.saved_nano_usd === undefined ? "" : `, which saved ${exactUsd(BigInt(cache.saved_nano_usd))}`}.
+        </p>
+      )}
+    </>
+  );
+}
+
+function chargedOf({
+  cost_usd: cost,
+  prompt_tokens: sent,
+  completion_tokens: received,
+  estimated,
+}: CallDetail): string {
+  const nano = nanoUsd(cost);
+  if (nano !== null)
+    return `${exactUsd(nano)} was charged${estimated ? ", for tokens that the gateway estimated" : ""}.`;
+  return sent + received === 0
+    ? "Nothing was used, so nothing was charged."
+    : "No price is known for this model, so no cost was charged.";
+}
+
+function Sum({ cost }: { readonly cost: NonNullable<CallDetail["cost"]> }) {
+  return (
+    <TableBox label="The cost as a sum">
+      <table>
+        <caption className="unseen">The cost as a sum</caption>
+        <thead>
+          <tr>
+            <th scope="col">What</th>
+            <th scope="col" className="number">
+              Amount
+            </th>
+            <th scope="col" className="number">
+              Price per million
+            </th>
+            <th scope="col" className="number">
+              Cost
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {cost.attempts.flatMap((attempt, at) =>
+            attempt.parts.map((part) => (
+              <tr key={`${at} ${part.what}`}>
+                <th scope="row">
+                  {part.what.replaceAll("_", " ")}
+                  {cost.attempts.length > 1 && <small> at {visibleText(`${attempt.provider}:${attempt.model}`)}</small>}
+                </th>
+                <td className="number">{wholeCount(part.units)}</td>
+                <td className="number">${part.usd_per_million}</td>
+                <td className="number">${part.usd}</td>
+              </tr>
+            )),
+          )}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">Sum, rounded up to a whole nano-dollar</th>
+            <td />
+            <td />
+            <td className="number">${cost.cost_usd}</td>
+          </tr>
+        </tfoot>
+      </table>
+      {cost.attempts.map(({ price_id: id, provider, model }, at) => (
+        <p key={at} className="hint in-box">
+          Price of {visibleText(`${provider}:${model}`)}: {visibleText(id)}
+        </p>
+      ))}
+    </TableBox>
+  );
+}

@@ -1,0 +1,157 @@
+// `/usage`: what was used and what it cost, by one or two dimensions. Each figure leads to its calls, and the rows add up to the totals.
+import { useState } from "react";
+import { Link, useLocation } from "wouter";
+import type { Usage } from "../../api/types.ts";
+import { useRead } from "../../api/use-api.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { MoneyText } from "../../components/money-text.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import { wholeCount } from "../../format/count.ts";
+import { duration, zoneName } from "../../format/time.ts";
+import { usePreferences } from "../../preferences-context.tsx";
+import { adminPath } from "../../scope/scope.ts";
+import { useScope } from "../../scope/scope-context.tsx";
+import { useUrlState } from "../../url-state.ts";
+import { RangeLinks } from "../calls/range-links.tsx";
+import { rangeOf, RANGES } from "../calls/range.ts";
+import { DIMENSIONS, dimensionsOf } from "./dimensions.ts";
+import { UsageTable } from "./usage-table.tsx";
+
+const ROWS = 200;
+
+export function UsageScreen() {
+  const scope = useScope();
+  const url = useUrlState();
+  const { preferences } = usePreferences();
+  const [nowMs] = useState(() => Date.now());
+  const range = rangeOf(url.get, nowMs);
+  const by = dimensionsOf(url.get("by"));
+  const query = new URLSearchParams({
+    from: new Date(range.fromMs).toISOString(),
+    ...(range.toMs !== null && { to: new Date(range.toMs).toISOString() }),
+    group_by: by.join(","),
+    order: by.includes("day") ? "group" : "cost",
+    timezone: preferences.zone === "utc" ? "UTC" : zoneName("local"),
+    limit: String(ROWS),
+  }).toString();
+  const path = `${adminPath(scope, "/usage")}?${query}`;
+  const { data, error, refetch, isPlaceholderData } = useRead<Usage>(path);
+  return (
+    <>
+      <div className="title-row">
+        <h1>Usage</h1>
+        <RangeLinks range={range} />
+      </div>
+      <div className="filter-row usage-tools">
+        <DimensionChoice by={by} at={0} label="By" />
+        <DimensionChoice by={by} at={1} label="and by" />
+        <a className="button" href={`/console/api${path}&format=csv`} download="usage.csv">
+          Download as CSV
+        </a>
+      </div>
+      {error !== null && <Problem what="The usage could not be read." error={error} retry={() => void refetch()} />}
+      {data === undefined && error === null && <Pending what="The usage" lines={8} />}
+      {data !== undefined && (
+        <div className={isPlaceholderData ? "old" : ""}>
+          {data.totals !== null && data.totals.calls > 0 && <Totals totals={data.totals} />}
+          {data.data.length === 0 ? <NoUsage /> : <UsageTable by={by} usage={data} range={range} />}
+          <p className="after-table">
+            <span>
+              As of <TimeText at={data.as_of} />.{" "}
+              {data.next_cursor !== null && `The first ${ROWS} rows are shown; the CSV has the same.`}
+              {data.whole_until !== null && (
+                <>
+                  {" "}
+                  Before <TimeText at={data.whole_until} form="day" />, calls are kept as hourly sums, so hours at the
+                  edges count as a whole.
+                </>
+              )}
+            </span>
+          </p>
+        </div>
+      )}
+    </>
+  );
+}
+
+function DimensionChoice({
+  by,
+  at,
+  label,
+}: {
+  readonly by: readonly string[];
+  readonly at: 0 | 1;
+  readonly label: string;
+}) {
+  const url = useUrlState();
+  const choose = (name: string): void => {
+    const next = at === 0 ? [name, ...by.slice(1)] : [by[0]!, ...(name === "" ? [] : [name])];
+    url.set({ by: [...new Set(next)].join(",") });
+  };
+  return (
+    <label>
+      {label}
+      <select value={by[at] ?? ""} onChange={(event) => choose(event.target.value)}>
+        {at === 1 && <option value="">nothing else</option>}
+        {Object.entries(DIMENSIONS)
+          .filter(([name]) => at === 0 || name !== by[0])
+          .map(([name, title]) => (
+            <option key={name} value={name}>
+              {title}
+            </option>
+          ))}
+      </select>
+    </label>
+  );
+}
+
+function Totals({ totals }: { readonly totals: NonNullable<Usage["totals"]> }) {
+  return (
+    <dl className="figures usage-tools">
+      <div>
+        <dt>Cost</dt>
+        <dd>
+          <MoneyText usd={totals.cost_usd} />
+          {totals.unpriced > 0 && <small>without {wholeCount(totals.unpriced)} calls that have no price</small>}
+        </dd>
+      </div>
+      <div>
+        <dt>Calls</dt>
+        <dd>
+          {wholeCount(totals.calls)}
+          <small>{wholeCount(totals.errors)} failed</small>
+        </dd>
+      </div>
+      <div>
+        <dt>Tokens in and out</dt>
+        <dd>
+          {wholeCount(totals.prompt_tokens)} → {wholeCount(totals.completion_tokens)}
+          {totals.estimated > 0 && <small>~ of {wholeCount(totals.estimated)} calls estimated</small>}
+        </dd>
+      </div>
+      <div>
+        <dt>Median</dt>
+        <dd>
+          {totals.p50_ms === null ? "–" : `~${duration(totals.p50_ms)}`}
+          {totals.p95_ms !== null && <small>95 of 100 within ~{duration(totals.p95_ms)}</small>}
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+function NoUsage() {
+  const url = useUrlState();
+  const [path] = useLocation();
+  return (
+    <Empty title="There are no calls in this range">
+      {url.get("range") !== "30d" && (
+        <Link className="button" href={path + url.with({ range: "30d", from: null, to: null })}>
+          Look at the last {RANGES["30d"]!.label}
+        </Link>
+      )}
+    </Empty>
+  );
+}

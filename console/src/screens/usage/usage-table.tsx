@@ -1,0 +1,143 @@
+// The sums by their dimensions, the dearest first, with a bar for the share of the cost, or of the calls where nothing has a price.
+import type { Usage, UsageRow } from "../../api/types.ts";
+import { MoneyText } from "../../components/money-text.tsx";
+import { TableBox } from "../../components/table-box.tsx";
+import { wholeCount } from "../../format/count.ts";
+import { nanoUsd } from "../../format/money.ts";
+import { duration } from "../../format/time.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { ScopedLink } from "../../scope/scope-context.tsx";
+import { termText } from "../calls/filter.ts";
+import type { TimeRange } from "../calls/range.ts";
+import { DIMENSIONS } from "./dimensions.ts";
+
+interface UsageTableProps {
+  readonly by: readonly string[];
+  readonly usage: Usage;
+  readonly range: TimeRange;
+}
+
+const HEADS = ["Cost", "Calls", "Failed", "Tokens in", "Tokens out", "Median"];
+const PARTS = 1000n;
+
+export function UsageTable({ by, usage, range }: UsageTableProps) {
+  const most = usage.data.reduce((largest, row) => (sizeOf(row) > largest ? sizeOf(row) : largest), 1n);
+  return (
+    <TableBox label="Usage">
+      <table>
+        <caption className="unseen">Usage by {by.map((name) => DIMENSIONS[name]).join(" and ")}</caption>
+        <thead>
+          <tr>
+            {by.map((name) => (
+              <th key={name} scope="col">
+                {DIMENSIONS[name]}
+              </th>
+            ))}
+            <th scope="col">
+              <span className="unseen">Share</span>
+            </th>
+            {HEADS.map((head) => (
+              <th key={head} scope="col" className="number">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {usage.data.map((row) => (
+            <Row
+              key={JSON.stringify(row.group)}
+              row={row}
+              by={by}
+              range={range}
+              share={Number((sizeOf(row) * PARTS) / most)}
+            />
+          ))}
+        </tbody>
+        {usage.totals !== null && (
+          <tfoot>
+            <tr>
+              <th scope="row">All</th>
+              {by.slice(1).map((name) => (
+                <td key={name} />
+              ))}
+              <td />
+              <Sums row={usage.totals} />
+            </tr>
+          </tfoot>
+        )}
+      </table>
+    </TableBox>
+  );
+}
+
+function sizeOf({ cost_usd: cost, calls }: UsageRow): bigint {
+  // a call without a price still shows
+  return (nanoUsd(cost) ?? 0n) * 1_000_000n + BigInt(calls);
+}
+
+function Row({
+  row,
+  by,
+  range,
+  share,
+}: {
+  readonly row: UsageRow;
+  readonly by: readonly string[];
+  readonly range: TimeRange;
+  readonly share: number;
+}) {
+  const link = callsOf(row, by, range);
+  return (
+    <tr>
+      {by.map((name, at) => {
+        const text = visibleText(row.group[name] ?? "none");
+        const content = at === 0 && link !== null ? <ScopedLink to={link}>{text}</ScopedLink> : text;
+        return at === 0 ? (
+          <th key={name} scope="row">
+            <span className="cut">{content}</span>
+          </th>
+        ) : (
+          <td key={name}>
+            <span className="cut">{content}</span>
+          </td>
+        );
+      })}
+      <td>
+        <svg className="share" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
+          <rect width={Math.max(4, share)} height={10} />
+        </svg>
+      </td>
+      <Sums row={row} />
+    </tr>
+  );
+}
+
+function Sums({ row }: { readonly row: Omit<UsageRow, "group"> }) {
+  return (
+    <>
+      <td className="number">
+        <MoneyText usd={row.unpriced > 0 && nanoUsd(row.cost_usd) === 0n ? null : row.cost_usd} />
+      </td>
+      <td className="number">{wholeCount(row.calls)}</td>
+      <td className="number">{wholeCount(row.errors)}</td>
+      <td className="number">{wholeCount(row.prompt_tokens)}</td>
+      <td className="number">
+        {row.estimated > 0 ? "~" : ""}
+        {wholeCount(row.completion_tokens)}
+      </td>
+      <td className="number">{row.p50_ms === null ? "–" : `~${duration(row.p50_ms)}`}</td>
+    </>
+  );
+}
+
+/** The list of the calls that a row sums; null where the list has no filter for them. */
+function callsOf({ group }: UsageRow, by: readonly string[], range: TimeRange): string | null {
+  if (by.some((name) => name === "day" || group[name] == null)) return null;
+  const q = by.map((name) => termText(name, group[name]!)).join(" ");
+  const time: Record<string, string> =
+    range.toMs === null
+      ? { range: range.name! }
+      : { from: new Date(range.fromMs).toISOString(), to: new Date(range.toMs).toISOString() };
+  return `/calls?${new URLSearchParams({ q, ...time }).toString()}`;
+}
