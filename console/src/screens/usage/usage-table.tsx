@@ -30,7 +30,7 @@ export function UsageTable({ by, usage, range }: UsageTableProps) {
           <tr>
             {by.map((name) => (
               <th key={name} scope="col">
-                {DIMENSIONS[name]}
+                {capital(DIMENSIONS[name]!)}
               </th>
             ))}
             <th scope="col">
@@ -62,7 +62,7 @@ export function UsageTable({ by, usage, range }: UsageTableProps) {
                 <td key={name} />
               ))}
               <td />
-              <Sums row={usage.totals} />
+              <Sums row={usage.totals} link={null} />
             </tr>
           </tfoot>
         )}
@@ -87,20 +87,16 @@ function Row({
   readonly range: TimeRange;
   readonly share: number;
 }) {
-  const link = callsOf(row, by, range);
   return (
     <tr>
       {by.map((name, at) => {
-        const text = visibleText(row.group[name] ?? "none");
-        const content = at === 0 && link !== null ? <ScopedLink to={link}>{text}</ScopedLink> : text;
+        const text = <span className="cut">{visibleText(row.group[name] ?? "none")}</span>;
         return at === 0 ? (
           <th key={name} scope="row">
-            <span className="cut">{content}</span>
+            {text}
           </th>
         ) : (
-          <td key={name}>
-            <span className="cut">{content}</span>
-          </td>
+          <td key={name}>{text}</td>
         );
       })}
       <td>
@@ -108,18 +104,20 @@ function Row({
           <rect width={Math.max(4, share)} height={10} />
         </svg>
       </td>
-      <Sums row={row} />
+      <Sums row={row} link={callsOf(row, by, range)} />
     </tr>
   );
 }
 
-function Sums({ row }: { readonly row: Omit<UsageRow, "group"> }) {
+function Sums({ row, link }: { readonly row: Omit<UsageRow, "group">; readonly link: string | null }) {
   return (
     <>
       <td className="number">
         <MoneyText usd={row.unpriced > 0 && nanoUsd(row.cost_usd) === 0n ? null : row.cost_usd} />
       </td>
-      <td className="number">{wholeCount(row.calls)}</td>
+      <td className="number">
+        {link === null ? wholeCount(row.calls) : <ScopedLink to={link}>{wholeCount(row.calls)}</ScopedLink>}
+      </td>
       <td className="number">{wholeCount(row.errors)}</td>
       <td className="number">{wholeCount(row.prompt_tokens)}</td>
       <td className="number">
@@ -140,4 +138,8 @@ function callsOf({ group }: UsageRow, by: readonly string[], range: TimeRange): 
       ? { range: range.name! }
       : { from: new Date(range.fromMs).toISOString(), to: new Date(range.toMs).toISOString() };
   return `/calls?${new URLSearchParams({ q, ...time }).toString()}`;
+}
+
+function capital(word: string): string {
+  return word.slice(0, 1).toUpperCase() + word.slice(1);
 }
