@@ -43,7 +43,10 @@ describe.skipIf(program === null)("usage in the console", () => {
     await row.getByRole("link", { name: "2", exact: true }).click();
     const calls = page.locator("tbody tr.row");
     await until(async () => (await calls.count()) === 2, "the list has the two calls");
-    expect(await calls.allTextContents()).toEqual([expect.stringContaining("words-7"), expect.stringContaining("words-7")]);
+    expect(await calls.allTextContents()).toEqual([
+      expect.stringContaining("words-7"),
+      expect.stringContaining("words-7"),
+    ]);
     await calls.first().click();
     await page.getByRole("link", { name: "Open the page" }).click();
     await page.locator(".verdict").waitFor();
