@@ -377,6 +377,8 @@ export interface WrittenRequest {
   readonly replaced?: JsonObject;
   /** The ids of calls of tool servers that the client approves in the request. Absent where the form has no such place. */
   readonly approved?: readonly string[];
+  /** The most calls of tool servers; absent where the form or the client sets no bound. */
+  readonly maxToolCalls?: number;
   /** Set where `replaced` is without reasoning of earlier answers, because nothing is kept that its provider could read. */
   readonly leavesReasoning?: true;
   /** Set where what the provider needs back of its reasoning is kept with the answer, and the client did not ask for it. */

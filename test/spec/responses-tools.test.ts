@@ -100,24 +100,59 @@ describe("tools that the gateway runs", () => {
 
   test("[d12.4] go back to the model with their results, and are not listed twice", async () => {
     const [output] = await outputs(ROUNDS, BODY);
-    const stage = stageOf([{}, {}, { text: "Yes." }]);
+    const stage = stageOf([{}, { text: "Yes." }]);
     const input = [ASKED, ...output!, { role: "user", content: "Sure?" }];
     const response = await stage.call(RESPONSES, { ...BODY, input });
     const sent = JSON.parse(stage.sent[0]!.body).messages as any[];
-    // each call is a turn of its own, because nothing says which of them were made at once
-    const roles = ["user", "assistant", "tool", "assistant", "tool", "assistant", "user"];
-    expect(sent.map(({ role }) => role)).toEqual(roles);
-    expect([sent[1], sent[3]].map(({ tool_calls: calls }: any) => calls[0].function)).toEqual([
+    // both were made at once
+    expect(sent.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "tool", "assistant", "user"]);
+    expect(sent[1].tool_calls.map(({ function: called }: any) => called)).toEqual([
       { name: "sky__weather", arguments: '{"city":"Paris"}' },
       { name: "sky__broken", arguments: "{}" },
     ]);
-    expect([sent[1].content, sent[2].content, sent[4].content, sent[5].content]).toEqual([
+    expect(sent[1].tool_calls.map(({ id }: any) => id)).toEqual([sent[2].tool_call_id, sent[3].tool_call_id]);
+    expect([sent[1].content, sent[2].content, sent[3].content, sent[4].content]).toEqual([
       "I look.",
       "Paris is warm",
       "Error: no such day",
       "It is warm.",
     ]);
     expect(((await response.json()) as any).output.map(shape)).toEqual(["message completed"]);
+  });
+
+  test("[d12.4] calls of one round stay together when they come back, and those of several rounds stay apart", async () => {
+    const rounds = [{ calls: [weather, weather] }, { calls: [weather] }, { calls: [weather, weather, weather] }];
+    for (const output of await outputs([...rounds, { text: "It is warm." }], BODY)) {
+      const stage = stageOf([{ text: "Yes." }]);
+      const input = [ASKED, ...output, { role: "user", content: "Sure?" }];
+      expect((await stage.call(RESPONSES, { ...BODY, input })).status).toBe(200);
+      const sent = JSON.parse(stage.sent[0]!.body).messages as any[];
+      const calls = sent.flatMap(({ tool_calls: made }) => (made === undefined ? [] : [made.length]));
+      expect(calls).toEqual([2, 1, 3]);
+      // a provider knows its calls by the ids that it gave them
+      const ids = sent.flatMap(({ tool_calls: made = [] }) => made.map(({ id }: any) => id));
+      expect(ids.join()).not.toContain("together");
+      expect(sent.flatMap(({ tool_call_id: id }) => id ?? [])).toEqual(ids);
+    }
+  });
+
+  test("[d12.4] max_tool_calls bounds those of all rounds: the others fail, and the model answers without tools", async () => {
+    const limited = { ...BODY, max_tool_calls: 3 };
+    const rounds = [{ calls: [weather, weather] }, { calls: [weather, weather] }, { text: "It is warm." }];
+    for (const output of await outputs(rounds, limited)) {
+      const calls = output.filter(({ type }) => type === "mcp_call");
+      expect(calls.map(({ status }) => status)).toEqual(["completed", "completed", "completed", "failed"]);
+      expect(JSON.stringify(calls[3]!["error"])).toContain("the maximum number of tool calls was reached");
+      expect(output.at(-1)!["content"][0].text).toBe("It is warm.");
+    }
+    const stage = stageOf(rounds);
+    const response: any = await (await stage.call(RESPONSES, limited)).json();
+    expect([response.status, response.max_tool_calls]).toEqual(["completed", 3]);
+    expect(stage.sent.map(({ body }) => JSON.parse(body).tool_choice)).toEqual([undefined, undefined, "none"]);
+    const stubborn: any = await (await stageOf([rounds[0]!, rounds[1]!, rounds[0]!]).call(RESPONSES, limited)).json();
+    expect(stubborn.status).toBe("incomplete");
+    const free: any = await (await stageOf([...rounds]).call(RESPONSES, BODY)).json();
+    expect(JSON.stringify(free.output)).not.toContain('"failed"');
   });
 
   test("[d12.4] wait for an approval, run when it comes, and are told with the answer", async () => {

@@ -46,6 +46,8 @@ export interface Translation {
   readonly replaced?: JsonObject;
   /** As in `WrittenRequest`. */
   readonly approved?: readonly string[];
+  /** As in `WrittenRequest`. */
+  readonly maxToolCalls?: number;
   readonly leavesReasoning?: true;
   readonly keepsReasoning?: true;
   /** What the form has to remember of the request to write its answer. It can be sent to another thread. */

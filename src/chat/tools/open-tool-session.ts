@@ -73,10 +73,11 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
       new Set(sent.written?.approved),
     ),
     maxRounds,
+    maxCalls: sent.written?.maxToolCalls ?? null,
     servers: listings.map((listing) => sessionServer(listing, tools)),
     ownerOf,
     ownerOfName,
-    run: (toolCall, round, onActivity, spanId) =>
+    run: (toolCall, round, onActivity, spanId, refused = null) =>
       runTool(toolCall, tools.get(toolCall.function.name) ?? null, {
         label: labelBefore(toolCall.function.name, sent) ?? "",
         round,
@@ -84,6 +85,7 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
         spanId,
         call,
         results,
+        refused,
       }),
     next: nextRound,
   };

@@ -30,6 +30,8 @@ export interface ToolRunning {
   readonly spanId: string | null;
   readonly call: ToolCaller;
   readonly results: ResultsSoFar;
+  /** Why the tool does not run; `null` where it does. */
+  readonly refused: string | null;
 }
 
 /**
@@ -60,7 +62,7 @@ const MAX_NAME = 128;
 export async function runTool(
   toolCall: ToolCall,
   offered: OfferedTool | null,
-  { label, round, onActivity, spanId, call, results }: ToolRunning,
+  { label, round, onActivity, spanId, call, results, refused }: ToolRunning,
 ): Promise<ToolOutcome> {
   const startedMs = call.clock.elapsedMs();
   const name = toolCall.function.name.slice(0, MAX_NAME);
@@ -73,10 +75,11 @@ export async function runTool(
   const report = (activity: ToolActivity, output: string | null): void =>
     onActivity({ activity, arguments: toolCall.function.arguments, output });
   report({ type: "tool_start", ...place }, null);
-  const ended =
-    offered === null
-      ? failed(`Unknown tool ${JSON.stringify(name)}.`)
-      : await callServer(toolCall, offered, spanId, call, results);
+  const runs = async (): Promise<Ended> => {
+    if (offered === null) return failed(`Unknown tool ${JSON.stringify(name)}.`);
+    return refused === null ? callServer(toolCall, offered, spanId, call, results) : failed(refused);
+  };
+  const ended = await runs();
   const guarded = await searched(ended, call);
   const message: Message = { role: "tool", tool_call_id: toolCall.id, content: guarded.text };
   const shown = (await call.policies?.shown(message)) ?? message;

@@ -11,7 +11,7 @@ import { reserveInAdvance } from "../plan/complete.ts";
 import { everyStage, type Prepared } from "../plan/stages.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 import { MultiRoundAnswer, type RoundAccumulator } from "./multi-round-answer.ts";
-import { type OnActivity, ToolRuns } from "./tool-runs.ts";
+import { notRun, type OnActivity, ToolRuns } from "./tool-runs.ts";
 import type { ToolSession } from "./tool-session.ts";
 
 /** Receives the rounds of one answer and makes of them what the client receives. */
@@ -128,12 +128,11 @@ export class ToolRounds {
     if (calls.length === 0) return { calls, ends: true, isCut: false };
     // an answer that was cut off may contain incomplete calls
     const isWhole = finish !== "length" && finish !== "content_filter";
-    if (!isWhole || this.#call.record.rounds >= this.#session.maxRounds) {
+    const isLast = this.#call.record.rounds >= this.#session.maxRounds;
+    if (!isWhole || isLast || this.#runs.isFull) {
       this.#runs.skip(
         calls,
-        isWhole
-          ? "It was not run: the maximum number of rounds was reached."
-          : "It was not run: the model's answer was cut off.",
+        isWhole ? notRun(isLast ? "rounds" : "tool calls") : "It was not run: the model's answer was cut off.",
       );
       return { calls: [], ends: true, isCut: isWhole && calls.length === all.length };
     }
@@ -162,7 +161,8 @@ export class ToolRounds {
     const outcomes = await this.#runs.run(calls, round, onActivity);
     if (calls.length < (turn?.tool_calls?.length ?? 0)) recorder.finished({ finishReasons, nativeFinishReasons });
     this.#prepared = null;
-    const next = this.#session.next(this.#request, turn, outcomes, round + 1 >= this.#session.maxRounds);
+    const isLast = round + 1 >= this.#session.maxRounds || this.#runs.isFull;
+    const next = this.#session.next(this.#request, turn, outcomes, isLast);
     this.#request = next.request;
     this.#replay.push(...next.replay);
     await this.#call.policies?.searchInAdvance(next.added);

@@ -16,6 +16,10 @@ const MAX_RUNS = 1000;
 /** How long tool calls may be started without letting other work run. Checking arguments can take long. */
 const TURN_MS = 10;
 
+export function notRun(what: "rounds" | "tool calls"): string {
+  return `It was not run: the maximum number of ${what} was reached.`;
+}
+
 export class ToolRuns {
   readonly #session: ToolSession;
   readonly #call: Call;
@@ -29,6 +33,12 @@ export class ToolRuns {
 
   get rows(): readonly JsonObject[] {
     return this.#rows;
+  }
+
+  /** Whether the client allows no further call. */
+  get isFull(): boolean {
+    const { maxCalls } = this.#session;
+    return maxCalls !== null && this.#rows.length >= maxCalls;
   }
 
   /** Throws `upstream_invalid_response` if no `count` further calls can run. */
@@ -129,7 +139,9 @@ export class ToolRuns {
       onActivity(reported);
     };
     try {
-      const outcome = await this.#session.run(call, round, report, spanId);
+      const { maxCalls } = this.#session;
+      const refused = maxCalls !== null && row >= maxCalls ? notRun("tool calls") : null;
+      const outcome = await this.#session.run(call, round, report, spanId, refused);
       end(outcome.code, outcome.isError, outcome.bytes);
       return outcome;
     } catch (thrown) {

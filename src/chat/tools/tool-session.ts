@@ -23,6 +23,8 @@ export interface ToolSession {
    */
   readonly approved: readonly ToolCall[];
   readonly maxRounds: number;
+  /** The most calls that run in all rounds; `null` where the client sets no bound. */
+  readonly maxCalls: number | null;
   /** The servers in the order of the request, for explanations and for `x_gateway_mcp`. */
   readonly servers: readonly SessionServer[];
   ownerOf(call: ToolCall): ToolCallOwner;
@@ -31,13 +33,14 @@ export interface ToolSession {
   /**
    * Runs a call of owner `gateway`, or an approved one. `onActivity` is called once at its start and once at its end.
    * `spanId` is the span of the run, or null if the call is not traced. If the tool fails, the model gets the error as
-   * text. Throws errors that end the whole call: the signal's reason, or a guard's `policy_violation`.
+   * text; it gets `refused` where that says why the tool does not run. Throws errors that end the whole call: the signal's reason, or a guard's `policy_violation`.
    */
   run(
     call: ToolCall,
     round: number,
     onActivity: (reported: ReportedActivity) => void,
     spanId: string | null,
+    refused?: string | null,
   ): Promise<ToolOutcome>;
   /**
    * Returns the next round: `turn` and the outcomes of its calls are appended to the conversation of `request`. From the

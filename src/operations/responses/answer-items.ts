@@ -21,6 +21,7 @@ import {
 import type { ItemEvents } from "./item-events.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
 import type { RequestMemo } from "./request-memo.ts";
+import { TOGETHER } from "./tool-call-ids.ts";
 
 export class AnswerItems {
   readonly #memo: RequestMemo;
@@ -42,6 +43,8 @@ export class AnswerItems {
   /** Whether the next text of the content begins with what separates the texts of two rounds. */
   #separates = false;
   #place = 0;
+  /** The round of the last call that the gateway ran. */
+  #servedIn: number | null = null;
 
   constructor(memo: RequestMemo, events: ItemEvents | null, before: AnswerItems | null = null) {
     this.#memo = memo;
@@ -53,6 +56,7 @@ export class AnswerItems {
     this.hidden = before === null ? [] : before.hidden.slice();
     this.#refusedCalls = new Set();
     if (before === null) return;
+    this.#servedIn = before.#servedIn;
     this.#citations = before.#citations.slice();
     this.#length = before.#length;
     this.#separates = before.#length > 0;
@@ -163,10 +167,13 @@ export class AnswerItems {
   }
 
   /** Adds a call that the gateway has begun to run. A call that the client has approved was an item of its own before. */
-  beginServed(callId: string, server: string, name: string, text: string, isApproved: boolean): void {
-    const id = isApproved ? `mcp_${newRandomId()}` : callId;
-    const approvedAs = isApproved ? callId : null;
-    this.#begin({ kind: "served", id, callId, server, name, text, approvedAs, result: null });
+  beginServed(called: Pick<ServedItem, "callId" | "server" | "name" | "text">, round: number): void {
+    const { callId } = called;
+    const isApproved = round === 0;
+    const isTogether = this.#servedIn === round;
+    this.#servedIn = round;
+    const id = isApproved ? `mcp_${newRandomId()}` : isTogether ? callId + TOGETHER : callId;
+    this.#begin({ kind: "served", id, ...called, approvedAs: isApproved ? callId : null, result: null });
   }
 
   endServed(callId: string, text: string, isError: boolean): void {

@@ -33,9 +33,10 @@ export function answeredItems(choice: JsonObject, memo: RequestMemo, tools: Tool
         const id = call["id"] as string;
         const result = results.get(id);
         if (result === undefined) continue;
-        const { server_label: server = "", tool = "", status } = rows.get(id) ?? {};
+        const { server_label: server = "", tool = "", status, round } = rows.get(id) ?? {};
         const { text } = calledIn(call);
-        items.beginServed(id, server as string, tool as string, text, false);
+        const called = { callId: id, server: server as string, name: tool as string, text };
+        items.beginServed(called, typeof round === "number" ? round : index + 1);
         items.endServed(id, typeof result["content"] === "string" ? result["content"] : "", status === "error");
       }
     });

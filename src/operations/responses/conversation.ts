@@ -39,6 +39,13 @@ interface Call {
   hasOutput: boolean;
 }
 
+interface SentCall {
+  readonly id: string;
+  readonly name: string;
+  readonly text: string;
+  readonly path: string;
+}
+
 export interface TranslatedConversation {
   readonly messages: readonly JsonObject[];
   /** Where each of them stands in the request. */
@@ -53,6 +60,8 @@ export class Conversation {
   readonly #entries: (Turn | { readonly message: JsonObject; readonly origin: string })[] = [];
   readonly #calls = new Map<string, Call>();
   #turn: Turn | null = null;
+  /** The turn of the last call of a tool server. */
+  #servers: Turn | null = null;
   /** Reasoning that belongs to the next item of the model. */
   #reasoning: Reasoning[] = [];
 
@@ -87,6 +96,16 @@ export class Conversation {
 
   /** Throws `invalid_request` when an earlier call has the id. */
   addCall(id: string, name: string, text: string, path: string, isServers = false): void {
+    this.#addCall({ id, name, text, path }, isServers, false);
+  }
+
+  /** Adds a call of a tool server, which has its output at once. `isTogether`: made with the call of a server before it. */
+  addServersCall(call: SentCall, isTogether: boolean): void {
+    this.#addCall(call, true, isTogether && this.#turn !== null && this.#turn === this.#servers);
+    this.#servers = this.#turn;
+  }
+
+  #addCall({ id, name, text, path }: SentCall, isServers: boolean, isTogether: boolean): void {
     if (this.#calls.has(id))
       throw new GatewayError(
         "invalid_request",
@@ -95,7 +114,7 @@ export class Conversation {
           param: `${path}.call_id`,
         },
       );
-    const turn = this.#currentTurn(path, false);
+    const turn = this.#currentTurn(path, false, isTogether);
     turn.calls.push({ id, type: "function", function: { name, arguments: text } });
     noteOrder(turn);
     this.#calls.set(id, { turn, path, isServers, hasOutput: false });
@@ -155,8 +174,8 @@ export class Conversation {
   }
 
   /** Items that follow an output begin a new turn. */
-  #currentTurn(path: string, isNew: boolean): Turn {
-    if (this.#turn === null || isNew || this.#turn.outputs.length > 0) {
+  #currentTurn(path: string, isNew: boolean, isTogether = false): Turn {
+    if (this.#turn === null || isNew || (this.#turn.outputs.length > 0 && !isTogether)) {
       this.#turn = {
         origin: this.#reasoning[0]?.path ?? path,
         parts: [],

@@ -10,7 +10,7 @@ import type { AnswerItems } from "./answer-items.ts";
 /** Adds the beginning or the end of a call. Calls before the first round were approved by the client. */
 export function addActivity(items: AnswerItems, { activity, arguments: text, output }: ReportedActivity): void {
   const { type, call_id: id, server_label: server, tool, round } = activity;
-  if (type === "tool_start") items.beginServed(id, server, tool, text, round === 0);
+  if (type === "tool_start") items.beginServed({ callId: id, server, name: tool, text }, round);
   else items.endServed(id, output ?? "", type === "tool_error");
 }
 

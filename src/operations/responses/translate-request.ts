@@ -105,7 +105,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
   const isOpen = EARLIER.some((name) => !isNothing(body[name]));
   const { messages, origins, approved } = translatedInput(input, body["instructions"], { left, tools, isOpen, before });
   const keeps = earlier !== null && body["store"] !== false;
-  noteMembers(body, tools, left, keeps);
+  noteMembers(body, left, keeps);
   const includes = translatedIncludes(body["include"], left);
   const hasDefaults = isObject(body["client_metadata"]);
   const chat: Record<string, Json> = { messages };
@@ -145,6 +145,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     advisory: hasDefaults ? MODEL_SETTINGS : [],
     approved,
     memo,
+    ...(typeof body["max_tool_calls"] === "number" && { maxToolCalls: body["max_tool_calls"] }),
     ...(memo.kept !== null && !memo.showsCarriers && { keepsReasoning: true as const }),
   };
   // no provider is asked for it: the gateway does it
@@ -213,16 +214,16 @@ function isNothing(value: Json | undefined): value is null | undefined {
 }
 
 /** Notes the members of the body that have no counterpart in a chat completion. */
-function noteMembers(body: JsonObject, tools: TranslatedTools, left: UntranslatedParts, keeps: boolean): void {
+function noteMembers(body: JsonObject, left: UntranslatedParts, keeps: boolean): void {
   for (const name in body) {
     const value = body[name];
     if (TRANSLATED.has(name) || isNothing(value)) continue;
     if (ADVISORY.has(name)) left.always(name);
-    else noteMember(name, value, tools, left, keeps);
+    else noteMember(name, value, left, keeps);
   }
 }
 
-function noteMember(name: string, value: Json, tools: TranslatedTools, left: UntranslatedParts, keeps: boolean): void {
+function noteMember(name: string, value: Json, left: UntranslatedParts, keeps: boolean): void {
   switch (name) {
     case "store":
       if (typeof value !== "boolean") throw invalid(name, "true or false", value);
@@ -244,9 +245,6 @@ function noteMember(name: string, value: Json, tools: TranslatedTools, left: Unt
     case "max_tool_calls":
       if (typeof value !== "number" || !Number.isInteger(value) || value < 1)
         throw invalid(name, "an integer of at least 1", value);
-      // it bounds only the calls of tools that run at the server
-      if (tools.servers.length > 0)
-        left.asked(name, "cannot bound the calls of tool servers; x_gateway.max_tool_rounds bounds their rounds");
       return;
     case "previous_response_id":
       if (typeof value !== "string") throw invalid(name, "the id of a response", value);

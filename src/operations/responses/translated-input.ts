@@ -7,6 +7,7 @@ import { objectsIn } from "../../providers/sent-json.ts";
 import { offeredNames, toolPlace } from "../../chat/tools/offered-tools.ts";
 import { Conversation, type TranslatedConversation } from "./conversation.ts";
 import type { ClientTool } from "./request-memo.ts";
+import { TOGETHER } from "./tool-call-ids.ts";
 import { type PartsContext, translatedContent, translatedParts } from "./translated-parts.ts";
 import type { TranslatedTools } from "./translated-tools.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";
@@ -220,12 +221,15 @@ class ItemReader {
 
   /** A call of a tool server: one that was run, or one that waits for the client's approval. */
   #addServerCall(item: JsonObject, type: "mcp_call" | "mcp_approval_request", path: string): void {
-    const id = wordOf(item, "id", path);
+    const sent = wordOf(item, "id", path);
+    const isTogether = sent.endsWith(TOGETHER) && sent !== TOGETHER;
+    const id = isTogether ? sent.slice(0, -TOGETHER.length) : sent;
     const [label, tool] = [wordOf(item, "server_label", path), wordOf(item, "name", path)];
     const name = offeredNames([{ label, tool }]).get(toolPlace(label, tool))!;
     const { output, error, approval_request_id: asked } = item;
     const isApproved = typeof asked === "string" && this.#conversation.hasCall(asked);
-    if (!isApproved) this.#conversation.addCall(id, name, wordOf(item, "arguments", path), path, true);
+    const text = wordOf(item, "arguments", path);
+    if (!isApproved) this.#conversation.addServersCall({ id, name, text, path }, isTogether);
     if (type !== "mcp_call") return;
     const said = typeof output === "string" ? output : errorText(error);
     this.#conversation.addOutput(isApproved ? asked : id, said, [], path, false);
