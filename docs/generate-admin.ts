@@ -46,6 +46,8 @@ export function adminReference(world: DocumentDependencies): string {
       toolServers: noToolServers,
       cache: null,
       clock: systemClock,
+      limits: null,
+      targets: () => Promise.resolve([]),
     }),
     "",
   ) as unknown as Document;

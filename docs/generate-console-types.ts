@@ -44,6 +44,8 @@ export function consoleTypes(world: DocumentDependencies): string {
       toolServers: noToolServers,
       cache: null,
       clock: systemClock,
+      limits: null,
+      targets: () => Promise.resolve([]),
     }),
     "",
   ) as unknown as { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } };

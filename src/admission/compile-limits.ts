@@ -56,6 +56,8 @@ export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
         return own.length === 0 ? null : callerLimits(own, { tokenId, operation: operation ?? "" });
       });
     },
+    rulesIn: (tenantId) =>
+      ofAll.length === 0 && !byTenant.has(tenantId) ? [] : ofTenant(tenantId).map(({ rule }) => rule),
     budgetCounts: budgetCounts(budgets),
   };
 }

@@ -92,6 +92,8 @@ export interface LimitSet {
    * operations are left out.
    */
   forCaller(tenantId: string, projectId: string, tokenId: string, operation?: string): CallerLimits | null;
+  /** All limits and budgets of a tenant and of its projects, also those that are for every tenant. */
+  rulesIn(tenantId: string): readonly LimitRule[];
   /** The distinct windows of budgets, apart for those that count by end user or operation. */
   readonly budgetCounts: readonly BudgetCount[];
 }
@@ -103,7 +105,7 @@ export interface BudgetCount {
   readonly isByOperation: boolean;
 }
 
-export const NO_LIMITS: LimitSet = { forCaller: () => null, budgetCounts: [] };
+export const NO_LIMITS: LimitSet = { forCaller: () => null, rulesIn: () => [], budgetCounts: [] };
 
 /**
  * Rules that name a provider or a model count each attempt that goes there; all other rules count the call as a whole.

@@ -267,6 +267,7 @@ function serveAdmin(
         calls: admin.calls,
         contents: admin.contents,
         toolServers: admin.toolServers,
+        targets: async () => (await context.standing()).targets,
         cache: admin.cache,
         snapshot: () => context.snapshot(),
         reload: () => admin.reload(),

@@ -168,6 +168,7 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
       ids.set(key("tokens", place), (await createToken(writer, { name: "kept", ...owner }, writer.nowMs)).id);
     });
     ids.set(key("versions", place), String(version));
+    ids.set(key("limit_states", place), ids.get(key("limits", place))!);
     if (place.projectId === null) ids.set(key("sessions", place), await sessionOf(world, place.tenantId));
     const call = rowOf({ ...place, projectId: place.projectId ?? (place.tenantId === "beta" ? "lab" : "site") });
     const { traceId, projectId } = call.record;

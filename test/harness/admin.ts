@@ -1,5 +1,6 @@
 // The admin API over a real store and a real snapshot, without sockets: three tenants, people of every role, tokens of every kind.
 import type { LimitStore } from "../../src/admission/limit-store.ts";
+import type { TargetStatus } from "../../src/observe/metrics/metrics.ts";
 import type { ResponseCache } from "../../src/cache/response-cache.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { createToken } from "../../src/auth/token-admin.ts";
@@ -68,6 +69,8 @@ export interface AdminWorldOptions {
   readonly consoleFolder?: string;
   /** Answers calls of models that come through the console. */
   readonly consoleCall?: ConsoleSources["call"];
+  /** The states of targets; there are none, if left out. */
+  readonly targets?: () => Promise<readonly TargetStatus[]>;
   /** Stands between the API and the store. */
   readonly between?: (store: Store) => Store;
 }
@@ -108,6 +111,7 @@ export async function openAdminWorld({
   kind = SQLITE,
   toolServers = ECHOING,
   cache,
+  targets,
   consoleFolder = "/nowhere",
   consoleCall = () => Promise.reject(new Error("this world serves no calls")),
   between = (store) => store,
@@ -146,7 +150,7 @@ export async function openAdminWorld({
     logins,
     metrics: () => Promise.resolve({ text: "", contentType: "text/plain" }),
     notReady: () => null,
-    standing: () => idleStanding(),
+    standing: async () => ({ ...idleStanding(), ...(targets !== undefined && { targets: await targets() }) }),
     refuseUnserved: () => Promise.reject(new Error("this world serves no calls")),
     console: {
       store,

@@ -122,6 +122,13 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   readProjectLogContent: VIEWER,
   removeTenantContent: "admin",
   removeProjectContent: "admin",
+  ...Object.fromEntries(
+    ["Tenant", "Project"].flatMap((place) =>
+      [`list${place}LimitStates`, `read${place}LimitState`, `list${place}ProviderHealth`, `list${place}Attention`].map(
+        (id) => [id, VIEWER] as const,
+      ),
+    ),
+  ),
   readTenantUsage: VIEWER,
   readProjectUsage: VIEWER,
   listTenantCalls: VIEWER,

@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import { getPath } from "hono/utils/url";
 import { requireMoreThanOps } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
+import { attentionOperations } from "./attention.ts";
 import { cacheOperations } from "./cache.ts";
 import { callOperations } from "./calls.ts";
 import { CLAIM_OPERATIONS } from "./claims.ts";
@@ -14,10 +15,12 @@ import { checked, queryOf } from "./input.ts";
 import { describeKey, keyQuery } from "./key.ts";
 import { KEY_PATHS, OPENAPI_PATHS } from "../paths.ts";
 import { historyOperations } from "./history.ts";
+import { limitStateOperations } from "./limit-states.ts";
 import { logOperations } from "./logs.ts";
 import type { AdminContext, AdminOperation } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./admin-request.ts";
 import { SESSION_OPERATIONS } from "./sessions.ts";
+import { providerHealthOperations } from "./provider-health.ts";
 import { openReportReads } from "./report-reads.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 import { TOKEN_OPERATIONS } from "./tokens.ts";
@@ -35,7 +38,9 @@ export function adminOperations(
     toolServers,
     cache,
     clock,
-  }: Pick<AdminContext, "calls" | "contents" | "toolServers" | "cache" | "clock">,
+    limits,
+    targets,
+  }: Pick<AdminContext, "calls" | "contents" | "toolServers" | "cache" | "clock" | "limits" | "targets">,
 ): readonly AdminOperation[] {
   const rules = documentRules(dependencies);
   const reads = calls === null ? null : openReportReads(calls, clock);
@@ -52,6 +57,9 @@ export function adminOperations(
     ...historyOperations({ rules, dependencies }),
     ...usageOperations(reads),
     ...callOperations(reads, dependencies.providers),
+    ...limitStateOperations(reads, limits),
+    ...providerHealthOperations(reads, targets),
+    ...attentionOperations(reads, limits, targets),
     ...logOperations(reads, contents),
     ...toolOperations(toolServers, () => clock.monotonic()),
     ...cacheOperations(cache),

@@ -8,6 +8,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { Role } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import type { TargetStatus } from "../../observe/metrics/metrics.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
 import type { CallStore } from "../../store/calls.ts";
 import type { ContentStore } from "../../store/content-store.ts";
@@ -35,6 +36,8 @@ export interface AdminContext {
   /** `null` when no limits are counted in this process. */
   readonly limits: Pick<LimitStore, "status"> | null;
   readonly toolServers: ToolServers;
+  /** The states of targets that this machine knows. */
+  targets(): Promise<readonly TargetStatus[]>;
   /** `null` when answers are not kept. */
   readonly cache: Pick<ResponseCache, "purge"> | null;
   snapshot(): Snapshot;

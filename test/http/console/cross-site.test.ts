@@ -43,6 +43,8 @@ function endpoints(): readonly (readonly [method: string, path: string])[] {
       cache: null,
       toolServers: { list: none } as never,
       clock: { now: none, monotonic: none },
+      limits: null,
+      targets: none,
     },
   );
   const inner = [

@@ -1,0 +1,234 @@
+// What screens that overlook a tenant ask of the admin API: how full limits are, how providers do, and what needs
+// somebody, each within what the reader may see.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { isShortage } from "../../src/admission/limit-store.ts";
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import { attemptOf, DAY_MS, HOUR_MS, rowOf } from "../contract/call-records.ts";
+import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
+
+/** A Thursday in the middle of a month. */
+const NOW = Date.UTC(2026, 5, 18, 12, 30);
+const RECENT = NOW - HOUR_MS;
+let world: AdminWorld;
+const ids: Record<string, string> = {};
+
+const BUDGETS = [
+  ["tenant-month", null, { usd: "12", window: "month" }],
+  ["site-day", "site", { usd: "100", window: "day" }],
+  ["app-day", "app", { usd: "100", window: "day" }],
+  ["per-user", null, { tokens: 1000, window: "month", scope: { user: "*" } }],
+  ["globbed", null, { usd: "5", window: "month", scope: { model: "openai:*" } }],
+] as const;
+
+beforeAll(async () => {
+  world = await openAdminWorld({
+    clock: { now: () => NOW, monotonic: () => performance.now() },
+    targets: () =>
+      Promise.resolve(
+        [
+          ["sandbox:echo", "closed"],
+          ["sandbox:words", "open"],
+          ["sandbox:own of T00000000000", "open"],
+        ].map(([target, state]) => ({
+          target: target!,
+          state: state as "open",
+          inFlight: 7,
+          waiting: 0,
+          firstContentMs: 20.4,
+          openForMs: state === "open" ? 5000 : null,
+        })),
+      ),
+  });
+  await world.store.change(LOCAL_ACTOR, async (writer) => {
+    for (const [name, projectId, document] of BUDGETS)
+      ids[name] = (await writer.createResource({ kind: "budget", tenantId: "acme", projectId, name, document })).id;
+    ids["minute"] = (
+      await writer.createResource({
+        kind: "limit",
+        tenantId: "acme",
+        projectId: "site",
+        name: "minute",
+        document: { metric: "requests", window: "minute", limit: 10 },
+      })
+    ).id;
+    ids["route"] = (
+      await writer.createResource({
+        kind: "route",
+        tenantId: "acme",
+        projectId: "site",
+        name: "fast",
+        document: { targets: ["sandbox:echo"] },
+      })
+    ).id;
+  });
+  await world.source.reload();
+  // a dollar an hour for six hours, half of it in each project
+  const spending = Array.from({ length: 12 }, (_, index) =>
+    rowOf({
+      startedAtMs: NOW - 5.4 * HOUR_MS + Math.floor(index / 2) * HOUR_MS,
+      projectId: index % 2 === 0 ? "site" : "app",
+      tokenId: `t${index % 2}`,
+      endUser: index % 2 === 0 ? "eve" : "bob",
+      costNanoUsd: 500_000_000,
+      provider: "sandbox",
+      model: "echo",
+    }),
+  );
+  const failing = Array.from({ length: 8 }, (_, index) =>
+    rowOf({
+      startedAtMs: RECENT + index,
+      projectId: "site",
+      route: "fast",
+      provider: "sandbox",
+      model: "words",
+      status: 502,
+      code: "upstream_error",
+      tokens: null,
+      costNanoUsd: null,
+      attempts: [attemptOf({ provider: "sandbox", model: "words", status: 500, code: "upstream_error" })],
+    }),
+  );
+  const unpriced = rowOf({ startedAtMs: RECENT, projectId: "app", provider: "mine", model: "m", costNanoUsd: null });
+  const foreign = rowOf({
+    startedAtMs: RECENT,
+    tenantId: "beta",
+    projectId: "lab",
+    route: "secret",
+    endUser: "mallory",
+  });
+  await world.calls.ingest([...spending, ...failing, unpriced, foreign]);
+  // what the calls have charged
+  const rules = new Map(
+    world.source
+      .current()
+      .limitRules.rulesIn("acme")
+      .map((rule) => [rule.name, rule]),
+  );
+  for (const [name, value, units] of [
+    ["tenant-month", "", 9_000_000_000],
+    ["site-day", "", 3_000_000_000],
+    ["per-user", "eve", 990],
+    ["minute", "", 4],
+  ] as const) {
+    const reserved = await world.limits.reserve([{ account: { rule: rules.get(name)!, value }, units, force: true }]);
+    if (isShortage(reserved)) throw new Error(`${name} has no room`);
+    reserved.settle([units]);
+  }
+});
+afterAll(() => world.close());
+
+const get = (path: string, as = "acme.viewer"): Promise<Told> => world.send(as, "GET", `/api/v1/admin${path}`);
+
+test("[d9.3] limits and budgets are listed with what is used, the first that will be reached first, and when that is", async () => {
+  const { status, body, text } = await get("/tenants/acme/limit_states");
+  expect(status).toBe(200);
+  const named = Object.fromEntries(body.data.map((one: any) => [one.name, one]));
+  expect(body.data[0].name).toBe("tenant-month");
+  expect(named["tenant-month"]).toMatchObject({
+    metric: "usd",
+    limit: "12",
+    begins_at: "2026-06-01T00:00:00.000Z",
+    accounts: [{ value: null, used: "9", remaining: "3", share: 0.75, resets_at: "2026-07-01T00:00:00.000Z" }],
+  });
+  // about a dollar an hour, so the three that are left are used up in about three hours
+  const hitsMs = Date.parse(named["tenant-month"].accounts[0].hits_at) - NOW;
+  expect(hitsMs).toBeGreaterThan(2.5 * HOUR_MS);
+  expect(hitsMs).toBeLessThan(4 * HOUR_MS);
+  // 97 dollars are left for the rest of the day
+  expect(named["site-day"].accounts[0].hits_at).toBeNull();
+  expect(named["per-user"].accounts.map(({ value, used }: any) => [value, used])).toEqual([
+    ["eve", 990],
+    ["bob", 0],
+  ]);
+  expect(named["minute"]).toMatchObject({ kind: "limit", accounts: [{ used: 4, remaining: 6, hits_at: null }] });
+  expect(text).not.toMatch(/mallory|secret/);
+  expect((await get("/tenants/acme/limit_states?kind=limit")).body.data).toHaveLength(1);
+});
+
+test("[d2.1] a project sees its own limits and those of its tenant, and of the latter neither what others use nor at which rate", async () => {
+  const { body, text } = await get("/projects/site/limit_states", "acme.site.viewer");
+  const names = body.data.map(({ name }: any) => name).toSorted();
+  expect(names).toEqual(["globbed", "minute", "per-user", "site-day", "tenant-month"]);
+  expect(text).not.toContain('"bob"');
+  const { body: own } = await get(`/projects/site/limit_states/${ids["tenant-month"]!}`, "acme.site.viewer");
+  expect(own.consumers.map(({ dimension, value }: any) => [dimension, value])).toEqual([
+    ["token", "t0"],
+    ["token", "tok"],
+  ]);
+  expect((await get(`/projects/site/limit_states/${ids["app-day"]!}`, "acme.site.viewer")).status).toBe(404);
+  expect((await get(`/tenants/beta/limit_states/${ids["tenant-month"]!}`, "beta.owner")).status).toBe(404);
+});
+
+test("[d14.3] one budget has its largest consumers and its days, which agree with usage", async () => {
+  const { body } = await get(`/tenants/acme/limit_states/${ids["tenant-month"]!}`);
+  const { body: usage } = await get("/tenants/acme/usage?from=2026-06-01&group_by=day");
+  expect(body.days.map(({ day, cost_usd: cost }: any) => [day, cost])).toEqual(
+    usage.data.map((row: any) => [row.group.day, row.cost_usd]),
+  );
+  expect(body.consumers.slice(0, 2)).toMatchObject([
+    { dimension: "project", value: "app", cost_usd: "3" },
+    { dimension: "project", value: "site", cost_usd: "3" },
+  ]);
+  const globbed = await get(`/tenants/acme/limit_states/${ids["globbed"]!}`);
+  expect([globbed.body.consumers, globbed.body.days]).toEqual([null, null]);
+});
+
+test("[d9.3] providers are listed with their targets, failures and routes, without what belongs to single callers", async () => {
+  const { status, body, text } = await get("/projects/site/provider_health");
+  expect(status).toBe(200);
+  const sandbox = body.data.find(({ id }: any) => id === "sandbox");
+  expect(sandbox).toMatchObject({
+    status: "degraded",
+    calls: 10,
+    errors: 8,
+    targets: [
+      { model: "echo", state: "closed", first_content_ms: 20, open_for_ms: null },
+      { model: "words", state: "open", open_for_ms: 5000 },
+    ],
+    codes: [{ code: "upstream_error", calls: 8 }],
+    last_failure: { model: "words", status: 502, code: "upstream_error" },
+    routes: ["fast"],
+  });
+  expect(text).not.toMatch(/T00000000000|secret/);
+});
+
+test("[d9.3] what needs somebody is listed, and tokens only for those who may list them", async () => {
+  const kinds = async (path: string, as: string) => {
+    const { status, body } = await get(path, as);
+    expect(status).toBe(200);
+    return body.data.map(({ kind, subject }: any) => `${kind} ${subject}`);
+  };
+  const seen = await kinds("/tenants/acme/attention", "acme.viewer");
+  expect(seen).toEqual(
+    expect.arrayContaining([`budget ${ids["tenant-month"]!}`, "provider sandbox", "route fast", "price mine:m"]),
+  );
+  expect(seen.filter((one: string) => one.startsWith("token"))).toEqual([]);
+  await world.store.change(LOCAL_ACTOR, async (writer) => {
+    await writer.createToken({
+      id: "T00000000001",
+      kind: "project",
+      name: "old",
+      tenantId: "acme",
+      projectId: "site",
+      userId: null,
+      role: "developer",
+      permissions: [],
+      models: [],
+      routes: [],
+      ipRanges: [],
+      secrets: [{ sha256: new Uint8Array(32).fill(9), retiresAtMs: null }],
+      createdAtMs: NOW,
+      lifetimeMs: 3 * DAY_MS,
+      expiresAtMs: NOW + 3 * DAY_MS,
+      revokedAtMs: null,
+    });
+  });
+  expect(await kinds("/tenants/acme/attention", "acme.admin")).toContain("token T00000000001");
+  expect(await kinds("/projects/site/attention", "acme.site.maintainer")).toContain("token T00000000001");
+  expect(await kinds("/projects/app/attention", "acme.app.maintainer")).not.toContain("token T00000000001");
+  const own = await kinds("/projects/app/attention", "acme.app.viewer");
+  expect(own).toContain("price mine:m");
+  expect(own.filter((one: string) => /^(?:route|token)/.test(one))).toEqual([]);
+  // at the rate of the project's own calls its day ends long before its budget
+  expect(own).not.toContain(`budget ${ids["app-day"]!}`);
+});
