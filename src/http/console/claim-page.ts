@@ -9,6 +9,7 @@ export const CLAIM_PAGE = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
 <title>Dragoman: an access token for you</title>
 <script src="${CLAIM_SCRIPT_PATH}" defer></script>
 <main>
