@@ -11,14 +11,10 @@ import { RESPONSES } from "../../src/operations/responses/responses.ts";
 import type { UpstreamRequest } from "../../src/wire/upstream.ts";
 import { type CannedAnswer, cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
-import {
-  claudeAnswer,
-  claudeEvents,
-  geminiAnswer,
-  type Said,
-  sseText,
-  VENDORS as BRIDGED,
-} from "../operations/bridges/vendors.ts";
+import { claudeAnswer, claudeEvents } from "../operations/bridges/claude-turns.ts";
+import { geminiAnswer } from "../operations/bridges/gemini-turns.ts";
+import { type Said, sseText } from "../operations/bridges/said.ts";
+import { VENDORS as BRIDGED } from "../operations/bridges/vendors.ts";
 import { call, eventsOf, message, reasoning, responseOf } from "../providers/responses/events.ts";
 
 const THOUGHT = "Ask first.";

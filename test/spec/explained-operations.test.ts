@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/core/json.ts";
 import { cannedUpstream, type Stub, stubGateway } from "../harness/in-process.ts";
 import { FRONTS } from "../operations/bridges/fronts.ts";
-import type { Piece } from "../operations/bridges/vendors.ts";
+import type { Piece } from "../operations/bridges/said.ts";
 
 const CONVERSATION: readonly Piece[] = [
   { role: "user", text: "Who is there?" },

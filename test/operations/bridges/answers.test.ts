@@ -3,7 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
 import { asked, bridge, type Front, FRONTS, type Told } from "./fronts.ts";
-import { type End, type Said, type Vendor, VENDORS } from "./vendors.ts";
+import type { End, Said, Vendor } from "./said.ts";
+import { VENDORS } from "./vendors.ts";
 
 const THOUGHT: Said = { thinking: "Let me see: twice ä.", signature: "EqQBCkYIBxgC" };
 const TEXT: Said = { text: "Hello there, ünï 👋." };

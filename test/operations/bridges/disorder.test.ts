@@ -4,7 +4,8 @@ import { describe, expect, test } from "bun:test";
 import { type CannedAnswer, cannedUpstream, stubGateway } from "../../harness/in-process.ts";
 import { readEvents } from "../messages/message-events.ts";
 import { asked, FRONTS } from "./fronts.ts";
-import { type Said, VENDORS } from "./vendors.ts";
+import type { Said } from "./said.ts";
+import { VENDORS } from "./vendors.ts";
 
 const TURN: readonly Said[] = [
   { thinking: "Let me see.", signature: "EqQBCkYIBxgC" },

@@ -16,7 +16,7 @@ import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { readEvents } from "../messages/message-events.ts";
 import { endOf } from "../responses/response-grammar.ts";
 import { eventsOf } from "../responses/responses-calls.ts";
-import type { Counted, Piece, Said, Vendor } from "./vendors.ts";
+import type { Counted, Piece, Said, Vendor } from "./said.ts";
 import { VENDORS } from "./vendors.ts";
 
 /** What a client reads of an answer. `end` is "failed" where the client is told that the answer is not whole. */

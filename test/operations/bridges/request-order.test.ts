@@ -11,7 +11,8 @@ import { type StubOptions } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
 import { bridge, type Front, FRONTS } from "./fronts.ts";
-import { type Piece, type Said, type Vendor, VENDORS } from "./vendors.ts";
+import type { Piece, Said, Vendor } from "./said.ts";
+import { VENDORS } from "./vendors.ts";
 
 const thread = openLongBodyThread(longBodyProgram());
 afterAll(() => thread.close());

@@ -5,7 +5,8 @@ import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { asked, type Front, FRONTS } from "./fronts.ts";
-import { type Piece, type Vendor, VENDORS } from "./vendors.ts";
+import type { Piece, Vendor } from "./said.ts";
+import { VENDORS } from "./vendors.ts";
 
 const IMAGE = "iVBORw0KGgo=";
 const ASK: Piece = { role: "user", text: "Who is there?" };

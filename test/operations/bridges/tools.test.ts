@@ -3,7 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { asked, FRONTS } from "./fronts.ts";
-import { type Said, VENDORS } from "./vendors.ts";
+import type { Said } from "./said.ts";
+import { VENDORS } from "./vendors.ts";
 
 const RESPONSES = FRONTS["Responses"]!;
 const MESSAGES = FRONTS["Messages"]!;
