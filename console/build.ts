@@ -7,7 +7,7 @@ import { basename, join, relative } from "node:path";
 /** Where the gateway serves the files. */
 const PUBLIC_PATH = "/console/";
 const ASSETS = "assets";
-const STYLE_SHEETS = ["tokens", "elements", "shell", "parts", "tables", "screens", "play"];
+const STYLE_SHEETS = ["tokens", "elements", "shell", "parts", "tables", "screens", "play", "configured"];
 
 export interface BuiltFile {
   /** From the folder of the build, such as `assets/main-1a2b3c4d.js`. */

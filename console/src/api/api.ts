@@ -4,6 +4,11 @@ const BASE = "/console/api";
 /** Marks requests that change something; a page of another origin cannot send it. */
 const OWN_HEADER = "x-gateway-console";
 
+export interface FieldProblem {
+  readonly param: string;
+  readonly message: string;
+}
+
 export class ApiError extends Error {
   override readonly name = "ApiError";
   constructor(
@@ -16,6 +21,8 @@ export class ApiError extends Error {
     /** The path of the wrong field. */
     readonly param: string | null,
     readonly traceId: string | null,
+    /** All wrong fields of a body, where the gateway names them. */
+    readonly problems: readonly FieldProblem[] = [],
   ) {
     super(message);
   }
@@ -82,7 +89,12 @@ function parsed(text: string, asked: string, response: Response): unknown {
 }
 
 function refusal(text: string, asked: string, response: Response): ApiError {
-  let error: { readonly message?: unknown; readonly code?: unknown; readonly param?: unknown } = {};
+  let error: {
+    readonly message?: unknown;
+    readonly code?: unknown;
+    readonly param?: unknown;
+    readonly metadata?: unknown;
+  } = {};
   let trace: unknown;
   try {
     const body = JSON.parse(text) as { readonly error?: typeof error; readonly x_gateway_trace_id?: unknown };
@@ -99,6 +111,7 @@ function refusal(text: string, asked: string, response: Response): ApiError {
     word(error.code),
     word(error.param),
     word(trace) ?? traceOf(response),
+    (error.metadata as { readonly problems?: readonly FieldProblem[] } | undefined)?.problems ?? [],
   );
 }
 

@@ -21,6 +21,55 @@ export const SCREENS: readonly Screen[] = [
     component: lazy(async () => ({ default: (await import("./calls/calls-screen.tsx")).CallsScreen })),
   },
   {
+    path: "/routes",
+    title: "Routes",
+    letter: "r",
+    needs: "list*Routes",
+    component: lazy(async () => ({ default: (await import("./routes/routes-screen.tsx")).RoutesScreen })),
+  },
+  {
+    path: "/models",
+    title: "Models",
+    letter: "m",
+    needs: null,
+    component: lazy(async () => ({ default: (await import("./models/models-screen.tsx")).ModelsScreen })),
+  },
+  {
+    path: "/prices",
+    title: "Prices",
+    letter: "i",
+    needs: "list*Prices",
+    component: lazy(async () => ({ default: (await import("./prices/prices-screen.tsx")).PricesScreen })),
+  },
+  {
+    path: "/policies",
+    title: "Policies",
+    letter: "x",
+    needs: "list*Policies",
+    component: lazy(async () => ({ default: (await import("./policies/policies-screen.tsx")).PoliciesScreen })),
+  },
+  {
+    path: "/tools",
+    title: "Tools",
+    letter: "s",
+    needs: "list*ToolServers",
+    component: lazy(async () => ({ default: (await import("./tools/tools-screen.tsx")).ToolsScreen })),
+  },
+  {
+    path: "/people",
+    title: "People",
+    letter: "e",
+    needs: "list*Memberships",
+    component: lazy(async () => ({ default: (await import("./people/people-screen.tsx")).PeopleScreen })),
+  },
+  {
+    path: "/audit",
+    title: "Audit",
+    letter: "a",
+    needs: "list*Audit",
+    component: lazy(async () => ({ default: (await import("./audit/audit-screen.tsx")).AuditScreen })),
+  },
+  {
     path: "/play",
     title: "Playground",
     letter: "y",
@@ -52,6 +101,10 @@ export const SCREENS: readonly Screen[] = [
 
 /** Pages of single things, by the path of their screen. */
 export const DETAILS: Readonly<Record<string, ComponentType<{ readonly id: string }>>> = {
+  "/policies": lazy(async () => ({ default: (await import("./policies/policy-screen.tsx")).PolicyScreen })),
+  "/prices": lazy(async () => ({ default: (await import("./prices/price-screen.tsx")).PriceScreen })),
+  "/tools": lazy(async () => ({ default: (await import("./tools/tool-server-screen.tsx")).ToolServerScreen })),
+  "/routes": lazy(async () => ({ default: (await import("./routes/route-screen.tsx")).RouteScreen })),
   "/calls": lazy(async () => ({ default: (await import("./call/call-screen.tsx")).CallScreen })),
   "/tokens": lazy(async () => ({ default: (await import("./tokens/token-screen.tsx")).TokenScreen })),
 };

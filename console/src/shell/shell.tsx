@@ -67,6 +67,8 @@ function Frame({ scope, path }: { readonly scope: Scope; readonly path: string }
   );
 }
 
+const MOST_PLACES = 12;
+
 function screenOf(path: string): Screen | undefined {
   return (
     SCREENS.find((screen) => screen.path === path) ??
@@ -88,28 +90,47 @@ function Content({
     document.title = `${screen?.title ?? "Not found"} · ${titleOf(scope)} · Dragoman`;
   }, [screen, scope]);
   if (screen === undefined) return <Unknown path={path} />;
-  if (screen.needs !== null && !may(me, scope, screen.needs))
-    return (
-      <Empty
-        title={
-          scope.tenant === null && me.operator
-            ? `${screen.title} are not shown for all tenants at once`
-            : `You may not see ${screen.title.toLowerCase()} of ${titleOf(scope)}`
-        }
-      >
-        <p>
-          {scope.tenant === null && me.operator
-            ? `${screen.title} belong to a tenant or a project. Choose one at the top.`
-            : scope.tenant === null
-              ? "Only operators see all tenants at once. Choose a tenant or a project at the top."
-              : "Someone with the role admin or owner in this tenant can give you a role there. Until then, choose another tenant or project at the top."}
-        </p>
-      </Empty>
-    );
+  if (screen.needs !== null && !may(me, scope, screen.needs)) return <NotAllowed screen={screen} scope={scope} />;
   const id = path.slice(screen.path.length + 1);
   const Detail = id === "" ? undefined : DETAILS[screen.path];
   if (id === "") return <screen.component key={`${scope.tenant}/${scope.project}`} />;
   return Detail === undefined ? <Unknown path={path} /> : <Detail id={decoded(id)} key={id} />;
+}
+
+/** In all tenants at once there is nothing to show of what belongs to one tenant, whatever the reader may do. */
+function NotAllowed({ screen, scope }: { readonly screen: Screen; readonly scope: Scope }) {
+  const me = useMe();
+  const places = me.places.filter(({ tenant_id: tenant, project_id: project }) =>
+    may(me, { tenant, project }, screen.needs!),
+  );
+  const title =
+    scope.tenant === null && me.operator
+      ? `${screen.title} belong to a tenant or a project`
+      : `You may not see ${screen.title.toLowerCase()} of ${titleOf(scope)}`;
+  return (
+    <>
+      <h1>{screen.title}</h1>
+      <Empty title={title}>
+        {places.length === 0 && (
+          <p>Someone with the role admin or owner in this tenant can give you a role that allows it.</p>
+        )}
+        {places.length > 0 && (
+          <>
+            <p>You can see those of:</p>
+            <ul>
+              {places.slice(0, MOST_PLACES).map(({ tenant_id: tenant, project_id: project, name }) => (
+                <li key={`${tenant}/${project}`}>
+                  <ScopedLink scope={{ tenant, project }} to={screen.path}>
+                    {project === null ? `tenant ${name}` : `project ${name} of ${tenant}`}
+                  </ScopedLink>
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </Empty>
+    </>
+  );
 }
 
 function Unknown({ path }: { readonly path: string }) {

@@ -9,8 +9,9 @@ import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { KeyCaps } from "../../keyboard/key-caps.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { FAULTS, faultOf, withFault } from "./faults.ts";
-import { type PayingProject, usePayingProject } from "./paying-project.ts";
+import { usePayingProject } from "./paying-project.ts";
 import { firstRequest, forTarget, readRequest, targetOf, writtenRequest } from "./play-request.ts";
+import { ProjectChoice } from "./project-choice.tsx";
 import { RequestForm } from "./request-form.tsx";
 import { RunPane } from "./run-pane.tsx";
 import { fragmentOf, requestIn } from "./share.ts";
@@ -24,7 +25,7 @@ export function PlayScreen() {
     <>
       <div className="title-row">
         <h1>Playground</h1>
-        <ProjectChoice paying={paying} />
+        <ProjectChoice project={paying} label="Charged to" />
       </div>
       {paying.choices.length === 0 && (
         <Empty title="No project can pay for a call">
@@ -48,24 +49,6 @@ export function PlayScreen() {
   );
 }
 
-function ProjectChoice({ paying: { id, choices, isFixed } }: { readonly paying: PayingProject }) {
-  const state = useUrlState();
-  if (isFixed || choices.length === 0) return null;
-  return (
-    <label>
-      Charged to
-      <select value={id ?? ""} onChange={(event) => state.set({ project: event.target.value }, { replace: true })}>
-        {id === null && <option value="">Choose a project</option>}
-        {choices.map(({ id: project, name, tenantId }) => (
-          <option key={project} value={project}>
-            {name === project ? project : `${name} (${project})`} of {tenantId}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
-
 interface PlaygroundProps {
   readonly projectId: string;
   readonly tenantId: string | null;
@@ -76,7 +59,7 @@ const SAVE_MS = 250;
 
 function Playground({ projectId, tenantId, models }: PlaygroundProps) {
   const state = useUrlState();
-  const [text, setText] = useSharedText(models);
+  const [text, setText] = useSharedText(state.get("model") ?? models[0]?.id ?? "sandbox:echo");
   const [explained, setExplained] = useState(0);
   const { body, problem } = readRequest(text);
   const fault = faultOf(state.get("fault"));
@@ -238,10 +221,8 @@ function RunChoices({ models }: { readonly models: readonly ListedModel[] }) {
 }
 
 /** The text of the request, kept in the fragment of the address. */
-function useSharedText(models: readonly ListedModel[]): readonly [string, (text: string) => void] {
-  const [text, setText] = useState(
-    () => requestIn(location.hash) ?? writtenRequest(firstRequest(models[0]?.id ?? "sandbox:echo")),
-  );
+function useSharedText(model: string): readonly [string, (text: string) => void] {
+  const [text, setText] = useState(() => requestIn(location.hash) ?? writtenRequest(firstRequest(model)));
   const isChanged = useRef(false);
   useEffect(() => {
     if (!isChanged.current) return undefined;

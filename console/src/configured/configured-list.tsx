@@ -1,0 +1,138 @@
+// The list of the configured objects of one kind in the scope, with a way to make another.
+import { useMemo } from "react";
+import { useLocation } from "wouter";
+import { useRead } from "../api/use-api.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Pending } from "../components/pending.tsx";
+import { Problem } from "../components/problem.tsx";
+import { TableBox } from "../components/table-box.tsx";
+import { TimeText } from "../components/time-text.tsx";
+import { wholeCount } from "../format/count.ts";
+import { visibleText } from "../format/visible-text.ts";
+import { type Binding, useKeys } from "../keyboard/keys.tsx";
+import { ScopedLink, useScope } from "../scope/scope-context.tsx";
+import { adminPath, pathIn } from "../scope/scope.ts";
+import { may } from "../session/me.ts";
+import { useMe } from "../session/session.tsx";
+import { useUrlState } from "../url-state.ts";
+import { NEW_NAME, operationOf } from "./configured-operations.ts";
+import type { ConfiguredObject, Noun } from "./noun.ts";
+
+interface Page {
+  readonly data: readonly ConfiguredObject[];
+  readonly next_cursor: string | null;
+}
+
+const PAGE_ROWS = 1000;
+
+export function ConfiguredList({ noun }: { readonly noun: Noun }) {
+  const scope = useScope();
+  const me = useMe();
+  const state = useUrlState();
+  const [, navigate] = useLocation();
+  const wanted = state.get("q") ?? "";
+  const { data, error, refetch } = useRead<Page>(adminPath(scope, `/${noun.plural}?limit=${PAGE_ROWS}`));
+  const mayCreate = may(me, scope, operationOf("create", noun));
+  const createPath = `${noun.screen}/${NEW_NAME}`;
+  const bindings = useMemo<readonly Binding[]>(
+    () =>
+      mayCreate ? [{ keys: "c", label: `Create a ${noun.one}`, run: () => navigate(pathIn(scope, createPath)) }] : [],
+    [mayCreate, noun, navigate, scope, createPath],
+  );
+  useKeys(bindings);
+  const shown = data?.data.filter(({ name }) => name.toLowerCase().includes(wanted.toLowerCase())) ?? [];
+  return (
+    <>
+      <div className="title-row">
+        <h1>{noun.many}</h1>
+        {mayCreate && (
+          <ScopedLink className="button primary" to={createPath}>
+            Create a {noun.one}
+          </ScopedLink>
+        )}
+      </div>
+      {error !== null && (
+        <Problem
+          what={`The ${noun.many.toLowerCase()} could not be read.`}
+          error={error}
+          retry={() => void refetch()}
+        />
+      )}
+      {data === undefined && error === null && <Pending what={`The list of ${noun.many.toLowerCase()}`} lines={6} />}
+      {data !== undefined && data.data.length === 0 && (
+        <Empty title={`There is no ${noun.one} yet`}>
+          <p>{noun.purpose}</p>
+          {!mayCreate && <p>Someone with a higher role in this tenant or project can make one.</p>}
+        </Empty>
+      )}
+      {data !== undefined && data.data.length > 0 && (
+        <>
+          <p className="filter-row list-filter">
+            <input
+              type="search"
+              aria-label={`Filter ${noun.many.toLowerCase()} by name`}
+              placeholder="Filter by name"
+              value={wanted}
+              onChange={(event) => state.set({ q: event.target.value }, { replace: true })}
+            />
+          </p>
+          {shown.length === 0 ? (
+            <Empty title="No name contains this text">
+              <button type="button" onClick={() => state.set({ q: null })}>
+                Show all {wholeCount(data.data.length)}
+              </button>
+            </Empty>
+          ) : (
+            <ObjectTable noun={noun} objects={shown} />
+          )}
+          {data.next_cursor !== null && (
+            <p className="hint">
+              The first {wholeCount(PAGE_ROWS)} are shown. The others can be opened by their address.
+            </p>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+function ObjectTable({ noun, objects }: { readonly noun: Noun; readonly objects: readonly ConfiguredObject[] }) {
+  return (
+    <TableBox label={noun.many}>
+      <table>
+        <caption className="unseen">{noun.many}</caption>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            {noun.columns.map(({ head }) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
+            <th scope="col">Kept in</th>
+            <th scope="col">Changed</th>
+          </tr>
+        </thead>
+        <tbody>
+          {objects.map((object) => (
+            <tr key={object.id}>
+              <th scope="row">
+                <ScopedLink to={`${noun.screen}/${encodeURIComponent(object.id)}`}>
+                  {visibleText(object.name)}
+                </ScopedLink>
+              </th>
+              {noun.columns.map(({ head, cell }) => (
+                <td key={head}>{cell(object)}</td>
+              ))}
+              <td>
+                {object.origin === "file" ? "file" : "database"}
+                {object.project_id === null && <small> of {object.tenant_id ?? "all tenants"}</small>}
+              </td>
+              <td>{object.updated_at === null ? "–" : <TimeText at={object.updated_at} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </TableBox>
+  );
+}

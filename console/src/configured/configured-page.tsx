@@ -1,0 +1,98 @@
+// One configured object: what it is, its editor, what is beside it, and its history.
+import { useEffect } from "react";
+import { useRead } from "../api/use-api.tsx";
+import { Pending } from "../components/pending.tsx";
+import { Problem } from "../components/problem.tsx";
+import { Tabs } from "../components/tabs.tsx";
+import { TimeText } from "../components/time-text.tsx";
+import { visibleText } from "../format/visible-text.ts";
+import { ScopedLink, useScope } from "../scope/scope-context.tsx";
+import { adminPath } from "../scope/scope.ts";
+import { may } from "../session/me.ts";
+import { useMe } from "../session/session.tsx";
+import { useUrlState } from "../url-state.ts";
+import { NEW_NAME, operationOf } from "./configured-operations.ts";
+import { NewObject, ObjectEditor } from "./object-editor.tsx";
+import { ObjectHistory } from "./object-history.tsx";
+import { type ConfiguredObject, filePlace, type Noun } from "./noun.ts";
+import { OriginBadge } from "./origin-badge.tsx";
+
+export function ConfiguredPage({ noun, id }: { readonly noun: Noun; readonly id: string }) {
+  return (
+    <>
+      <p>
+        <ScopedLink to={noun.screen}>{noun.many}</ScopedLink>
+      </p>
+      {id === NEW_NAME ? <NewObject noun={noun} /> : <ExistingObject noun={noun} id={id} />}
+    </>
+  );
+}
+
+function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string }) {
+  const scope = useScope();
+  const state = useUrlState();
+  const path = adminPath(scope, `/${noun.plural}/${encodeURIComponent(id)}`);
+  const { data: object, error, refetch } = useRead<ConfiguredObject>(path, { keepsPrevious: false });
+  useEffect(() => {
+    document.title = `${object?.name ?? id} · ${noun.many} · Dragoman`;
+  }, [object, id, noun]);
+  const tabs = [
+    { name: "edit", label: "Definition" },
+    ...(noun.Beside === undefined ? [] : [{ name: "beside", label: "In use" }]),
+    { name: "history", label: "History" },
+  ];
+  const tab = state.get("tab") ?? "edit";
+  return (
+    <>
+      <div className="title-row">
+        <h1>{visibleText(object?.name ?? id)}</h1>
+        {object !== undefined && <OriginBadge object={object} />}
+        {object !== undefined && object.updated_at !== null && (
+          <small>
+            version {object.version}, changed <TimeText at={object.updated_at} />
+          </small>
+        )}
+      </div>
+      {error !== null && object === undefined && (
+        <Problem what={`The ${noun.one} could not be read.`} error={error} retry={() => void refetch()} />
+      )}
+      {object === undefined && error === null && <Pending what={`The ${noun.one}`} lines={8} />}
+      {object !== undefined && (
+        <>
+          <ReadOnlyReason noun={noun} object={object} />
+          <Tabs
+            label={`About ${object.name}`}
+            tabs={tabs}
+            chosen={tab}
+            choose={(name) => state.set({ tab: name === "edit" ? null : name }, { replace: true })}
+          >
+            {tab === "edit" && <ObjectEditor key={object.id} noun={noun} object={object} path={path} />}
+            {tab === "beside" && noun.Beside !== undefined && <noun.Beside object={object} />}
+            {tab === "history" && <ObjectHistory noun={noun} object={object} />}
+          </Tabs>
+        </>
+      )}
+    </>
+  );
+}
+
+function ReadOnlyReason({ noun, object }: { readonly noun: Noun; readonly object: ConfiguredObject }) {
+  const me = useMe();
+  const scope = useScope();
+  const command = `dragoman ${noun.command} get ${object.name}`;
+  if (object.origin === "file")
+    return (
+      <p className="banner">
+        This {noun.one} is in the configuration file, at <code>{filePlace(noun, object).join(".")}</code>, and is
+        changed there. What you change here is a draft that you can copy for the file.
+      </p>
+    );
+  if (!may(me, scope, operationOf("replace", noun)))
+    return (
+      <p className="banner">
+        Your role here does not allow changing a {noun.one}. Someone with a higher role can do it, or give you that
+        role. To read it on the command line: <code>{command}</code>
+      </p>
+    );
+  return null;
+}

@@ -1,0 +1,186 @@
+// The editor of a configured object: a form and the same thing as YAML, checked by the gateway while one types, and saved with a look at the change.
+import { useQueryClient } from "@tanstack/react-query";
+import { useId, useState } from "react";
+import { useLocation } from "wouter";
+import { ApiError } from "../api/api.ts";
+import { useApi } from "../api/use-api.tsx";
+import { CodeEditor } from "../components/code-editor.tsx";
+import { CopyButton } from "../components/copy-button.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Problem } from "../components/problem.tsx";
+import { useScope } from "../scope/scope-context.tsx";
+import { adminPath, pathIn } from "../scope/scope.ts";
+import { may } from "../session/me.ts";
+import { useMe } from "../session/session.tsx";
+import { ChangeView } from "./change-view.tsx";
+import { operationOf } from "./configured-operations.ts";
+import { DeleteObject } from "./delete-object.tsx";
+import { fileText } from "./file-text.ts";
+import type { Fields } from "./fields.ts";
+import { type ConfiguredObject, fieldsOf, filePlace, type Noun } from "./noun.ts";
+import { SaveDialog } from "./save-dialog.tsx";
+import { useCheck } from "./use-check.ts";
+import { readYaml, writtenYaml, type YamlText } from "./yaml-text.ts";
+
+interface ObjectEditorProps {
+  readonly noun: Noun;
+  readonly object: ConfiguredObject;
+  readonly path: string;
+}
+
+export function ObjectEditor({ noun, object, path }: ObjectEditorProps) {
+  const scope = useScope();
+  const me = useMe();
+  /** What the draft began with: its version is sent along, so that nobody's change is overwritten unseen. */
+  const [base, setBase] = useState(object);
+  const [yaml, setYaml] = useState(() => writtenYaml(fieldsOf(object)));
+  const [isSaving, setIsSaving] = useState(false);
+  const isFile = object.origin === "file";
+  const mayReplace = !isFile && may(me, scope, operationOf("replace", noun));
+  const isChanged = yaml.text !== writtenYaml(fieldsOf(base)).text;
+  const { fields, problems, isValid } = useCheck(yaml, isChanged && mayReplace ? { method: "PUT", path } : null);
+  return (
+    <>
+      <EditorPanes noun={noun} yaml={yaml} setYaml={setYaml} problems={problems} isReadOnly={!mayReplace && !isFile} />
+      <p className="actions">
+        {mayReplace && (
+          <button
+            type="button"
+            className="primary"
+            disabled={!isChanged || !isValid || fields === null}
+            onClick={() => setIsSaving(true)}
+          >
+            Look at the change and save
+          </button>
+        )}
+        {isChanged && (
+          <button type="button" onClick={() => setYaml(writtenYaml(fieldsOf(base)))}>
+            Discard the draft
+          </button>
+        )}
+        {isFile && <CopyButton label="Copy for the file" text={fileText(filePlace(noun, object), yaml.text)} />}
+        {!isFile && may(me, scope, operationOf("delete", noun)) && (
+          <DeleteObject noun={noun} object={base} path={path} />
+        )}
+      </p>
+      {isFile && isChanged && fields !== null && <ChangeView before={fieldsOf(base)} after={fields} text={yaml.text} />}
+      {isSaving && fields !== null && (
+        <SaveDialog
+          noun={noun}
+          base={base}
+          fields={fields}
+          path={path}
+          close={() => setIsSaving(false)}
+          rebase={(current) => setBase(current)}
+          take={(saved) => {
+            setBase(saved);
+            setYaml(writtenYaml(fieldsOf(saved)));
+            setIsSaving(false);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+interface PanesProps {
+  readonly noun: Noun;
+  readonly yaml: YamlText;
+  readonly setYaml: (yaml: YamlText) => void;
+  readonly problems: Parameters<typeof CodeEditor>[0]["problems"] & object;
+  readonly isReadOnly: boolean;
+}
+
+function EditorPanes({ noun, yaml, setYaml, problems, isReadOnly }: PanesProps) {
+  const { fields } = readYaml(yaml);
+  return (
+    <div className="editor-panes">
+      <section className="panel" aria-label="Form">
+        <h2>Form</h2>
+        <div className="panel-body">
+          {fields === null ? (
+            <p className="hint">The form is back when the text beside it can be read.</p>
+          ) : (
+            <noun.Form fields={fields} edit={(change) => setYaml(change(yaml))} isReadOnly={isReadOnly} />
+          )}
+        </div>
+      </section>
+      <section className="panel" aria-label="YAML">
+        <h2>
+          YAML <small>all fields, as in the configuration file</small>
+        </h2>
+        <div className="panel-body">
+          <CodeEditor
+            label={`The ${noun.one} as YAML`}
+            text={yaml.text}
+            change={(text) => setYaml({ text })}
+            problems={problems}
+            isReadOnly={isReadOnly}
+          />
+        </div>
+      </section>
+    </div>
+  );
+}
+
+export function NewObject({ noun }: { readonly noun: Noun }) {
+  const scope = useScope();
+  const me = useMe();
+  const api = useApi();
+  const queries = useQueryClient();
+  const id = useId();
+  const [, navigate] = useLocation();
+  const [name, setName] = useState("");
+  const [yaml, setYaml] = useState<YamlText>({ text: noun.template });
+  const [failure, setFailure] = useState<Error | null>(null);
+  const path = adminPath(scope, `/${noun.plural}`);
+  const mayCreate = may(me, scope, operationOf("create", noun));
+  const { fields, problems, isValid } = useCheck(
+    yaml,
+    mayCreate && name !== "" ? { method: "POST", path, name } : null,
+  );
+  const create = async (written: Fields): Promise<void> => {
+    setFailure(null);
+    try {
+      const made = await api.send<ConfiguredObject>("POST", path, { body: { name, ...written } });
+      await queries.invalidateQueries({ queryKey: ["read"] });
+      navigate(pathIn(scope, `${noun.screen}/${encodeURIComponent(made.id)}`));
+    } catch (error) {
+      setFailure(error instanceof ApiError ? error : new Error(String(error)));
+    }
+  };
+  if (!mayCreate)
+    return (
+      <Empty title={`You may not create a ${noun.one} here`}>
+        <p>Someone with a higher role in this tenant or project can do it, or give you that role.</p>
+      </Empty>
+    );
+  return (
+    <>
+      <h1>New {noun.one}</h1>
+      <p className="hint">{noun.purpose}</p>
+      <div className="field new-name">
+        <label htmlFor={id}>Name</label>
+        <input
+          id={id}
+          value={name}
+          spellCheck={false}
+          autoComplete="off"
+          onChange={(event) => setName(event.target.value)}
+        />
+      </div>
+      <EditorPanes noun={noun} yaml={yaml} setYaml={setYaml} problems={problems} isReadOnly={false} />
+      {failure !== null && <Problem what={`The ${noun.one} was not created.`} error={failure} />}
+      <p className="actions">
+        <button
+          type="button"
+          className="primary"
+          disabled={name === "" || fields === null || !isValid}
+          onClick={() => void create(fields!)}
+        >
+          Create the {noun.one}
+        </button>
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,71 @@
+// Whether the gateway would take a draft: it is asked with `dry_run`, which changes nothing, on each pause in typing.
+import { useEffect, useState } from "react";
+import { ApiError, type FieldProblem } from "../api/api.ts";
+import { useApi } from "../api/use-api.tsx";
+import type { TextProblem } from "../components/text-problem.ts";
+import type { Fields } from "./fields.ts";
+import { lineOf, readYaml, type YamlText } from "./yaml-text.ts";
+
+export type CheckedWrite =
+  | { readonly method: "PUT"; readonly path: string }
+  | { readonly method: "POST"; readonly path: string; readonly name: string };
+
+interface Checked {
+  readonly fields: Fields | null;
+  readonly problems: readonly TextProblem[];
+  /** Nothing is known against it; saving asks again. */
+  readonly isValid: boolean;
+}
+
+const PAUSE_MS = 400;
+
+/** `write` is null while there is nothing to check. */
+export function useCheck(yaml: YamlText, write: CheckedWrite | null): Checked {
+  const api = useApi();
+  const read = readYaml(yaml);
+  const [refused, setRefused] = useState<{ readonly text: string; readonly problems: readonly FieldProblem[] } | null>(
+    null,
+  );
+  const method = write?.method ?? "PUT";
+  const path = write?.path ?? null;
+  const name = write?.method === "POST" ? write.name : undefined;
+  useEffect(() => {
+    const { fields } = readYaml(yaml);
+    if (path === null || fields === null) return undefined;
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      api
+        .send(method, `${path}?dry_run=true`, {
+          body: { ...(name !== undefined && { name }), ...fields },
+          signal: stop.signal,
+        })
+        .then(
+          () => setRefused(null),
+          (error: unknown) => {
+            if (stop.signal.aborted || !(error instanceof ApiError)) return;
+            const { problems, param, message } = error;
+            setRefused({
+              text: yaml.text,
+              problems: problems.length > 0 ? problems : [{ param: param ?? "", message }],
+            });
+          },
+        );
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [api, yaml, method, path, name]);
+  if (read.fields === null) return { fields: null, problems: read.problems, isValid: false };
+  const isCurrent = refused !== null && refused.text === yaml.text && path !== null;
+  return {
+    fields: read.fields,
+    problems: isCurrent
+      ? refused.problems.map(({ param, message }) => ({
+          line: lineOf(yaml, param),
+          message: param === "" ? message : `${param}: ${message}`,
+        }))
+      : [],
+    isValid: !isCurrent,
+  };
+}

@@ -1,0 +1,76 @@
+// A document as YAML text, which the form and the text field change alike: comments, order and everything that the form does not know stay.
+import { Document, isMap, LineCounter, parseDocument, type ParsedNode } from "yaml";
+import type { TextProblem } from "../components/text-problem.ts";
+import type { Fields } from "./fields.ts";
+
+export type Path = readonly (string | number)[];
+
+export interface YamlText {
+  readonly text: string;
+}
+
+const WRITTEN = { lineWidth: 0 } as const;
+
+export function writtenYaml(fields: unknown): YamlText {
+  const document = new Document(fields);
+  return { text: Object.keys(fields as object).length === 0 ? "" : document.toString(WRITTEN) };
+}
+
+export type ReadYaml =
+  | { readonly fields: Fields; readonly problems: readonly [] }
+  | { readonly fields: null; readonly problems: readonly TextProblem[] };
+
+export function readYaml({ text }: YamlText): ReadYaml {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  if (document.errors.length > 0)
+    return {
+      fields: null,
+      problems: document.errors.map(({ message, pos: [at] }) => ({ line: lines.linePos(at).line, message })),
+    };
+  if (document.contents === null) return { fields: {}, problems: [] };
+  if (!isMap(document.contents))
+    return { fields: null, problems: [{ line: 1, message: "The document has to be a mapping of fields." }] };
+  try {
+    return { fields: document.toJS({ maxAliasCount: 100 }) as Fields, problems: [] };
+  } catch (error) {
+    return { fields: null, problems: [{ line: 1, message: (error as Error).message }] };
+  }
+}
+
+/** Undefined removes what stands at the path. A text that cannot be read stays as it is. */
+export function withValue(yaml: YamlText, path: Path, value: unknown): YamlText {
+  const document = parseDocument(yaml.text);
+  if (document.errors.length > 0) return yaml;
+  if (document.contents === null) return value === undefined ? yaml : writtenYaml(nested(path, value));
+  if (value === undefined) document.deleteIn(path);
+  else document.setIn(path, document.createNode(value));
+  return { text: document.toString(WRITTEN) };
+}
+
+/** Moves an entry of the list at the path, with its comments. */
+export function withMoved(yaml: YamlText, path: Path, from: number, to: number): YamlText {
+  const document = parseDocument(yaml.text);
+  const list = document.getIn(path, true) as { readonly items?: unknown[] } | undefined;
+  if (list?.items === undefined || to < 0 || to >= list.items.length) return yaml;
+  const [moved] = list.items.splice(from, 1);
+  list.items.splice(to, 0, moved);
+  return { text: document.toString(WRITTEN) };
+}
+
+export const nested = (path: Path, value: unknown): unknown =>
+  path.reduceRight<unknown>((inner, part) => (typeof part === "number" ? [inner] : { [part]: inner }), value);
+
+/** The line of a path of the admin API, such as `targets[1].weight`; of the nearest part that is there. */
+export function lineOf({ text }: YamlText, param: string | null): number {
+  if (param === null) return 1;
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const path = [...param.matchAll(/[^.[\]]+/g)].map(([part]) => (/^\d+$/.test(part) ? Number(part) : part));
+  for (let length = path.length; length > 0; length--) {
+    const node = document.getIn(path.slice(0, length), true) as ParsedNode | undefined;
+    const at = node?.range?.[0];
+    if (at !== undefined) return lines.linePos(at).line;
+  }
+  return 1;
+}

@@ -1,0 +1,151 @@
+// `/models`: what can be called in a project, with prices, context and what it supports.
+import { Empty } from "../../components/empty.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TableBox } from "../../components/table-box.tsx";
+import { wholeCount } from "../../format/count.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { ScopedLink } from "../../scope/scope-context.tsx";
+import { useUrlState } from "../../url-state.ts";
+import { usePayingProject } from "../play/paying-project.ts";
+import { ProjectChoice } from "../play/project-choice.tsx";
+import { perMillion } from "../play/token-cost.ts";
+import { isRouteEntry, type ListedModel, useModels } from "../play/use-models.ts";
+
+const MOST_ROWS = 500;
+
+export function ModelsScreen() {
+  const project = usePayingProject();
+  const state = useUrlState();
+  const { data: models, error, refetch } = useModels(project.id);
+  const wanted = state.get("q") ?? "";
+  const found = models?.filter(({ id, name }) => `${id} ${name}`.toLowerCase().includes(wanted.toLowerCase())) ?? [];
+  return (
+    <>
+      <div className="title-row">
+        <h1>Models</h1>
+        <ProjectChoice project={project} label="As seen by" />
+      </div>
+      {project.id === null && (
+        <Empty title={project.choices.length === 0 ? "You have a role in no project here" : "Which project?"}>
+          <p>
+            {project.choices.length === 0
+              ? "Which models can be called depends on the project. Someone with the role admin or owner can give you a role in one."
+              : "Which models can be called, and at which prices, depends on the project. Choose one at the right."}
+          </p>
+        </Empty>
+      )}
+      {error !== null && <Problem what="The models could not be read." error={error} retry={() => void refetch()} />}
+      {project.id !== null && models === undefined && error === null && <Pending what="The list of models" lines={8} />}
+      {models !== undefined && (
+        <>
+          <p className="filter-row list-filter">
+            <input
+              type="search"
+              aria-label="Filter models by name"
+              placeholder="Filter by name"
+              value={wanted}
+              onChange={(event) => state.set({ q: event.target.value }, { replace: true })}
+            />
+          </p>
+          {found.length === 0 ? (
+            <Empty title={models.length === 0 ? "No model can be called" : "No name contains this text"}>
+              {models.length === 0 ? (
+                <p>Enable a provider with its key, and its models are here.</p>
+              ) : (
+                <button type="button" onClick={() => state.set({ q: null })}>
+                  Show all {wholeCount(models.length)}
+                </button>
+              )}
+            </Empty>
+          ) : (
+            <ModelTable models={found.slice(0, MOST_ROWS)} projectId={project.id} />
+          )}
+          {found.length > MOST_ROWS && (
+            <p className="hint">
+              The first {MOST_ROWS} of {wholeCount(found.length)} are shown. Filter by name to see others.
+            </p>
+          )}
+          <p className="hint">
+            Prices are those of <ScopedLink to="/prices">your own list</ScopedLink> where it has the model, and
+            otherwise of the built-in one, in US dollars for a million tokens.
+          </p>
+        </>
+      )}
+    </>
+  );
+}
+
+function ModelTable({
+  models,
+  projectId,
+}: {
+  readonly models: readonly ListedModel[];
+  readonly projectId: string | null;
+}) {
+  return (
+    <TableBox label="Models">
+      <table>
+        <caption className="unseen">Models and routes that can be called</caption>
+        <thead>
+          <tr>
+            <th scope="col">Model or route</th>
+            <th scope="col" className="number">
+              Input
+            </th>
+            <th scope="col" className="number">
+              Output
+            </th>
+            <th scope="col">Price from</th>
+            <th scope="col" className="number">
+              Context
+            </th>
+            <th scope="col">Takes</th>
+            <th scope="col">Try it</th>
+          </tr>
+        </thead>
+        <tbody>
+          {models.map((model) => (
+            <tr key={model.id}>
+              <th scope="row">
+                {visibleText(model.id)} {isRouteEntry(model) && <span className="badge">route</span>}
+              </th>
+              <Price model={model} kind="prompt" />
+              <Price model={model} kind="completion" />
+              <td>{model.price_id === undefined ? "–" : <span className="cut">{visibleText(model.price_id)}</span>}</td>
+              <td className="number">{model.context_length === undefined ? "–" : wholeCount(model.context_length)}</td>
+              <td>{model.architecture.input_modalities.join(", ")}</td>
+              <td>
+                {model.operations?.includes("chat.completions") === true ? (
+                  <ScopedLink to={playPath(model.id, projectId)} aria-label={`Try ${model.id} in the playground`}>
+                    Playground
+                  </ScopedLink>
+                ) : (
+                  "–"
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </TableBox>
+  );
+}
+
+function playPath(model: string, projectId: string | null): string {
+  const query = new URLSearchParams({ model, ...(projectId !== null && { project: projectId }) });
+  return `/play?${query.toString()}`;
+}
+
+function Price({ model, kind }: { readonly model: ListedModel; readonly kind: string }) {
+  const price = model.pricing?.[kind];
+  return (
+    <td className="number">
+      {price === undefined ? (
+        <span className="hint">{isRouteEntry(model) ? "by target" : "no price"}</span>
+      ) : (
+        perMillion(price)
+      )}
+    </td>
+  );
+}

@@ -1,0 +1,40 @@
+// `/people`: in a tenant its users with their roles and the sessions of the console, in a project who has which role there.
+import { Tabs } from "../../components/tabs.tsx";
+import { useScope } from "../../scope/scope-context.tsx";
+import { may } from "../../session/me.ts";
+import { useMe } from "../../session/session.tsx";
+import { useUrlState } from "../../url-state.ts";
+import { ProjectRoles } from "./project-roles.tsx";
+import { SessionList } from "./session-list.tsx";
+import { UserList } from "./user-list.tsx";
+
+export function PeopleScreen() {
+  const scope = useScope();
+  const me = useMe();
+  const state = useUrlState();
+  const tab = state.get("tab") ?? "users";
+  if (scope.project !== null)
+    return (
+      <div className="people">
+        <h1>People of {scope.project}</h1>
+        <ProjectRoles tenant={scope.tenant ?? me.tenant_id} project={scope.project} />
+      </div>
+    );
+  const tabs = [
+    { name: "users", label: "Users" },
+    ...(may(me, scope, "list*Sessions") ? [{ name: "sessions", label: "Sessions" }] : []),
+  ];
+  return (
+    <div className="people">
+      <h1>People</h1>
+      <Tabs
+        label="About people"
+        tabs={tabs}
+        chosen={tab}
+        choose={(name) => state.set({ tab: name === "users" ? null : name }, { replace: true })}
+      >
+        {tab === "users" ? <UserList tenant={scope.tenant!} /> : <SessionList tenant={scope.tenant!} />}
+      </Tabs>
+    </div>
+  );
+}

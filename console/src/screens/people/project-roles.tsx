@@ -1,0 +1,117 @@
+// Who has a role in a project. Roles in the whole tenant count as well, and are shown with the tenant.
+import { useState } from "react";
+import { useRead } from "../../api/use-api.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TableBox } from "../../components/table-box.tsx";
+import { visibleText } from "../../format/visible-text.ts";
+import { ScopedLink } from "../../scope/scope-context.tsx";
+import { adminPath } from "../../scope/scope.ts";
+import { may } from "../../session/me.ts";
+import { useMe } from "../../session/session.tsx";
+import { type Membership, type Page, PAGE, PROJECT_ROLES } from "./people-api.ts";
+import { RoleChoice } from "./role-choice.tsx";
+import { useWrite } from "./use-write.ts";
+
+interface ProjectRolesProps {
+  readonly tenant: string;
+  readonly project: string;
+}
+
+export function ProjectRoles({ tenant, project }: ProjectRolesProps) {
+  const me = useMe();
+  const scope = { tenant, project };
+  const path = adminPath(scope, "/memberships");
+  const { data, error, refetch } = useRead<Page<Membership>>(path + PAGE);
+  const mayPut = may(me, scope, "put*Membership");
+  return (
+    <>
+      <p className="hint">
+        Whoever has a role in the whole tenant has it here too; those roles are at{" "}
+        <ScopedLink scope={{ tenant, project: null }} to="/people">
+          the tenant
+        </ScopedLink>
+        .
+      </p>
+      {mayPut && <NewRole path={path} />}
+      {error !== null && <Problem what="The roles could not be read." error={error} retry={() => void refetch()} />}
+      {data === undefined && error === null && <Pending what="The list of roles" />}
+      {data !== undefined && data.data.length === 0 && (
+        <Empty title="Nobody has a role in this project alone">
+          <p>Give a user a role above, and the user can work in this project and in no other.</p>
+        </Empty>
+      )}
+      {data !== undefined && data.data.length > 0 && (
+        <TableBox label="Roles">
+          <table>
+            <caption className="unseen">Roles in the project</caption>
+            <thead>
+              <tr>
+                <th scope="col">User</th>
+                <th scope="col">Role</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.data.map((membership) => (
+                <tr key={membership.user_id}>
+                  <th scope="row">{visibleText(membership.user_id)}</th>
+                  <td>
+                    <RoleChoice
+                      path={path}
+                      userId={membership.user_id}
+                      membership={membership}
+                      roles={PROJECT_ROLES}
+                      isReadOnly={!mayPut}
+                    />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </TableBox>
+      )}
+    </>
+  );
+}
+
+function NewRole({ path }: { readonly path: string }) {
+  const { isBusy, failure, run } = useWrite();
+  const [userId, setUserId] = useState("");
+  const [role, setRole] = useState("developer");
+  const give = async (): Promise<void> => {
+    const own = `${path}/${encodeURIComponent(userId)}`;
+    if (await run((api) => api.send("PUT", own, { body: { role } }))) setUserId("");
+  };
+  return (
+    <form
+      className="form-row"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void give();
+      }}
+    >
+      <label className="field">
+        Id of the user
+        <input
+          value={userId}
+          autoComplete="off"
+          spellCheck={false}
+          onChange={(event) => setUserId(event.target.value)}
+        />
+      </label>
+      <label className="field">
+        Role in the project
+        <select value={role} onChange={(event) => setRole(event.target.value)}>
+          {PROJECT_ROLES.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      </label>
+      <button type="submit" disabled={isBusy || userId === ""}>
+        Give the role
+      </button>
+      {failure !== null && <Problem what="The role was not given." error={failure} />}
+    </form>
+  );
+}

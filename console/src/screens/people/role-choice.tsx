@@ -1,0 +1,39 @@
+// The role of a user in a tenant or a project, changed where it stands. The version that is shown is sent along.
+import { Problem } from "../../components/problem.tsx";
+import type { Membership } from "./people-api.ts";
+import { useWrite } from "./use-write.ts";
+
+interface RoleChoiceProps {
+  /** Of the memberships, such as `/v1/admin/tenants/acme/memberships`. */
+  readonly path: string;
+  readonly userId: string;
+  readonly membership: Membership | undefined;
+  readonly roles: readonly string[];
+  readonly isReadOnly: boolean;
+}
+
+export function RoleChoice({ path, userId, membership, roles, isReadOnly }: RoleChoiceProps) {
+  const { isBusy, failure, run } = useWrite();
+  const own = `${path}/${encodeURIComponent(userId)}`;
+  const seen = membership === undefined ? {} : { headers: { "if-match": membership.etag } };
+  const choose = (role: string): void =>
+    void run((api) =>
+      role === "" ? api.send("DELETE", own, seen) : api.send("PUT", own, { body: { role }, ...seen }),
+    );
+  return (
+    <>
+      <select
+        aria-label={`Role of ${userId}`}
+        value={membership?.role ?? ""}
+        disabled={isBusy || isReadOnly}
+        onChange={(event) => choose(event.target.value)}
+      >
+        <option value="">no role</option>
+        {[...new Set([...roles, ...(membership === undefined ? [] : [membership.role])])].map((role) => (
+          <option key={role}>{role}</option>
+        ))}
+      </select>
+      {failure !== null && <Problem what="The role was not changed." error={failure} />}
+    </>
+  );
+}

@@ -1,0 +1,163 @@
+// The users of a tenant, with their roles in the whole tenant.
+import { useId, useState } from "react";
+import { useRead } from "../../api/use-api.tsx";
+import { Modal } from "../../components/modal.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TableBox } from "../../components/table-box.tsx";
+import { visibleText } from "../../format/visible-text.ts";
+import { adminPath } from "../../scope/scope.ts";
+import { may } from "../../session/me.ts";
+import { useMe } from "../../session/session.tsx";
+import { type Membership, type Page, PAGE, TENANT_ROLES, type User } from "./people-api.ts";
+import { RoleChoice } from "./role-choice.tsx";
+import { useWrite } from "./use-write.ts";
+
+export function UserList({ tenant }: { readonly tenant: string }) {
+  const me = useMe();
+  const scope = { tenant, project: null };
+  const users = adminPath(scope, "/users");
+  const memberships = adminPath(scope, "/memberships");
+  const { data, error, refetch } = useRead<Page<User>>(users + PAGE);
+  const roles = useRead<Page<Membership>>(memberships + PAGE);
+  const [removed, setRemoved] = useState<User | null>(null);
+  return (
+    <>
+      {may(me, scope, "createUser") && <NewUser path={users} />}
+      {error !== null && <Problem what="The users could not be read." error={error} retry={() => void refetch()} />}
+      {roles.error !== null && (
+        <Problem what="The roles could not be read." error={roles.error} retry={() => void roles.refetch()} />
+      )}
+      {data === undefined && error === null && <Pending what="The list of users" />}
+      {data !== undefined && (
+        <TableBox label="Users">
+          <table>
+            <caption className="unseen">Users of the tenant</caption>
+            <thead>
+              <tr>
+                <th scope="col">User</th>
+                <th scope="col">Name</th>
+                <th scope="col">Email</th>
+                <th scope="col">Company login</th>
+                <th scope="col">Role in the tenant</th>
+                <th scope="col">
+                  <span className="unseen">Remove</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.data.map((user) => (
+                <tr key={user.id}>
+                  <th scope="row">
+                    {visibleText(user.id)} {user.operator && <span className="badge">operator</span>}
+                  </th>
+                  <td>{visibleText(user.name)}</td>
+                  <td>{visibleText(user.email ?? "–")}</td>
+                  <td>{user.login === null ? "–" : <span className="cut">{visibleText(user.login.issuer)}</span>}</td>
+                  <td>
+                    {roles.data !== undefined && (
+                      <RoleChoice
+                        path={memberships}
+                        userId={user.id}
+                        membership={roles.data.data.find(({ user_id: id }) => id === user.id)}
+                        roles={TENANT_ROLES}
+                        isReadOnly={!may(me, scope, "put*Membership")}
+                      />
+                    )}
+                  </td>
+                  <td>
+                    {may(me, scope, "deleteUser") && (
+                      <button type="button" className="quiet" onClick={() => setRemoved(user)}>
+                        Remove<span className="unseen"> {user.id}</span>
+                      </button>
+                    )}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </TableBox>
+      )}
+      {data?.next_cursor != null && <p className="hint">The first 1,000 users are shown.</p>}
+      {removed !== null && <RemoveUser user={removed} path={users} close={() => setRemoved(null)} />}
+    </>
+  );
+}
+
+function NewUser({ path }: { readonly path: string }) {
+  const id = useId();
+  const { isBusy, failure, run } = useWrite();
+  const [user, setUser] = useState({ id: "", name: "", role: "developer" });
+  const create = async (): Promise<void> => {
+    const body = {
+      id: user.id,
+      ...(user.name !== "" && { name: user.name }),
+      ...(user.role !== "" && { role: user.role }),
+    };
+    if (await run((api) => api.send("POST", path, { body }))) setUser({ id: "", name: "", role: user.role });
+  };
+  return (
+    <form
+      className="form-row"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void create();
+      }}
+    >
+      {(["id", "name"] as const).map((name) => (
+        <div key={name} className="field">
+          <label htmlFor={`${id}-${name}`}>{name === "id" ? "Id of a new user" : "Name"}</label>
+          <input
+            id={`${id}-${name}`}
+            value={user[name]}
+            autoComplete="off"
+            spellCheck={false}
+            onChange={(event) => setUser({ ...user, [name]: event.target.value })}
+          />
+        </div>
+      ))}
+      <div className="field">
+        <label htmlFor={`${id}-role`}>Role in the tenant</label>
+        <select
+          id={`${id}-role`}
+          value={user.role}
+          onChange={(event) => setUser({ ...user, role: event.target.value })}
+        >
+          <option value="">no role</option>
+          {TENANT_ROLES.map((role) => (
+            <option key={role}>{role}</option>
+          ))}
+        </select>
+      </div>
+      <button type="submit" disabled={isBusy || user.id === ""}>
+        Add the user
+      </button>
+      {failure !== null && <Problem what="The user was not added." error={failure} />}
+    </form>
+  );
+}
+
+function RemoveUser({ user, path, close }: { readonly user: User; readonly path: string; readonly close: () => void }) {
+  const { isBusy, failure, run } = useWrite();
+  const remove = async (): Promise<void> => {
+    const own = `${path}/${encodeURIComponent(user.id)}`;
+    if (await run((api) => api.send("DELETE", own, { headers: { "if-match": user.etag } }))) close();
+  };
+  return (
+    <Modal title={`Remove ${user.id}?`} close={close}>
+      <p>
+        The roles, personal tokens and sessions of {visibleText(user.name)} end at once. Calls that were made stay in
+        the records.
+      </p>
+      {failure !== null && <Problem what="The user was not removed." error={failure} />}
+      <p className="actions">
+        <button type="button" className="danger" disabled={isBusy} onClick={() => void remove()}>
+          Remove {user.id}
+        </button>
+        <button type="button" className="quiet" onClick={close}>
+          Keep the user
+        </button>
+      </p>
+    </Modal>
+  );
+}

@@ -1,0 +1,28 @@
+// What the console knows of policies.
+import type { Noun } from "../../configured/noun.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { PolicyForm } from "./policy-form.tsx";
+
+export const POLICY_NOUN: Noun = {
+  plural: "policies",
+  screen: "/policies",
+  one: "policy",
+  many: "Policies",
+  command: "policy",
+  operation: "Policy",
+  template:
+    'rule: request.tool_names.exists(name, name.startsWith("pay_"))\nmessage: Functions that pay are not allowed here.\n',
+  purpose: "A policy denies calls by a rule, or searches their text with a guard that masks or blocks what it finds.",
+  columns: [
+    {
+      head: "What it does",
+      cell: ({ rule, guard }) => (
+        <span className="cut mono">
+          {typeof rule === "string" ? visibleText(rule) : `guard: ${JSON.stringify(guard)}`}
+        </span>
+      ),
+    },
+    { head: "Mode", cell: ({ mode }) => (mode === "audit" ? "only records" : "enforced") },
+  ],
+  Form: PolicyForm,
+};

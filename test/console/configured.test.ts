@@ -1,0 +1,109 @@
+// Documents of configured objects in the console: what a form changes in their text, and how a change is told.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { changeWords } from "../../console/src/configured/change-words.ts";
+import { fileText } from "../../console/src/configured/file-text.ts";
+import { lineDiff } from "../../console/src/configured/line-diff.ts";
+import { lineOf, readYaml, withMoved, withValue, writtenYaml } from "../../console/src/configured/yaml-text.ts";
+import { targetsOf, targetWords } from "../../console/src/screens/routes/route-targets.ts";
+
+const TEXT = `# the cheap one first
+targets:
+  - sandbox:echo # free
+  - model: sandbox:words-5
+    params: { temperature: 0 }
+hedge: { after: p95, max_extra: 0.05 } # no form shows this
+`;
+
+describe("a document", () => {
+  test("keeps its comments, its order and what no form shows when a form changes it", () => {
+    const changed = withValue(withValue({ text: TEXT }, ["retries"], 2), ["targets", 1, "weight"], 3);
+    expect(changed.text).toContain("# the cheap one first");
+    expect(changed.text).toContain("# free");
+    expect(changed.text).toContain("max_extra: 0.05 } # no form shows this");
+    expect(readYaml(changed).fields).toEqual({
+      targets: ["sandbox:echo", { model: "sandbox:words-5", params: { temperature: 0 }, weight: 3 }],
+      hedge: { after: "p95", max_extra: 0.05 },
+      retries: 2,
+    });
+    expect(withValue(changed, ["retries"], undefined).text).not.toContain("retries");
+    expect(readYaml(withValue({ text: "" }, ["timeouts", "total_ms"], 5)).fields).toEqual({
+      timeouts: { total_ms: 5 },
+    });
+  });
+
+  test("moves an entry of a list with its comment, and not beyond the ends", () => {
+    const moved = withMoved({ text: TEXT }, ["targets"], 0, 1);
+    expect(targetsOf(readYaml(moved).fields!).map(({ model }) => model)).toEqual(["sandbox:words-5", "sandbox:echo"]);
+    expect(moved.text).toContain("sandbox:echo # free");
+    expect(withMoved({ text: TEXT }, ["targets"], 0, 2).text).toBe(TEXT);
+  });
+
+  test("says in which line it cannot be read, and where a path stands", () => {
+    expect(readYaml({ text: "targets: [a\nretries: 1" }).problems[0]).toMatchObject({ line: expect.any(Number) });
+    expect(readYaml({ text: "- a" }).problems).toHaveLength(1);
+    expect(readYaml({ text: "" }).fields).toEqual({});
+    expect(lineOf({ text: TEXT }, "targets[1].params.temperature")).toBe(5);
+    expect(lineOf({ text: TEXT }, "hedge.missing")).toBe(6);
+    expect(lineOf({ text: TEXT }, "nowhere")).toBe(1);
+    // an alias that would grow without end is a problem, and no page that hangs
+    const bomb = [
+      "a: &a [x]",
+      ..."bcdefghi".split("").map((name, at) => `${name}: &${name} [${`*${"abcdefgh"[at]},`.repeat(9)}]`),
+    ];
+    expect(readYaml({ text: bomb.join("\n") }).fields).toBeNull();
+  });
+
+  test("is read as it was written, and stands in the file below the keys of its place", () => {
+    const fields = { rule: 'a == "b"', list: ["1", 1, null, true], text: "two\nlines\n" };
+    expect(readYaml(writtenYaml(fields)).fields).toEqual(fields);
+    const place = ["projects", "my project", "routes", "chat"];
+    const inFile = fileText(place, writtenYaml(fields).text);
+    expect(readYaml({ text: inFile }).fields).toEqual({ projects: { "my project": { routes: { chat: fields } } } });
+  });
+});
+
+describe("a change", () => {
+  test("is told field by field, and the order of targets in words", () => {
+    const before = { targets: ["a:1", "b:2"], retries: 1, cache: { ttl_s: 5 } };
+    const after = { targets: ["b:2", "a:1"], retries: 2, cache: { ttl_s: 5, scope: "user" } };
+    expect(changeWords(before, after)).toEqual([
+      "targets is in another order.",
+      "retries changes from 1 to 2.",
+      "cache.scope is set to user.",
+    ]);
+    expect(targetWords(before, after)).toEqual(["b:2 moves before a:1."]);
+    expect(changeWords({ list: ["a"] }, { list: ["a", "b"] })).toEqual(["list has b now."]);
+    expect(changeWords({ a: [{ x: 1 }] }, { a: [{ x: 2 }] })).toEqual(["a[0].x changes from 1 to 2."]);
+    expect(changeWords(before, before)).toEqual([]);
+  });
+
+  test("line by line gives both texts back, with as few lines as a comparison of all pairs", () => {
+    const lines = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 8 }).map((list) => list.join("\n"));
+    fc.assert(
+      fc.property(lines, lines, (before, after) => {
+        const diff = lineDiff(before, after);
+        const of = (kind: "removed" | "added"): string =>
+          diff.flatMap((line) => (line.kind === "same" || line.kind === kind ? [line.text] : [])).join("\n");
+        expect([of("removed"), of("added")]).toEqual([before, after]);
+        const common = longestCommon(before.split("\n"), after.split("\n"));
+        expect(diff.filter(({ kind }) => kind === "same").length).toBe(common);
+      }),
+    );
+  });
+});
+
+/** The length of the longest common subsequence, by trying everything. */
+function longestCommon(one: readonly string[], two: readonly string[]): number {
+  if (
+    one.length === 0 ||
+    two.length === 0 ||
+    (one.length === 1 && one[0] === "") ||
+    (two.length === 1 && two[0] === "")
+  )
+    return 0;
+  const [first, ...rest] = one;
+  const without = longestCommon(rest, two);
+  const at = two.indexOf(first!);
+  return at < 0 ? without : Math.max(without, 1 + longestCommon(rest, two.slice(at + 1)));
+}
