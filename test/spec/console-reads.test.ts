@@ -88,6 +88,20 @@ beforeAll(async () => {
       attempts: [attemptOf({ provider: "sandbox", model: "words", status: 500, code: "upstream_error" })],
     }),
   );
+  // refused by a limit: no fault of the provider, and none of the route
+  const refused = Array.from({ length: 8 }, (_, index) =>
+    rowOf({
+      startedAtMs: RECENT + 100 + index,
+      projectId: "app",
+      route: "busy",
+      provider: "mine",
+      model: "m",
+      status: 429,
+      code: "rate_limit_exceeded",
+      tokens: null,
+      costNanoUsd: null,
+    }),
+  );
   const unpriced = rowOf({ startedAtMs: RECENT, projectId: "app", provider: "mine", model: "m", costNanoUsd: null });
   const foreign = rowOf({
     startedAtMs: RECENT,
@@ -96,7 +110,7 @@ beforeAll(async () => {
     route: "secret",
     endUser: "mallory",
   });
-  await world.calls.ingest([...spending, ...failing, unpriced, foreign]);
+  await world.calls.ingest([...spending, ...failing, ...refused, unpriced, foreign]);
   // what the calls have charged
   const rules = new Map(
     world.source
@@ -203,6 +217,8 @@ test("[d9.3] what needs somebody is listed, and tokens only for those who may li
     expect.arrayContaining([`budget ${ids["tenant-month"]!}`, "provider sandbox", "route fast", "price mine:m"]),
   );
   expect(seen.filter((one: string) => one.startsWith("token"))).toEqual([]);
+  expect(seen).not.toContain("route busy");
+  expect(seen).not.toContain("provider mine");
   await world.store.change(LOCAL_ACTOR, async (writer) => {
     await writer.createToken({
       id: "T00000000001",

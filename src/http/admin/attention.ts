@@ -9,7 +9,7 @@ import type { Reader } from "../../store/reader.ts";
 import { PLACES } from "./call-shapes.ts";
 import { type LimitWorld, rulesAt, statesOf } from "./limit-states.ts";
 import { type AdminOperation, reading } from "./operation.ts";
-import { failing, type HealthWorld, providersAt, recentFrom, type Targets } from "./provider-health.ts";
+import { failuresOf, type HealthWorld, isFailing, providersAt, recentFrom, type Targets } from "./provider-health.ts";
 import { type AdminCalls, keptCalls } from "./report-reads.ts";
 import { iso, time } from "./schemas.ts";
 
@@ -46,6 +46,8 @@ const DAY_MS = 86_400_000;
 const EXPIRING_MS = 14 * DAY_MS;
 const MOST_TOKENS = 1000;
 const MOST_MATTERS = 100;
+/** The routes with the most calls are looked at. */
+const MOST_ROUTES = 20;
 
 type World = LimitWorld & HealthWorld;
 
@@ -96,22 +98,27 @@ async function providers(
 
 async function routes({ calls }: World, at: TenantOrProject, nowMs: number): Promise<readonly Matter[]> {
   const { data } = await calls.usage(
-    { limit: 100 },
+    { limit: MOST_ROUTES },
     { ...scopeOf(at), fromMs: recentFrom(nowMs), by: ["route"], order: "calls" },
   );
-  return data.flatMap((row): readonly Matter[] => {
-    const [route] = row.group;
-    return route == null || !failing(row)
-      ? []
-      : [
-          {
-            kind: "route",
-            subject: route,
-            text: `${row.sums.errors} of ${row.sums.calls} calls of the route ${JSON.stringify(route)} failed lately.`,
-            atMs: null,
-          },
-        ];
-  });
+  const used = data.filter(({ group, sums }) => group[0] != null && sums.errors > 0n);
+  const found = await Promise.all(
+    used.map(async (row): Promise<readonly Matter[]> => {
+      const route = row.group[0]!;
+      const failures = await failuresOf(calls, { ...scopeOf(at), route }, nowMs);
+      return isFailing(row, failures)
+        ? [
+            {
+              kind: "route",
+              subject: route,
+              text: `${failures.calls} of ${row.sums.calls} calls of the route ${JSON.stringify(route)} failed lately.`,
+              atMs: null,
+            },
+          ]
+        : [];
+    }),
+  );
+  return found.flat();
 }
 
 async function prices({ calls }: World, at: TenantOrProject, nowMs: number): Promise<readonly Matter[]> {

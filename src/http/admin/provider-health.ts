@@ -3,11 +3,12 @@
 import { z } from "zod";
 import { latencyAt } from "../../accounting/usage-sums.ts";
 import type { TenantOrProject } from "../../auth/grants.ts";
+import { CATALOGUE, type ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 import type { TargetStatus } from "../../observe/metrics/metrics.ts";
 import { namedRoutes, routesFor } from "../../routing/resolve-route.ts";
-import type { CallSummary, UsageRow } from "../../store/calls.ts";
+import type { CallScope, CallSummary, UsageRow } from "../../store/calls.ts";
 import { PLACES } from "./call-shapes.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { type AdminCalls, keptCalls } from "./report-reads.ts";
@@ -15,7 +16,10 @@ import { iso, time } from "./schemas.ts";
 
 const figures = {
   calls: z.int(),
-  errors: z.int(),
+  errors: z.int().meta({
+    description:
+      "Calls that failed at the provider, not those that a limit, the gateway or the caller let fail, nor those for which it accepted no more requests.",
+  }),
   p50_ms: z.int().nullable().meta({ description: "Approximate: estimated from counts of calls by duration." }),
   p95_ms: z.int().nullable().meta({ description: "Approximate, as `p50_ms`." }),
 };
@@ -40,7 +44,7 @@ const health = z
     targets: z.array(target).meta({ description: "Those that were called lately by this gateway." }),
     codes: z
       .array(z.strictObject({ code: z.string(), calls: z.int() }))
-      .meta({ description: "The error codes of the newest failed calls, at most fifty of them." }),
+      .meta({ description: "The error codes of these calls." }),
     last_failure: z
       .strictObject({
         at: time,
@@ -73,13 +77,49 @@ const HOUR_MS = 3_600_000;
 /** From this many calls on, and with this share of failures, something is wrong. */
 const FEWEST_CALLS = 5;
 const NOTABLE_SHARE = 0.2;
+/** Failed calls among which the last one of the provider is looked for. */
+const LOOKED_AT = 50;
 
 /** The beginning of the hour before the present one: sums are kept for whole hours. */
 export const recentFrom = (nowMs: number): number => Math.floor(nowMs / HOUR_MS) * HOUR_MS - HOUR_MS;
 
-/** What the sums of a provider or route say. */
-export function failing({ sums }: Pick<UsageRow, "sums">): boolean {
-  return sums.calls >= BigInt(FEWEST_CALLS) && Number(sums.errors) / Number(sums.calls) >= NOTABLE_SHARE;
+/** Codes of limits too: that a provider accepts no more requests is seen in the state of its targets. */
+const OF_LIMITS: ReadonlySet<string> = new Set<ErrorCode>(["rate_limit_exceeded", "insufficient_quota"]);
+
+/** Whether a provider's side is at fault, and not the caller, a limit or the gateway. */
+const isUpstream = (code: string | null): boolean =>
+  code === null ||
+  (Object.hasOwn(CATALOGUE, code) && CATALOGUE[code as ErrorCode].source === "upstream" && !OF_LIMITS.has(code));
+
+export interface Failures {
+  readonly codes: readonly { readonly code: string; readonly calls: number }[];
+  /** Of all codes. */
+  readonly calls: number;
+}
+
+/** The calls of a scope that a provider's side let fail. */
+export async function failuresOf(calls: AdminCalls, scope: CallScope, nowMs: number): Promise<Failures> {
+  const { failures } = await calls.facets({
+    scope,
+    fixed: Object.keys(scope) as (keyof CallScope)[],
+    fromMs: recentFrom(nowMs),
+    toMs: recentFrom(nowMs) + 2 * HOUR_MS,
+    limit: 1,
+  });
+  const own = failures.values.filter(({ code }) => isUpstream(code));
+  const byCode = Map.groupBy(own, ({ code, status }) => code ?? String(status));
+  const codes = [...byCode].map(([code, list]) => ({ code, calls: list.reduce((sum, one) => sum + one.calls, 0) }));
+  return {
+    codes: codes.toSorted((a, b) => b.calls - a.calls),
+    calls: codes.reduce((sum, one) => sum + one.calls, 0),
+  };
+}
+
+export const NO_FAILURES: Failures = { codes: [], calls: 0 };
+
+/** Whether something is wrong: a single failure among few calls is not. */
+export function isFailing({ sums }: Pick<UsageRow, "sums">, failures: Failures): boolean {
+  return sums.calls >= BigInt(FEWEST_CALLS) && failures.calls / Number(sums.calls) >= NOTABLE_SHARE;
 }
 
 export interface OneProvider {
@@ -109,17 +149,20 @@ export async function providersAt(
       .map(async ({ id, family, enabled, owner }): Promise<OneProvider> => {
         const row = used.get(id);
         const own = all.flatMap((one) => targetOf(one, id, owner));
-        const failures =
-          row === undefined || row.sums.errors === 0n
-            ? []
+        const hasErrors = row !== undefined && row.sums.errors > 0n;
+        const failures = hasErrors ? await failuresOf(calls, { ...scope, provider: id }, nowMs) : NO_FAILURES;
+        const last =
+          failures.calls === 0
+            ? undefined
             : (
                 await calls.searchCalls(
-                  { limit: 50 },
+                  { limit: LOOKED_AT },
                   { ...scope, order: "newest", provider: id, outcome: "failed", fromMs },
                 )
-              ).data;
+              ).data.find(({ code }) => isUpstream(code));
         const status = statusOf(
           row,
+          failures,
           own.map(({ state }) => state),
         );
         return {
@@ -130,14 +173,15 @@ export async function providersAt(
             type: family,
             enabled,
             status,
-            ...shownFigures(row),
+            ...shownFigures(row, failures),
             targets: own.map(({ model, state, firstContentMs, openForMs }) => ({
               model,
               state,
               first_content_ms: rounded(firstContentMs),
               open_for_ms: rounded(openForMs),
             })),
-            ...shownFailures(failures),
+            codes: failures.codes.map((one) => ({ ...one })),
+            last_failure: last === undefined ? null : shownFailure(last),
             routes: routes
               .filter((route) => route.targets.some(({ providerId }) => providerId === id))
               .map(({ name }) => name)
@@ -165,33 +209,29 @@ function targetOf(
   return / (?:of|at|with) /.test(model) ? [] : [{ ...status, model }];
 }
 
-function statusOf(row: UsageRow | undefined, states: readonly TargetStatus["state"][]): OneProvider["status"] {
+function statusOf(
+  row: UsageRow | undefined,
+  failures: Failures,
+  states: readonly TargetStatus["state"][],
+): OneProvider["status"] {
   const avoided = states.filter((state) => state === "open" || state === "rate_limited").length;
-  const hasFailed = row !== undefined && row.sums.calls >= BigInt(FEWEST_CALLS) && row.sums.errors === row.sums.calls;
+  const hasFailed = row !== undefined && isFailing(row, failures) && BigInt(failures.calls) >= row.sums.calls;
   if (hasFailed || (avoided > 0 && avoided === states.length)) return "down";
-  if (avoided > 0 || (row !== undefined && failing(row))) return "degraded";
+  if (avoided > 0 || (row !== undefined && isFailing(row, failures))) return "degraded";
   return row === undefined ? "unused" : "ok";
 }
 
-function shownFigures(row: UsageRow | undefined): JsonObject {
+function shownFigures(row: UsageRow | undefined, failures: Failures): JsonObject {
   return {
     calls: Number(row?.sums.calls ?? 0n),
-    errors: Number(row?.sums.errors ?? 0n),
+    errors: failures.calls,
     p50_ms: row === undefined ? null : latencyAt(0.5, row.sums.latency),
     p95_ms: row === undefined ? null : latencyAt(0.95, row.sums.latency),
   };
 }
 
-function shownFailures(failures: readonly CallSummary[]): JsonObject {
-  const [last] = failures;
-  const codes = Map.groupBy(failures, ({ code, status }) => code ?? String(status));
-  return {
-    codes: [...codes].map(([code, list]) => ({ code, calls: list.length })).toSorted((a, b) => b.calls - a.calls),
-    last_failure:
-      last === undefined
-        ? null
-        : { at: iso(last.timeMs), trace_id: last.traceId, model: last.model, status: last.status, code: last.code },
-  };
+function shownFailure({ timeMs, traceId, model, status, code }: CallSummary): JsonObject {
+  return { at: iso(timeMs), trace_id: traceId, model, status, code };
 }
 
 const rounded = (ms: number | null): number | null => (ms === null ? null : Math.round(ms));
