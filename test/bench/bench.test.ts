@@ -81,6 +81,27 @@ describe("a quick run", () => {
     },
   );
 
+  test.skipIf(why !== null)("prints what calls of other operations take above chat completions", async () => {
+    const child = Bun.spawn(
+      [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/operations.ts"), "--quick"],
+      { stdout: "pipe", stderr: "pipe" },
+    );
+    const [text, words, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    expect({ code, words }).toEqual({ code: 0, words: "" });
+    expect(text).toMatch(/^\| chat completions, same shape \| \d+\.\d \|  \| \d+\.\d \|  \|  \|$/m);
+    for (const front of ["responses", "messages"])
+      for (const [way, most] of [
+        ["translated", 50],
+        ["native", 10],
+      ])
+        expect(text).toMatch(
+          new RegExp(
+            `^\\| \`/${front}\`, ${way} \\| \\d+\\.\\d \\| −?\\d+ % \\| \\d+\\.\\d \\| −?\\d+ % \\| ${most} % \\|$`,
+            "m",
+          ),
+        );
+  });
+
   test.skipIf(why !== null)("writes the page on sizing", async () => {
     const child = Bun.spawn(
       [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/sizing.ts"), "--quick"],
