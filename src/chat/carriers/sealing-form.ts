@@ -121,11 +121,24 @@ class SealingWriter implements StreamWriter {
   }
 
   end(chunk: ChatChunk, total: Usage, report: JsonObject | null): string {
+    return this.#beforeEnd() + this.#inner.end(chunk, total, report);
+  }
+
+  get endsLong(): boolean {
+    return this.#inner.endsLong === true;
+  }
+
+  endInSteps(chunk: ChatChunk, total: Usage, report: JsonObject | null): readonly (() => string)[] {
+    const before = this.#beforeEnd();
+    return [() => before, ...this.#inner.endInSteps!(chunk, total, report)];
+  }
+
+  #beforeEnd(): string {
     const late = {
       ...(Object.keys(this.#extra).length > 0 && { extra: this.#extra as JsonObject }),
       ...(Object.keys(this.#late).length > 0 && { calls: this.#late as JsonObject }),
     };
-    return this.#released() + this.#written(sealedExtras(late, this.#seal)) + this.#inner.end(chunk, total, report);
+    return this.#released() + this.#written(sealedExtras(late, this.#seal));
   }
 
   continued(frame: AnswerFrame, includeUsage: boolean): StreamWriter {

@@ -30,7 +30,16 @@ export interface AnswerStream {
 }
 
 /** The receiver of a stream's chunks: the stream normalizer, or one choice of it. */
-export type ChunkWriter = Pick<StreamNormalizer, "repair" | "serialize" | "isComplete" | "inferFinish" | "finish">;
+export type ChunkWriter = Pick<StreamNormalizer, "repair" | "serialize" | "isComplete" | "inferFinish" | "finish"> & {
+  readonly finishInSteps?: StreamNormalizer["finishInSteps"];
+};
+
+/** Texts that are made one by one, each in a turn of its own and once those before it have been taken. */
+interface Steps {
+  readonly texts: Iterator<string>;
+  /** What follows upon them. */
+  readonly then: () => Promise<void>;
+}
 
 /**
  * A provider that sends without pause must not occupy the thread: after this many bytes, other calls get their turn,
@@ -74,11 +83,10 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   #turnBytes = 0;
   /** The rest of a read that is more than one turn can handle; `null` when there is none. */
   #unread: Uint8Array | null = null;
-  /** The text of the present read, which a failure does not take back. */
+  /** The text that can be taken, which a failure does not take back. */
   #text = "";
-  /** The texts before it, of which each is sent in turns of its own. */
-  #before: string[] = [];
-  #beforeLength = 0;
+  /** What has to be written before anything else is read. */
+  #steps: Steps | null = null;
 
   constructor(parts: AnswerStreamParts, clock: CallClock) {
     this.#parts = parts;
@@ -87,8 +95,14 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   }
 
   async next(): Promise<string | null> {
-    if (this.#before.length > 0 || this.#text !== "") return this.#nextText();
-    while (!this.#hasEnded && this.#failure === undefined) {
+    if (this.#text !== "") return this.#nextText();
+    while (this.#failure === undefined) {
+      if (this.#steps !== null) {
+        await this.#step(this.#steps);
+        if (this.#text !== "") return this.#nextText();
+        continue;
+      }
+      if (this.#hasEnded) break;
       if (this.#turnBytes >= TURN_BYTES) {
         this.#turnBytes = 0;
         await yieldToLoop();
@@ -108,10 +122,9 @@ export class ResponseStream implements AnswerStream, EventReceiver {
           ? await readableEvents(given)
           : { events: given, refusal: null };
         if (refusal !== null) this.#hasEnded = false;
-        await this.#translate(events);
-        if (refusal !== null) this.#failure ??= refusal;
+        await this.#translate(events, refusal);
       }
-      if (this.#before.length > 0 || this.#text !== "") return this.#nextText();
+      if (this.#text !== "") return this.#nextText();
     }
     // what a decoder or a driver throws is passed on as it is
     // oxlint-disable-next-line typescript/only-throw-error
@@ -131,11 +144,8 @@ export class ResponseStream implements AnswerStream, EventReceiver {
   }
 
   async #nextText(): Promise<string> {
-    let text = this.#before.shift();
-    if (text === undefined) {
-      text = this.#text;
-      this.#text = "";
-    } else this.#beforeLength -= text.length;
+    const text = this.#text;
+    this.#text = "";
     // a long text is encoded in a turn of its own
     if (text.length >= LONG_EVENT) await yieldToLoop();
     return text;
@@ -202,57 +212,71 @@ export class ResponseStream implements AnswerStream, EventReceiver {
     }
   }
 
-  /** Makes the text of the events up to `[DONE]` or a failure, which is stored. */
-  async #translate(events: readonly SseEvent[]): Promise<void> {
+  async #step({ texts, then }: Steps): Promise<void> {
+    await yieldToLoop();
+    try {
+      const { done, value } = texts.next();
+      if (done !== true) return this.#add(value);
+      this.#steps = null;
+      await then();
+    } catch (thrown) {
+      this.#failure = thrown;
+    }
+  }
+
+  /**
+   * Makes the text of the events up to `[DONE]`, a failure, which is stored, or one that is passed in steps, on which
+   * the others follow. `refusal` is the failure behind them all.
+   */
+  async #translate(events: readonly SseEvent[], refusal: MalformedAnswer | null): Promise<void> {
     const { decoder, writer, guarded, passing } = this.#parts;
     try {
       const repaired: ChatChunk[] = [];
       try {
-        for (const event of events) {
+        for (const [index, event] of events.entries()) {
           if (this.#isDone(event)) break;
           for (const chunk of decoder.push(event)) repaired.push(writer.repair(chunk));
           if (isLongEvent(event)) await yieldToLoop();
-          if (passing !== null) await this.#pass(event, passing);
+          if (passing === null) continue;
+          if (passing.isLong(event)) {
+            this.#steps = {
+              texts: passing.steps(event),
+              then: () => this.#translate(events.slice(index + 1), refusal),
+            };
+            return;
+          }
+          this.#add(passing.pass(event));
         }
       } finally {
         // the chunks before a failure in the same read are written first
         this.#serialize(guarded === null || repaired.length === 0 ? repaired : await guarded.take(repaired));
       }
+      if (refusal !== null) throw refusal;
       if (this.#hasEnded) await this.#end();
     } catch (thrown) {
       this.#failure = thrown;
     }
   }
 
-  async #pass(event: SseEvent, passing: NativePassing): Promise<void> {
-    if (!passing.isLong(event)) {
-      this.#add(passing.pass(event));
-      return;
-    }
-    for (const text of passing.steps(event)) {
-      this.#add(text);
-      if (this.#text.length >= LONG_EVENT) this.#endText();
-      await yieldToLoop();
-    }
-  }
-
-  #endText(): void {
-    this.#before.push(this.#text);
-    this.#beforeLength += this.#text.length;
-    this.#text = "";
-  }
-
   async #end(): Promise<void> {
     const { decoder, writer, guarded, usage, passing } = this.#parts;
-    const last = decoder.end().map((chunk) => writer.repair(chunk));
-    this.#serialize(guarded === null || last.length === 0 ? last : await guarded.take(last));
+    const ending = decoder.end().map((chunk) => writer.repair(chunk));
+    this.#serialize(guarded === null || ending.length === 0 ? ending : await guarded.take(ending));
     const isCut = !writer.isComplete && decoder.isTerminated !== true;
     if (guarded !== null && !isCut) this.#serialize(await guarded.end());
     if (decoder.isTerminated === true && !writer.isComplete) writer.inferFinish();
     if (!writer.isComplete)
       throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");
-    this.#text += writer.finish(usage());
-    if (passing !== null) this.#add(passing.end());
+    const last = (): Promise<void> => {
+      if (passing !== null) this.#add(passing.end());
+      return Promise.resolve();
+    };
+    const texts = writer.finishInSteps?.(usage()) ?? null;
+    if (texts !== null) this.#steps = { texts, then: last };
+    else {
+      this.#add(writer.finish(usage()));
+      await last();
+    }
   }
 
   #serialize(chunks: readonly ChatChunk[]): void {
@@ -261,7 +285,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
 
   #add(text: string): void {
     this.#text += text;
-    if (this.#beforeLength + this.#text.length > MAX_TEXT) throw tooMuch();
+    if (this.#text.length > MAX_TEXT) throw tooMuch();
   }
 
   #isDone(event: SseEvent): boolean {

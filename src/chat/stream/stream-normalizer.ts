@@ -77,15 +77,34 @@ export class StreamNormalizer {
     return this.#round === null ? this.end(total) : "";
   }
 
+  /** The same in steps, of which each needs a turn of the event loop; `null` where one turn is enough. */
+  finishInSteps(total: Usage): Iterator<string> | null {
+    return this.#round === null && this.writer.endsLong === true ? this.#endInSteps(total) : null;
+  }
+
+  *#endInSteps(total: Usage): Generator<string> {
+    const { last, reasons } = this.#ending(false);
+    const steps = this.writer.endInSteps!(last, total, null);
+    for (const [index, step] of steps.entries()) {
+      if (index === steps.length - 1) this.#written = reasons;
+      yield step();
+    }
+  }
+
   /**
    * `isCut` means that tool calls of the gateway were not run, so that the answer is incomplete. `report` is as in
    * `StreamWriter`.
    */
   end(total: Usage, isCut = false, report: JsonObject | null = null): string {
+    const { last, reasons } = this.#ending(isCut);
+    this.#written = reasons;
+    return this.writer.end(last, total, report);
+  }
+
+  #ending(isCut: boolean): { readonly last: ChatChunk; readonly reasons: readonly FinishReason[] } {
     this.#rounds?.end();
     const last = this.#shown(this.#repair.end(isCut));
-    this.#written = last.choices.flatMap(({ finish_reason: finish }) => finish ?? []);
-    return this.writer.end(last, total, report);
+    return { last, reasons: last.choices.flatMap(({ finish_reason: finish }) => finish ?? []) };
   }
 
   /** Returns an event about what the gateway does between two rounds. */

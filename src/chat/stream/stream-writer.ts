@@ -31,6 +31,13 @@ export interface StreamWriter {
    * the tools that the gateway ran in all rounds; `null` in an answer of one round.
    */
   end(chunk: ChatChunk, total: Usage, report: JsonObject | null): string;
+  /**
+   * Whether the last events repeat so much that each of them needs a turn of the event loop. They are then taken from
+   * `endInSteps`, which does the same as `end` when each of its functions is called in turn. Absent where there are no
+   * such events.
+   */
+  readonly endsLong?: boolean;
+  endInSteps?(chunk: ChatChunk, total: Usage, report: JsonObject | null): readonly (() => string)[];
   /** Returns a writer for the next round, whose events continue those of this one. This one does not change. */
   continued(frame: AnswerFrame, includeUsage: boolean): StreamWriter;
 }

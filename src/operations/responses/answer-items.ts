@@ -45,6 +45,7 @@ export class AnswerItems {
   #place = 0;
   /** The round of the last call that the gateway ran. */
   #servedIn: number | null = null;
+  #doneCharacters = 0;
 
   constructor(memo: RequestMemo, events: ItemEvents | null, before: AnswerItems | null = null) {
     this.#memo = memo;
@@ -59,6 +60,7 @@ export class AnswerItems {
     this.#servedIn = before.#servedIn;
     this.#citations = before.#citations.slice();
     this.#length = before.#length;
+    this.#doneCharacters = before.#doneCharacters;
     this.#separates = before.#length > 0;
     const [current] = this.#open;
     if (current !== undefined) events?.continueAt(current, this.#done.length);
@@ -84,6 +86,11 @@ export class AnswerItems {
   /** Changes with the part that is open. */
   get place(): number {
     return this.#place;
+  }
+
+  /** The characters of all items, which their last events repeat. */
+  get characters(): number {
+    return this.#open.reduce((sum, item) => sum + charactersIn(item), this.#doneCharacters);
   }
 
   /** The items so far. */
@@ -247,6 +254,7 @@ export class AnswerItems {
     }
     this.#events?.close(item, at, status);
     this.#done.push(itemJson(item, status));
+    this.#doneCharacters += charactersIn(item);
     const [next] = this.#open;
     if (next !== undefined) this.#events?.open(next, this.#done.length);
   }
@@ -259,6 +267,11 @@ export class AnswerItems {
       ? { kind: "function", name, namespace: null }
       : { kind: "approval", name: name.slice(server.length + 2), server };
   }
+}
+
+function charactersIn(item: OpenItem): number {
+  if (item.kind === "message") return item.parts.reduce((sum, { text }) => sum + text.length, 0);
+  return item.kind === "list" ? 0 : item.text.length;
 }
 
 /** A citation with its places in the text of its part. */

@@ -18,6 +18,8 @@ export class ItemEvents {
   readonly #place: string;
   /** What was written and not taken. */
   #text = "";
+  /** Where events are written one by one: what writes those that were not taken. */
+  #steps: (() => string)[] | null = null;
   /** The beginning of the deltas of the part that is open. */
   #head = "";
 
@@ -29,6 +31,22 @@ export class ItemEvents {
     const text = this.#text;
     this.#text = "";
     return text;
+  }
+
+  /** From now on each event is written when its function is called. */
+  writeInSteps(): void {
+    this.#steps = [];
+  }
+
+  takeSteps(): readonly (() => string)[] {
+    const steps = this.#steps ?? [];
+    this.#steps = null;
+    return steps;
+  }
+
+  #write(write: () => string): void {
+    if (this.#steps === null) this.#text += write();
+    else this.#steps.push(write);
   }
 
   /** A writer that continues an open item begins with this. */
@@ -82,14 +100,13 @@ export class ItemEvents {
   }
 
   delta(piece: string, logprobs: readonly Json[] | null = null): void {
-    this.#text += this.deltaText(piece, logprobs);
+    const head = this.#head;
+    this.#write(() => deltaText(head, piece, logprobs));
   }
 
   /** Returns the delta of the part that is open. */
   deltaText(piece: string, logprobs: readonly Json[] | null = null): string {
-    const more =
-      logprobs === null || logprobs.length === 0 ? this.#noLogprobs() : `,"logprobs":${JSON.stringify(logprobs)}`;
-    return `${this.#head}${JSON.stringify(piece)}${more}}\n\n`;
+    return deltaText(this.#head, piece, logprobs);
   }
 
   annotated(item: MessageItem, at: number, number: number): void {
@@ -168,14 +185,20 @@ export class ItemEvents {
     return deltaHead(this.#place, "response.function_call_arguments.delta", { item_id: item.id, output_index: at });
   }
 
-  /** Deltas of texts have the member even when it is empty. */
-  #noLogprobs(): string {
-    return this.#head.startsWith("event: response.output_text") ? ',"logprobs":[]' : "";
-  }
-
   #event(type: string, members: JsonObject): void {
-    this.#text += eventText(this.#place, type, members);
+    this.#write(() => eventText(this.#place, type, members));
   }
+}
+
+function deltaText(head: string, piece: string, logprobs: readonly Json[] | null): string {
+  const more =
+    logprobs === null || logprobs.length === 0 ? noLogprobs(head) : `,"logprobs":${JSON.stringify(logprobs)}`;
+  return `${head}${JSON.stringify(piece)}${more}}\n\n`;
+}
+
+/** Deltas of texts have the member even when it is empty. */
+function noLogprobs(head: string): string {
+  return head.startsWith("event: response.output_text") ? ',"logprobs":[]' : "";
 }
 
 /** The item without what its deltas bring, and without what only its end has. */

@@ -1,4 +1,5 @@
 // Writes the events of one attempt at a round, from the strict chunks of the stream normalizer.
+import { LONG_EVENT } from "../../chat/long-bodies/long-events.ts";
 import type { StreamWriter } from "../../chat/stream/stream-writer.ts";
 import type { ChatChunk, ChunkChoice, FinishReason, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -78,13 +79,29 @@ export class ResponseWriter implements StreamWriter {
   }
 
   end(chunk: ChatChunk, total: Usage): string {
-    let text = this.write(chunk);
+    const text = this.write(chunk);
+    const ended = this.#ended(total);
+    return text + this.#events.take() + ended();
+  }
+
+  get endsLong(): boolean {
+    return this.#items.characters >= LONG_EVENT;
+  }
+
+  endInSteps(chunk: ChatChunk, total: Usage): readonly (() => string)[] {
+    const text = this.write(chunk);
+    this.#events.writeInSteps();
+    const ended = this.#ended(total);
+    return [() => text, ...this.#events.takeSteps(), ended];
+  }
+
+  /** Closes what is open, and returns what writes the last event. */
+  #ended(total: Usage): () => string {
     const output = this.#items.end(incompleteReason(this.#finish) !== null);
-    text += this.#events.take();
     const state = endedState(this.#finish, output, total);
     const response = responseObject(this.#frame, { ...state, tier: this.#tier });
     this.#next.ended(response, this.#items.hidden);
-    return text + eventText(this.#place, `response.${state.status}`, { response });
+    return () => eventText(this.#place, `response.${state.status}`, { response });
   }
 
   continued(): ResponseWriter {

@@ -1,5 +1,5 @@
-// Long events of servers that speak the Responses API themselves, and the long ones that the gateway adds to them: each
-// is written in a turn of the event loop of its own.
+// Long events of servers that speak the Responses API themselves, the long ones that the gateway adds to them, and those
+// of translated answers: each is written in a turn of the event loop of its own.
 import { describe, expect, spyOn, test } from "bun:test";
 import { handleCall } from "../../../src/chat/handle.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
@@ -24,8 +24,10 @@ interface Heard {
   readonly turns: readonly number[];
 }
 
-async function heard(events: readonly Event[], chunk: number): Promise<Heard> {
-  const body = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+const heard = (events: readonly Event[], chunk: number): Promise<Heard> =>
+  heardOf(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(""), chunk);
+
+async function heardOf(body: string, chunk: number, model = "openai:gpt-9"): Promise<Heard> {
   const upstream = cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk });
   const stub = stubGateway({ upstream });
   const turns: number[] = [];
@@ -48,7 +50,7 @@ async function heard(events: readonly Event[], chunk: number): Promise<Heard> {
       new Request("http://gateway.test/api/v1/responses", {
         method: "POST",
         headers: { authorization: stub.authorization, "content-type": "application/json" },
-        body: '{"model":"openai:gpt-9","input":"Why?","stream":true,"store":false}',
+        body: JSON.stringify({ model, input: "Why?", stream: true, store: false }),
       }),
       stub.context,
     );
@@ -126,4 +128,54 @@ describe("long events of servers that speak Responses", () => {
         expect(turns.length).toBeGreaterThan(2);
         expect(new Set(turns).size).toBe(turns.length);
       });
+});
+
+test("[d5.8 d12.5] a text of many megabytes that nothing repeats is written while the client reads", async () => {
+  const text = "word ".repeat(2_900_000);
+  const { events } = await heard(
+    [CREATED, { type: "response.output_text.delta", ...PLACE, delta: text }, COMPLETED],
+    1e9,
+  );
+  expect(events.map(({ type }) => type)).toEqual(ALL.map((one) => one.split(" ")[1]!));
+  const { response } = events.at(-1) as unknown as { readonly response: { readonly output: readonly JsonObject[] } };
+  expect((response.output[0]!["content"] as readonly JsonObject[])[0]!["text"] === text).toBe(true);
+});
+
+describe("long events of translated answers", () => {
+  const chunk = (delta: object, finish: string | null = null): string =>
+    `data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+  const end = (reason: string): string => `${chunk({}, reason)}data: [DONE]\n\n`;
+  const call = { index: 0, id: "call", type: "function", function: { name: "f", arguments: "" } };
+  const pieces = (delta: (text: string) => object, text: string): string =>
+    Array.from({ length: 60 }, (_, index) =>
+      chunk(delta(text.slice((index * text.length) / 60, ((index + 1) * text.length) / 60))),
+    ).join("");
+  const ARGUMENTS = JSON.stringify({ a: "x".repeat(TEXT.length) });
+
+  test.each([
+    ["a text", pieces((content) => ({ content }), TEXT) + end("stop"), ALL.slice(5)],
+    [
+      "reasoning",
+      pieces((text) => ({ reasoning_content: text }), TEXT) + end("stop"),
+      [
+        "response.reasoning_summary_text.done",
+        "response.reasoning_summary_part.done",
+        "response.output_item.done",
+        "response.completed",
+      ],
+    ],
+    [
+      "a call",
+      chunk({ tool_calls: [call] }) +
+        pieces((text) => ({ tool_calls: [{ index: 0, function: { arguments: text } }] }), ARGUMENTS) +
+        end("tool_calls"),
+      ["response.function_call_arguments.done", "response.output_item.done", "response.completed"],
+    ],
+  ])("[d5.8 d12.4] each is written in a turn of its own: %s", async (_, body, last) => {
+    const { events, turns } = await heardOf(body, 65_536, "custom:m");
+    const types = last.map((one) => one.split(" ").find((word) => word.startsWith("response."))!);
+    expect(events.slice(-types.length).map(({ type }) => type)).toEqual(types);
+    expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((__, index) => index));
+    expect([turns.length, new Set(turns).size]).toEqual([types.length, types.length]);
+  });
 });
