@@ -1,15 +1,16 @@
 // Calls with tool servers under policies, explanations and providers without tools: a tool's result is untrusted text,
 // and nothing in it widens the call.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { policiesFor } from "../policies/policy-documents.ts";
-import { textGuard } from "../../src/chat/guards/text-guard.ts";
+import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";
 import { type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { readStream } from "../harness/sse.ts";
 import { heardStream, type ScriptedRound, scriptedModel } from "./scripted-rounds.ts";
-import { longestTurnMs } from "../harness/cpu-time.ts";
+import { GuardedText } from "../../src/guards/guarded-text.ts";
+import { unpackTexts } from "../../src/guards/packed-texts.ts";
 
 const MAIL = "ada@mail.example.org";
 const ROUNDS: readonly ScriptedRound[] = [{ calls: [{ name: "desk__find" }] }, { text: "There is one." }];
@@ -102,17 +103,33 @@ describe("guards and results of tools", () => {
     }
   });
 
-  test("[d3.3] a long result is searched in turns with other calls, and in the next round as well", async () => {
+  test("[d3.3] a long result is searched in another thread than that of other calls, and in the next round as well", async () => {
     const result = "12 34 567 8901 ".repeat(6_000);
-    const guard = {
-      name: "no-pii",
-      guard: { on: "input", classes: ["email", "phone", "card", "iban", "national_id", "secret"], action: "mask" },
+    const classes = ["email", "phone", "card", "iban", "national_id", "secret"];
+    const threads = openGuardThreads({ onEnded: (why) => console.error(`a thread of guards ended${why}`) });
+    const searches: (readonly string[])[] = [];
+    const guards: GuardThreads = {
+      ...threads,
+      search(texts, policies, context) {
+        searches.push("bytes" in texts ? unpackTexts(texts).plain : texts.plain);
+        return threads.search(texts, policies, context);
+      },
     };
-    const alone = textGuard(policiesFor(guard).of("default", "default")!.inputGuards, () => {});
-    const atOnceMs = await longestTurnMs(() => alone(result, "plain"));
-    const stub = stageOf([guard], { result });
-    const longestMs = await longestTurnMs(async () => expect((await answerOf(stub)).status).toBe(200));
-    expect(longestMs).toBeLessThan(atOnceMs / 2);
+    const here = spyOn(GuardedText.prototype, "end");
+    try {
+      const stub = stageOf([{ name: "no-pii", guard: { on: "input", classes, action: "mask" } }], { result, guards });
+      expect((await answerOf(stub)).status).toBe(200);
+      expect(stub.sent).toHaveLength(2);
+      expect(searches.filter((texts) => texts.includes(result)).length).toBe(2);
+      // what is begun here ends before it has been searched
+      const ended = here.mock.results.filter(
+        ({ type }, index) => here.mock.calls[index]![0] === result && type === "return",
+      );
+      expect(ended).toHaveLength(0);
+    } finally {
+      here.mockRestore();
+      await threads.close();
+    }
   });
 
   test("[d3.3] a replay is searched like any text of the request", async () => {
