@@ -58,9 +58,9 @@ export class NativePatterns {
   #run = "";
   #counted = 0;
   #last = 0;
-  /** The text that was judged last as a whole, because nearly all texts may pass. */
+  /** The text of which events were taken last, and whether it may pass as a whole; `null` before that was asked. */
   #judged = "";
-  #mayPass = false;
+  #mayPass: boolean | null = null;
   /** What `#fit` found: the end of the event, and its number, which is 0 where there is none. */
   #end = 0;
   #number = 0;
@@ -73,6 +73,11 @@ export class NativePatterns {
 
   /** Returns the position in `text` after all events from `start` on that fit a pattern. */
   take(text: string, start: number): number {
+    // once for all events, because the runtime may compare two long texts character by character
+    if (text !== this.#judged) {
+      this.#judged = text;
+      this.#mayPass = null;
+    }
     let at = start;
     // what precedes this was passed on
     let copied = start;
@@ -177,10 +182,7 @@ export class NativePatterns {
   }
 
   #passes(text: string, start: number, end: number): boolean {
-    if (text !== this.#judged) {
-      this.#judged = text;
-      this.#mayPass = this.#parts.passes(text);
-    }
+    this.#mayPass ??= this.#parts.passes(text);
     return this.#mayPass || this.#parts.passes(text.slice(start, end));
   }
 
