@@ -36,9 +36,9 @@ export type ChunkWriter = Pick<StreamNormalizer, "repair" | "serialize" | "isCom
 
 /** Texts that are made one by one, each in a turn of its own and once those before it have been taken. */
 interface Steps {
-  readonly texts: Iterator<string>;
+  readonly texts: Iterator<string, void>;
   /** What follows upon them. */
-  readonly then: () => Promise<void>;
+  readonly after: () => Promise<void>;
 }
 
 /**
@@ -212,13 +212,13 @@ export class ResponseStream implements AnswerStream, EventReceiver {
     }
   }
 
-  async #step({ texts, then }: Steps): Promise<void> {
+  async #step({ texts, after }: Steps): Promise<void> {
     await yieldToLoop();
     try {
       const { done, value } = texts.next();
       if (done !== true) return this.#add(value);
       this.#steps = null;
-      await then();
+      await after();
     } catch (thrown) {
       this.#failure = thrown;
     }
@@ -241,7 +241,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
           if (passing.isLong(event)) {
             this.#steps = {
               texts: passing.steps(event),
-              then: () => this.#translate(events.slice(index + 1), refusal),
+              after: () => this.#translate(events.slice(index + 1), refusal),
             };
             return;
           }
@@ -272,7 +272,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
       return Promise.resolve();
     };
     const texts = writer.finishInSteps?.(usage()) ?? null;
-    if (texts !== null) this.#steps = { texts, then: last };
+    if (texts !== null) this.#steps = { texts, after: last };
     else {
       this.#add(writer.finish(usage()));
       await last();

@@ -78,11 +78,11 @@ export class StreamNormalizer {
   }
 
   /** The same in steps, of which each needs a turn of the event loop; `null` where one turn is enough. */
-  finishInSteps(total: Usage): Iterator<string> | null {
+  finishInSteps(total: Usage): Iterator<string, void> | null {
     return this.#round === null && this.writer.endsLong === true ? this.#endInSteps(total) : null;
   }
 
-  *#endInSteps(total: Usage): Generator<string> {
+  *#endInSteps(total: Usage): Generator<string, void> {
     const { last, reasons } = this.#ending(false);
     const steps = this.writer.endInSteps!(last, total, null);
     for (const [index, step] of steps.entries()) {
