@@ -81,7 +81,7 @@ export function Origin({ call }: { readonly call: CallDetail }) {
       "Request",
       messages === undefined
         ? null
-        : `${wholeCount(messages.count)} messages, ${wholeCount(messages.body_characters)} characters`,
+        : `${wholeCount(messages.count)} ${messages.count === 1 ? "message" : "messages"}, ${wholeCount(messages.body_characters)} characters`,
     ],
   ];
   return (
