@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ConsoleBrowser, consoleBrowser } from "../harness/console-browser.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { type Issuer, startIssuer } from "../harness/issuer.ts";
+import { until } from "../harness/until.ts";
 
 let issuer: Issuer;
 let gateway: GatewayProcess;
@@ -121,6 +122,6 @@ describe("a login at a company's issuer", () => {
     expect((await own.ask("GET", "/console/oidc/login?issuer=corp")).status).toBe(503);
     expect((await own.ask("GET", path, undefined, FROM_ISSUER)).status).toBe(503);
     issuer.fail(null);
-    expect(gateway.output()).toContain("answered 500");
+    await until(() => gateway.output().includes("answered 500"), "the log says why");
   });
 });
