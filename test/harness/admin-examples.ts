@@ -101,9 +101,11 @@ const THINGS: readonly (Pick<NewResource, "kind" | "name" | "document"> & {
   { noun: "settings", kind: "setting", name: "settings", document: { drop_params: true }, setBy: "maintainer" },
 ];
 
-/** A session of the tenant's viewer. */
-async function sessionOf(world: AdminWorld, tenantId: string): Promise<string> {
-  const id = `ses_${tenantId}`;
+/** A session of the tenant's viewer, beside the one that `furnish` puts there. */
+export const ownSession = ({ tenantId }: ConfigurationScope): string => `ses_${tenantId}_own`;
+
+/** Opens a session of the tenant's viewer. */
+async function openViewersSession(world: AdminWorld, id: string, tenantId: string): Promise<string> {
   await world.store.sessions.openSession({
     id,
     secretHash: id,
@@ -169,7 +171,10 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
     });
     ids.set(key("versions", place), String(version));
     ids.set(key("limit_states", place), ids.get(key("limits", place))!);
-    if (place.projectId === null) ids.set(key("sessions", place), await sessionOf(world, place.tenantId));
+    if (place.projectId === null) {
+      ids.set(key("sessions", place), await openViewersSession(world, `ses_${place.tenantId}`, place.tenantId));
+      await openViewersSession(world, ownSession(place), place.tenantId);
+    }
     const call = rowOf({ ...place, projectId: place.projectId ?? (place.tenantId === "beta" ? "lab" : "site") });
     const { traceId, projectId } = call.record;
     for (const noun of ["calls", "logs"]) ids.set(key(noun, place), traceId);

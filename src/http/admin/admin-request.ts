@@ -188,7 +188,7 @@ async function attempted(
     ifMatch: parseIfMatch(c.req.header("if-match") ?? null),
     dryRun: isObject(query) && query["dry_run"] === "true",
     session: c.env.session,
-    consoleOrigin: c.env.consoleOrigin(),
+    consoleOrigin: () => c.env.consoleOrigin(),
     nowMs: context.clock.now(),
     note: (note) => context.store.note({ ...actor, role }, note),
   };

@@ -102,7 +102,8 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
       body: BODIES[reach],
       answer: newClaim,
       run: async (call, writer) => {
-        const { caller, place, nowMs, snapshot, consoleOrigin } = call;
+        const { caller, place, nowMs, snapshot } = call;
+        const consoleOrigin = call.consoleOrigin();
         const { valid_hours: hours, ...request } = call.body;
         const { createdBy } = await permittedRequest({ ...call, body: request }, writer);
         const giver = keptCaller(caller.token, snapshot);
