@@ -114,9 +114,9 @@ describe.skipIf(program === null)("tokens in the console", () => {
     await page.getByText(answer.x_gateway_trace_id).waitFor();
   });
 
-  test("tokens are not shown for all tenants at once, and the page says what to do", async () => {
+  test("tokens of all tenants at once are not there, and the page says where they are", async () => {
     const { page } = await signedIn("/-/-/tokens");
-    await page.getByText("Tokens are not shown for all tenants at once").waitFor();
+    await page.getByText("Tokens belong to a tenant or a project").waitFor();
   });
 
   test.each([

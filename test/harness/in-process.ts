@@ -98,6 +98,8 @@ export interface StubOptions {
   readonly families?: ReadonlyMap<string, Provider>;
   /** Providers with a stored key; by default every family with the key `stored-key`. */
   readonly providers?: readonly ProviderSettings[];
+  /** The default providers may store answers at the vendor. */
+  readonly vendorStore?: true;
   /** Calls are not traced, if left out. */
   readonly tracing?: Tracing;
   /** Servers of tools that calls may use; none, if left out. */
@@ -149,6 +151,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
         baseUrl: provider.baseUrl ?? "https://provider.test/v1",
         credentials: storedFor(provider),
         settings: targetFor(provider).settings,
+        ...(options.vendorStore === true && { vendorStore: true }),
       }),
     );
   const snapshot: Snapshot = {

@@ -9,7 +9,8 @@ import { readStream } from "../harness/sse.ts";
 import { answeringGateway, ask, type Asked } from "./chat-calls.ts";
 import { cellOf, foreignSampleFor, modelNames, neutralSamples, sampleFor, SAMPLES } from "./parameter-samples.ts";
 
-const gateway = answeringGateway();
+// otherwise `store: true` goes out as false
+const gateway = answeringGateway({ vendorStore: true });
 const counts: Record<string, number> = {};
 const count = (kind: string): void => void (counts[kind] = (counts[kind] ?? 0) + 1);
 afterAll(() =>

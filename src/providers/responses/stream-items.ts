@@ -290,7 +290,7 @@ export class ItemChunks {
   }
 
   #part({ parts }: StreamItem, kind: PartKind, at: Json | undefined): Part {
-    const index = typeof at === "number" ? at : 0;
+    const index = typeof at === "number" && Number.isSafeInteger(at) && at >= 0 ? at : 0;
     const key = `${kind} ${index}`;
     let part = parts.get(key);
     if (part === undefined) {
