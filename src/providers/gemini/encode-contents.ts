@@ -123,10 +123,10 @@ function modelParts(message: Message, path: string, walk: Walk): JsonObject[] {
     last.push({ text: message.refusal });
   if (signatures.text !== null) last.push(withSignature(last.pop() ?? { text: "" }, signatures.text));
   let place = 0;
-  const ofPieces = pieces.map(({ tool_calls: calls = [] }, index): JsonObject[] => [
+  const ofPieces = pieces.map(({ tool_calls: calls }, index): JsonObject[] => [
     ...texts[index]!,
     ...(index === pieces.length - 1 ? imageParts(message, path, walk) : []),
-    ...calls.map((call) => {
+    ...(calls ?? []).map((call) => {
       const at = `${path}.tool_calls[${place}]`;
       const called = calledFunction(call, at);
       walk.calls.set(call.id, { name: called.name, place });
