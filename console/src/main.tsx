@@ -1,4 +1,4 @@
-// The console's start: providers around the page, and a page of its own for what nobody expected.
+// Starts the console: the React providers around the page, and the page that an unexpected error shows.
 import { QueryClientProvider } from "@tanstack/react-query";
 import { createRoot } from "react-dom/client";
 import { Router } from "wouter";

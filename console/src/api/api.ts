@@ -122,7 +122,7 @@ function traceOf(response: Response): string | null {
 /** Why a sign-in is asked for: the session has ended, or what is asked needs a sign-in of the last minutes. */
 export type SignInCause = "ended" | "recent";
 
-/** `signIn` resolves when the reader has signed in again, and rejects when he does not want to. */
+/** `signIn` resolves when the user has logged in again, and rejects when the user closes the dialog instead. */
 export function createApi(signIn: (cause: SignInCause) => Promise<void>): Api {
   return {
     async send(method, path, options) {

@@ -45,7 +45,7 @@ export interface Noun {
   readonly columns: readonly Column[];
   /** What a new one begins with, in YAML. */
   readonly template: string;
-  /** What it is good for, where there is none yet. */
+  /** A sentence about the purpose of this kind of object, shown while a list of them is empty. */
   readonly purpose: string;
   readonly Form: ComponentType<FormProps>;
   /** What is beside the editor of one that exists. */

@@ -31,7 +31,7 @@ interface ObjectEditorProps {
 export function ObjectEditor({ noun, object, path }: ObjectEditorProps) {
   const scope = useScope();
   const me = useMe();
-  /** What the draft began with: its version is sent along, so that nobody's change is overwritten unseen. */
+  /** The stored state on which the draft is based. Its version is sent with the change, so that a change made meanwhile is a conflict. */
   const [base, setBase] = useState(object);
   const [yaml, setYaml] = useState(() => writtenYaml(fieldsOf(object)));
   const [isSaving, setIsSaving] = useState(false);

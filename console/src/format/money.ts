@@ -2,7 +2,7 @@
 const NANO = 1_000_000_000n;
 const SIGNIFICANT = 2;
 
-/** Of a decimal text such as `0.0000035`; null where there is none or it is no amount. */
+/** Parses a decimal text such as `0.0000035`. Returns null when the text is missing or is not an amount. */
 export function nanoUsd(text: string | null | undefined): bigint | null {
   const match = /^(-?)(\d+)(?:\.(\d{1,9}))?$/.exec(text ?? "");
   if (match === null) return null;

@@ -10,7 +10,7 @@ export const DEFAULT_RANGE = "24h";
 
 export interface TimeRange {
   readonly fromMs: number;
-  /** Null: up to now. */
+  /** Null when the range reaches up to the present. */
   readonly toMs: number | null;
   /** The name of a relative range. */
   readonly name: string | null;

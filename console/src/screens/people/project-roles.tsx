@@ -28,7 +28,7 @@ export function ProjectRoles({ tenant, project }: ProjectRolesProps) {
   return (
     <>
       <p className="hint">
-        Whoever has a role in the whole tenant has it here too; those roles are at{" "}
+        A role in the whole tenant also applies to this project; those roles are listed at{" "}
         <ScopedLink scope={{ tenant, project: null }} to="/people">
           the tenant
         </ScopedLink>
@@ -38,7 +38,7 @@ export function ProjectRoles({ tenant, project }: ProjectRolesProps) {
       {error !== null && <Problem what="The roles could not be read." error={error} retry={() => void refetch()} />}
       {data === undefined && error === null && <Pending what="The list of roles" />}
       {data !== undefined && data.data.length === 0 && (
-        <Empty title="Nobody has a role in this project alone">
+        <Empty title="No roles are assigned in this project itself">
           <p>Give a user a role above, and the user can work in this project and in no other.</p>
         </Empty>
       )}
