@@ -22,6 +22,12 @@ export function answerWithoutKeys(text: string, credential: Credential | null): 
   return keys.length === 0 ? text : keyRemover(keys)(text);
 }
 
+/** Returns what finds the operator's keys; `null` when there is nothing to search for. */
+export function answerKeyFinder(credential: Credential | null): KeyFinder | null {
+  const keys = keysOf(credential);
+  return keys.length === 0 ? null : keyFinder(keys);
+}
+
 /** Returns the same decoder, but its chunks contain no key. */
 export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credential | null): StreamDecoder {
   const keys = keysOf(credential);

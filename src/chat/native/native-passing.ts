@@ -5,15 +5,18 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { NativeOperation } from "../../providers/provider.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { answerWithoutKeys } from "../answer/answer-keys.ts";
+import { answerKeyFinder, answerWithoutKeys } from "../answer/answer-keys.ts";
 import type { EventNumbers, Growing, NativeEvents } from "../answer-form.ts";
 import { isLongEvent, LONG_EVENT } from "../long-bodies/long-events.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
+import { NativeKeys } from "./native-keys.ts";
 
 export class NativePassing {
   readonly #events: NativeEvents;
   readonly #native: NativeOperation;
   readonly #target: Target;
+  /** `null` where there is no key that the provider could repeat. */
+  readonly #keys: NativeKeys | null;
   /** The provider has answered with one body, of which the form makes the events. */
   #isTranslated = false;
 
@@ -21,6 +24,8 @@ export class NativePassing {
     this.#events = events;
     this.#native = native;
     this.#target = target;
+    const finder = answerKeyFinder(target.credential);
+    this.#keys = finder === null ? null : new NativeKeys(finder);
   }
 
   /** The events with which the stream begins; `null` where those of the form are sent. */
@@ -35,8 +40,9 @@ export class NativePassing {
 
   /** Returns the text for an event that the decoder has accepted. */
   pass(event: SseEvent): string {
-    const shown = this.#shown(event);
-    return shown === null ? "" : this.#events.pass(shown);
+    let passed = "";
+    for (const shown of this.#shown(event)) passed += this.#events.pass(shown);
+    return passed;
   }
 
   /** Whether the event is long, or makes long ones, so that it is passed in steps. */
@@ -46,23 +52,29 @@ export class NativePassing {
 
   /** Does the same as `pass` in steps, of which each needs a turn of the event loop. Each returns whole events. */
   *steps(event: SseEvent): Generator<string> {
-    const shown = this.#shown(event);
+    const events = this.#shown(event);
     yield "";
-    if (shown === null) return;
-    if (this.#events.steps === undefined) yield this.#events.pass(shown);
-    else yield* this.#events.steps(shown);
+    for (const shown of events)
+      if (this.#events.steps === undefined) yield this.#events.pass(shown);
+      else yield* this.#events.steps(shown);
   }
 
-  #shown(event: SseEvent): SseEvent | null {
+  #shown(event: SseEvent): readonly SseEvent[] {
     const inside = this.#native.eventIn === undefined ? event : this.#native.eventIn(event);
-    if (inside === null) return null;
+    if (inside === null) return [];
+    if (this.#keys === null) return [inside];
     const data = answerWithoutKeys(inside.data, this.#target.credential);
-    return data === inside.data ? inside : { ...inside, data };
+    return this.#keys.shown(data === inside.data ? inside : { ...inside, data });
   }
 
-  /** Whether an event that differs from a passed one only in its text may pass without being read. */
-  passes(event: string): boolean {
-    return answerWithoutKeys(event, this.#target.credential) === event;
+  /** Whether events that differ from passed ones only in their text may pass without being read. */
+  passes(events: string): boolean {
+    return this.#keys === null || answerWithoutKeys(events, this.#target.credential) === events;
+  }
+
+  /** Whether a piece of text may pass so: a key neither begins in it nor continues. */
+  passesPiece(piece: string): boolean {
+    return this.#keys === null || this.#keys.cannotHoldKey(piece);
   }
 
   get numbers(): EventNumbers | null {
@@ -74,9 +86,11 @@ export class NativePassing {
     return this.#events.growing ?? null;
   }
 
-  /** Returns the events that are missing at the end of a complete stream. */
+  /** Returns the events that are held or missing at the end of a complete stream. */
   end(): string {
-    return this.#events.end();
+    let passed = "";
+    for (const held of this.#keys?.end() ?? []) passed += this.#events.pass(held);
+    return passed + this.#events.end();
   }
 
   /** Returns the last stage of the stream normalizer, which writes nothing while events are passed on. */

@@ -14,6 +14,8 @@ export interface NativePatternParts {
   readonly generated: TokenTally;
   /** Whether the events of a text may pass as they are. */
   readonly passes: (text: string) => boolean;
+  /** Whether a piece of text may pass as it is. */
+  readonly passesPiece: (piece: string) => boolean;
   /** How the client's events are numbered; `null` where they have no numbers. */
   readonly numbers: EventNumbers | null;
   /** What the event that was passed last has lengthened. */
@@ -171,7 +173,7 @@ export class NativePatterns {
     if (!this.#passes(text, start, at)) return false;
     const { generated } = this.#parts;
     const plain = this.#piece.read(text.slice(pieceStart, pieceEnd));
-    if (plain === null) return false;
+    if (plain === null || !this.#parts.passesPiece(plain)) return false;
     this.#piece.count(generated, plain);
     pattern.grew?.(plain);
     if (pattern.growing !== null) grow(pattern.growing, plain, number);

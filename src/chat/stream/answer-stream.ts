@@ -305,6 +305,7 @@ function patternsOf(parts: AnswerStreamParts): EventPatterns | NativePatterns | 
     return new NativePatterns({
       maxEventBytes,
       passes: (event) => passing.passes(event),
+      passesPiece: (piece) => passing.passesPiece(piece),
       numbers: passing.numbers,
       growing: () => passing.growing,
       generated: normalizer.generated,
