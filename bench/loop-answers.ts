@@ -23,6 +23,10 @@ const LAST = `data: {"id":"x","object":"chat.completion.chunk","created":1,"mode
 const many = (length: number, item: (index: number) => string): string =>
   Array.from({ length }, (_, index) => item(index)).join(",");
 
+/** The message of one call, whose arguments are written as in a JSON string. */
+const calling = (text: string): string =>
+  `null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"${text}"}}]`;
+
 const PLAIN: Readonly<Record<string, () => string>> = {
   "long-text": () => whole(`"${'The quick \\"brown\\" fox jumps. '.repeat(900_000)}"`),
   addresses: () => whole(`"${"ada@mail.example.org, ".repeat(1_000_000)}"`),
@@ -35,6 +39,10 @@ const PLAIN: Readonly<Record<string, () => string>> = {
     whole(
       `null,"tool_calls":[${many(2000, (index) => `{"id":"c${index}","type":"function","function":{"name":"f","arguments":"{\\"a\\":\\"${"\\\\n".repeat(5000)}\\"}"}}`)}]`,
     ),
+  "call-long": () => whole(calling(`{\\"a\\":\\"${"word ".repeat(4_000_000)}\\"}`)),
+  "call-objects": () => whole(calling(`{\\"a\\":[${"{},".repeat(390_000)}{}]}`)),
+  "some-long-numbers": () =>
+    whole('"x"', `,"numbers":[${many(20_000, () => "12345678901234567890")}],"pad":"${"x ".repeat(300_000)}"`),
   "long-numbers": () => whole('"x"', `,"numbers":[${many(390_000, () => "12345678901234567890")}]`),
   probabilities: () =>
     whole('"x"').replace(

@@ -114,6 +114,8 @@ function translatedTo({ name, path, body }: Form): readonly LoopShape[] {
       ["170,000 objects", "short-objects", ""],
       ["2,000 tokens with 20 probabilities each", "probabilities", ""],
       ["2,000 calls of 15 KB", "calls", ""],
+      ["a call of 20 MB", "call-long", ""],
+      ["a call of 390,000 objects", "call-objects", ""],
       ["a streamed line of 15 MB", "line", ',"stream":true'],
       ["a streamed line of 7 MB of accented letters", "line-accents", ',"stream":true'],
       ["100,000 streamed events at once", "events", ',"stream":true'],

@@ -2,6 +2,7 @@
 // that of chat completions, and hands it over here. A form that depends on the call is made anew for each call.
 import type { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { Steps } from "../core/steps.ts";
 import type { JsonEdit } from "../core/json-edit.ts";
 import type { ReportedActivity } from "../core/tool.ts";
 import type { SessionServer } from "./tools/tool-session.ts";
@@ -13,8 +14,8 @@ import type { StreamWriter } from "./stream/stream-writer.ts";
 export interface AnswerForm {
   /** Whether the body is the engine's own, which the thread of long bodies may have written. */
   readonly isEngines: boolean;
-  /** Returns the body of a non-streaming answer. */
-  body(answer: JsonObject): JsonObject;
+  /** Makes the body of a non-streaming answer, in steps that are short however long the answer is. */
+  body(answer: JsonObject): Steps<JsonObject>;
   readonly stream: StreamForm;
   /** Absent in a form that no provider is asked in. */
   readonly native?: NativeAnswers;

@@ -19,6 +19,7 @@ import type { Call } from "../call/call.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
 import { joinedAnswer, type JoinedFigures } from "./joined-answer.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
+import { inOneTurn, inTurns } from "../../core/steps.ts";
 import { jsonInTurns, unpackJson } from "../long-bodies/long-texts.ts";
 import { checkAnswer, type CheckedBytes, passedAnswer, readAnswer, readingOf, TURNS_BYTES } from "./read-answer.ts";
 import type { ObjectsWatch } from "../objects/call-objects.ts";
@@ -361,7 +362,7 @@ export async function sendLong(
   form: AnswerForm,
   settle?: () => void,
 ): Promise<Response> {
-  const bytes = await jsonInTurns(form.body(answer));
+  const bytes = await jsonInTurns(await inTurns(form.body(answer), call.context.clock));
   if (call.signal.aborted) {
     attempt.settle("cancelled");
     throw call.signal.reason;
@@ -379,7 +380,7 @@ export function sendNonStreaming(
   settle?: () => void,
 ): Response {
   call.content?.answered(answer);
-  return sendBody(JSON.stringify(form.body(answer)), attempt, call, settle);
+  return sendBody(JSON.stringify(inOneTurn(form.body(answer))), attempt, call, settle);
 }
 
 export function sendBody(

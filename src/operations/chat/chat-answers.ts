@@ -6,7 +6,10 @@ import { StreamSerializer } from "./stream-serializer.ts";
 
 export const CHAT_ANSWERS: AnswerForm = {
   isEngines: true,
-  body: (answer) => answer,
+  // oxlint-disable-next-line require-yield -- it is there already
+  *body(answer) {
+    return answer;
+  },
   stream: {
     opening: () => "",
     keepAlive: () => ": keep-alive\n\n",

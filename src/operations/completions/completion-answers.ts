@@ -10,7 +10,10 @@ import type { CompletionMemo } from "./parse-completions.ts";
 export function completionAnswers(memo: CompletionMemo): AnswerForm {
   return {
     isEngines: false,
-    body: (answer) => completionOf(answer, memo),
+    // oxlint-disable-next-line require-yield -- it reads no text
+    *body(answer) {
+      return completionOf(answer, memo);
+    },
     stream: {
       opening: () => "",
       keepAlive: () => ": keep-alive\n\n",

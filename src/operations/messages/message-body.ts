@@ -3,6 +3,7 @@
 import type { Usage } from "../../core/chat.ts";
 import { webCitations } from "./citations.ts";
 import { turnPieces } from "../../core/turn-order.ts";
+import type { Steps } from "../../core/steps.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import {
   type AnswerFacts,
@@ -15,13 +16,15 @@ import {
   toolUse,
 } from "./answer-facts.ts";
 
-export function messageBody(answer: JsonObject, facts: AnswerFacts): JsonObject {
+export function* messageBody(answer: JsonObject, facts: AnswerFacts): Steps<JsonObject> {
   const [choice] = answer["choices"] as readonly JsonObject[];
   const message = choice!["message"] as JsonObject;
   const { refusal, tool_calls: calls } = message;
+  const content: JsonObject[] = [];
+  for (const piece of turnPieces(message)) content.push(...(yield* blocksOf(piece, facts)));
   return {
     ...messageFrame(facts, answer["model"] as string),
-    content: turnPieces(message).flatMap((piece) => blocksOf(piece, facts)),
+    content,
     ...messageEnd({
       finishReason: choice!["finish_reason"],
       native: choice!["native_finish_reason"],
@@ -33,12 +36,12 @@ export function messageBody(answer: JsonObject, facts: AnswerFacts): JsonObject 
   };
 }
 
-function blocksOf(piece: JsonObject, facts: AnswerFacts): readonly JsonObject[] {
+function* blocksOf(piece: JsonObject, facts: AnswerFacts): Steps<readonly JsonObject[]> {
   const { content, annotations, tool_calls: calls } = piece;
   return [
     ...thinking(piece),
     ...(typeof content === "string" && content !== "" ? [textBlock(content, annotations)] : []),
-    ...toolUses(calls, facts),
+    ...(yield* toolUses(calls, facts)),
   ];
 }
 
@@ -66,11 +69,12 @@ function thinking({ reasoning_details: details, reasoning_content: text }: JsonO
   return [{ type: "thinking", thinking: text, signature: "" }, ...blocks];
 }
 
-function toolUses(calls: Json | undefined, facts: AnswerFacts): readonly JsonObject[] {
-  if (!Array.isArray(calls)) return [];
-  return (calls as readonly JsonObject[]).flatMap(({ id, function: called }) =>
-    isObject(called)
-      ? [toolUse(id as string, called["name"] as string, inputOf(called["arguments"] as string), facts)]
-      : [],
-  );
+function* toolUses(calls: Json | undefined, facts: AnswerFacts): Steps<readonly JsonObject[]> {
+  const uses: JsonObject[] = [];
+  for (const { id, function: called } of Array.isArray(calls) ? (calls as readonly JsonObject[]) : []) {
+    if (!isObject(called)) continue;
+    uses.push(toolUse(id as string, called["name"] as string, inputOf(called["arguments"] as string), facts));
+    yield;
+  }
+  return uses;
 }

@@ -200,7 +200,8 @@ export class AnswerItems {
       throw new MalformedAnswer("The provider's stream has arguments of a tool call that was complete.");
     }
     call.text += piece;
-    call.progress.add(piece);
+    // what is not written as events has come whole
+    if (this.#events !== null) call.progress.add(piece);
     if (!this.#isCurrent(call)) return;
     if (call.tool.kind === "function") this.#events?.delta(piece);
     if (this.#open.length > 1) this.#advance();
@@ -233,7 +234,6 @@ export class AnswerItems {
   #advance(): void {
     while (this.#open.length > 1) {
       const current = this.#open[0]!;
-      // what is not written as events has come whole
       if (current.kind === "call" && this.#events !== null && !isWhole(current)) return;
       if (current.kind === "served" && current.result === null) return;
       this.#closeFirst(false);

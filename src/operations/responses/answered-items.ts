@@ -2,13 +2,14 @@
 import { SEALED_TURNS } from "../../chat/carriers/sealing-form.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/turn-order.ts";
+import type { Steps } from "../../core/steps.ts";
 import { textOrEmpty } from "../../providers/sent-json.ts";
 import { AnswerItems, carriersIn, flatCitations, flatLogprobs } from "./answer-items.ts";
 import type { RequestMemo } from "./request-memo.ts";
 import { servedCalls, type ToolsBefore } from "./served-tools.ts";
 
 /** Returns the items of a choice; they have not ended. */
-export function answeredItems(choice: JsonObject, memo: RequestMemo, tools: ToolsBefore): AnswerItems {
+export function* answeredItems(choice: JsonObject, memo: RequestMemo, tools: ToolsBefore): Steps<AnswerItems> {
   const message = isObject(choice["message"]) ? choice["message"] : {};
   const report = isObject(message["x_gateway_mcp"]) ? message["x_gateway_mcp"] : {};
   const sealed = report[SEALED_TURNS];
@@ -18,40 +19,40 @@ export function answeredItems(choice: JsonObject, memo: RequestMemo, tools: Tool
   const results = new Map(turns.filter(({ role }) => role === "tool").map((turn) => [turn["tool_call_id"], turn]));
   let items = new AnswerItems(memo, null);
   tools.addTo(items);
-  turns
-    .filter(({ role }) => role !== "tool" && role !== "user")
-    .forEach((turn, index) => {
-      // calls of each round are numbered from the first
-      if (index > 0) items = new AnswerItems(memo, null, items);
-      let before = 0;
-      for (const piece of turnPieces(turn)) {
-        addPiece(items, piece, logprobs);
-        addCalls(items, piece, before, (id) => results.has(id));
-        before += callsIn(piece).length;
-      }
-      for (const call of callsIn(turn)) {
-        const id = call["id"] as string;
-        const result = results.get(id);
-        if (result === undefined) continue;
-        const { server_label: server = "", tool = "", status, round } = rows.get(id) ?? {};
-        const { text } = calledIn(call);
-        const called = { callId: id, server: server as string, name: tool as string, text };
-        items.beginServed(called, typeof round === "number" ? round : index + 1);
-        items.endServed(id, typeof result["content"] === "string" ? result["content"] : "", status === "error");
-      }
-    });
+  const rounds = turns.filter(({ role }) => role !== "tool" && role !== "user");
+  for (const [index, turn] of rounds.entries()) {
+    // calls of each round are numbered from the first
+    if (index > 0) items = new AnswerItems(memo, null, items);
+    let before = 0;
+    for (const piece of turnPieces(turn)) {
+      addPiece(items, piece, logprobs);
+      yield* addCalls(items, piece, before, (id) => results.has(id));
+      before += callsIn(piece).length;
+    }
+    for (const call of callsIn(turn)) {
+      const id = call["id"] as string;
+      const result = results.get(id);
+      if (result === undefined) continue;
+      const { server_label: server = "", tool = "", status, round } = rows.get(id) ?? {};
+      const { text } = calledIn(call);
+      const called = { callId: id, server: server as string, name: tool as string, text };
+      items.beginServed(called, typeof round === "number" ? round : index + 1);
+      items.endServed(id, typeof result["content"] === "string" ? result["content"] : "", status === "error");
+    }
+  }
   return items;
 }
 
 /** Adds the calls that the client makes. */
-function addCalls(items: AnswerItems, turn: JsonObject, before: number, isServed: (id: Json) => boolean): void {
-  callsIn(turn).forEach((call, at) => {
+function* addCalls(items: AnswerItems, turn: JsonObject, before: number, isServed: (id: Json) => boolean): Steps<void> {
+  for (const [at, call] of callsIn(turn).entries()) {
     const id = call["id"] as string;
-    if (isServed(id)) return;
+    if (isServed(id)) continue;
     const { name, text } = calledIn(call);
     items.beginCall(before + at, id, name);
     items.addArguments(before + at, text);
-  });
+    yield;
+  }
 }
 
 function addPiece(items: AnswerItems, turn: JsonObject, logprobs: JsonObject[]): void {

@@ -5,6 +5,7 @@ import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { answeredItems } from "./answered-items.ts";
+import type { Steps } from "../../core/steps.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
 import { hidingEdits } from "./hidden-reasoning.ts";
 import { keepAnswer, passedEdits } from "./native-answers.ts";
@@ -32,16 +33,16 @@ export function responseAnswers(frame: ResponseFrame, keep: KeepResponse | null)
   };
 }
 
-function responseBody(
+function* responseBody(
   answer: JsonObject,
   frame: ResponseFrame,
   tools: ToolsBefore,
   keep: KeepResponse | null,
-): JsonObject {
+): Steps<JsonObject> {
   const choices = answer["choices"];
   const choice = Array.isArray(choices) && isObject(choices[0] as Json) ? (choices[0] as JsonObject) : {};
   const finish = (choice["finish_reason"] ?? null) as FinishReason | null;
-  const items = answeredItems(choice, frame.memo, tools);
+  const items = yield* answeredItems(choice, frame.memo, tools);
   const output = items.end(incompleteReason(finish) !== null);
   const state = { ...endedState(finish, output, answer["usage"]), tier: answer["service_tier"] };
   const response = responseObject(frame, state);

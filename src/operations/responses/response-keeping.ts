@@ -67,7 +67,7 @@ export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
   const { call, request } = ready;
   const keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]): MaybePromise<boolean> =>
     // no store writes the JSON of what it would not keep, which takes long
-    textsIn(response, KEEPING_BOUNDS.objectBytes) <= KEEPING_BOUNDS.objectBytes &&
+    leastLength(response, KEEPING_BOUNDS.objectBytes) <= KEEPING_BOUNDS.objectBytes &&
     keeper.keep({ owner, response, input: input.items, hidden, hiddenInput: input.hidden });
   return request.params.stream === true ? ofStream(keeper, keeping, call.lifetime) : ofBody(keeper, keeping);
 }
@@ -98,16 +98,22 @@ const NOT_KEPT: ResponseKeeping = {
   },
 };
 
-/** Returns how many characters the texts in a value have; it stops to count where they are more than `most`. */
-function textsIn(value: Json | undefined, most: number): number {
+/** Returns a number of characters that the JSON of a value has at least; it stops to count where there are more than `most`. */
+function leastLength(value: Json | undefined, most: number): number {
   if (typeof value === "string") return value.length;
-  if (typeof value !== "object" || value === null) return 0;
-  let characters = 0;
-  for (const member of Object.values(value as JsonObject)) {
-    characters += textsIn(member, most);
-    if (characters > most) break;
+  if (typeof value !== "object" || value === null) return 1;
+  let length = 2;
+  if (Array.isArray(value)) {
+    const items = value as readonly Json[];
+    for (let index = 0; index < items.length && length <= most; index++) length += 1 + leastLength(items[index], most);
+    return length;
   }
-  return characters;
+  const object = value as JsonObject;
+  for (const name in object) {
+    length += name.length + leastLength(object[name], most);
+    if (length > most) break;
+  }
+  return length;
 }
 
 type Keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]) => MaybePromise<boolean>;
