@@ -10,6 +10,7 @@ import { type LongAnswers, startLongAnswers } from "./loop-answers.ts";
 import type { Waits } from "./loop-pinger.ts";
 import { NATIVE } from "./loop-native-shapes.ts";
 import { ANSWERED, type LoopShape, REQUESTS } from "./loop-shapes.ts";
+import { OPERATORS_KEY } from "./operators-key.ts";
 
 const { values: flags } = parseArgs({ options: { only: { type: "string" }, times: { type: "string", default: "3" } } });
 const PROMISED_MS = 50;
@@ -26,13 +27,13 @@ interface Row {
 function configuration({ port }: LongAnswers, toolServers: string): string {
   const address = `http://127.0.0.1:${port}`;
   return `providers:
-  up: { type: custom, base_url: "${address}/v1" }
-  native: { type: custom, base_url: "${address}/v1", native: [responses] }
-  claude: { type: anthropic, base_url: "${address}", api_key: x }
-  gemini: { base_url: "${address}/v1beta", api_key: x }
-  cohere: { base_url: "${address}/v2", api_key: x }
+  up: { type: custom, base_url: "${address}/v1", api_key: ${OPERATORS_KEY} }
+  native: { type: custom, base_url: "${address}/v1", api_key: ${OPERATORS_KEY}, native: [responses] }
+  claude: { type: anthropic, base_url: "${address}", api_key: ${OPERATORS_KEY} }
+  gemini: { base_url: "${address}/v1beta", api_key: ${OPERATORS_KEY} }
+  cohere: { base_url: "${address}/v2", api_key: ${OPERATORS_KEY} }
   ollama: { base_url: "${address}" }
-  prompts: { type: vllm-generate, base_url: "${address}/v1" }
+  prompts: { type: vllm-generate, base_url: "${address}/v1", api_key: ${OPERATORS_KEY} }
   aws: { type: bedrock, base_url: "${address}", region: us-east-1, aws: { access_key_id: AKIAEXAMPLE, secret_access_key: x } }
 policies:
   guarded: { scope: { user: guarded }, guard: { on: both, action: mask, classes: [email, card] } }

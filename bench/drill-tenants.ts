@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import { type GatewayProcess, startGateway } from "../test/harness/gateway-process.ts";
 import { type HostileUpstream, MARK, type Misbehaviour, startHostileUpstream } from "./hostile-upstream.ts";
 import { MISBEHAVIOURS, SPELLINGS } from "./misbehaviours.ts";
+import { OPERATORS_KEY } from "./operators-key.ts";
 
 const { values: flags } = parseArgs({
   options: {
@@ -22,7 +23,6 @@ const ROUNDS = Number(flags.rounds ?? (flags.short ? 1 : 5));
 const AT_ONCE = flags.short ? 16 : 6;
 /** The delays of the calls after the first answer: at once, while late bytes arrive, and after them. */
 const FOLLOWING_MS = [0, 0, 2, 6, 20];
-const OPERATORS_KEY = "sk-of-the-operator-Zm9vYmFy0123456789";
 const TENANTS = ["ALPHA", "BRAVO"] as const;
 type Name = (typeof TENANTS)[number];
 

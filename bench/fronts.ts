@@ -1,6 +1,7 @@
 // Requests of about 1 KB in the forms of other operations, all with the same text, and the providers that speak such an
 // operation themselves.
 import { type Protocol, PROTOCOLS, responsesProtocol } from "./protocols.ts";
+import { OPERATORS_KEY } from "./operators-key.ts";
 
 /** The operation that a row calls. */
 export type Front = "chat" | "responses" | "messages";
@@ -74,6 +75,6 @@ export const NATIVE: readonly (Protocol & { readonly front: Front })[] = [
     ...PROTOCOLS.find(({ id }) => id === "anthropic")!,
     id: "native-messages",
     front: "messages",
-    entry: (address) => `{ type: anthropic, base_url: "${address}", api_key: bench, native: [messages] }`,
+    entry: (address) => `{ type: anthropic, base_url: "${address}", api_key: ${OPERATORS_KEY}, native: [messages] }`,
   },
 ];

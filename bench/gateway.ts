@@ -10,6 +10,7 @@ import { onAnyCore, onCore } from "./process-stats.ts";
 import { ended, type Subject } from "./subject.ts";
 import { gatewayCommand } from "../test/harness/gateway-program.ts";
 import { untilFound } from "../test/harness/until.ts";
+import { OPERATORS_KEY } from "./operators-key.ts";
 
 /** What differs from the gateway as delivered. */
 export interface OwnSetup {
@@ -85,7 +86,7 @@ function configuration(mockPort: number): string {
   const providers = [...ANSWERS.keys()].map((answer) => {
     const address = `http://127.0.0.1:${mockPort}/${answer}`;
     const protocol = [...PROTOCOLS, ...NATIVE].find(({ id }) => answer.startsWith(`${id}-`));
-    return `  ${answer}: ${protocol === undefined ? `{ type: custom, base_url: "${address}/v1" }` : protocol.entry(address)}`;
+    return `  ${answer}: ${protocol === undefined ? `{ type: custom, base_url: "${address}/v1", api_key: ${OPERATORS_KEY} }` : protocol.entry(address)}`;
   });
   const targets = ["", "-2", "-3"].map((suffix) => `${ROUTED_ANSWER}:${MODEL}${suffix}`);
   const route = `  ${ROUTE}: { strategy: priority, targets: [${targets.map((target) => `"${target}"`).join(", ")}], retries: 2, fallbacks: ["openai-plain:${MODEL}"] }`;

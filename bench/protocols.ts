@@ -1,6 +1,7 @@
 // The protocols of providers with an API other than OpenAI's. Each has an answer of about 1 KB, a stream of 200 events
 // with content, and the provider's configuration. All streams contain the same text.
 import { EventStreamCodec } from "@smithy/eventstream-codec";
+import { OPERATORS_KEY } from "./operators-key.ts";
 
 export const EVENTS_PER_STREAM = 200;
 export const MODEL = "bench-model";
@@ -49,7 +50,7 @@ function anthropic(): Protocol {
   return {
     id: "anthropic",
     label: "Anthropic Messages",
-    entry: (address) => `{ type: anthropic, base_url: "${address}", api_key: bench }`,
+    entry: (address) => `{ type: anthropic, base_url: "${address}", api_key: ${OPERATORS_KEY} }`,
     whole: message,
     contentType: EVENT_STREAM,
     events: [
@@ -133,7 +134,7 @@ function cohere(): Protocol {
   return {
     id: "cohere",
     label: "Cohere v2",
-    entry: (address) => `{ type: cohere, base_url: "${address}", api_key: bench }`,
+    entry: (address) => `{ type: cohere, base_url: "${address}", api_key: ${OPERATORS_KEY} }`,
     whole: {
       id: "0f3c5b1e-8f0a-4b0e-9a6e-1d2c3b4a5f60",
       finish_reason: "COMPLETE",
@@ -257,7 +258,7 @@ export function responsesProtocol(): Protocol {
   return {
     id: "responses",
     label: "Responses",
-    entry: (address) => `{ type: openai, base_url: "${address}", api_key: bench, native: [responses] }`,
+    entry: (address) => `{ type: openai, base_url: "${address}", api_key: ${OPERATORS_KEY}, native: [responses] }`,
     whole: response("completed", [message("completed", [part(TEXT)])], { usage }),
     contentType: EVENT_STREAM,
     events: events.map(
@@ -268,11 +269,12 @@ export function responsesProtocol(): Protocol {
 
 export const PROTOCOLS: readonly Protocol[] = [
   anthropic(),
-  gemini("gemini", "Gemini", (address) => `{ type: gemini, base_url: "${address}", api_key: bench }`),
+  gemini("gemini", "Gemini", (address) => `{ type: gemini, base_url: "${address}", api_key: ${OPERATORS_KEY} }`),
   gemini(
     "vertex",
     "Vertex AI",
-    (address) => `{ type: vertex, base_url: "${address}", api_key: bench, project: bench, location: us-central1 }`,
+    (address) =>
+      `{ type: vertex, base_url: "${address}", api_key: ${OPERATORS_KEY}, project: bench, location: us-central1 }`,
   ),
   bedrock(),
   cohere(),

@@ -79,9 +79,14 @@ export class KeyFinder {
   readonly #pairs = new Uint8Array(65_536);
   readonly #firsts = new Uint8Array(256);
 
+  /** Of what is held back when it comes at the end of a piece. */
+  readonly #beginnings: KeyWindows;
+
   constructor(keys: readonly string[]) {
-    for (const spelled of keys.flatMap(spellingsOf)) this.#add(spelled);
+    const spellings = keys.flatMap(spellingsOf);
+    for (const spelled of spellings) this.#add(spelled);
     this.#link();
+    this.#beginnings = new KeyWindows(spellings.map((spelled) => spelled.slice(0, SHOWN_LENGTH + 1)));
   }
 
   #add(spelled: string): void {
@@ -131,17 +136,30 @@ export class KeyFinder {
     return this.#ends[state]!;
   }
 
-  /** Whether a spelling may begin in the text. This is false for nearly every text, and quick to compute. */
-  mayBeginIn(text: string): boolean {
+  /** Whether the text has the beginning of a spelling that is longer than what is let through. */
+  beginsIn(text: string): boolean {
+    return this.#beginnings.areIn(text);
+  }
+
+  /**
+   * Returns the first position at which a spelling may begin, judged by two characters, or by one at the end; the length
+   * of the text when there is none, as in nearly every text. It is quick to compute.
+   */
+  beginning(text: string): number {
     const { length } = text;
-    if (length === 0) return false;
+    if (length === 0) return 0;
     let code = text.charCodeAt(0) & 0xff;
     for (let at = 1; at < length; at++) {
       const next = text.charCodeAt(at) & 0xff;
-      if (this.#pairs[(code << 8) | next] === 1) return true;
+      if (this.#pairs[(code << 8) | next] === 1) return at - 1;
       code = next;
     }
-    return this.#firsts[code] === 1;
+    return this.#firsts[code] === 1 ? length - 1 : length;
+  }
+
+  /** Whether a spelling may begin in the text. */
+  mayBeginIn(text: string): boolean {
+    return this.beginning(text) < text.length;
   }
 }
 
@@ -157,40 +175,59 @@ function wayOf(state: number, code: number): number {
 /** Removes keys from one text that arrives in pieces. */
 export class KeyWatch {
   readonly #finder: KeyFinder;
-  #state = 0;
+  /** The end of what was shown, from where a key may begin in it. */
+  #shown = "";
+  /** What is held back behind it. */
   #held = "";
 
   constructor(finder: KeyFinder) {
     this.#finder = finder;
   }
 
-  get isWaiting(): boolean {
-    return this.#state !== 0;
+  get isHolding(): boolean {
+    return this.#held !== "";
+  }
+
+  /** Whether the next piece may be passed on as it is, as nearly every piece; it counts as passed on then. */
+  passes(piece: string): boolean {
+    if (this.#held !== "") return false;
+    const text = this.#shown === "" ? piece : this.#shown + piece;
+    const beginning = this.#finder.beginning(text);
+    if (beginning + SHOWN_LENGTH < text.length && this.#finder.beginsIn(text)) return false;
+    this.#shown = text.slice(Math.max(beginning, text.length - SHOWN_LENGTH));
+    return true;
   }
 
   /** Takes the next piece and returns the text that may be passed on. */
   push(piece: string): string {
+    if (this.passes(piece)) return piece;
     let out = "";
-    let text = this.#held + piece;
-    for (let at = this.#held.length; at < text.length; at++) {
-      this.#state = this.#finder.step(this.#state, text.charCodeAt(at));
-      const length = this.#finder.endOf(this.#state);
+    // what was shown is no longer than the part of a key that is let through
+    let text = this.#shown + this.#held + piece;
+    let shown = this.#shown.length;
+    let state = 0;
+    for (let at = 0; at < text.length; at++) {
+      state = this.#finder.step(state, text.charCodeAt(at));
+      const length = this.#finder.endOf(state);
       if (length === 0) continue;
-      out += text.slice(0, Math.max(0, at + 1 - length)) + CREDENTIAL;
+      out += text.slice(shown, Math.max(shown, at + 1 - length)) + CREDENTIAL;
       text = text.slice(at + 1);
+      shown = 0;
       at = -1;
-      this.#state = 0;
+      state = 0;
     }
-    const keep = Math.min(text.length, Math.max(0, this.#finder.depthOf(this.#state) - SHOWN_LENGTH));
-    this.#held = text.slice(text.length - keep);
-    return out + text.slice(0, text.length - keep);
+    const keep = Math.max(0, this.#finder.depthOf(state) - SHOWN_LENGTH);
+    const end = text.length - keep;
+    this.#held = text.slice(end);
+    this.#shown = text.slice(Math.max(0, end - SHOWN_LENGTH), end);
+    return out + text.slice(shown, end);
   }
 
   /** Returns the rest of the text. */
   end(): string {
     const rest = this.#held;
     this.#held = "";
-    this.#state = 0;
+    this.#shown = "";
     return rest;
   }
 }

@@ -122,6 +122,17 @@ export interface SignContext {
 }
 
 /** A synchronous push decoder. Each stream has its own. */
+/** Says which events may be written as an earlier one was. */
+export interface EventPasses {
+  /** Whether all of some events may, judged by their text as it came, their pieces apart. */
+  events(text: string): boolean;
+  /**
+   * Returns what says it of further pieces of the text `name` in the delta of the choice `index`. A piece of which it
+   * returns true counts as passed on.
+   */
+  pieces(index: number, name: string): (piece: string) => boolean;
+}
+
 export interface StreamDecoder {
   /** The data of events is the model's own text, in which `[DONE]` is ordinary text. */
   readonly isPlainText?: boolean;
@@ -131,11 +142,10 @@ export interface StreamDecoder {
    */
   readonly isTerminated?: boolean;
   /**
-   * Present when an event that brings a piece of text leaves no trace in the decoder. Returns whether an event may be
-   * written as an earlier one was that differs from it only in its piece, without passing `push`; `true` stands for a
-   * function that always returns true. `event` is its text as it came, and `piece` the text that it brings.
+   * Present when an event that brings a piece of text leaves no trace in the decoder, so that one that differs from an
+   * earlier one only in its piece may be written in the same way without passing `push`; `true` where all may.
    */
-  readonly passes?: true | ((event: string, piece: string) => boolean);
+  readonly passes?: true | EventPasses;
   /**
    * Present where the decoder counts the text of parts. Returns what takes further pieces of the part that the last
    * event was about: events that differ from it only in their piece of text may be passed on without passing `push`.

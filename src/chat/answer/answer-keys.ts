@@ -46,7 +46,10 @@ export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credentia
     push: (event) => clean(decoder.push(eventWithoutKeys(event, removeKeys))),
     end: () => [...clean(decoder.end()), ...texts.end()],
     ...(decoder.passes === true && {
-      passes: (event: string, piece: string) => texts.cannotHoldKey(piece) && removeKeys(event) === event,
+      passes: {
+        events: (text: string) => removeKeys(text) === text,
+        pieces: (index: number, name: string) => texts.passes(index, name),
+      },
     }),
   });
 }
@@ -119,20 +122,25 @@ class StreamTexts {
     return changed ?? items;
   }
 
-  /** Whether no key can begin in this text or continue from an earlier one, which is the usual case. */
-  cannotHoldKey(text: string): boolean {
-    return this.#watches.size === 0 && !this.#finder.mayBeginIn(text);
+  /** Returns what says whether a further piece of a text may pass as it is. */
+  passes(index: number, name: string): (piece: string) => boolean {
+    const watch = this.#watchOf(`${index}.${name}`);
+    return (piece) => watch.passes(piece);
   }
 
   #text(text: string, owner: string, name: string): string {
-    if (this.cannotHoldKey(text)) return text;
+    if (this.#watches.size === 0 && !this.#finder.mayBeginIn(text)) return text;
     const place = `${owner}.${name}`;
+    if (!this.#watches.has(place) && !this.#finder.mayBeginIn(text)) return text;
+    return this.#watchOf(place).push(text);
+  }
+
+  #watchOf(place: string): KeyWatch {
     const known = this.#watches.get(place);
-    const watch = known ?? new KeyWatch(this.#finder);
-    const shown = watch.push(text);
-    if (watch.isWaiting) this.#watches.set(place, watch);
-    else if (known !== undefined) this.#watches.delete(place);
-    return shown;
+    if (known !== undefined) return known;
+    const watch = new KeyWatch(this.#finder);
+    this.#watches.set(place, watch);
+    return watch;
   }
 }
 

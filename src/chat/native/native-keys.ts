@@ -18,57 +18,72 @@ interface WatchedText {
   readonly watch: KeyWatch;
   readonly names: JsonObject;
   /** Returns the event that came last with another piece. */
-  readonly withPiece: (piece: string) => SseEvent;
+  withPiece: (piece: string) => SseEvent;
 }
 
 export class NativeKeys {
   readonly #finder: KeyFinder;
-  readonly #waiting = new Map<string, WatchedText>();
+  /** By its place in the answer. */
+  readonly #texts = new Map<string, WatchedText>();
+  /** The text that the last event has lengthened. */
+  #last: KeyWatch | null = null;
 
   constructor(finder: KeyFinder) {
     this.#finder = finder;
   }
 
-  /** Whether no key can begin in this piece, or continue from an earlier one, which is the usual case. */
-  cannotHoldKey(piece: string): boolean {
-    return this.#waiting.size === 0 && !this.#finder.mayBeginIn(piece);
+  /** Returns what says whether a further piece of the text may pass as it is that the last event has lengthened. */
+  passes(): (piece: string) => boolean {
+    const watch = this.#last;
+    return watch === null ? () => false : (piece) => watch.passes(piece);
   }
 
   /** Returns the events for one that has come: none while its text is held, and before the end of a part what was held. */
   shown(event: SseEvent): readonly SseEvent[] {
-    if (this.#waiting.size === 0 && !event.data.includes('"delta"')) return [event];
+    this.#last = null;
+    const isHolding = this.#texts.values().some(({ watch }) => watch.isHolding);
+    if (!isHolding && !event.data.includes('"delta"')) return [event];
     const data = parseJson(event.data);
     if (!isObject(data)) return [event];
     const found = pieceOf(data);
     if (found === null) return [...this.#ended(data), event];
-    if (this.cannotHoldKey(found.piece)) return [event];
     const withPiece = (piece: string): SseEvent => ({ ...event, data: JSON.stringify(found.withPiece(piece)) });
-    const names = namesOf(data);
-    const place = JSON.stringify([data["type"], found.name, names]);
-    const watch = this.#waiting.get(place)?.watch ?? new KeyWatch(this.#finder);
-    const shown = watch.push(found.piece);
-    if (watch.isWaiting) this.#waiting.set(place, { watch, names, withPiece });
-    else this.#waiting.delete(place);
+    const text = this.#textOf(data, found.name, withPiece);
+    this.#last = text.watch;
+    const shown = text.watch.push(found.piece);
     if (shown === found.piece) return [event];
     return shown === "" ? [] : [withPiece(shown)];
   }
 
   /** Returns what is held at the end of the stream. */
   end(): readonly SseEvent[] {
-    return this.#taken([...this.#waiting.keys()]);
+    return this.#taken([...this.#texts.keys()]);
+  }
+
+  #textOf(data: JsonObject, name: string, withPiece: WatchedText["withPiece"]): WatchedText {
+    const names = namesOf(data);
+    const place = JSON.stringify([data["type"], name, names]);
+    const known = this.#texts.get(place);
+    if (known !== undefined) {
+      known.withPiece = withPiece;
+      return known;
+    }
+    const text = { watch: new KeyWatch(this.#finder), names, withPiece };
+    this.#texts.set(place, text);
+    return text;
   }
 
   /** Returns what is held of the parts that an event ends. */
   #ended(data: JsonObject): readonly SseEvent[] {
     if (typeof data["type"] !== "string" || !ENDING.test(data["type"])) return [];
     const ended = namesOf(data);
-    return this.#taken([...this.#waiting].filter(([, { names }]) => isPartOf(names, ended)).map(([place]) => place));
+    return this.#taken([...this.#texts].filter(([, { names }]) => isPartOf(names, ended)).map(([place]) => place));
   }
 
   #taken(places: readonly string[]): readonly SseEvent[] {
     return places.flatMap((place) => {
-      const { watch, withPiece } = this.#waiting.get(place)!;
-      this.#waiting.delete(place);
+      const { watch, withPiece } = this.#texts.get(place)!;
+      this.#texts.delete(place);
       const rest = watch.end();
       return rest === "" ? [] : [withPiece(rest)];
     });

@@ -72,9 +72,9 @@ export class NativePassing {
     return this.#keys === null || answerWithoutKeys(events, this.#target.credential) === events;
   }
 
-  /** Whether a piece of text may pass so: a key neither begins in it nor continues. */
-  passesPiece(piece: string): boolean {
-    return this.#keys === null || this.#keys.cannotHoldKey(piece);
+  /** Returns what says whether a further piece of the text may pass so that the last event has lengthened. */
+  pieces(): (piece: string) => boolean {
+    return this.#keys === null ? () => true : this.#keys.passes();
   }
 
   get numbers(): EventNumbers | null {

@@ -6,6 +6,7 @@ import type { ChatChunk } from "../../core/chat.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import type { EventNumbers, Growing } from "../answer-form.ts";
 import { nameOfText } from "../stream/event-patterns.ts";
+import { JudgedText } from "../stream/judged-text.ts";
 import { StringScan } from "../stream/string-scan.ts";
 
 export interface NativePatternParts {
@@ -14,8 +15,8 @@ export interface NativePatternParts {
   readonly generated: TokenTally;
   /** Whether the events of a text may pass as they are. */
   readonly passes: (text: string) => boolean;
-  /** Whether a piece of text may pass as it is. */
-  readonly passesPiece: (piece: string) => boolean;
+  /** Returns what says whether a further piece of the text may pass as it is that the last event has lengthened. */
+  readonly pieces: () => (piece: string) => boolean;
   /** How the client's events are numbered; `null` where they have no numbers. */
   readonly numbers: EventNumbers | null;
   /** What the event that was passed last has lengthened. */
@@ -38,6 +39,7 @@ interface NativePattern {
   /** What its events lengthen. */
   readonly growing: Growing | null;
   readonly grew: ((piece: string) => void) | undefined;
+  readonly passesPiece: (piece: string) => boolean;
 }
 
 /** Text and reasoning. */
@@ -60,9 +62,8 @@ export class NativePatterns {
   #run = "";
   #counted = 0;
   #last = 0;
-  /** The text of which events were taken last, and whether it may pass as a whole; `null` before that was asked. */
-  #judged = "";
-  #mayPass: boolean | null = null;
+  /** The text of which events were taken last. */
+  readonly #judged: JudgedText;
   /** What `#fit` found: the end of the event, and its number, which is 0 where there is none. */
   #end = 0;
   #number = 0;
@@ -71,15 +72,12 @@ export class NativePatterns {
 
   constructor(parts: NativePatternParts) {
     this.#parts = parts;
+    this.#judged = new JudgedText(parts.passes);
   }
 
   /** Returns the position in `text` after all events from `start` on that fit a pattern. */
   take(text: string, start: number): number {
-    // once for all events, because the runtime may compare two long texts character by character
-    if (text !== this.#judged) {
-      this.#judged = text;
-      this.#mayPass = null;
-    }
+    this.#judged.begin(text);
     let at = start;
     // what precedes this was passed on
     let copied = start;
@@ -131,8 +129,15 @@ export class NativePatterns {
     this.#tries += 1;
     const text = `${event === "" ? "" : `event: ${event}\n`}data: ${data}\n\n`;
     const piece = chunks[0]!.choices[0]!.delta![name] as string;
-    const { growing, growth, numbers } = this.#parts;
-    const pattern = patternOf({ text, piece, shown, numbers }, { growing: growing(), grew: growth?.() });
+    const { growing, growth, numbers, pieces } = this.#parts;
+    const pattern = patternOf(
+      { text, piece, shown, numbers },
+      {
+        growing: growing(),
+        grew: growth?.(),
+        passesPiece: pieces(),
+      },
+    );
     if (pattern !== null && this.#patterns.unshift(pattern) > MAX_PATTERNS) this.#patterns.pop();
   }
 
@@ -170,10 +175,10 @@ export class NativePatterns {
     }
     // a UTF-16 unit takes at most three bytes
     if (pieceEnd === pieceStart || (at - start) * 3 > this.#parts.maxEventBytes) return false;
-    if (!this.#passes(text, start, at)) return false;
+    if (!this.#judged.passes(start, at)) return false;
     const { generated } = this.#parts;
     const plain = this.#piece.read(text.slice(pieceStart, pieceEnd));
-    if (plain === null || !this.#parts.passesPiece(plain)) return false;
+    if (plain === null || !pattern.passesPiece(plain)) return false;
     this.#piece.count(generated, plain);
     pattern.grew?.(plain);
     if (pattern.growing !== null) grow(pattern.growing, plain, number);
@@ -181,11 +186,6 @@ export class NativePatterns {
     this.#number = number;
     this.#end = at;
     return true;
-  }
-
-  #passes(text: string, start: number, end: number): boolean {
-    this.#mayPass ??= this.#parts.passes(text);
-    return this.#mayPass || this.#parts.passes(text.slice(start, end));
   }
 
   /** Returns the position after what fills a hole; -1 when nothing there can. */
@@ -209,7 +209,10 @@ interface LearnedEvent {
 }
 
 /** Returns `null` for an event that is not passed on as it came, but for its name and its number. */
-function patternOf(event: LearnedEvent, counted: Pick<NativePattern, "growing" | "grew">): NativePattern | null {
+function patternOf(
+  event: LearnedEvent,
+  counted: Pick<NativePattern, "growing" | "grew" | "passesPiece">,
+): NativePattern | null {
   const { text, piece } = event;
   const found = [textPlace(text, piece), numberPlace(text), paddingPlace(text)];
   if (found[0] === null || found.includes("several")) return null;

@@ -305,7 +305,7 @@ function patternsOf(parts: AnswerStreamParts): EventPatterns | NativePatterns | 
     return new NativePatterns({
       maxEventBytes,
       passes: (event) => passing.passes(event),
-      passesPiece: (piece) => passing.passesPiece(piece),
+      pieces: () => passing.pieces(),
       numbers: passing.numbers,
       growing: () => passing.growing,
       generated: normalizer.generated,

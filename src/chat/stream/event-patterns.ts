@@ -8,6 +8,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { StreamDecoder } from "../../providers/provider.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
+import { JudgedText } from "./judged-text.ts";
 import { StringScan } from "./string-scan.ts";
 
 /** What an event is made of around its text and, where the provider pads its events, around the padding behind it. */
@@ -15,6 +16,7 @@ interface EventPattern {
   readonly source: { readonly before: string; readonly between: string | null; readonly after: string };
   /** The padding stands before the text. */
   readonly shown: { readonly before: string; readonly between: string; readonly after: string };
+  readonly passesPiece: (piece: string) => boolean;
 }
 
 export interface EventPatternParts {
@@ -36,6 +38,8 @@ const MAX_TRIES = 8;
 const TEXT = `text ${crypto.randomUUID()}`;
 const PADDING = `padding ${crypto.randomUUID()}`;
 
+const passesAll = (): boolean => true;
+
 /** The patterns of one stream. */
 export class EventPatterns {
   readonly #parts: EventPatternParts;
@@ -45,11 +49,14 @@ export class EventPatterns {
   /** The chunk from which the last pattern was made; `null` once an event has fitted a pattern. */
   #last: ChatChunk | null = null;
   #shown = "";
+  readonly #judged: JudgedText;
   readonly #text = new StringScan();
   readonly #padding = new StringScan();
 
   constructor(parts: EventPatternParts) {
     this.#parts = parts;
+    const { passes } = parts;
+    this.#judged = new JudgedText(passes === true ? passesAll : (text) => passes.events(text));
   }
 
   /**
@@ -57,6 +64,7 @@ export class EventPatterns {
    * client gets them.
    */
   take(text: string, start: number): number {
+    this.#judged.begin(text);
     let at = start;
     while (at < text.length) {
       const end = this.#takeOne(text, at);
@@ -93,7 +101,7 @@ export class EventPatterns {
   }
 
   /** Returns the position after the event that begins at `start`; `start` when it does not fit the pattern. */
-  #fit({ source, shown }: EventPattern, text: string, start: number): number {
+  #fit({ source, shown, passesPiece }: EventPattern, text: string, start: number): number {
     if (!text.startsWith(source.before, start)) return start;
     const from = start + source.before.length;
     const to = this.#text.endIn(text, from);
@@ -114,8 +122,8 @@ export class EventPatterns {
     const piece = text.slice(from, to);
     const plain = this.#text.read(piece);
     if (plain === null) return start;
-    const { passes, generated, repeated } = this.#parts;
-    if (passes !== true && !passes(text.slice(start, end), plain)) return start;
+    const { generated, repeated } = this.#parts;
+    if (!this.#judged.passes(start, end) || !passesPiece(plain)) return start;
     this.#text.count(generated, plain);
     repeated?.(plain);
     this.#shown +=
@@ -154,6 +162,8 @@ export class EventPatterns {
       ...(padded !== null && { [padded]: PADDING }),
       choices: [{ ...choice, delta: { [name]: TEXT } }],
     });
+    const { passes } = this.#parts;
+    const passesPiece = passes === true ? passesAll : passes.pieces(choice.index ?? 0, name);
     const expected = written.replace(TEXT, () => JSON.stringify(piece).slice(1, -1));
     if (padded === null) {
       if (expected !== shown) return null;
@@ -163,6 +173,7 @@ export class EventPatterns {
       return {
         source: { before, between: null, after },
         shown: { before: shownBefore, between: "", after: shownAfter },
+        passesPiece,
       };
     }
     if (expected.replace(PADDING, () => chunk[padded] as string) !== shown) return null;
@@ -172,6 +183,7 @@ export class EventPatterns {
     return {
       source: { before: parts[1]!, between: parts[2]!, after: parts[3]! },
       shown: { before: shownParts[1]!, between: shownParts[2]!, after: shownParts[3]! },
+      passesPiece,
     };
   }
 }

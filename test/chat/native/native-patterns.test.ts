@@ -11,7 +11,7 @@ const numbers = {
 };
 const patterns = (passes: (event: string) => boolean = () => true, passesPiece = passes) => {
   const generated = newTally();
-  const parts = { passes, passesPiece, numbers, generated, growing: () => null };
+  const parts = { passes, pieces: () => passesPiece, numbers, generated, growing: () => null };
   return { generated, patterns: new NativePatterns({ maxEventBytes: 1_000_000, ...parts }) };
 };
 

@@ -1,0 +1,26 @@
+// Judges whether events may pass as they came. Those that have arrived together are judged as one text, which nearly
+// always passes; only where it does not is each event judged.
+
+export class JudgedText {
+  readonly #passes: (text: string) => boolean;
+  #text = "";
+  /** `null` before it was asked. */
+  #passesWhole: boolean | null = null;
+
+  constructor(passes: (text: string) => boolean) {
+    this.#passes = passes;
+  }
+
+  /** Called once for all events of a text, because the runtime may compare two long texts character by character. */
+  begin(text: string): void {
+    if (text === this.#text) return;
+    this.#text = text;
+    this.#passesWhole = null;
+  }
+
+  /** Whether the event between two positions of the text may pass. */
+  passes(start: number, end: number): boolean {
+    this.#passesWhole ??= this.#passes(this.#text);
+    return this.#passesWhole || this.#passes(this.#text.slice(start, end));
+  }
+}
