@@ -306,7 +306,8 @@ function serveKeptResponses(
       const id = percentDecoded(c.req.param("id") ?? "");
       const address = (): string | null => clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust);
       const kept = context.kept ?? { kept: null, durable: null, background: null, audit: null, clock: context.clock };
-      const answered = await answer({ kept, token, address, id, query: (name) => c.req.query(name) });
+      const snapshot = context.snapshot();
+      const answered = await answer({ kept, token, address, snapshot, id, query: (name) => c.req.query(name) });
       if (!(answered instanceof ReadableStream)) return reply(c, answered);
       const { headers } = reply(c, {});
       headers.set("content-type", "text/event-stream; charset=utf-8");

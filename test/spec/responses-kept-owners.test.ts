@@ -10,6 +10,7 @@ import {
   type KeptResponseRequest,
   retrievedResponse,
 } from "../../src/operations/responses/kept-response-requests.ts";
+import type { Snapshot } from "../../src/core/snapshot.ts";
 import { RESPONSES } from "../../src/operations/responses/responses.ts";
 import type { Actor, AuditNote } from "../../src/store/records.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
@@ -34,7 +35,7 @@ function gateway(
       body: JSON.stringify(openaiAnswer("A secret.")),
     }),
     token: { tenantId, projectId, ...more },
-    snapshot: { projects: new Map([[projectId, { id: projectId, tenantId, name: projectId }]]) },
+    snapshot: { ...options.snapshot, projects: new Map([[projectId, { id: projectId, tenantId, name: projectId }]]) },
   });
 }
 
@@ -72,6 +73,44 @@ test("[d12.8] an id of another tenant, project or token is refused like one that
   }
 });
 
+describe("a personal token with read_content", () => {
+  const ROLES: readonly (readonly [name: string, project: string | null, opens: boolean])[] = [
+    ["a role in the project", "one", true],
+    ["a role in the tenant", null, true],
+    ["a role in another project only", "two", false],
+  ];
+
+  async function staged(role: string | null) {
+    const kept = new KeptObjects(clock);
+    const { id } = await answered(gateway(kept, "acme", "one"), { input: "Who?" });
+    const memberships = new Map([["ann", [{ userId: "ann", tenantId: "acme", projectId: role, role: "developer" }]]]);
+    const reader = gateway(
+      kept,
+      "acme",
+      "two",
+      { kind: "personal", projectId: null, userId: "ann", role: null, permissions: ["read_content"] },
+      { snapshot: { memberships: memberships as Snapshot["memberships"] } },
+    );
+    return { id, reader };
+  }
+
+  test.each(ROLES)("[d12.8, d14.4] that has %s, asks for a response", async (_, role, opens) => {
+    const { id, reader } = await staged(role);
+    const [token] = reader.context.snapshot().tokens.values();
+    const at = { kept: reader.context, token: token!, address: () => null, snapshot: reader.context.snapshot() };
+    const outcome = await retrievedResponse({ ...at, id, query: () => undefined }).catch((thrown: unknown) => thrown);
+    expect(outcome).toMatchObject({ [opens ? "status" : "code"]: opens ? "completed" : "not_found" });
+    expect(JSON.stringify(outcome).includes("A secret.")).toBe(opens);
+  });
+
+  test("[d12.8, d14.4] refers to no response of a project in which its user has no role", async () => {
+    const { id, reader } = await staged("two");
+    const refused = await answered(reader, { input: "And?", previous_response_id: id });
+    expect(refused["error"].code).toBe("unsupported_parameter");
+    expect(reader.sent).toEqual([]);
+  });
+});
+
 describe("a response that another token with read_content opens", () => {
   interface Opening {
     readonly stub: Stub;
@@ -98,7 +137,8 @@ describe("a response that another token with read_content opens", () => {
     const stub = reader === undefined ? owner : gateway(kept, "acme", "one", reader, { audit: { note } });
     const [token] = stub.context.snapshot().tokens.values();
     const query = (): undefined => undefined;
-    const at = { kept: stub.context, token: token!, address: () => "192.0.2.7", id, query };
+    const snapshot = stub.context.snapshot();
+    const at = { kept: stub.context, token: token!, address: () => "192.0.2.7", snapshot, id, query };
     return { stub, at, id, item: output[0].id as string };
   }
 

@@ -1,7 +1,9 @@
 // Whom a response that is kept opens to (promise 12.8), and what the audit log says of those who did not make it: reading it
 // is reading the content of another (promise 14.4).
+import { adminCaller, roleAt } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
 import type { Store } from "../../store/store.ts";
 
 export interface KeptOwner {
@@ -17,13 +19,18 @@ export interface Reader {
   readonly token: AccessToken;
   /** Returns the address of the client; `null` where it is unknown. */
   readonly address: () => string | null;
+  /** What says which roles the token has. */
+  readonly snapshot: Pick<Snapshot, "memberships" | "operators">;
 }
 
-/** A response opens to the token or user that made it, and to those who may read the content of its project. */
-export function opensTo(owner: KeptOwner, { token }: Reader): boolean {
+/**
+ * A response opens to the token or user that made it, and to those who may read the content of its project: with a role
+ * there and the permission, as the admin API asks for the content of calls.
+ */
+export function opensTo(owner: KeptOwner, { token, snapshot }: Reader): boolean {
   if (token.tenantId !== owner.tenantId) return false;
   if (isOwn(owner, token)) return true;
-  return token.permissions.includes("read_content") && (token.projectId ?? owner.projectId) === owner.projectId;
+  return token.permissions.includes("read_content") && roleAt(adminCaller(token, snapshot), owner) !== null;
 }
 
 function isOwn({ tokenId, userId }: KeptOwner, token: AccessToken): boolean {

@@ -69,5 +69,5 @@ export function earlierIn(
 ): MaybePromise<EarlierResponses> | null {
   if (context.kept === null || storeOf(snapshot, token) === "off") return null;
   if (!REFERENCE.test(text)) return NOTHING_EARLIER;
-  return earlierResponses(context, { token, address }, parsedBody(text, snapshot.limits.body).value);
+  return earlierResponses(context, { token, address, snapshot }, parsedBody(text, snapshot.limits.body).value);
 }
