@@ -1,7 +1,7 @@
 // Codes of links that log in to the console without a token (promise 14.6). Whoever can write to the database, or starts
 // the gateway for the first time, may act as one of its users.
 import { PERMISSIONS } from "../core/identity.ts";
-import { LOCAL_ACTOR, type StoredUser } from "../store/records.ts";
+import { COMMAND_LINE, type StoredUser } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
 import { newSessionSecret } from "./console-sessions.ts";
 import { FIRST_USER } from "./first-identities.ts";
@@ -43,7 +43,7 @@ export async function makeLoginLink(
   const { text: code, hash: codeHash } = newSessionSecret();
   const expiresAtMs = nowMs + LIVES_MS;
   await store.sessions.keepCode({ codeHash, tenantId: user.tenantId, userId: user.id, permissions, expiresAtMs });
-  await store.note(LOCAL_ACTOR, {
+  await store.note(COMMAND_LINE, {
     action: "create",
     outcome: "done",
     kind: "login_link",

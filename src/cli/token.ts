@@ -6,7 +6,7 @@ import { createToken, type IssuedToken, listTokens, revokeToken, rotateToken } f
 import type { Environment } from "../config/environment.ts";
 import { systemClock } from "../core/clock.ts";
 import { POLL_MS } from "../snapshot/source.ts";
-import { LOCAL_ACTOR } from "../store/records.ts";
+import { COMMAND_LINE } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
 import type { Writer } from "../store/writer.ts";
 import { type DatabaseFlags, withAnyDatabase, withDatabase } from "./database.ts";
@@ -52,7 +52,7 @@ export async function create(flags: CreateFlags, environment: Environment): Prom
     expiresInDays: flags.expiresInDays ?? null,
   };
   const make = async (store: Store): Promise<IssuedToken> =>
-    (await store.change(LOCAL_ACTOR, (writer) => createToken(writer, request, systemClock.now()))).result;
+    (await store.change(COMMAND_LINE, (writer) => createToken(writer, request, systemClock.now()))).result;
   await printIssued(
     await (isForFirstOwner(flags) ? withOwner(flags, environment, make) : withStore(flags, environment, make)),
     flags,
@@ -156,7 +156,7 @@ async function withChange<T>(
   environment: Environment,
   work: (writer: Writer) => Promise<T>,
 ): Promise<T> {
-  return withStore(flags, environment, async (store) => (await store.change(LOCAL_ACTOR, work)).result);
+  return withStore(flags, environment, async (store) => (await store.change(COMMAND_LINE, work)).result);
 }
 
 function withStore<T>(flags: DatabaseFlags, environment: Environment, work: (store: Store) => Promise<T>): Promise<T> {

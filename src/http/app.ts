@@ -307,7 +307,8 @@ function serveKeptResponses(
       const address = (): string | null => clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust);
       const kept = context.kept ?? { kept: null, durable: null, background: null, audit: null, clock: context.clock };
       const snapshot = context.snapshot();
-      const answered = await answer({ kept, token, address, snapshot, id, query: (name) => c.req.query(name) });
+      const via = c.env.console === undefined ? "api" : "console";
+      const answered = await answer({ kept, token, address, via, snapshot, id, query: (name) => c.req.query(name) });
       if (!(answered instanceof ReadableStream)) return reply(c, answered);
       const { headers } = reply(c, {});
       headers.set("content-type", "text/event-stream; charset=utf-8");

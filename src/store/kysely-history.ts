@@ -1,13 +1,14 @@
-// The audit log and the versions of the configuration, over any database that Kysely supports. The state of a resource
-// after some version is the state before its first later change, so nothing has to be stored twice.
-import { type SelectQueryBuilder, sql } from "kysely";
-import type { Actor, AuditNote, AuditRow, Change, ConfigurationScope, Version, VersionSummary } from "./records.ts";
+// The versions of the configuration, and what one transaction adds to them and to the audit log (kysely-audit.ts), over
+// any database that Kysely supports. The state of a resource after some version is the state before its first later
+// change, so nothing has to be stored twice.
+import type { Kysely, SelectQueryBuilder } from "kysely";
+import type { Actor, AuditNote, Change, ConfigurationScope, Version, VersionSummary } from "./records.ts";
 import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "./pages.ts";
-import type { AuditFilter, Page, PageRequest } from "./reader.ts";
+import { addToChains } from "./kysely-audit.ts";
+import type { Page, PageRequest } from "./reader.ts";
 import {
   actorColumns,
   actorOf,
-  auditRowOf,
   changeOf,
   type ResourceStep,
   resourceOf,
@@ -15,7 +16,6 @@ import {
   type StoredResource,
 } from "./row-values.ts";
 import { fromInteger, fromIntegerOrNull, toInteger, type Schema } from "./schema.ts";
-import type { Kysely } from "kysely";
 import { StoreError } from "./store.ts";
 
 type Db = Kysely<Schema>;
@@ -23,66 +23,7 @@ type Db = Kysely<Schema>;
 /** Rows of one insert, because databases limit the values of a statement. */
 const ROWS_AT_ONCE = 200;
 
-const AUDIT: ListKey = {
-  list: "audit",
-  columns: [
-    ["at_ms", "integer"],
-    ["id", "text"],
-  ],
-  newestFirst: true,
-};
 const VERSIONS: ListKey = { list: "versions", columns: [["number", "integer"]], newestFirst: true };
-
-export async function listAudit(db: Db, page: PageRequest, filter: AuditFilter): Promise<Page<AuditRow>> {
-  const equal = {
-    tenant_id: filter.tenantId,
-    project_id: filter.projectId,
-    actor_token_id: filter.tokenId,
-    actor_user_id: filter.userId,
-    action: filter.action,
-    outcome: filter.outcome,
-    kind: filter.kind,
-    target_id: filter.targetId,
-  } as const;
-  let query = db
-    .selectFrom("audit_log")
-    .selectAll()
-    .where(afterCursor(page, AUDIT))
-    .orderBy(inOrderOf(AUDIT))
-    .limit(rowLimit(page));
-  for (const [column, value] of Object.entries(equal))
-    if (value !== undefined) query = query.where(column as keyof typeof equal, "=", value);
-  if (filter.version !== undefined) query = query.where("version", "=", toInteger(filter.version));
-  if (filter.fromMs !== undefined) query = query.where("at_ms", ">=", toInteger(filter.fromMs));
-  if (filter.toMs !== undefined) query = query.where("at_ms", "<", toInteger(filter.toMs));
-  return pageOf(await query.execute(), page, AUDIT, (row) => [row.at_ms, row.id], auditRowOf);
-}
-
-/** The most rows to remove in one go: a long removal would block other writers. */
-const PRUNED_AT_ONCE = 1000;
-
-export async function pruneAudit(
-  db: Db,
-  { doneMs, refusedMs }: { readonly doneMs: number | null; readonly refusedMs: number | null },
-): Promise<number> {
-  const remove = async (outcome: AuditRow["outcome"], beforeMs: number | null): Promise<number> => {
-    if (beforeMs === null) return 0;
-    const old = db
-      .selectFrom("audit_log")
-      .select("id")
-      .where("at_ms", "<", toInteger(beforeMs))
-      .where("outcome", "=", outcome)
-      .orderBy("at_ms")
-      .limit(sql.lit(PRUNED_AT_ONCE));
-    return Number((await db.deleteFrom("audit_log").where("id", "in", old).executeTakeFirst()).numDeletedRows);
-  };
-  return (await remove("done", doneMs)) + (await remove("refused", refusedMs));
-}
-
-export async function findAudit(db: Db, id: string): Promise<AuditRow | null> {
-  const row = await db.selectFrom("audit_log").selectAll().where("id", "=", id).executeTakeFirst();
-  return row === undefined ? null : auditRowOf(row);
-}
 
 export async function listVersions(
   db: Db,
@@ -299,22 +240,20 @@ async function writeAudit(tx: Db, { actor, atMs, revision, entries }: History, v
     id: Bun.randomUUIDv7("hex", atMs),
     at_ms: toInteger(atMs),
     ...actorColumns(actor),
+    via: actor.via ?? null,
+    session_id: actor.sessionId ?? null,
     action: entry.action,
     outcome: entry.outcome,
     kind: entry.kind,
-    target_id: entry.targetId ?? null,
-    target_name: entry.targetName ?? null,
+    target_id: entry.targetId?.toWellFormed() ?? null,
+    target_name: entry.targetName?.toWellFormed() ?? null,
     tenant_id: entry.tenantId,
     project_id: entry.projectId ?? null,
     value_before: entry.before == null ? null : JSON.stringify(entry.before),
     value_after: entry.after == null ? null : JSON.stringify(entry.after),
-    note: entry.note ?? null,
+    note: entry.note?.toWellFormed() ?? null,
     version: entry.isChange && version !== null ? toInteger(version) : null,
     revision: entry.isChange ? revision : null,
   }));
-  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
-    await tx
-      .insertInto("audit_log")
-      .values(rows.slice(at, at + ROWS_AT_ONCE))
-      .execute();
+  await addToChains(tx, rows);
 }

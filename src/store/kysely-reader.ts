@@ -7,7 +7,8 @@ import type { Clock } from "../core/clock.ts";
 import { DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { findDelivery, listDeliveries } from "./event-rows.ts";
-import { diffVersions, findAudit, findVersion, listAudit, listVersions } from "./kysely-history.ts";
+import { auditReader } from "./kysely-audit.ts";
+import { diffVersions, findVersion, listVersions } from "./kysely-history.ts";
 import { listClaims } from "./kysely-claims.ts";
 import { listSessions } from "./kysely-sessions.ts";
 import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowLimit } from "./pages.ts";
@@ -44,6 +45,7 @@ export interface ReaderContext {
 
 export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
   return {
+    ...auditReader(db),
     findTenant: async (id) =>
       orNull(await db.selectFrom("tenants").selectAll().where("id", "=", id).executeTakeFirst(), tenantOf),
     findProject: async (id) =>
@@ -94,8 +96,6 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
     listMemberships: (page, filter = {}) => listMemberships(db, page, filter),
     listTokens: (page, filter = {}) => listTokens(db, page, filter, clock.now()),
     listResources: (page, filter = {}) => listResources(db, page, filter),
-    listAudit: (page, filter = {}) => listAudit(db, page, filter),
-    findAudit: (id) => findAudit(db, id),
     listVersions: (page, scope) => listVersions(db, page, scope),
     findVersion: (number, scope) => findVersion(db, number, scope),
     diffVersions: (from, to, scope) => diffVersions(db, from, to, scope),

@@ -7,12 +7,13 @@ import { isNew, migrate, WATCHED } from "./migrations.ts";
 import { readContents } from "./kysely-contents.ts";
 import { addEvents } from "./kysely-event-writes.ts";
 import { removeUnaddressedEvents } from "./kysely-event-writes.ts";
-import { pruneAudit, writeHistory } from "./kysely-history.ts";
+import { pruneAudit } from "./kysely-audit.ts";
+import { writeHistory } from "./kysely-history.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import type { Written } from "./kysely-work.ts";
 import { reencryptAll } from "./kysely-reencryption.ts";
 import { openWriter } from "./kysely-writer.ts";
-import { type Actor, type FirstIdentities, type Identities, LOCAL_ACTOR } from "./records.ts";
+import { type Actor, COMMAND_LINE, type FirstIdentities, type Identities, LOCAL_ACTOR } from "./records.ts";
 import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "./row-values.ts";
 import { sessionTable } from "./kysely-sessions.ts";
 import type { Schema } from "./schema.ts";
@@ -51,14 +52,16 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     readContents: (known = null) => readContents(db, cipher, known),
     change,
     note: async (actor, note) =>
-      void (await writeHistory(db, {
-        actor,
-        atMs: clock.now(),
-        revision: null,
-        entries: [{ ...note, isChange: false }],
-        steps: [],
-        rolledBackTo: null,
-      })),
+      void (await beginWriting(db).execute((tx) =>
+        writeHistory(tx, {
+          actor,
+          atMs: clock.now(),
+          revision: null,
+          entries: [{ ...note, isChange: false }],
+          steps: [],
+          rolledBackTo: null,
+        }),
+      )),
     pruneAudit: (before) => pruneAudit(db, before),
     removeUnaddressedEvents: (beforeMs) => removeUnaddressedEvents(db, beforeMs),
     sessions: sessionTable(db),
@@ -120,7 +123,7 @@ function reencryptWithNewestKey(
     const done = await reencryptAll(tx, cipher);
     const note = `${done.rows} rows are encrypted with the newest key${done.unopened.length === 0 ? "" : `, ${done.unopened.length} could not be decrypted`}.`;
     await writeHistory(tx, {
-      actor: LOCAL_ACTOR,
+      actor: COMMAND_LINE,
       atMs: clock.now(),
       revision: null,
       entries: [{ action: "rotate", outcome: "done", kind: "master_key", tenantId: null, note, isChange: false }],

@@ -12,10 +12,12 @@ import {
   createPlaces,
   reorderCalls,
 } from "./call-migrations.ts";
+import { createAuditChain } from "./audit-schema.ts";
 import { createClaims } from "./claim-schema.ts";
 import { createConfiguration } from "./configuration-migration.ts";
 import { createEvents } from "./event-schema.ts";
 import { addOperators } from "./operator-migration.ts";
+import { chainUnchained } from "./kysely-audit.ts";
 import { createReplicas } from "./replicas.ts";
 import type { Schema } from "./schema.ts";
 import { createSessions } from "./session-schema.ts";
@@ -171,6 +173,12 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0021-sessions": { up: createSessions },
   "0022-call-figures": { up: addCallFigures },
   "0023-claims": { up: createClaims },
+  "0024-audit-chain": {
+    async up(db) {
+      await createAuditChain(db);
+      await chainUnchained(db as unknown as Kysely<Schema>);
+    },
+  },
 };
 
 /** Whether the first migration has not been committed in this database. */

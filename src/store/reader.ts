@@ -2,11 +2,13 @@
 // offsets; nothing read here contains a secret.
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project, Role } from "../core/identity.ts";
+import type { ChainHead, ChainLink } from "./audit-chain.ts";
 import type { ClaimFilter, StoredClaim } from "./claims.ts";
 import type { Delivery, DeliveryFilter } from "./events.ts";
 import type { SessionFilter, StoredSession } from "./sessions.ts";
 import type {
   AuditRow,
+  AuditWay,
   Change,
   ConfigurationScope,
   KeptAnswer,
@@ -86,6 +88,8 @@ export interface AuditFilter {
   readonly outcome?: "done" | "refused";
   readonly kind?: string;
   readonly targetId?: string;
+  readonly via?: AuditWay;
+  readonly sessionId?: string;
   readonly version?: number;
   /** Inclusive. */
   readonly fromMs?: number;
@@ -93,8 +97,22 @@ export interface AuditFilter {
   readonly toMs?: number;
 }
 
+/** The chains of the audit log: audit-chain.ts says what they are and how they are named. */
+export interface ChainReader {
+  /** `null` when nothing was written yet. */
+  auditHead(chain: string): Promise<ChainHead | null>;
+  /** The names of all chains, in order. */
+  auditChains(): Promise<readonly string[]>;
+  /** The links after a number, in order, at most `limit`. */
+  auditLinks(chain: string, after: number, limit: number): Promise<readonly ChainLink[]>;
+  /** The first link at this time or later, or the last one before it; `null` when there is none. */
+  auditLinkAt(chain: string, ms: number, side: "first_from" | "last_before"): Promise<ChainHead | null>;
+  /** How many rows of an earlier version stand in no chain yet. */
+  unchainedAudit(chain: string): Promise<number>;
+}
+
 /** The find methods resolve to `null` when there is no such entry. */
-export interface Reader {
+export interface Reader extends ChainReader {
   findTenant(id: string): Promise<Kept<StoredTenant> | null>;
   findProject(id: string): Promise<Kept<Project> | null>;
   findUser(id: string): Promise<Kept<StoredUser> | null>;

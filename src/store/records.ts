@@ -3,6 +3,7 @@
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { AccessToken, Login, Membership, Project, Role, Tenant, User } from "../core/identity.ts";
 import type { Json, JsonObject } from "../core/json.ts";
+import type { ChainHead } from "./audit-chain.ts";
 
 /** A row with the values from which its ETag is made. Times are `null` where the row is older than these columns. */
 export type Kept<T> = T & {
@@ -90,7 +91,11 @@ export interface Resource {
   readonly updatedAtMs: number;
 }
 
-/** The identity that makes a change. All members are `null` for the command line on the machine of the database. */
+/** How a change was asked for: on a page of the console, with the command line, or by another client of the API. */
+export const AUDIT_WAYS = ["console", "cli", "api"] as const;
+export type AuditWay = (typeof AUDIT_WAYS)[number];
+
+/** The identity that makes a change. All members are `null` for the gateway itself, and for the command line on the machine of the database. */
 export interface Actor {
   readonly tokenId: string | null;
   readonly userId: string | null;
@@ -101,6 +106,9 @@ export interface Actor {
   readonly tenantId: string | null;
   /** The address of the client. */
   readonly address: string | null;
+  readonly via?: AuditWay | null;
+  /** Of the console. */
+  readonly sessionId?: string | null;
 }
 
 export const LOCAL_ACTOR: Actor = {
@@ -111,6 +119,9 @@ export const LOCAL_ACTOR: Actor = {
   tenantId: null,
   address: null,
 };
+
+/** The command line on the machine of the database. */
+export const COMMAND_LINE: Actor = { ...LOCAL_ACTOR, via: "cli" };
 
 export const IDENTITY_KINDS = ["tenant", "project", "user", "membership", "token"] as const;
 export type KeptKind = (typeof IDENTITY_KINDS)[number] | ConfiguredKind;
@@ -147,6 +158,8 @@ export interface AuditRow {
   readonly note: string | null;
   /** The version of the configuration that the change made. */
   readonly version: number | null;
+  /** Its place in the chain of its tenant (audit-chain.ts); `null` for a row of an earlier version. */
+  readonly link: ChainHead | null;
 }
 
 /** A row for what changed nothing, such as a refused attempt or a login. */

@@ -3,16 +3,17 @@ import type { Selectable } from "kysely";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project, Tenant, User } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
-import type {
-  Actor,
-  AuditRow,
-  Change,
-  Kept,
-  Resource,
-  StoredTenant,
-  StoredToken,
-  StoredUser,
-  TokenCaps,
+import {
+  type Actor,
+  AUDIT_WAYS,
+  type AuditRow,
+  type Change,
+  type Kept,
+  type Resource,
+  type StoredTenant,
+  type StoredToken,
+  type StoredUser,
+  type TokenCaps,
 } from "./records.ts";
 import {
   fromHex,
@@ -225,7 +226,7 @@ export function auditRowOf(row: Row<"audit_log">): AuditRow {
   return {
     id: row.id,
     atMs: fromInteger(row.at_ms),
-    actor: actorOf(row),
+    actor: { ...actorOf(row), via: AUDIT_WAYS.find((way) => way === row.via) ?? null, sessionId: row.session_id },
     action: row.action,
     outcome: row.outcome === "refused" ? "refused" : "done",
     kind: row.kind,
@@ -237,6 +238,7 @@ export function auditRowOf(row: Row<"audit_log">): AuditRow {
     after: parsed(row.value_after),
     note: row.note,
     version: fromIntegerOrNull(row.version),
+    link: row.sequence === null || row.hash === null ? null : { sequence: fromInteger(row.sequence), hash: row.hash },
   };
 }
 

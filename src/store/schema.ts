@@ -3,12 +3,14 @@
 // rounded as a number.
 import type { Generated } from "kysely";
 import { PERMISSIONS, ROLES, type Permission, type Role } from "../core/identity.ts";
+import type { ChainedRow } from "./audit-chain.ts";
+import type { AuditChainSchema } from "./audit-schema.ts";
 import type { ClaimSchema } from "./claim-schema.ts";
 import type { EventSchema } from "./event-schema.ts";
 import type { SessionSchema } from "./session-schema.ts";
 import { StoreError } from "./store.ts";
 
-export interface Schema extends ClaimSchema, EventSchema, SessionSchema {
+export interface Schema extends AuditChainSchema, ClaimSchema, EventSchema, SessionSchema {
   /**
    * One row for each subject that is watched for changes. The row is also the lock under which the subject is written.
    */
@@ -77,26 +79,11 @@ export interface Schema extends ClaimSchema, EventSchema, SessionSchema {
     readonly created_at_ms: bigint;
     readonly updated_at_ms: bigint;
   };
-  readonly audit_log: ActorColumns & {
-    readonly id: string;
-    readonly at_ms: bigint;
-    readonly action: string;
-    readonly outcome: string;
-    readonly kind: string;
-    readonly target_id: string | null;
-    readonly target_name: string | null;
-    readonly tenant_id: string | null;
-    readonly project_id: string | null;
-    /** JSON, its secrets masked. */
-    readonly value_before: string | null;
-    readonly value_after: string | null;
-    readonly note: string | null;
-    readonly version: bigint | null;
-    /**
-     * The counter of `revisions` that its transaction made: later rows say what has changed since then. `null` when
-     * nothing changed.
-     */
-    readonly revision: bigint | null;
+  readonly audit_log: ChainedRow & {
+    /** The place in the chain of its tenant; `null` for rows of an earlier version. */
+    readonly chain: string | null;
+    readonly sequence: bigint | null;
+    readonly hash: string | null;
   };
   readonly versions: ActorColumns & {
     readonly number: bigint;

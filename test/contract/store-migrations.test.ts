@@ -1,13 +1,16 @@
 // Databases of earlier versions, with data in them, are migrated: their contents are there afterwards, and can be
 // changed. They are written as SQL text, as the earlier version wrote them. A released version gets its text here,
 // which is never edited again.
-import { Database } from "bun:sqlite";
+import { Database as SqliteFile } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { checkChain } from "../../src/store/audit-check.ts";
+import type { Database } from "../../src/store/database.ts";
+import { migrate } from "../../src/store/migrations.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { openSqliteDatabase, openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { startPostgres, statement } from "../harness/postgres-server.ts";
 import { writes } from "../harness/store-writes.ts";
@@ -85,11 +88,50 @@ async function holdsEverything(store: Store): Promise<void> {
   expect((await store.readIdentities()).tokens.map(({ id }) => id)).toEqual(["AAAAAAAAAAAA"]);
 }
 
+const AUDITED_BEFORE = 450;
+
+/** As many rows as there were before rows had chains, in three of them. */
+async function chainsWhatIsThere({ db, store, name }: Database): Promise<void> {
+  await migrate(db, name, undefined, "0023-claims");
+  const rows = Array.from({ length: AUDITED_BEFORE }, (_, at) => ({
+    id: `row-${at}`,
+    at_ms: BigInt(at >> 3),
+    action: "change",
+    outcome: "done",
+    kind: "limit",
+    tenant_id: [null, "acme", "else"][at % 3]!,
+    value_after: JSON.stringify({ at }),
+  }));
+  for (let at = 0; at < rows.length; at += 50)
+    await db
+      .insertInto("audit_log")
+      .values(rows.slice(at, at + 50) as never)
+      .execute();
+  await store.migrate();
+  expect(await store.auditChains()).toEqual(["", "acme", "else"]);
+  for (const chain of ["", "acme", "else"])
+    expect(await checkChain(store, chain)).toMatchObject({
+      rows: AUDITED_BEFORE / 3,
+      head: { sequence: AUDITED_BEFORE / 3 },
+      problems: [],
+    });
+  expect(await store.unchainedAudit("acme")).toBe(0);
+  await store.close();
+}
+
+describe("rows of the audit log that are older than its chain are chained by the migration", () => {
+  test("in SQLite", async () => chainsWhatIsThere(await openSqliteDatabase({ file: join(folder, "audit.db") })));
+
+  test.skipIf(server === null)("in PostgreSQL", async () =>
+    chainsWhatIsThere(openPostgresDatabase({ url: await server!.newDatabase() })),
+  );
+});
+
 describe("a database of an earlier version is migrated with its contents", () => {
   for (const [version, text] of Object.entries(EARLIER)) {
     test(`SQLite after ${version}`, async () => {
       const file = join(folder, `${version}.db`);
-      const database = new Database(file, { create: true });
+      const database = new SqliteFile(file, { create: true });
       database.run(text);
       database.close();
       const store = await openSqliteStore({ file });

@@ -6,6 +6,7 @@ import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { writes } from "../harness/store-writes.ts";
 import { migratedDatabases } from "../harness/databases.ts";
 import { startPostgres, statement } from "../harness/postgres-server.ts";
+import { auditChainSuite } from "./audit-chain.suite.ts";
 import { storeChangesSuite } from "./store-changes.suite.ts";
 import { storeSuite, type StorePlace } from "./store.suite.ts";
 import { until } from "../harness/until.ts";
@@ -23,6 +24,7 @@ describe.skipIf(server === null)("with a server", () => {
   const newUrl = server === null ? null : migratedDatabases(server);
   storeSuite("PostgreSQL", async () => placeAt(await server!.newDatabase()));
   storeChangesSuite("PostgreSQL", async () => placeAt(await newUrl!()));
+  auditChainSuite("PostgreSQL", async () => placeAt(await newUrl!()));
 });
 
 describe.skipIf(server === null)("a server that is unreachable, frozen or cut off", () => {

@@ -9,6 +9,7 @@ import { bunSqliteDialect } from "../../src/store/bun-sqlite-dialect.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { openSqliteCalls } from "../../src/store/sqlite-calls.ts";
 import { rowOf } from "./call-records.ts";
+import { auditChainSuite } from "./audit-chain.suite.ts";
 import { storeChangesSuite } from "./store-changes.suite.ts";
 import { storeSuite, type StorePlace } from "./store.suite.ts";
 import { writes } from "../harness/store-writes.ts";
@@ -30,6 +31,7 @@ async function newFilePlace(): Promise<StorePlace> {
 }
 storeSuite("a SQLite file", newFilePlace);
 storeChangesSuite("a SQLite file", newFilePlace);
+auditChainSuite("a SQLite file", newFilePlace);
 
 async function openingError(file: string): Promise<Error> {
   try {

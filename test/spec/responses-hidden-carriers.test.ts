@@ -76,6 +76,7 @@ async function staged() {
     kept: stub.context,
     token: token!,
     address: () => null,
+    snapshot: stub.context.snapshot(),
     id,
     query: (name: string) => query[name],
   });

@@ -175,8 +175,9 @@ describe.each([false, true])("streamed: %p", (stream) => {
     expect(stub.sent.at(-1)!.body).not.toMatch(/xAAAA|dragoman/);
     expect(third.text).not.toMatch(/dragoman\d/);
     // the paths show what was answered, and nothing of what is sealed
-    const [token] = stub.context.snapshot().tokens.values();
-    const at = { kept: stub.context, token: token!, address: () => null, query: (): undefined => undefined };
+    const snapshot = stub.context.snapshot();
+    const [token] = snapshot.tokens.values();
+    const at = { kept: stub.context, token: token!, address: () => null, snapshot, query: (): undefined => undefined };
     const retrieved = (await retrievedResponse({ ...at, id: first.response["id"] })) as Body;
     expect(retrieved["output"][0].encrypted_content).toBe(BLOB);
     const listed = await inputItems({ ...at, id: third.response["id"] });

@@ -3,6 +3,7 @@
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
+import { CLI_AGENT, VERSION } from "../../core/version.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
 
 export interface GatewayFlags {
@@ -61,6 +62,7 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment): 
     const address = `${url}${BASE}${path}${queryText(query)}`;
     const headers = {
       authorization: `Bearer ${token}`,
+      "user-agent": CLI_AGENT + VERSION,
       ...(body !== undefined && { "content-type": "application/json" }),
       ...(ifMatch != null && { "if-match": ifMatch }),
     };

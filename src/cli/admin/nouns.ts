@@ -282,8 +282,9 @@ export const NOUNS: readonly Noun[] = [
       KIND: "kind",
       TARGET: "target_id",
       NAME: "target_name",
+      VIA: "via",
     },
-    filters: ["action", "outcome", "kind", "target_id", "token_id", "user_id", "from", "to"],
+    filters: ["action", "outcome", "kind", "target_id", "token_id", "user_id", "via", "session_id", "from", "to"],
   },
   {
     word: "usage",

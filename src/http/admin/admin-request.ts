@@ -15,6 +15,7 @@ import { needsRecentLogin } from "../../auth/recent-login.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
+import { CLI_AGENT } from "../../core/version.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { Actor } from "../../store/records.ts";
 import { StoreError } from "../../store/store.ts";
@@ -118,6 +119,7 @@ async function handle(
       isOperator: caller.isOperator,
       tenantId: token.tenantId,
       address: c.env.address(),
+      ...wayOf(c),
     },
   };
   try {
@@ -129,6 +131,13 @@ async function handle(
       await notes.refused({ ...attempt, error, place });
     throw error;
   }
+}
+
+/** The command line says of itself what it is; whoever has its token could say the same. */
+function wayOf(c: AdminHttp): Pick<Actor, "via" | "sessionId"> {
+  const { session } = c.env;
+  if (session !== null) return { via: "console", sessionId: session.id };
+  return { via: c.req.header("user-agent")?.startsWith(CLI_AGENT) === true ? "cli" : "api", sessionId: null };
 }
 
 /** `cursor` is the only parameter that a list passes to the store unchecked. */

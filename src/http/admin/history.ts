@@ -3,7 +3,14 @@ import { z } from "zod";
 import { nothingThere, placeText } from "../../auth/grants.ts";
 import { ROLES } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { Actor, AuditRow, Change, Version, VersionSummary } from "../../store/records.ts";
+import {
+  type Actor,
+  AUDIT_WAYS,
+  type AuditRow,
+  type Change,
+  type Version,
+  type VersionSummary,
+} from "../../store/records.ts";
 import { type AdminOperation, reading, writing } from "./operation.ts";
 import { rollBackTo, type RollBackContext } from "./rollback.ts";
 import { chosenId, dryRunQuery, instant, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
@@ -26,6 +33,11 @@ const auditRow = z
     at: time,
     actor,
     address: z.string().nullable().meta({ description: "Address of the client." }),
+    via: z.enum(AUDIT_WAYS).nullable().meta({
+      description:
+        "How it was asked for: on a page of the console, with the command line, or by another client of the API; null where that is not known.",
+    }),
+    session_id: z.string().nullable().meta({ description: "The session of the console." }),
     action: z.string(),
     outcome: z.enum(["done", "refused"]),
     kind: z.string(),
@@ -37,6 +49,8 @@ const auditRow = z
     after: anything,
     note: z.string().nullable(),
     version: z.int().nullable(),
+    sequence: z.int().nullable().meta({ description: "Its number in the chain of its tenant: docs/audit.md." }),
+    hash: z.string().nullable().meta({ description: "Its hash in the chain, which depends on all rows before it." }),
   })
   .meta({ id: "AuditRow" });
 const change = z
@@ -104,12 +118,15 @@ function shownAudit({
   after,
   note,
   version: made,
+  link,
 }: AuditRow): JsonObject {
   return {
     id,
     at: iso(atMs),
     actor: shownActor(who),
     address: who.address,
+    via: who.via ?? null,
+    session_id: who.sessionId ?? null,
     action,
     outcome,
     kind,
@@ -121,6 +138,8 @@ function shownAudit({
     after,
     note,
     version: made,
+    sequence: link?.sequence ?? null,
+    hash: link?.hash ?? null,
   };
 }
 
@@ -133,6 +152,8 @@ const auditQuery = z.strictObject({
   target_id: z.string().min(1).max(200).optional(),
   token_id: word,
   user_id: chosenId.optional(),
+  via: z.enum(AUDIT_WAYS).optional(),
+  session_id: word,
   version: number.optional(),
   from: instant.optional().meta({ description: "Only rows at this time or later." }),
   to: instant.optional().meta({ description: "Only rows before this time." }),
@@ -171,6 +192,7 @@ function auditOperation(reach: keyof typeof AUDITED): AdminOperation {
         target_id: targetId,
         token_id: tokenId,
         user_id: userId,
+        session_id: sessionId,
         from: fromMs,
         to: toMs,
         ...same
@@ -183,7 +205,7 @@ function auditOperation(reach: keyof typeof AUDITED): AdminOperation {
       // The place of the path takes precedence over the query.
       const place = { tenantId: at?.tenantId ?? queriedTenant, projectId: at?.projectId ?? queriedProject };
       const given = Object.fromEntries(
-        Object.entries({ ...place, targetId, tokenId, userId, fromMs, toMs, ...rest }).filter(
+        Object.entries({ ...place, targetId, tokenId, userId, sessionId, fromMs, toMs, ...rest }).filter(
           ([, value]) => value !== undefined,
         ),
       );

@@ -28,7 +28,7 @@ export async function redeemedClaim(
   address: string | null,
   context: RedeemingContext,
 ): Promise<IssuedToken | null> {
-  const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address };
+  const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address, via: "console" };
   try {
     const { result } = await context.store.change(actor, async (writer) => {
       const claim = await writer.findClaim(secretHash(code));

@@ -41,7 +41,7 @@ export async function admittedTry(
     if (ofAll! >= MAX_AUDITED) return;
     // A token that exists is recorded in its tenant, so that those who administer it see that somebody tries it.
     const named = account === null ? undefined : context.snapshot().tokens.get(account);
-    const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address };
+    const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address, via: "console" };
     try {
       await store.note(actor, {
         ...what,

@@ -99,9 +99,14 @@ export async function endSession(
 
 const sessionRequired = (what: string): GatewayError => new GatewayError("session_required", `${what} Log in.`);
 
-function actorOf({ token }: OpenSession, address: string | null, snapshot: Parameters<typeof runsGateway>[1]): Actor {
+function actorOf(
+  { token, session }: OpenSession,
+  address: string | null,
+  snapshot: Parameters<typeof runsGateway>[1],
+): Actor {
   const { id, userId, tenantId } = token;
-  return { tokenId: id, userId, role: null, isOperator: runsGateway(token, snapshot), tenantId, address };
+  const isOperator = runsGateway(token, snapshot);
+  return { tokenId: id, userId, role: null, isOperator, tenantId, address, via: "console", sessionId: session.id };
 }
 
 const sessionNote = (action: "login" | "logout", { id, way, tenantId }: StoredSession): AuditNote => ({

@@ -4,6 +4,7 @@ import { adminCaller, roleAt } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import type { AuditWay } from "../../store/records.ts";
 import type { Store } from "../../store/store.ts";
 
 export interface KeptOwner {
@@ -19,6 +20,8 @@ export interface Reader {
   readonly token: AccessToken;
   /** Returns the address of the client; `null` where it is unknown. */
   readonly address: () => string | null;
+  /** How it is asked for; absent where that is not known. */
+  readonly via?: AuditWay;
   /** What says which roles the token has. */
   readonly snapshot: Pick<Snapshot, "memberships" | "operators">;
 }
@@ -43,7 +46,7 @@ function isOwn({ tokenId, userId }: KeptOwner, token: AccessToken): boolean {
  */
 export async function noteOpened(
   audit: Pick<Store, "note"> | null,
-  { token, address }: Reader,
+  { token, address, via }: Reader,
   { id, owner, action }: { readonly id: string; readonly owner: KeptOwner; readonly action: "read" | "remove" },
 ): Promise<void> {
   if (audit === null || isOwn(owner, token)) return;
@@ -54,6 +57,7 @@ export async function noteOpened(
     role: token.role,
     tenantId: token.tenantId,
     address: address(),
+    via: via ?? null,
   };
   try {
     await audit.note(actor, { action, outcome: "done", kind: "kept_response", tenantId, projectId, targetId: id });

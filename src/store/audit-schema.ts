@@ -1,0 +1,46 @@
+// The migration 0024-audit-chain: how a row of the audit log came to be, and its place in the chain of its tenant
+// (audit-chain.ts).
+import { type Kysely, sql } from "kysely";
+
+export interface AuditChainSchema {
+  /** The newest link of each chain. The row is also the lock under which the chain is written. */
+  readonly audit_chains: { readonly chain: string; readonly sequence: bigint; readonly hash: string };
+  /** What is left of rows that were removed because of their age. */
+  readonly audit_removed: {
+    readonly chain: string;
+    readonly sequence: bigint;
+    readonly at_ms: bigint;
+    readonly outcome: string;
+    readonly content_hash: string;
+    readonly hash: string;
+  };
+}
+
+export async function createAuditChain(db: Kysely<unknown>): Promise<void> {
+  for (const text of ["via", "session_id", "chain", "hash"])
+    await db.schema.alterTable("audit_log").addColumn(text, "text").execute();
+  await db.schema.alterTable("audit_log").addColumn("sequence", "bigint").execute();
+  await db.schema.createIndex("audit_log_in_chain").unique().on("audit_log").columns(["chain", "sequence"]).execute();
+  await db.schema
+    .createIndex("audit_log_unchained")
+    .on("audit_log")
+    .columns(["at_ms", "id"])
+    .where(sql.ref("chain"), "is", null)
+    .execute();
+  await db.schema
+    .createTable("audit_chains")
+    .addColumn("chain", "text", (column) => column.primaryKey())
+    .addColumn("sequence", "bigint", (column) => column.notNull())
+    .addColumn("hash", "text", (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createTable("audit_removed")
+    .addColumn("chain", "text", (column) => column.notNull())
+    .addColumn("sequence", "bigint", (column) => column.notNull())
+    .addColumn("at_ms", "bigint", (column) => column.notNull())
+    .addColumn("outcome", "text", (column) => column.notNull())
+    .addColumn("content_hash", "text", (column) => column.notNull())
+    .addColumn("hash", "text", (column) => column.notNull())
+    .addPrimaryKeyConstraint("audit_removed_key", ["chain", "sequence"])
+    .execute();
+}
