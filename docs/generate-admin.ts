@@ -48,6 +48,9 @@ export function adminReference(world: DocumentDependencies): string {
       clock: systemClock,
       limits: null,
       targets: () => Promise.resolve([]),
+      auditSigner: () => {
+        throw new Error("nothing is signed");
+      },
     }),
     "",
   ) as unknown as Document;

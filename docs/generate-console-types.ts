@@ -46,6 +46,9 @@ export function consoleTypes(world: DocumentDependencies): string {
       clock: systemClock,
       limits: null,
       targets: () => Promise.resolve([]),
+      auditSigner: () => {
+        throw new Error("nothing is signed");
+      },
     }),
     "",
   ) as unknown as { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } };

@@ -38,6 +38,7 @@ import type { LoadedConfiguration } from "./snapshot/configuration.ts";
 import type { SnapshotSource } from "./snapshot/source.ts";
 import type { MaybePromise } from "./core/maybe-promise.ts";
 import type { WorkerFiguresView } from "./workers/machine-figures.ts";
+import { auditSigner } from "./store/audit-signature.ts";
 import { noLedger } from "./store/ledger.ts";
 import type { ProxySettings } from "./wire/http-proxy.ts";
 import { VERSION } from "./core/version.ts";
@@ -246,7 +247,7 @@ async function openListener(
     traffic,
     source,
     purges,
-    storage: { store },
+    storage: { store, keys },
     records: { ledger, calls, contents, contentLog },
     parts: { sharedPort, machine, firstToken: makeFirstToken },
   }: ListenerParts,
@@ -299,6 +300,7 @@ async function openListener(
       turns: machine === null ? undefined : sharedTurns(machine.places),
       toolServers,
       cache: context.cache,
+      auditSigner: () => auditSigner(options.audit.signingKey, keys.read()[0]!),
     },
   });
   process.on("unhandledRejection", onFault);

@@ -146,6 +146,11 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   listTenantAudit: { reach: "tenant", role: "admin" },
   listProjectAudit: { reach: "project", role: "maintainer" },
   listAudit: { reach: "operator", role: "owner" },
+  verifyAudit: { reach: "operator", role: "owner" },
+  exportAudit: { reach: "operator", role: "owner" },
+  verifyTenantAudit: { reach: "tenant", role: "admin" },
+  exportTenantAudit: { reach: "tenant", role: "admin" },
+  readTenantAuditAsOf: { reach: "tenant", role: "admin" },
   // The answers of webhook receivers are visible to the roles that may configure webhooks.
   listWebhookDeliveries: { reach: "operator", role: "owner" },
   readWebhookDelivery: { reach: "operator", role: "owner" },

@@ -98,6 +98,10 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     program.commands.find((command) => command.name() === "webhook")!,
     setCode,
   );
+  addAuditCommands(
+    program.commands.find((command) => command.name() === "audit")!,
+    setCode,
+  );
   addPolicyTest(
     program.commands.find((command) => command.name() === "policy")!,
     setCode,
@@ -314,6 +318,40 @@ function addWebhookCommands(webhooks: Command, setCode: (code: number) => void):
   )
     .option("--overlap-minutes <n>", "how long the old secret signs too (default: 1440)", Number)
     .action(async (name, options) => (await import("./admin/webhooks.ts")).rotate(name, options, readEnvironment()));
+}
+
+/** Added to the command that lists the audit log. */
+function addAuditCommands(audit: Command, setCode: (code: number) => void): void {
+  const placed = (command: Command): Command =>
+    gatewayOptions(command).option("--tenant <id>", "tenant (default: default)");
+  placed(
+    audit
+      .command("verify")
+      .description("check that no row was changed or removed, in the gateway or in an export, which needs no gateway")
+      .argument("[file]"),
+  )
+    .option("--all", "all tenants, and what concerns none")
+    .option("--head <number:hash>", "head that was noted earlier, which the log must still contain")
+    .option("--key <key>", "key with which the export has to be signed")
+    .action(async (file, options) =>
+      setCode(await (await import("./admin/audit.ts")).verify(file, options, readEnvironment())),
+    );
+  placed(audit.command("export").description("write the audit log with its chain and a signature, as JSON Lines"))
+    .option("--gateway", "what concerns no tenant")
+    .option("-o, --out <file>", "file to write (default: standard output)")
+    .option("--from <time>", "only rows from this time or day on")
+    .option("--to <time>", "only rows before this time or day")
+    .action(async (options) => (await import("./admin/audit.ts")).exportAudit(options, readEnvironment()));
+  placed(
+    audit
+      .command("as-of")
+      .description("show who had which role and which access token at a time in the past")
+      .argument("<time>"),
+  )
+    .option("--project <id>", "only who had a role in this project")
+    .option("--model <name>", "only tokens that could call this model")
+    .option("--route <name>", "only tokens that could name this route")
+    .action(async (at, options) => (await import("./admin/audit.ts")).asOf(at, options, readEnvironment()));
 }
 
 function addLogs(program: Command): void {

@@ -69,7 +69,11 @@ export interface StartOptions {
     readonly clusterNodes: readonly string[] | null;
   };
   readonly calls: { readonly keepDays: number | null; readonly keepDetailsDays: number | null };
-  readonly audit: { readonly keepDays: number | null; readonly keepRefusedDays: number | null };
+  readonly audit: {
+    readonly keepDays: number | null;
+    readonly keepRefusedDays: number | null;
+    readonly signingKey: string | null;
+  };
   readonly console: { readonly enabled: boolean | null };
 }
 

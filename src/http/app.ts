@@ -96,6 +96,8 @@ export interface AdminSources extends DocumentDependencies {
   /** `null` when answers are not kept. */
   readonly cache: Pick<ResponseCache, "purge"> | null;
   reload(): Promise<void>;
+  /** Signs exports of the audit log. */
+  readonly auditSigner: AdminContext["auditSigner"];
   readonly turns?: Turns | undefined;
 }
 
@@ -271,6 +273,7 @@ function serveAdmin(
         cache: admin.cache,
         snapshot: () => context.snapshot(),
         reload: () => admin.reload(),
+        auditSigner: admin.auditSigner,
         turns: admin.turns,
       },
       admin,

@@ -2,6 +2,7 @@
 // was done are kept forever. Rows about what was refused are less useful with time, and external clients can cause many
 // of them.
 import { z } from "zod";
+import { signingKeyOf } from "./audit-signature.ts";
 import { DAY_MS, everyHour, pruneInRounds } from "./pruning.ts";
 import type { Store } from "./store.ts";
 
@@ -9,6 +10,8 @@ export interface AuditSettings {
   /** `null` means forever. */
   readonly keepDays: number | null;
   readonly keepRefusedDays: number | null;
+  /** PEM; `null` when the key is derived from the master key. */
+  readonly signingKey: string | null;
 }
 
 const FOREVER = "forever";
@@ -30,15 +33,31 @@ export const auditSection = z
       DEFAULT_REFUSED_DAYS,
       "How long rows about refused attempts are kept, but never longer than the others.",
     ),
+    signing_key: z
+      .string()
+      .refine((pem) => signingKeyOf(pem) !== null, "expected a private key for Ed25519 in PEM")
+      .optional()
+      .meta({
+        title: "Signing key",
+        description:
+          "The private key that signs exports of the audit log, in PEM, best as `${file:/run/secrets/audit.pem}`: `openssl genpkey -algorithm ed25519` makes one. Without it, the key is derived from the newest master key.",
+      }),
   })
-  .transform((file): AuditSettings => ({ keepDays: file.keep_days, keepRefusedDays: file.keep_refused_days }))
+  .transform((file): AuditSettings => ({
+    keepDays: file.keep_days,
+    keepRefusedDays: file.keep_refused_days,
+    signingKey: file.signing_key ?? null,
+  }))
   .prefault({})
-  .meta({ title: "Audit log", description: "How long the audit log is kept. A change needs a restart." });
+  .meta({
+    title: "Audit log",
+    description: "How long the audit log is kept, and who signs its exports. A change needs a restart.",
+  });
 
 /** Removes rows that are too old. Returns how many were removed. */
 export async function pruneAudit(
   store: Pick<Store, "pruneAudit">,
-  { keepDays, keepRefusedDays }: AuditSettings,
+  { keepDays, keepRefusedDays }: Omit<AuditSettings, "signingKey">,
   nowMs: number,
   isEnding: () => boolean = () => false,
 ): Promise<number> {

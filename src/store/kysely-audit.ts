@@ -169,6 +169,17 @@ export function auditReader(db: Db): ChainReader & Pick<Reader, "listAudit" | "f
       (await db.selectFrom("audit_chains").select("chain").orderBy("chain").execute()).map(({ chain }) => chain),
     auditLinks: (chain, after, limit) => auditLinks(db, chain, after, limit),
     auditLinkAt: (chain, ms, side) => auditLinkAt(db, chain, ms, side),
+    async isAuditRemovedSince(chain, ms) {
+      const row = await db
+        .selectFrom("audit_removed")
+        .select("sequence")
+        .where("chain", "=", chain)
+        .where("outcome", "=", "done")
+        .where("at_ms", ">", toInteger(ms))
+        .limit(1)
+        .executeTakeFirst();
+      return row !== undefined;
+    },
     async unchainedAudit(chain) {
       const { rows } = await db
         .selectFrom("audit_log")
@@ -182,17 +193,24 @@ export function auditReader(db: Db): ChainReader & Pick<Reader, "listAudit" | "f
 }
 
 async function auditLinks(db: Db, chain: string, after: number, limit: number): Promise<readonly ChainLink[]> {
-  const from = <T extends "audit_log" | "audit_removed">(table: T) =>
-    db
-      .selectFrom(table as "audit_log" | "audit_removed")
-      .where("chain", "=", chain)
-      .where("sequence", ">", toInteger(after))
-      .orderBy("sequence")
-      .limit(sql.lit(limit));
-  const rows = (await from("audit_log").selectAll().execute()) as readonly Row[];
+  const rows = await db
+    .selectFrom("audit_log")
+    .selectAll()
+    .where("chain", "=", chain)
+    .where("sequence", ">", toInteger(after))
+    .orderBy("sequence")
+    .limit(sql.lit(limit))
+    .execute();
   // After the rows: what is removed in between is then read twice, and not missed.
-  const removed = (await from("audit_removed").selectAll().execute()) as readonly Selectable<Schema["audit_removed"]>[];
-  const links = new Map([...removed.map(linkOfRemoved), ...rows.map(linkOfRow)].map((link) => [link.sequence, link]));
+  const gone = await db
+    .selectFrom("audit_removed")
+    .selectAll()
+    .where("chain", "=", chain)
+    .where("sequence", ">", toInteger(after))
+    .orderBy("sequence")
+    .limit(sql.lit(limit))
+    .execute();
+  const links = new Map([...gone.map(linkOfRemoved), ...rows.map(linkOfRow)].map((link) => [link.sequence, link]));
   return [...links.values()].toSorted((a, b) => a.sequence - b.sequence).slice(0, limit);
 }
 
@@ -227,7 +245,7 @@ async function auditLinkAt(
   const found = await Promise.all(
     (["audit_log", "audit_removed"] as const).map((table) =>
       db
-        .selectFrom(table as "audit_log" | "audit_removed")
+        .selectFrom(table)
         .select(["sequence", "hash"])
         .where("chain", "=", chain)
         .where("at_ms", isFirst ? ">=" : "<", toInteger(ms))
@@ -255,11 +273,11 @@ export async function pruneAudit(
   if (doneMs === null && refusedMs === null) return 0;
   return await beginWriting(db).execute(async (tx) => {
     await chainUnchained(tx);
-    return (await removed(tx, "done", doneMs)) + (await removed(tx, "refused", refusedMs));
+    return (await removeOld(tx, "done", doneMs)) + (await removeOld(tx, "refused", refusedMs));
   });
 }
 
-async function removed(
+async function removeOld(
   tx: Transaction<Schema>,
   outcome: AuditRow["outcome"],
   beforeMs: number | null,

@@ -25,6 +25,15 @@ const ROWS_AT_ONCE = 200;
 
 const VERSIONS: ListKey = { list: "versions", columns: [["number", "integer"]], newestFirst: true };
 
+export async function versionAt(db: Db, ms: number): Promise<number> {
+  const row = await db
+    .selectFrom("versions")
+    .select((one) => one.fn.max("number").as("number"))
+    .where("at_ms", "<=", toInteger(ms))
+    .executeTakeFirst();
+  return fromInteger(row?.number ?? 0n);
+}
+
 export async function listVersions(
   db: Db,
   page: PageRequest,

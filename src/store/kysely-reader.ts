@@ -8,7 +8,7 @@ import { DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { findDelivery, listDeliveries } from "./event-rows.ts";
 import { auditReader } from "./kysely-audit.ts";
-import { diffVersions, findVersion, listVersions } from "./kysely-history.ts";
+import { diffVersions, findVersion, listVersions, versionAt } from "./kysely-history.ts";
 import { listClaims } from "./kysely-claims.ts";
 import { listSessions } from "./kysely-sessions.ts";
 import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowLimit } from "./pages.ts";
@@ -96,6 +96,7 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
     listMemberships: (page, filter = {}) => listMemberships(db, page, filter),
     listTokens: (page, filter = {}) => listTokens(db, page, filter, clock.now()),
     listResources: (page, filter = {}) => listResources(db, page, filter),
+    versionAt: (ms) => versionAt(db, ms),
     listVersions: (page, scope) => listVersions(db, page, scope),
     findVersion: (number, scope) => findVersion(db, number, scope),
     diffVersions: (from, to, scope) => diffVersions(db, from, to, scope),

@@ -176,7 +176,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0024-audit-chain": {
     async up(db) {
       await createAuditChain(db);
-      await chainUnchained(db as unknown as Kysely<Schema>);
+      await chainUnchained(db);
     },
   },
 };

@@ -107,6 +107,8 @@ export interface ChainReader {
   auditLinks(chain: string, after: number, limit: number): Promise<readonly ChainLink[]>;
   /** The first link at this time or later, or the last one before it; `null` when there is none. */
   auditLinkAt(chain: string, ms: number, side: "first_from" | "last_before"): Promise<ChainHead | null>;
+  /** Whether rows about changes after this time were removed because of their age. */
+  isAuditRemovedSince(chain: string, ms: number): Promise<boolean>;
   /** How many rows of an earlier version stand in no chain yet. */
   unchainedAudit(chain: string): Promise<number>;
 }
@@ -142,6 +144,8 @@ export interface Reader extends ChainReader {
   /** The newest first. */
   listAudit(page: PageRequest, filter?: AuditFilter): Promise<Page<AuditRow>>;
   findAudit(id: string): Promise<AuditRow | null>;
+  /** The newest version that was made at this time or before; 0 when there was none. */
+  versionAt(ms: number): Promise<number>;
   /** Versions that changed something in the scope, the newest first. */
   listVersions(page: PageRequest, scope?: ConfigurationScope): Promise<Page<VersionSummary>>;
   /** Only what the version changed in the scope; `null` also when it changed nothing there. */

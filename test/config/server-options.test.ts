@@ -23,7 +23,7 @@ const file: StartOptions = {
   ledger: { sync: "background", onFull: "refuse", folder: null },
   cache: { store: "memory", maxBytes: 1_048_576, maxAnswerBytes: 1024, url: null, clusterNodes: null },
   calls: { keepDays: 90, keepDetailsDays: 30 },
-  audit: { keepDays: null, keepRefusedDays: 400 },
+  audit: { keepDays: null, keepRefusedDays: 400, signingKey: null },
   console: { enabled: null },
   limit_store: { driver: null, url: null, clusterNodes: null },
 };

@@ -168,9 +168,9 @@ export function auditChainSuite(name: string, newPlace: () => Promise<StorePlace
     test("a chain that was cut and whose head was moved is found by whoever noted the head", async () => {
       const { place, store } = await withRows();
       const head = (await store.auditHead("acme"))!;
-      const [four] = (await store.auditLinks("acme", 3, 1)) as [{ hash: string }];
+      const [four] = await store.auditLinks("acme", 3, 1);
       await place.run("delete from audit_log where sequence > 4");
-      await place.run(`update audit_chains set sequence = 4, hash = '${four.hash}'`);
+      await place.run(`update audit_chains set sequence = 4, hash = '${four!.hash}'`);
       expect(await checkChain(store, "acme")).toMatchObject(intact);
       expect(await checkChain(store, "acme", head)).toMatchObject({
         problems: [{ problem: "rewritten", sequence: 6 }],
@@ -179,7 +179,7 @@ export function auditChainSuite(name: string, newPlace: () => Promise<StorePlace
       expect(await checkChain(store, "acme", head)).toMatchObject({
         problems: [{ problem: "rewritten", sequence: 6 }],
       });
-      expect(await checkChain(store, "acme", (await store.auditHead("acme"))!)).toMatchObject(intact);
+      expect(await checkChain(store, "acme", await store.auditHead("acme"))).toMatchObject(intact);
     });
 
     test("rows that age has removed leave their place, and the chain can still be checked", async () => {

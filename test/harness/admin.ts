@@ -16,6 +16,7 @@ import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotSource } from "../../src/snapshot/source.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import { auditSigner } from "../../src/store/audit-signature.ts";
 import type { CallStore } from "../../src/store/calls.ts";
 import { type ContentStore, openContentStore } from "../../src/store/content-store.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -99,6 +100,7 @@ const ECHOING: ToolServers = {
   close: () => Promise.resolve(),
 };
 
+const MASTER_KEY = new Uint8Array(32).fill(7);
 const PROJECTS = [
   ["acme", "site"],
   ["acme", "app"],
@@ -117,7 +119,7 @@ export async function openAdminWorld({
   between = (store) => store,
 }: AdminWorldOptions = {}): Promise<AdminWorld> {
   const database = await kind.create();
-  const cipher = openSecretCipher([new Uint8Array(32).fill(7)]);
+  const cipher = openSecretCipher([MASTER_KEY]);
   const store = await database.openStore({ cipher, clock });
   await store.migrate();
   const calls = database.openCalls();
@@ -172,6 +174,7 @@ export async function openAdminWorld({
       reload: () => source.reload(),
       toolServers,
       cache: cache ?? null,
+      auditSigner: () => auditSigner(null, MASTER_KEY),
     },
   });
   const fetch = async (request: Request, peer = "192.0.2.1"): Promise<Response> => await app.fetch(request, { peer });
@@ -200,7 +203,7 @@ export async function openAdminWorld({
         status: response.status,
         headers: response.headers,
         text: told,
-        body: told.startsWith("{") ? (JSON.parse(told) as JsonObject) : null,
+        body: told.startsWith("{") && isJson(response) ? (JSON.parse(told) as JsonObject) : null,
       };
     },
     async close() {
@@ -212,6 +215,8 @@ export async function openAdminWorld({
     },
   };
 }
+
+const isJson = ({ headers }: Response): boolean => /[/+]json/.test(headers.get("content-type") ?? "");
 
 /** Users are called `<tenant>-<role>`, those with a role in one project only `<project>-<role>`. */
 async function people(store: Store, nowMs: number): Promise<ReadonlyMap<string, string>> {

@@ -41,7 +41,7 @@ export const SQLITE: DatabaseKind = {
       openStore: (options) => openSqliteStore({ file, ...options }),
       openCalls: () => openSqliteCalls({ file }),
       read(sql) {
-        const database = new Sqlite(file, { readonly: true });
+        const database = new Sqlite(file);
         const rows = database.query(sql).all() as Rows;
         database.close();
         return Promise.resolve(rows);

@@ -80,7 +80,7 @@ describe("without a file", () => {
       oidc: [],
       ledger: { sync: "background", onFull: "refuse", folder: null },
       calls: { keepDays: 90, keepDetailsDays: 30 },
-      audit: { keepDays: null, keepRefusedDays: 400 },
+      audit: { keepDays: null, keepRefusedDays: 400, signingKey: null },
       console: {
         enabled: null,
         origin: null,

@@ -24,6 +24,7 @@ const LAST = [
 const FILTER_VALUES = [
   "2020-01-01",
   "live",
+  "console",
   "store",
   "done",
   "viewer",

@@ -25,6 +25,8 @@ export interface AdminClient {
    * Returns null when the response has no body. Throws RefusedRequest, and Error when the gateway cannot be reached.
    */
   send(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, request?: AdminRequest): Promise<Json>;
+  /** Reads a response that is no JSON, part by part. Throws like send(). */
+  read(path: string, request?: Pick<AdminRequest, "query" | "timeoutMs">): Promise<ReadableStream<Uint8Array>>;
   /** Reads all pages, up to `most` entries. A whole list has no pages. */
   list(path: string, query?: AdminRequest["query"], most?: number, isWhole?: boolean): Promise<readonly JsonObject[]>;
 }
@@ -54,42 +56,54 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment): 
     throw new Error(
       "No access token. Set DRAGOMAN_TOKEN or --token. On the machine with the data folder, `dragoman token create --personal --role owner` creates a token of an owner.",
     );
-  const send: AdminClient["send"] = async (
-    method,
-    path,
-    { query = {}, body, ifMatch, timeoutMs = TIMEOUT_MS } = {},
-  ) => {
-    const address = `${url}${BASE}${path}${queryText(query)}`;
+  const unreached = (thrown: unknown): Error =>
+    new Error(
+      `The gateway at ${url} cannot be reached: ${messageOf(thrown)}. Set its address with --url or DRAGOMAN_URL.`,
+      {
+        cause: thrown,
+      },
+    );
+  const requested = async (
+    method: string,
+    path: string,
+    { query = {}, body, ifMatch, timeoutMs = TIMEOUT_MS }: AdminRequest,
+  ): Promise<Response> => {
     const headers = {
       authorization: `Bearer ${token}`,
       "user-agent": CLI_AGENT + VERSION,
       ...(body !== undefined && { "content-type": "application/json" }),
       ...(ifMatch != null && { "if-match": ifMatch }),
     };
-    let status: number;
+    return await fetch(`${url}${BASE}${path}${queryText(query)}`, {
+      method,
+      headers,
+      redirect: "manual",
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  };
+  const send: AdminClient["send"] = async (method, path, request = {}) => {
+    let response: Response;
     let text: string;
     try {
-      const response = await fetch(address, {
-        method,
-        headers,
-        redirect: "manual",
-        signal: AbortSignal.timeout(timeoutMs),
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      });
-      ({ status } = response);
+      response = await requested(method, path, request);
       text = await response.text();
     } catch (thrown) {
-      throw new Error(
-        `The gateway at ${url} cannot be reached: ${messageOf(thrown)}. Set its address with --url or DRAGOMAN_URL.`,
-        { cause: thrown },
-      );
+      throw unreached(thrown);
     }
     const answer = parsed(text);
-    if (status >= 200 && status < 300 && answer !== undefined) return answer;
-    throw refusal(status, answer, url);
+    if (response.ok && answer !== undefined) return answer;
+    throw refusal(response.status, answer, url);
   };
   return {
     send,
+    async read(path, request = {}) {
+      const response = await requested("GET", path, request).catch((thrown: unknown) => {
+        throw unreached(thrown);
+      });
+      if (response.ok && response.body !== null) return response.body;
+      throw refusal(response.status, parsed(await response.text()), url);
+    },
     async list(path, query = {}, most = MOST, isWhole = false) {
       const all: JsonObject[] = [];
       let cursor: string | undefined;

@@ -4,6 +4,7 @@ import { getPath } from "hono/utils/url";
 import { requireMoreThanOps } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { attentionOperations } from "./attention.ts";
+import { auditOperations } from "./audit.ts";
 import { cacheOperations } from "./cache.ts";
 import { callOperations } from "./calls.ts";
 import { CLAIM_OPERATIONS } from "./claims.ts";
@@ -40,7 +41,11 @@ export function adminOperations(
     clock,
     limits,
     targets,
-  }: Pick<AdminContext, "calls" | "contents" | "toolServers" | "cache" | "clock" | "limits" | "targets">,
+    auditSigner,
+  }: Pick<
+    AdminContext,
+    "calls" | "contents" | "toolServers" | "cache" | "clock" | "limits" | "targets" | "auditSigner"
+  >,
 ): readonly AdminOperation[] {
   const rules = documentRules(dependencies);
   const reads = calls === null ? null : openReportReads(calls, clock);
@@ -55,6 +60,7 @@ export function adminOperations(
       { webhooks: webhookAdminOperations },
     ),
     ...historyOperations({ rules, dependencies }),
+    ...auditOperations(auditSigner),
     ...usageOperations(reads),
     ...callOperations(reads, dependencies.providers),
     ...limitStateOperations(reads, limits),

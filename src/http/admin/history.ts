@@ -1,58 +1,13 @@
-// The audit log, and the versions of the configuration with their differences and the rollback to one of them.
+// The versions of the configuration with their differences, and the rollback to one of them.
 import { z } from "zod";
 import { nothingThere, placeText } from "../../auth/grants.ts";
-import { ROLES } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
-import {
-  type Actor,
-  AUDIT_WAYS,
-  type AuditRow,
-  type Change,
-  type Version,
-  type VersionSummary,
-} from "../../store/records.ts";
+import type { Change, Version, VersionSummary } from "../../store/records.ts";
 import { type AdminOperation, reading, writing } from "./operation.ts";
 import { rollBackTo, type RollBackContext } from "./rollback.ts";
-import { chosenId, dryRunQuery, instant, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
+import { actor, auditedValue, shownActor } from "./audit-shapes.ts";
+import { dryRunQuery, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
 
-const actor = z
-  .strictObject({
-    token_id: z.string().nullable(),
-    user_id: z.string().nullable(),
-    tenant_id: z.string().nullable(),
-    role: z.enum(ROLES).nullable(),
-  })
-  .meta({
-    id: "Actor",
-    description: "Who did it. All fields are null for the command line on the database's machine.",
-  });
-const anything = z.unknown().meta({ description: "Values before and after the change; secrets are masked." });
-const auditRow = z
-  .strictObject({
-    id: z.string(),
-    at: time,
-    actor,
-    address: z.string().nullable().meta({ description: "Address of the client." }),
-    via: z.enum(AUDIT_WAYS).nullable().meta({
-      description:
-        "How it was asked for: on a page of the console, with the command line, or by another client of the API; null where that is not known.",
-    }),
-    session_id: z.string().nullable().meta({ description: "The session of the console." }),
-    action: z.string(),
-    outcome: z.enum(["done", "refused"]),
-    kind: z.string(),
-    target_id: z.string().nullable(),
-    target_name: z.string().nullable(),
-    tenant_id: z.string().nullable(),
-    project_id: z.string().nullable(),
-    before: anything,
-    after: anything,
-    note: z.string().nullable(),
-    version: z.int().nullable(),
-    sequence: z.int().nullable().meta({ description: "Its number in the chain of its tenant: docs/audit.md." }),
-    hash: z.string().nullable().meta({ description: "Its hash in the chain, which depends on all rows before it." }),
-  })
-  .meta({ id: "AuditRow" });
 const change = z
   .strictObject({
     action: z.enum(["create", "change", "remove"]),
@@ -61,8 +16,8 @@ const change = z
     name: z.string().nullable(),
     tenant_id: z.string(),
     project_id: z.string().nullable(),
-    before: anything,
-    after: anything,
+    before: auditedValue,
+    after: auditedValue,
   })
   .meta({ id: "Change" });
 const versionHead = { number: z.int(), at: time, actor, rolled_back_to: z.int().nullable() };
@@ -74,12 +29,6 @@ const rolledBack = z.strictObject({ rolled_back_to: z.int(), changes: z.array(ch
 const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const versionNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-const shownActor = ({ tokenId, userId, tenantId, role }: Actor): JsonObject => ({
-  token_id: tokenId,
-  user_id: userId,
-  tenant_id: tenantId,
-  role,
-});
 const shownChange = ({ action, kind, id, name, tenantId, projectId, before, after }: Change): JsonObject => ({
   action,
   kind,
@@ -102,117 +51,6 @@ const shownHead = ({
   rolled_back_to: rolledBackTo,
 });
 const shownSummary = (summary: VersionSummary): JsonObject => ({ ...shownHead(summary), changes: summary.changes });
-
-function shownAudit({
-  id,
-  atMs,
-  actor: who,
-  action,
-  outcome,
-  kind,
-  targetId,
-  targetName,
-  tenantId,
-  projectId,
-  before,
-  after,
-  note,
-  version: made,
-  link,
-}: AuditRow): JsonObject {
-  return {
-    id,
-    at: iso(atMs),
-    actor: shownActor(who),
-    address: who.address,
-    via: who.via ?? null,
-    session_id: who.sessionId ?? null,
-    action,
-    outcome,
-    kind,
-    target_id: targetId,
-    target_name: targetName,
-    tenant_id: tenantId,
-    project_id: projectId,
-    before,
-    after,
-    note,
-    version: made,
-    sequence: link?.sequence ?? null,
-    hash: link?.hash ?? null,
-  };
-}
-
-const word = z.string().min(1).max(100).optional();
-const auditQuery = z.strictObject({
-  ...pageQuery,
-  action: word,
-  outcome: z.enum(["done", "refused"]).optional(),
-  kind: word,
-  target_id: z.string().min(1).max(200).optional(),
-  token_id: word,
-  user_id: chosenId.optional(),
-  via: z.enum(AUDIT_WAYS).optional(),
-  session_id: word,
-  version: number.optional(),
-  from: instant.optional().meta({ description: "Only rows at this time or later." }),
-  to: instant.optional().meta({ description: "Only rows before this time." }),
-});
-
-/** The scopes of the audit log, by who may read them: the whole gateway, one tenant, one project. */
-const AUDITED = {
-  operator: {
-    name: "Audit",
-    base: "",
-    scopeText: "in all tenants",
-    further: { tenant_id: chosenId.optional(), project_id: chosenId.optional() },
-  },
-  tenant: {
-    name: "TenantAudit",
-    base: "/tenants/{tenant}",
-    scopeText: "in the tenant",
-    further: { project_id: chosenId.optional() },
-  },
-  project: { name: "ProjectAudit", base: "/projects/{project}", scopeText: "in the project", further: {} },
-} as const;
-
-function auditOperation(reach: keyof typeof AUDITED): AdminOperation {
-  const { name, base, scopeText, further } = AUDITED[reach];
-  return reading({
-    id: `list${name}`,
-    path: `${base}/audit`,
-    tag: "audit",
-    summary: `List changes and refused attempts ${scopeText}, the newest first`,
-    query: auditQuery.extend(further),
-    answer: listOf(auditRow, `${name}List`),
-    run: async ({ place: at, query }, store) => {
-      const {
-        limit,
-        cursor,
-        target_id: targetId,
-        token_id: tokenId,
-        user_id: userId,
-        session_id: sessionId,
-        from: fromMs,
-        to: toMs,
-        ...same
-      } = query;
-      const {
-        tenant_id: queriedTenant,
-        project_id: queriedProject,
-        ...rest
-      } = same as typeof same & { readonly tenant_id?: string; readonly project_id?: string };
-      // The place of the path takes precedence over the query.
-      const place = { tenantId: at?.tenantId ?? queriedTenant, projectId: at?.projectId ?? queriedProject };
-      const given = Object.fromEntries(
-        Object.entries({ ...place, targetId, tokenId, userId, sessionId, fromMs, toMs, ...rest }).filter(
-          ([, value]) => value !== undefined,
-        ),
-      );
-      return { body: listed(await store.listAudit(pageOf({ limit, cursor }), given), shownAudit) };
-    },
-  });
-}
 
 function versionOperations(reach: "tenant" | "project", context: RollBackContext): readonly AdminOperation[] {
   const place = reach === "tenant" ? "Tenant" : "Project";
@@ -273,11 +111,5 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
 }
 
 export function historyOperations(context: RollBackContext): readonly AdminOperation[] {
-  return [
-    auditOperation("operator"),
-    auditOperation("tenant"),
-    auditOperation("project"),
-    ...versionOperations("tenant", context),
-    ...versionOperations("project", context),
-  ];
+  return [...versionOperations("tenant", context), ...versionOperations("project", context)];
 }

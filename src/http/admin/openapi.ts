@@ -80,7 +80,7 @@ export function openapiDocument(operations: readonly AdminOperation[], version: 
 type Path = Parameters<OpenAPIHono["openAPIRegistry"]["registerPath"]>[0];
 
 function described(operation: AdminOperation): Path {
-  const { id, method, path, tag, summary, query, body, bodyOptional, answer } = operation;
+  const { id, method, path, tag, summary, query, body, bodyOptional, answer, textType } = operation;
   const { role, reach } = ADMIN_OPERATIONS.get(id) as Requirement;
   const changes = method !== "get";
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
@@ -126,7 +126,12 @@ function described(operation: AdminOperation): Path {
         },
       }),
     },
-    responses: answer === undefined ? { 204: { description: "Done." } } : responsesOf(answer, made, method === "put"),
+    responses:
+      textType !== undefined
+        ? { 200: { description: "Done.", content: { [textType]: { schema: z.string() } } } }
+        : answer === undefined
+          ? { 204: { description: "Done." } }
+          : responsesOf(answer, made, method === "put"),
   };
 }
 

@@ -10,6 +10,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { TargetStatus } from "../../observe/metrics/metrics.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
+import type { AuditSigner } from "../../store/audit-signature.ts";
 import type { CallStore } from "../../store/calls.ts";
 import type { ContentStore } from "../../store/content-store.ts";
 import type { Reader } from "../../store/reader.ts";
@@ -43,6 +44,8 @@ export interface AdminContext {
   snapshot(): Snapshot;
   /** Reads the store again, so that the next request sees the changes of this one. */
   reload(): Promise<void>;
+  /** Signs exports of the audit log. */
+  readonly auditSigner: () => AuditSigner;
   /** Turns of requests with an idempotency key, where other processes take requests as well. */
   readonly turns?: Turns | undefined;
 }
@@ -113,8 +116,10 @@ interface Described<Body extends z.ZodType, Query extends z.ZodType> {
   readonly described?: z.ZodType;
   /** Whether an absent body counts as `{}`. */
   readonly bodyOptional?: boolean;
-  /** The schema of the response body; absent when the response has none. */
+  /** The schema of the response body; absent when the response has none, or is no JSON. */
   readonly answer?: z.ZodType;
+  /** The media type of a response that is no JSON. */
+  readonly textType?: string;
   /** The place of an operation whose path names none; `null` when it has no place. */
   placeOf?(body: z.output<Body>, caller: AdminCaller): TenantOrProject | null;
 }

@@ -45,6 +45,7 @@ function endpoints(): readonly (readonly [method: string, path: string])[] {
       clock: { now: none, monotonic: none },
       limits: null,
       targets: none,
+      auditSigner: none,
     },
   );
   const inner = [

@@ -1,0 +1,174 @@
+// `dragoman audit verify`, `export` and `as-of`: checks the audit log of a running gateway or an export of it, writes an
+// export, and shows who could call what at a time in the past. An export is checked without a gateway.
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import type { Environment } from "../../config/environment.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { messageOf } from "../../core/thrown.ts";
+import { checkedExport } from "../../store/audit-export.ts";
+import { printError, printJson, printLine, printTable } from "../output.ts";
+import { type GatewayFlags, openAdminClient } from "./client.ts";
+import { cell } from "./nouns.ts";
+import { placePath, type PlaceFlags } from "./run.ts";
+
+interface AuditFlags extends GatewayFlags, Pick<PlaceFlags, "tenant"> {
+  readonly json?: true;
+}
+
+/** A check reads the whole chain. */
+const TIMEOUT_MS = 600_000;
+
+/** Returns 1 when a row was changed or is missing, or when the signature is not that of the key. */
+export async function verify(
+  file: string | undefined,
+  flags: AuditFlags & { readonly all?: true; readonly head?: string; readonly key?: string },
+  environment: Environment,
+): Promise<number> {
+  if (file !== undefined) return await verifyFile(file, flags);
+  const { all, head, json } = flags;
+  if (all === true && head !== undefined)
+    throw new Error("--head is about one chain, so that it does not go together with --all.");
+  const answer = await openAdminClient(flags, environment).send("GET", `${auditPath(all === true, flags)}/verify`, {
+    query: head === undefined ? {} : headOf(head),
+    timeoutMs: TIMEOUT_MS,
+  });
+  const report = isObject(answer) ? answer : {};
+  if (json === true) printJson(report);
+  else (report["chains"] as readonly JsonObject[]).forEach(printChain);
+  return report["intact"] === true ? 0 : 1;
+}
+
+function auditPath(isWhole: boolean, flags: AuditFlags): string {
+  return `${isWhole ? "" : placePath({ place: "tenant" }, flags)}/audit`;
+}
+
+function headOf(text: string): Readonly<Record<string, string>> {
+  const [, sequence, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (sequence === undefined || hash === undefined)
+    throw new Error("--head expects a number and a hash as `dragoman audit verify` prints them, with a colon between.");
+  return { sequence, hash };
+}
+
+function printChain(chain: JsonObject): void {
+  const problems = (chain["problems"] ?? []) as readonly JsonObject[];
+  const whose = chain["tenant_id"] === null ? "What concerns no tenant" : `The tenant ${cell(chain, "tenant_id")}`;
+  const removed =
+    chain["removed"] === 0
+      ? ""
+      : `, ${cell(chain, "removed")} were removed because of their age (the newest of ${cell(chain, "newest_removed_at")})`;
+  const later =
+    chain["not_chained"] === 0 ? "" : `, ${cell(chain, "not_chained")} of an earlier version are not chained yet`;
+  printLine(
+    `${whose}: ${cell(chain, "rows")} rows${removed}${later}. ${problems.length === 0 ? "No row was changed or removed." : ""}`,
+  );
+  for (const problem of problems) printError(cell(problem, "message"));
+  printLine(`Its head: ${cell(chain, "head.sequence")}:${cell(chain, "head.hash")}`);
+}
+
+async function verifyFile(
+  file: string,
+  { key, json }: { readonly key?: string; readonly json?: true },
+): Promise<number> {
+  const lines = createInterface({ input: createReadStream(file), crlfDelay: Infinity });
+  const checked = await checkedExport(lines).catch((thrown: unknown) => {
+    throw new Error(`${file}: ${messageOf(thrown)}`, { cause: thrown });
+  });
+  const isExpected = key === undefined || key === checked.publicKey;
+  const isIntact = checked.problems.length === 0 && checked.isSigned && isExpected;
+  if (json === true) printJson({ intact: isIntact, ...checked });
+  else {
+    const whose = checked.tenantId === null ? "what concerns no tenant" : `the tenant ${checked.tenantId}`;
+    printLine(
+      `Export of ${whose} of ${checked.exportedAt}: rows ${checked.before.sequence + 1} to ${checked.end.sequence}, of which ${checked.rows} are there and ${checked.removed} were removed because of their age.`,
+    );
+    for (const { message } of checked.problems) printError(message);
+    if (!checked.isSigned) printError("The signature is wrong: the file was changed after it was exported.");
+    else if (isExpected)
+      printLine(
+        `Signed with the key ${checked.publicKey}${key === undefined ? ". --key <key> says which one it has to be." : "."}`,
+      );
+    else printError(`It was signed with another key: ${checked.publicKey}.`);
+    if (isIntact) printLine("No row was changed or removed.");
+  }
+  return isIntact ? 0 : 1;
+}
+
+/** Throws Error when the gateway refuses it, or when the file cannot be written. */
+export async function exportAudit(
+  flags: AuditFlags & {
+    readonly gateway?: true;
+    readonly out?: string;
+    readonly from?: string;
+    readonly to?: string;
+  },
+  environment: Environment,
+): Promise<void> {
+  const { gateway, out, from, to } = flags;
+  const client = openAdminClient(flags, environment);
+  const text = await client.read(`${auditPath(gateway === true, flags)}/export`, {
+    query: { from, to },
+    timeoutMs: TIMEOUT_MS,
+  });
+  const decoder = new TextDecoder();
+  if (out === undefined) {
+    for await (const part of text) process.stdout.write(decoder.decode(part, { stream: true }));
+    return;
+  }
+  const file = await open(out, "wx", 0o600).catch((thrown: unknown) => {
+    throw new Error(`${out} cannot be written: ${messageOf(thrown)}. An existing file is not replaced.`, {
+      cause: thrown,
+    });
+  });
+  try {
+    for await (const part of text) await file.write(part);
+  } finally {
+    await file.close();
+  }
+  printLine(`The export is in ${out}. \`dragoman audit verify ${out}\` checks it.`);
+}
+
+export async function asOf(
+  at: string,
+  flags: AuditFlags & { readonly project?: string; readonly model?: string; readonly route?: string },
+  environment: Environment,
+): Promise<void> {
+  const { project, model, route, json } = flags;
+  const answer = await openAdminClient(flags, environment).send(
+    "GET",
+    `${placePath({ place: "tenant" }, flags)}/audit/as_of`,
+    { query: { at, project_id: project, model, route }, timeoutMs: TIMEOUT_MS },
+  );
+  if (json === true) return printJson(answer);
+  const { users, tokens } = answer as JsonObject;
+  printLine(
+    `As of ${cell(answer as JsonObject, "at")}, with version ${cell(answer as JsonObject, "configuration_version")} of the configuration.\n`,
+  );
+  printTable(
+    ["USER", "NAME", "OPERATOR", "ROLES"],
+    rowsOf(users).map((user) => [cell(user, "id"), cell(user, "name"), cell(user, "operator"), rolesIn(user)]),
+  );
+  printLine("");
+  printTable(
+    ["TOKEN", "NAME", "USER", "ROLES", "PERMISSIONS", "MODELS", "ROUTES", "EXPIRES"],
+    rowsOf(tokens).map((token) => [
+      cell(token, "id"),
+      cell(token, "name"),
+      cell(token, "user_id"),
+      rolesIn(token),
+      ...["permissions", "models", "routes"].map((field) => textsIn(token[field])),
+      cell(token, "expires_at"),
+    ]),
+  );
+}
+
+const rowsOf = (list: Json | undefined): readonly JsonObject[] => (list ?? []) as readonly JsonObject[];
+const textsIn = (list: Json | undefined): string => ((list ?? []) as readonly string[]).join(" ") || "-";
+
+function rolesIn(of: JsonObject): string {
+  return (
+    rowsOf(of["roles"])
+      .map((one) => `${cell(one, "role")}${one["project_id"] === null ? "" : ` in ${cell(one, "project_id")}`}`)
+      .join(", ") || "-"
+  );
+}
