@@ -53,9 +53,9 @@ async function atIssuer(own: ConsoleBrowser, to = "/console/-/-/calls?status=429
 describe("a login at a company's issuer", () => {
   test("[d14.2] opens a session with the roles of its groups, and leads back to the page", async () => {
     const own = browser();
-    expect((await own.ask("GET", "/console/api/logins")).body).toEqual({
-      oidc: [{ name: "corp", label: "The company", path: "/console/oidc/login?issuer=corp" }],
-    });
+    const visitor = await own.ask("GET", "/console/api/me");
+    const logins = { oidc: [{ name: "corp", label: "The company", path: "/console/oidc/login?issuer=corp" }] };
+    expect([visitor.status, visitor.body]).toEqual([200, { session: null, logins }]);
     issuer.codeFlow.claims = { groups: ["ai-admins"], email: "ann@example.com" };
     const back = await own.ask("GET", await atIssuer(own), undefined, FROM_ISSUER);
     expect([back.status, back.headers.get("location")]).toEqual([303, "/console/-/-/calls?status=429"]);
@@ -63,7 +63,12 @@ describe("a login at a company's issuer", () => {
     expect(cookies[0]).toMatch(/^dragoman_session_\d+=[\w-]{43}; .*HttpOnly; SameSite=Strict$/);
     expect(cookies[1]).toMatch(/^dragoman_login_\d+=; Path=\/; Max-Age=0; HttpOnly; SameSite=Lax$/);
     const me = (await own.ask("GET", "/console/api/me")).body;
-    expect(me).toMatchObject({ user: { id: "corp.ann" }, session: { login: "oidc" }, permissions: ["read_content"] });
+    expect(me).toMatchObject({
+      user: { id: "corp.ann" },
+      session: { login: "oidc" },
+      logins,
+      permissions: ["read_content"],
+    });
     expect(me.places).toContainEqual({ tenant_id: "default", project_id: "default", name: "Default", role: "admin" });
     expect((await own.ask("GET", "/console/api/v1/admin/tenants/default/users")).status).toBe(200);
     const [sent] = issuer.codeFlow.exchanged;

@@ -36,7 +36,7 @@ describe("a session of the console", () => {
     const browser = open(gateway);
     expect((await browser.login(token)).status).toBe(200);
     const all = async (status: number): Promise<void> => {
-      const asked = await Promise.all(Array.from({ length: 20 }, () => browser.ask("GET", "/console/api/me")));
+      const asked = await Promise.all(Array.from({ length: 20 }, () => browser.ask("GET", "/console/api/v1/key")));
       expect(new Set(asked.map((one) => one.status))).toEqual(new Set([status]));
     };
     await all(200);
@@ -47,7 +47,7 @@ describe("a session of the console", () => {
     const later = open(gateway);
     later.cookies.set(`dragoman_session_${new URL(gateway.url).port}`, cookies[0]![1]);
     const again = async (status: number): Promise<void> => {
-      const asked = await Promise.all(Array.from({ length: 20 }, () => later.ask("GET", "/console/api/me")));
+      const asked = await Promise.all(Array.from({ length: 20 }, () => later.ask("GET", "/console/api/v1/key")));
       expect(new Set(asked.map((one) => one.status))).toEqual(new Set([status]));
     };
     await again(200);
@@ -79,7 +79,7 @@ describe("a session of the console", () => {
     expect((await browser.login(own)).status).toBe(200);
     const [, id] = /dgm_ut_(\w{12})/.exec(own)!;
     expect((await runCli(["token", "revoke", id!, "--data", gateway.dataFolder])).code).toBe(0);
-    await until(async () => (await browser.ask("GET", "/console/api/me")).status === 401);
+    await until(async () => (await browser.ask("GET", "/console/api/v1/key")).status === 401);
   });
 });
 

@@ -49,11 +49,11 @@ export async function launch(program: string): Promise<Browser> {
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** A page with cookies of its own. */
+/** A page with cookies of its own. It may go to `others`, such as an issuer of logins. */
 export async function openConsole(
   browser: Browser,
   origin: string,
-  options: BrowserContextOptions = {},
+  { others = [], ...options }: BrowserContextOptions & { readonly others?: readonly string[] } = {},
 ): Promise<ConsolePage> {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
@@ -75,7 +75,8 @@ export async function openConsole(
   page.on("pageerror", (error) => faults.push(`uncaught: ${error.message}`));
   page.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(`${origin}/`) && !url.startsWith("data:")) faults.push(`request to ${url}`);
+    if (!url.startsWith("data:") && ![origin, ...others].some((own) => url.startsWith(`${own}/`)))
+      faults.push(`request to ${url}`);
   });
   return {
     page,

@@ -1,16 +1,18 @@
-// Signing in: with a personal token that is exchanged for a session and forgotten, or with the code of a link, which stands in the fragment
-// of the address, where no server sees it, and is removed from there before it is used.
+// Signing in: at a company's issuer, with a personal token that is exchanged for a session and forgotten, or with the code of a link, which
+// stands in the fragment of the address, where no server sees it, and is removed from there before it is used.
 import { type SubmitEvent, useEffect, useId, useRef, useState } from "react";
 import { ApiError, send } from "../api/api.ts";
 import { Logo } from "../components/logo.tsx";
 import { Problem } from "../components/problem.tsx";
-import type { Me } from "./me.ts";
+import { visibleText } from "../format/visible-text.ts";
+import { isSignedIn, type Logins, type Me, type Visitor } from "./me.ts";
 
 interface LoginProps {
+  readonly logins: Logins;
   readonly signedIn: (me: Me) => void;
 }
 
-export function LoginPage({ signedIn }: LoginProps) {
+export function LoginPage({ logins, signedIn }: LoginProps) {
   const [code] = useState(codeInAddress);
   const [failure, setFailure] = useState<Error | null>(null);
   const begun = useRef(false);
@@ -31,6 +33,7 @@ export function LoginPage({ signedIn }: LoginProps) {
       ) : (
         <>
           {failure !== null && <Problem what="The login link could not be used." error={failure} />}
+          <CompanyLogins logins={logins} to={withoutLink(location.pathname) + location.search} />
           <LoginForm signedIn={signedIn} />
         </>
       )}
@@ -51,7 +54,58 @@ function exchange(body: { readonly token: string } | { readonly code: string }):
   return send<Me>("POST", "/session", { body });
 }
 
-export function LoginForm({ signedIn }: LoginProps) {
+interface InPlaceProps extends LoginProps {
+  readonly before: Me;
+}
+
+/** Signing in again over a page that keeps what was typed. A company's issuer is asked in another tab, because this one has to stay. */
+export function LoginInPlace({ logins, before, signedIn }: InPlaceProps) {
+  const { id } = before.session;
+  useEffect(() => {
+    const look = async (): Promise<void> => {
+      const me = await send<Me | Visitor>("GET", "/me").catch(() => null);
+      // A login always has a session of its own.
+      if (me !== null && isSignedIn(me) && me.session.id !== id) signedIn(me);
+    };
+    const looked = (): void => void look();
+    window.addEventListener("focus", looked);
+    return () => window.removeEventListener("focus", looked);
+  }, [id, signedIn]);
+  return (
+    <>
+      {logins.oidc.length > 0 && (
+        <>
+          <CompanyLogins logins={logins} to="/console/" isElsewhere />
+          <p className="hint">That page opens in another tab. Come back to this one when you are signed in.</p>
+        </>
+      )}
+      <LoginForm signedIn={signedIn} />
+    </>
+  );
+}
+
+interface CompanyLoginsProps {
+  readonly logins: Logins;
+  /** The page to which the login leads. */
+  readonly to: string;
+  readonly isElsewhere?: boolean;
+}
+
+function CompanyLogins({ logins, to, isElsewhere = false }: CompanyLoginsProps) {
+  return logins.oidc.map(({ name, label, path }) => (
+    <p key={name} className="company-login">
+      <a
+        className="button primary"
+        href={`${path}&to=${encodeURIComponent(to)}`}
+        {...(isElsewhere && { target: "_blank", rel: "noopener" })}
+      >
+        Sign in with {visibleText(label)}
+      </a>
+    </p>
+  ));
+}
+
+function LoginForm({ signedIn }: Pick<LoginProps, "signedIn">) {
   const [token, setToken] = useState("");
   const [isBusy, setIsBusy] = useState(false);
   const [failure, setFailure] = useState<Error | null>(null);

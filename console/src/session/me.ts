@@ -1,6 +1,17 @@
-// Who is signed in, as the gateway tells it (`GET /console/api/me`). Rights are the gateway's to judge: the console shows what it is told
+// Who is signed in, and how one can sign in, as the gateway tells it (`GET /console/api/me`). Rights are the gateway's to judge: the console shows what it is told
 // here, and works out none by itself.
 import type { Scope } from "../scope/scope.ts";
+
+/** The company logins that the page offers. */
+export interface Logins {
+  readonly oidc: readonly { readonly name: string; readonly label: string; readonly path: string }[];
+}
+
+/** What the gateway tells somebody who is not signed in. */
+export interface Visitor {
+  readonly session: null;
+  readonly logins: Logins;
+}
 
 type Verbs = Readonly<Record<string, readonly string[]>>;
 
@@ -27,8 +38,16 @@ export interface Me {
     readonly tenant: Verbs;
     readonly project: Verbs;
   };
-  readonly session: { readonly ends_at: string; readonly idle_ends_at: string; readonly recent_until: string };
+  readonly logins: Logins;
+  readonly session: {
+    readonly id: string;
+    readonly ends_at: string;
+    readonly idle_ends_at: string;
+    readonly recent_until: string;
+  };
 }
+
+export const isSignedIn = (one: Me | Visitor): one is Me => one.session !== null;
 
 /**
  * Whether an operation that exists for the gateway, tenants and projects is allowed in the scope. `name` is its id with a star for the

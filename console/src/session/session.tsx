@@ -1,12 +1,12 @@
 // The session of the page: who is signed in, the request for a sign-in in place when the session ends, and signing out.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useRef, useState } from "react";
-import { ApiError, createApi, send, type SignInCause } from "../api/api.ts";
+import { type ApiError, createApi, send, type SignInCause } from "../api/api.ts";
 import { ApiContext } from "../api/use-api.tsx";
 import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
-import { LoginForm, LoginPage } from "./login.tsx";
-import type { Me } from "./me.ts";
+import { LoginInPlace, LoginPage } from "./login.tsx";
+import { isSignedIn, type Me, type Visitor } from "./me.ts";
 
 interface Session {
   readonly me: Me;
@@ -32,16 +32,9 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
     data: me,
     error,
     refetch,
-  } = useQuery<Me | null, ApiError>({
+  } = useQuery<Me | Visitor, ApiError>({
     queryKey: ["me"],
-    queryFn: async ({ signal }) => {
-      try {
-        return await send<Me>("GET", "/me", { signal });
-      } catch (thrown) {
-        if (thrown instanceof ApiError && thrown.status === 401) return null;
-        throw thrown;
-      }
-    },
+    queryFn: ({ signal }) => send<Me | Visitor>("GET", "/me", { signal }),
     staleTime: Infinity,
   });
   const signIn = useCallback(async (cause: SignInCause) => {
@@ -53,14 +46,14 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   const api = useMemo(() => createApi(signIn), [signIn]);
   const session = useMemo(
     () =>
-      me == null
+      me === undefined || !isSignedIn(me)
         ? null
         : {
             me,
             async signOut() {
               await send("DELETE", "/session");
               queries.clear();
-              queries.setQueryData(["me"], null);
+              queries.setQueryData(["me"], { session: null, logins: me.logins });
             },
           },
     [me, queries],
@@ -72,7 +65,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
       </main>
     );
   if (me === undefined) return null;
-  if (session === null) return <LoginPage signedIn={(next) => queries.setQueryData(["me"], next)} />;
+  if (session === null) return <LoginPage logins={me.logins} signedIn={(next) => queries.setQueryData(["me"], next)} />;
   const signedInAgain = (next: Me): void => {
     const isSame = next.user?.id === session.me.user?.id && next.tenant_id === session.me.tenant_id;
     queries.setQueryData(["me"], next);
@@ -101,7 +94,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
                 ? "Sign in again, and the page goes on where it was. What you have typed is kept."
                 : "What gives rights away or shows content needs a sign-in of the last 15 minutes. What you have typed is kept."}
             </p>
-            <LoginForm signedIn={signedInAgain} />
+            <LoginInPlace logins={session.me.logins} before={session.me} signedIn={signedInAgain} />
           </Modal>
         )}
       </SessionContext>

@@ -126,7 +126,6 @@ const OWN_PATHS: ReadonlyMap<
     ]),
   ],
   [`${API}/me`, new Map([["GET", me]])],
-  [`${API}/logins`, new Map([["GET", offered]])],
   [`${API}/claims`, new Map([["POST", redeemed]])],
 ]);
 
@@ -158,18 +157,13 @@ async function login(asked: Asked, context: ConsoleContext): Promise<Response> {
   const identity = await loggedIn(body, { request, address }, context);
   const former = secretInCookie(request.headers, arrival);
   const opened = await openSession(identity, { address, headers: request.headers, former }, context);
-  return json(await describeMe(opened, context.snapshot(), context.store), {
-    "set-cookie": cookieOf(opened, arrival),
-  });
+  const snapshot = context.snapshot();
+  const told = { ...(await describeMe(opened, snapshot, context.store)), logins: offeredIssuers(snapshot) };
+  return json(told, { "set-cookie": cookieOf(opened, arrival) });
 }
 
 function cookieOf({ session, secret }: NewSession, arrival: Arrival): string {
   return sessionCookie(arrival, secret, session.endsAtMs - session.startedAtMs);
-}
-
-/** How one can log in beside tokens and links, for those who have not. */
-function offered(_: Asked, context: ConsoleContext): Promise<Response> {
-  return Promise.resolve(json(offeredIssuers(context.snapshot())));
 }
 
 const claimBody = z.strictObject({ code: z.string().min(1).max(200) });
@@ -212,10 +206,17 @@ async function logout(asked: Asked, context: ConsoleContext): Promise<Response> 
   return new Response(null, { status: 204, headers: { "set-cookie": endedCookie(arrival) } });
 }
 
+/** A visitor is told how one can log in: that is no error, which browsers would print. */
 async function me(asked: Asked, context: ConsoleContext): Promise<Response> {
   const { request, arrival, address } = asked;
-  const open = await currentSession(secretInCookie(request.headers, arrival), address, context);
-  return json(await describeMe(open, context.snapshot(), context.store));
+  const logins = offeredIssuers(context.snapshot());
+  try {
+    const open = await currentSession(secretInCookie(request.headers, arrival), address, context);
+    return json({ ...(await describeMe(open, context.snapshot(), context.store)), logins });
+  } catch (thrown) {
+    if (thrown instanceof GatewayError && thrown.code === "session_required") return json({ session: null, logins });
+    throw thrown;
+  }
 }
 
 function json(body: JsonObject, further: Readonly<Record<string, string>> = {}): Response {

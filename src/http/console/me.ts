@@ -1,4 +1,4 @@
-// `GET /console/api/me`: who is logged in, until when, and what the person may do where. The page shows what it is told
+// What `GET /console/api/me` says of somebody who is logged in: who it is, until when, and what the person may do where. The page shows what it is told
 // here and works out no right by itself.
 import { ADMIN_OPERATIONS, type OperationScope } from "../../auth/admin-operations.ts";
 import { RECENT_LOGIN_MS } from "../../auth/console-sessions.ts";

@@ -91,7 +91,7 @@ describe("the console's files", () => {
       expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
       expect(headers.get("permissions-policy")).toContain("camera=()");
     }
-    const failed = await browser.ask("GET", "/console/api/me");
+    const failed = await browser.ask("GET", "/console/api/v1/key");
     expect([failed.status, failed.headers.get("cache-control"), failed.headers.get("x-content-type-options")]).toEqual([
       401,
       "no-store",

@@ -47,12 +47,12 @@ test("[d14.2] everybody lists and ends the own sessions, admins those of their t
     expect((await foreign.ask("DELETE", `${ADMIN}${path}`)).status).toBe(404);
   expect((await here.ask("DELETE", `${ADMIN}/sessions/${other.id}`)).status).toBe(204);
   expect([
-    (await there.ask("GET", "/console/api/me")).status,
-    (await here.ask("GET", "/console/api/me")).status,
+    (await there.ask("GET", "/console/api/v1/key")).status,
+    (await here.ask("GET", "/console/api/v1/key")).status,
   ]).toEqual([401, 200]);
   const [left] = await sessionsOf(admin, "/tenants/acme/sessions?user_id=acme-developer");
   expect((await admin.ask("DELETE", `${ADMIN}/tenants/acme/sessions/${left.id}`)).status).toBe(204);
-  expect((await here.ask("GET", "/console/api/me")).body.error.code).toBe("session_required");
+  expect((await here.ask("GET", "/console/api/v1/key")).body.error.code).toBe("session_required");
   const { data } = await world.store.listAudit({ limit: 10 }, { kind: "session", action: "end" });
   expect(data.map(({ targetName, actor }) => [targetName, actor.userId])).toEqual([
     ["acme-developer", "acme-admin"],

@@ -52,7 +52,7 @@ for (const kind of await allDatabases()) {
         await writer.putMembership({ userId, tenantId: "acme", projectId: null, role: "developer" });
       });
     const isOpen = async (own: ConsoleBrowser): Promise<boolean> => {
-      const { status, body } = await own.ask("GET", "/console/api/me");
+      const { status, body } = await own.ask("GET", "/console/api/v1/key");
       if (status !== 200) expect(body.error.code).toBe("session_required");
       return status === 200;
     };
@@ -98,7 +98,24 @@ for (const kind of await allDatabases()) {
         expect((await own.ask("GET", path)).status).toBe(401);
       const stranger = browser();
       const bearer = { authorization: `Bearer ${world.tokens.get("acme.owner")!}` };
-      expect((await stranger.ask("GET", "/console/api/me", undefined, bearer)).status).toBe(401);
+      expect((await stranger.ask("GET", "/console/api/v1/key", undefined, bearer)).status).toBe(401);
+    });
+
+    test("me tells visitors that nobody is logged in, and how they can log in, which is no error", async () => {
+      const visitor = browser();
+      const nobody = { session: null, logins: { oidc: [] } };
+      for (const cookie of [null, "A".repeat(43), "broken"]) {
+        if (cookie !== null) visitor.cookies.set("dragoman_session_4100", cookie);
+        const { status, body } = await visitor.ask("GET", "/console/api/me");
+        expect([cookie, status, body]).toEqual([cookie, 200, nobody]);
+      }
+      const own = await loggedIn("acme.owner");
+      expect((await own.ask("GET", "/console/api/me")).body).toMatchObject({
+        logins: { oidc: [] },
+        session: { login: "token" },
+      });
+      await own.ask("DELETE", "/console/api/session");
+      expect((await own.ask("GET", "/console/api/me")).body).toEqual(nobody);
     });
 
     test("me says what may be done where, and leaves out the rest", async () => {

@@ -1,0 +1,123 @@
+// Logging in with a real browser: at a company's issuer, and again in the middle of a form when the session has ended, which
+// keeps what was typed.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
+import type { GatewayProcess } from "../harness/gateway-process.ts";
+import { type Issuer, startIssuer } from "../harness/issuer.ts";
+
+const program = chromiumProgram();
+
+describe.skipIf(program === null)("logging in", () => {
+  let issuer: Issuer;
+  let gateway: GatewayProcess;
+  let browser: Browser;
+  let token: string;
+  const opened: ConsolePage[] = [];
+
+  beforeAll(async () => {
+    issuer = await startIssuer();
+    gateway = await startConsoleGateway({
+      config: `
+oidc:
+  - name: corp
+    issuer: "${issuer.url}"
+    audience: gateway
+    console:
+      client_id: ${issuer.codeFlow.clientId}
+      client_secret: "${issuer.codeFlow.clientSecret}"
+      scopes: [openid, groups]
+      label: The <b>company</b>
+    roles:
+      - { claim: groups, value: ai-admins, role: admin }
+`,
+    });
+    issuer.codeFlow.claims = { groups: ["ai-admins"] };
+    browser = await launch(program!);
+    token = await gateway.createToken("--personal", "--user", "owner");
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+    issuer.stop();
+  });
+  afterEach(async () => {
+    const pages = opened.splice(0);
+    expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
+    await Promise.all(pages.map((page) => page.close()));
+  });
+
+  const visiting = async (path: string, options = {}): Promise<ConsolePage> => {
+    const made = await openConsole(browser, gateway.url, { ...options, others: [issuer.url] });
+    opened.push(made);
+    await made.open(path);
+    return made;
+  };
+  /** From outside, as an administrator does it. */
+  const endAllSessions = async (): Promise<void> => {
+    const sessions = `${gateway.url}/api/v1/admin/tenants/default/sessions`;
+    const headers = { authorization: `Bearer ${token}` };
+    const { data } = (await (await fetch(sessions, { headers })).json()) as any;
+    for (const { id } of data)
+      expect((await fetch(`${sessions}/${id}`, { method: "DELETE", headers })).status).toBe(204);
+  };
+  const COMPANY = "Sign in with The <b>company</b>";
+
+  test("[d14.2] at a company's issuer leads back to the page that was asked for, and prints no error on the way", async () => {
+    const { page, axe } = await visiting("/default/default/tokens?state=all");
+    const printed: string[] = [];
+    page.on("console", (message) => printed.push(message.text()));
+    await page.reload();
+    const company = page.getByRole("link", { name: COMPANY });
+    await company.waitFor();
+    expect(await axe()).toEqual([]);
+    expect(printed).toEqual([]);
+    await company.press("Enter");
+    await page.getByRole("heading", { name: "Tokens" }).waitFor();
+    expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe("/console/default/default/tokens?state=all");
+    expect((await page.context().cookies()).every(({ httpOnly }) => httpOnly)).toBe(true);
+  });
+
+  const inForm = async (options = {}): Promise<ConsolePage> => {
+    const made = await visiting("/default/default/tokens", options);
+    await made.signIn(token);
+    await made.page.getByRole("table").waitFor();
+    await made.page.keyboard.press("c");
+    await made.page.getByLabel("Name", { exact: true }).fill("typed before");
+    await endAllSessions();
+    await made.page.keyboard.press("Enter");
+    await made.page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
+    return made;
+  };
+
+  for (const colorScheme of ["light", "dark"] as const)
+    test(`again in the middle of a form keeps what was typed, and sends it (${colorScheme})`, async () => {
+      const { page, axe } = await inForm({ colorScheme });
+      expect(await axe()).toEqual([]);
+      await page.getByLabel("Personal access token").fill(token);
+      await page.keyboard.press("Enter");
+      await page.getByRole("dialog", { name: "The token typed before" }).waitFor();
+      expect(await page.locator(".secret").textContent()).toStartWith("dgm_pt_");
+    });
+
+  test("again at a company's issuer, in another tab, leaves the form as it is", async () => {
+    const { page } = await inForm({ viewport: { width: 390, height: 800 } });
+    const [tab] = await Promise.all([
+      page.context().waitForEvent("page"),
+      page.getByRole("link", { name: COMPANY }).click(),
+    ]);
+    await tab.getByRole("navigation", { name: "Screens" }).waitFor();
+    await tab.close();
+    await page.bringToFront();
+    await page.evaluate("window.dispatchEvent(new Event('focus'))");
+    await page.getByRole("dialog", { name: "The token typed before" }).waitFor();
+  });
+
+  test("a token that is wrong is refused where it was typed", async () => {
+    const { page } = await visiting("/");
+    await page.getByLabel("Personal access token").fill("dgm_ut_wrong");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").getByText("You are not signed in.").waitFor();
+    expect(await page.getByLabel("Personal access token").inputValue()).toBe("dgm_ut_wrong");
+  });
+});
