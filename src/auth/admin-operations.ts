@@ -183,6 +183,9 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   purgeTenantCache: { reach: "tenant", role: "admin" },
   removeTenantContent: { reach: "tenant", role: "admin" },
   removeProjectContent: { reach: "project", role: "admin" },
+  // It shows what the calls and the routes show that the same caller may list.
+  simulateTenantRoute: { reach: "tenant", role: "viewer" },
+  simulateProjectRoute: { reach: "project", role: "viewer" },
   listTenantLimitStates: { reach: "tenant", role: "viewer" },
   readTenantLimitState: { reach: "tenant", role: "viewer" },
   listTenantProviderHealth: { reach: "tenant", role: "viewer" },

@@ -102,6 +102,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     program.commands.find((command) => command.name() === "audit")!,
     setCode,
   );
+  addRouteSimulate(program.commands.find((command) => command.name() === "route")!);
   addPolicyTest(
     program.commands.find((command) => command.name() === "policy")!,
     setCode,
@@ -283,6 +284,25 @@ function addCacheCommands(program: Command): void {
     .option("--route <name>", "only answers that this route has kept; direct for calls without a route")
     .option("--key <key>", "only the answer with this key, as in x-gateway-cache-key")
     .action(async (options) => (await import("./admin/cache.ts")).purge(options, readEnvironment()));
+}
+
+/** Added to the commands of the admin API for routes. */
+function addRouteSimulate(routes: Command): void {
+  gatewayOptions(
+    routes
+      .command("simulate")
+      .description("show where the last calls of a route would go, with the route as it is and with a change")
+      .argument("<name>"),
+  )
+    .option("--tenant <id>", "tenant (default: default)")
+    .option("--project <id>", "project, instead of the tenant")
+    .option("-f, --file <file>", "the route as it would become, as YAML or JSON; - is standard input")
+    .option(
+      "--fault <target=kind...>",
+      "what is wrong with targets, such as a:b=dead, a:b=status:529 or a:*=slow:2000@0.5 (half of the calls)",
+    )
+    .option("--calls <n>", "how many calls, the newest (default: 1000)", positiveNumber)
+    .action(async (name, options) => (await import("./admin/routes.ts")).simulate(name, options, readEnvironment()));
 }
 
 /** Added to the commands of the admin API for webhooks. */

@@ -4,7 +4,7 @@ import type { Environment } from "../config/environment.ts";
 import { PROVIDER_FAMILIES } from "../gateway-parts/provider-families.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
-import { chanceOf } from "../diagnostics/simulation/chance.ts";
+import { chanceOf } from "../simulation/chance.ts";
 import {
   type CallRow,
   type Counts,
@@ -15,10 +15,10 @@ import {
   type TargetRow,
   type Totals,
 } from "../diagnostics/simulation/report.ts";
-import { type Run, runCalls } from "../diagnostics/simulation/run-calls.ts";
+import { type Run, runCalls } from "../simulation/run-calls.ts";
 import { readTraffic, type Traffic } from "../diagnostics/simulation/traffic.ts";
-import { SIMULATED_OPERATIONS } from "../diagnostics/simulation/traffic-schema.ts";
-import { createCourses } from "../diagnostics/simulation/upstream-course.ts";
+import { createCourses, latencyTimes } from "../simulation/upstream-course.ts";
+import { SIMULATED_OPERATIONS } from "../simulation/written-request.ts";
 
 export interface SimulateFlags {
   readonly traffic: string;
@@ -57,13 +57,19 @@ export function played(
   const traffic = readTraffic(trafficFile, environment, { configuration, environment }, named);
   const seed = ownSeed ?? traffic.seed;
   // Routing and targets use separate random sequences, so that a change of the routing does not change the targets.
-  const courses = createCourses({ latencies: traffic.latencies, faults: traffic.faults, random: chanceOf(~seed) });
+  const ofTargets = chanceOf(~seed);
+  const courses = createCourses({
+    timesOf: latencyTimes(traffic.latencies, ofTargets),
+    faults: traffic.faults,
+    random: ofTargets,
+  });
+  const random = chanceOf(seed);
   return {
     run: runCalls({
       calls: traffic.prepared.calls,
       courses,
       limits: traffic.prepared.snapshot.limits,
-      random: chanceOf(seed),
+      randomOf: () => random,
     }),
     traffic,
     seed,

@@ -37,7 +37,8 @@ export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, R
   return seen;
 }
 
-function compileRoute(name: string, entry: RouteEntry, defaults: readonly RouteDefaults[]): Route {
+/** `defaults` are those of the scopes that the route is in, the nearest first. */
+export function compileRoute(name: string, entry: RouteEntry, defaults: readonly RouteDefaults[]): Route {
   const layers: readonly RouteDefaults[] = [entry, ...defaults];
   const first = <Value>(read: (scope: RouteDefaults) => Value | undefined): Value | null =>
     layers.map(read).find((value) => value !== undefined) ?? null;

@@ -203,6 +203,17 @@ export function recordIn(text: Buffer, traceId: string): string | null {
   return recordsIn(text).findLast((record) => traceIdOf(record) === traceId) ?? null;
 }
 
+/** The JSON of several calls' records in the text of a block by their trace ids; a call that it does not have is absent. */
+export function someRecordsIn(text: Buffer, traceIds: ReadonlySet<string>): ReadonlyMap<string, string> {
+  // A call that was settled later has its last record behind the earlier ones, which it replaces here.
+  return new Map(
+    recordsIn(text).flatMap((record) => {
+      const traceId = traceIdOf(record);
+      return traceIds.has(traceId) ? [[traceId, record] as const] : [];
+    }),
+  );
+}
+
 function endOfLine(text: Buffer, from: number): number {
   const end = text.indexOf(LINE, from);
   return end < 0 ? text.length : end;

@@ -2,7 +2,7 @@
 // by reports, by the admin API, and by budgets when a process starts. The drivers sqlite-calls.ts and postgres-calls.ts
 // both pass test/contract/call-store.suite.ts.
 import type { CacheOutcome } from "../core/cache.ts";
-import type { CallRecord } from "../core/record.ts";
+import type { Attempt, CallRecord } from "../core/record.ts";
 import type { LedgerSink } from "./ledger.ts";
 import type { Page, PageRequest } from "./reader.ts";
 import type { ReplicaTable } from "./replicas.ts";
@@ -256,6 +256,52 @@ export interface StoredCall {
   readonly record: CallRecord | null;
 }
 
+/** What is known of a request and its attempts beyond the figures: names and sizes, and no text of a prompt or an answer. */
+export interface RecordedCall extends Pick<
+  CallRecord,
+  | "traceId"
+  | "operation"
+  | "projectId"
+  | "tokenId"
+  | "userId"
+  | "endUser"
+  | "stream"
+  | "provider"
+  | "model"
+  | "status"
+  | "code"
+  | "messages"
+  | "usage"
+  | "metadata"
+  | "policies"
+  | "totalMs"
+  | "firstContentMs"
+> {
+  readonly timeMs: number;
+  readonly modelAsked: string | null;
+  /** Names of the parameters that the client sent. */
+  readonly parameters: readonly string[];
+  readonly costNanoUsd: number | null;
+  readonly attempts: readonly Pick<
+    Attempt,
+    "provider" | "model" | "code" | "status" | "startMs" | "firstContentMs" | "totalMs"
+  >[];
+}
+
+export interface RecordedQuery extends CallScope {
+  /** The most calls that are returned, the newest. */
+  readonly limit: number;
+}
+
+export interface RecordedCalls {
+  /** The newest first. Calls without a record, those that ended with an explanation and those from the response cache are left out. */
+  readonly calls: readonly RecordedCall[];
+  /** Calls that were found, and were left out because their details are not kept any more. */
+  readonly withoutRecord: number;
+  /** Earlier calls have not been looked at, because one query reads a bounded number of them; `null` when all were. */
+  readonly searchedToMs: number | null;
+}
+
 /** Dimensions by which a budget may have one account for each value. */
 export type AccountDimension = Exclude<UsageDimension, "day" | "tenant" | "project">;
 
@@ -316,6 +362,8 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
   histogram(query: HistogramQuery): Promise<CallHistogram>;
   /** The most frequent values of some dimensions. */
   facets(query: FacetsQuery): Promise<CallFacets>;
+  /** The newest calls of a scope with what is recorded of their requests. */
+  recordedCalls(query: RecordedQuery): Promise<RecordedCalls>;
   /** What has been used since a moment, for accounts that begin with no count. */
   spent(query: SpentQuery): Promise<readonly Spent[]>;
   /**

@@ -59,6 +59,16 @@ export interface LogQuery {
 }
 
 export async function searchCalls(db: Db, page: PageRequest, filter: LogFilter): Promise<LogPage> {
+  const { data, ...rest } = await searchRows(db, page, filter);
+  return { ...rest, data: (await named(db, data)).map(summaryOf) };
+}
+
+/** What a search finds, as it is stored. */
+interface RowPage extends Omit<LogPage, "data"> {
+  readonly data: readonly FoundRow[];
+}
+
+export async function searchRows(db: Db, page: PageRequest, filter: LogFilter): Promise<RowPage> {
   const numbered = await numberedFilter(db, filter);
   const earlier = await earlierBounds(db);
   if (earlier !== null) return await searchMoved(db, page, filter, numbered, earlier);
@@ -88,7 +98,7 @@ async function withRequest(db: Db, numbered: NumberedFilter): Promise<NumberedFi
     : { ...numbered, requestHash: requestHash(id) };
 }
 
-function nothing(page: PageRequest, key: ListKey): LogPage {
+function nothing(page: PageRequest, key: ListKey): RowPage {
   rowLimit(page);
   keyBefore(page, key);
   return { data: [], nextCursor: null, searchedToMs: null };
@@ -103,7 +113,7 @@ async function searchMoved(
   filter: LogFilter,
   numbered: NumberedFilter | null,
   { lastStartMs, lastEndMs }: EarlierBounds,
-): Promise<LogPage> {
+): Promise<RowPage> {
   const key = keyOfOrder(filter.order);
   const before = keyBefore(page, key);
   if (filter.order === "newest") {
@@ -127,7 +137,7 @@ async function searchMoved(
 const timeOf = (order: LogOrder, parts: readonly KeyPart[]): number =>
   order === "ended" ? Number(parts[0]) : timeOfKey(parts[0] as bigint);
 
-async function search(db: Db, page: PageRequest, numbered: NumberedFilter): Promise<LogPage> {
+async function search(db: Db, page: PageRequest, numbered: NumberedFilter): Promise<RowPage> {
   const { order } = numbered.filter;
   const query = logQuery(page, numbered);
   const last = query.end === null ? undefined : (await query.end.execute(db)).rows[0];
@@ -135,7 +145,7 @@ async function search(db: Db, page: PageRequest, numbered: NumberedFilter): Prom
   const { rows } = await query.rows(end).execute(db);
   const keyOf = (row: FoundRow): readonly KeyPart[] => (order === "ended" ? [row.end_ms as bigint, row.id] : [row.id]);
   const { data, nextCursor } = pageOf(rows, page, query.key, keyOf, (row) => row);
-  const found = { data: (await named(db, data)).map(summaryOf), nextCursor };
+  const found = { data, nextCursor };
   if (end === null || nextCursor !== null) return { ...found, searchedToMs: null };
   return { ...found, nextCursor: cursorAt(query.key, end), searchedToMs: timeOf(order, end) };
 }

@@ -22,6 +22,7 @@ export const LAYERS = [
   "snapshot",
   "chat",
   "operations",
+  "simulation",
   "http",
   "closing.ts",
   "workers",

@@ -9,7 +9,7 @@ import { type Fault, type Served, status } from "../harness/faults.ts";
 import { routedGateway, routeOf, UPSTREAMS } from "../harness/routed.ts";
 import { readStream } from "../harness/sse.ts";
 import type { TurnedTime } from "../harness/turned-time.ts";
-import { chanceOf } from "../../src/diagnostics/simulation/chance.ts";
+import { chanceOf } from "../../src/simulation/chance.ts";
 
 /** A place in a route: an upstream, and whether it can take the request at all. */
 export interface Place {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { played } from "../../src/cli/simulate.ts";
-import type { AttemptTrace, CallTrace, Run } from "../../src/diagnostics/simulation/run-calls.ts";
+import type { AttemptTrace, CallTrace, Run } from "../../src/simulation/run-calls.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { printedSeed } from "../routing/chance.ts";
 import { drawCount } from "../harness/long-run.ts";

@@ -897,6 +897,54 @@ function recordsSuite(newStore: NewStore): void {
       await isWhole(calls, [...single, ...many, ...long]);
     });
 
+    test("of a scope come the newest first, up to a limit, with names and attempts, without hits and explanations", async () => {
+      const attempts = [attemptOf({ provider: "openai", model: "gpt-4o", startMs: 3, totalMs: 90 })];
+      const rows = Array.from({ length: 300 }, (_, index) =>
+        rowOf({
+          startedAtMs: DAY_ONE + index * 60_000,
+          route: index % 3 === 0 ? "chat" : "other",
+          dispositions: { temperature: "native" },
+          metadata: { n: index },
+          attempts,
+        }),
+      );
+      const calls = await newStore([
+        ...rows,
+        rowOf({ route: "chat", explained: true }),
+        rowOf({ route: "chat", cache: { outcome: "hit", key: "k", ageS: 1 } as never }),
+        rowOf({ route: "chat", tenantId: "beta" }),
+      ]);
+      const found = await calls.recordedCalls({ tenantId: "acme", route: "chat", limit: 50 });
+      expect(found.calls.map(({ traceId }) => traceId)).toEqual(
+        rows
+          .filter((_, index) => index % 3 === 0)
+          .map(({ record }) => record.traceId)
+          .toReversed()
+          .slice(0, 50),
+      );
+      expect(found).toMatchObject({ withoutRecord: 0, searchedToMs: null });
+      expect(found.calls[0]).toMatchObject({
+        parameters: ["temperature"],
+        usage: { prompt_tokens: 100 },
+        costNanoUsd: 1000,
+        metadata: { n: 297 },
+        attempts: [{ provider: "openai", model: "gpt-4o", startMs: 3, totalMs: 90, code: null }],
+      });
+      expect((await calls.recordedCalls({ tenantId: "acme", route: "chat", limit: 1000 })).calls).toHaveLength(100);
+      const gone = DAY_ONE + 150 * 60_000;
+      while ((await calls.prune({ callsMs: null, detailsMs: gone, placesMs: null })) > 0);
+      expect(await calls.recordedCalls({ tenantId: "acme", route: "chat", limit: 1000 })).toMatchObject({
+        calls: { length: 50 },
+        // the hit and the explanation began with the first of them
+        withoutRecord: 51,
+      });
+      expect(await calls.recordedCalls({ tenantId: "acme", route: "never", limit: 10 })).toEqual({
+        calls: [],
+        withoutRecord: 0,
+        searchedToMs: null,
+      });
+    });
+
     test("[d11.3] that are past their retention are removed from among later ones, which stay whole", async () => {
       const rows = Array.from({ length: 90 }, (_, index) =>
         rowOf({ startedAtMs: DAY_ONE + ((index * 37) % 90) * 1000 }),

@@ -34,6 +34,10 @@ const EXAMPLE_BODIES: Readonly<Record<string, (place: ConfigurationScope) => unk
   ProviderChange: () => ({ enabled: false }),
   NewRoute: () => ({ name: "fresh", targets: ["sandbox:echo"] }),
   RouteChange: () => ({ retries: 2 }),
+  RouteSimulationRequest: () => ({
+    route: { targets: ["sandbox:echo"] },
+    faults: [{ target: "sandbox:*", kind: "dead" }],
+  }),
   NewPolicy: () => ({ name: "fresh", rule: "request.stream" }),
   PolicyChange: () => ({ message: "No streams." }),
   NewLimit: () => ({ name: "fresh", metric: "requests", window: "minute", limit: 10, scope: { user: "*" } }),

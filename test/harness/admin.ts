@@ -72,6 +72,8 @@ export interface AdminWorldOptions {
   readonly consoleCall?: ConsoleSources["call"];
   /** The states of targets; there are none, if left out. */
   readonly targets?: () => Promise<readonly TargetStatus[]>;
+  /** The environment, in which keys of providers may be; it is empty, if left out. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** Stands between the API and the store. */
   readonly between?: (store: Store) => Store;
 }
@@ -116,6 +118,7 @@ export async function openAdminWorld({
   targets,
   consoleFolder = "/nowhere",
   consoleCall = () => Promise.reject(new Error("this world serves no calls")),
+  variables = {},
   between = (store) => store,
 }: AdminWorldOptions = {}): Promise<AdminWorld> {
   const database = await kind.create();
@@ -126,7 +129,7 @@ export async function openAdminWorld({
   const contents = openContentStore({ calls, cipher, now: () => clock.now() });
   const limits = openMemoryLimits({ clock });
   const tokens = await people(store, clock.now());
-  const environment: Environment = readEnvironment({});
+  const environment: Environment = readEnvironment(variables);
   const families = [...providers.values()];
   const problems: string[] = [];
   const source = await openSnapshotSource({

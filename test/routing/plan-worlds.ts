@@ -6,7 +6,7 @@ import { DEFAULT_BREAKER, type StrategyType } from "../../src/core/route.ts";
 import { openHealth, type Health } from "../../src/routing/health.ts";
 import { createPlan, type Candidate, type Failure, type Stage, type Step } from "../../src/routing/plan.ts";
 import { candidate, T0 } from "./candidates.ts";
-import { chanceOf } from "../../src/diagnostics/simulation/chance.ts";
+import { chanceOf } from "../../src/simulation/chance.ts";
 
 export type Ending = { readonly kind: "success" } | Failure;
 

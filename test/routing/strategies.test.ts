@@ -5,7 +5,7 @@ import { openHealth, type Health } from "../../src/routing/health.ts";
 import type { Candidate } from "../../src/routing/plan.ts";
 import { choose, type Choice } from "../../src/routing/strategies.ts";
 import { candidate } from "./candidates.ts";
-import { chanceOf } from "../../src/diagnostics/simulation/chance.ts";
+import { chanceOf } from "../../src/simulation/chance.ts";
 
 const ALL: readonly StrategyType[] = ["priority", "weighted", "least_latency", "least_cost", "least_busy"];
 

@@ -134,6 +134,8 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
       ),
     ),
   ),
+  simulateTenantRoute: VIEWER,
+  simulateProjectRoute: VIEWER,
   readTenantUsage: VIEWER,
   readProjectUsage: VIEWER,
   listTenantCalls: VIEWER,
@@ -244,13 +246,13 @@ function expected(caller: Caller, { operationId, reach }: Described, place: Conf
 
 async function tried(
   caller: Caller,
-  { operationId, method, path, tag, bodySchema }: Described,
+  { operationId, method, path, tag, bodySchema, query: parameters }: Described,
   place: ConfigurationScope,
   wrongBody?: string,
 ): Promise<Told> {
   const address = path.replaceAll(/\{(\w+)\}/g, (_, variable: string) => values(variable, tag, place));
   const query = new URLSearchParams();
-  if (method !== "GET") query.set("dry_run", "true");
+  if (parameters.includes("dry_run")) query.set("dry_run", "true");
   if (operationId.startsWith("diff"))
     for (const [name, value] of [
       ["from", "0"],

@@ -1,39 +1,23 @@
 // Prepares the calls of a traffic file for the engine: each is a request that passes the gateway's own parser and
 // rules. Keys are not needed: every provider counts as enabled and has a placeholder credential.
-import { reasoningCarriers } from "../../chat/carriers/reasoning-carrier.ts";
-import { CallPrices } from "../../chat/metering/call-prices.ts";
 import { withMembers } from "../../core/request-source.ts";
-import { everyStage, prepare, type Prepared } from "../../chat/plan/stages.ts";
-import type { PlannedCall } from "../../chat/plan/candidate.ts";
+import { everyStage, type Prepared } from "../../chat/plan/stages.ts";
 import { withCheckedEntries } from "../../chat/fit/entry-request.ts";
 import type { Environment } from "../../config/environment.ts";
 import type { ChatRequest } from "../../core/chat.ts";
-import { systemClock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { Principal } from "../../core/identity.ts";
 import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
 import { FORMS } from "../../operations/forms.ts";
 import { PROVIDER_FAMILIES } from "../../gateway-parts/provider-families.ts";
-import { providers } from "../../providers/registry.ts";
+import { preparedCall, pricesFor, type SimulatedCall, simulatedPrincipal } from "../../simulation/simulated-call.ts";
+import { type SimulatedOperation, writtenRequest } from "../../simulation/written-request.ts";
 import { compileSnapshot } from "../../snapshot/compile.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
-import type { CallEntry, SimulatedOperation } from "./traffic-schema.ts";
+import type { CallEntry } from "./traffic-schema.ts";
 
 export interface SimulatedConfiguration {
   readonly configuration: Configuration;
   readonly environment: Environment;
-}
-
-/** One call of the simulation; calls of one entry and user share what was prepared. */
-export interface SimulatedCall {
-  readonly atMs: number;
-  /** The route or model that the call asked for. */
-  readonly asked: string;
-  readonly tenant: string;
-  readonly isStream: boolean;
-  readonly prepared: Prepared;
-  readonly timeoutMs: number;
-  readonly hasOwnTimeout: boolean;
 }
 
 export interface PreparedCalls {
@@ -111,104 +95,36 @@ function callsOf(entry: NamedEntry, snapshot: Snapshot, targets: Set<string>): r
 
 /** Throws GatewayError. */
 function callOf(request: ChatRequest, entry: NamedEntry, snapshot: Snapshot): SimulatedCall {
-  const ownMs = request.options.timeoutMs;
-  let timeoutMs = ownMs ?? snapshot.limits.defaultTimeoutMs;
-  const call: PlannedCall = {
-    snapshot,
-    context: { providers, carriers: reasoningCarriers([]) },
-    meter: {
-      prices: new CallPrices({
-        snapshot,
-        clock: systemClock,
-        tenantId: entry.tenant,
-        projectId: entry.project,
-        mayPrice: false,
-      }),
-    },
-    record: { operation: entry.operation },
-    policies: null,
-    // what a vendor knows is not simulated
-    objects: { references: [], placedAt: (resolved) => resolved, vendorIdOf: () => null },
-    deadline: {
-      boundByRoute: (totalMs) => {
-        if (totalMs !== null && ownMs === null) timeoutMs = Math.min(timeoutMs, totalMs);
-      },
-    },
-    recorder: { targeted: () => {}, fitted: () => {} },
-  };
-  const prepared = prepare(request, principalOf(entry), new Headers(), call);
+  const principal = simulatedPrincipal({ tenantId: entry.tenant, projectId: entry.project });
   return {
     atMs: 0,
     asked: entry.route ?? entry.model!,
     tenant: entry.tenant,
     isStream: entry.stream,
-    prepared,
-    timeoutMs,
-    hasOwnTimeout: ownMs !== null,
+    ...preparedCall(request, {
+      operation: entry.operation,
+      snapshot,
+      principal,
+      prices: pricesFor(snapshot, principal),
+      policies: null,
+    }),
   };
 }
 
-/** A word with its space is about one token. */
-const FILLER = "word ";
-
 function bodyOf(entry: NamedEntry): string {
-  const {
+  const { operation, route, model, stream, user, fallbacks } = entry;
+  return writtenRequest({
+    operation,
     route,
     model,
     stream,
     user,
-    prompt_tokens: promptTokens,
-    max_tokens: maxTokens,
-    num_retries: retries,
     fallbacks,
-    timeout_ms: timeoutMs,
-    operation,
-  } = entry;
-  const own = {
-    route,
-    num_retries: retries,
-    fallbacks,
-    timeout: timeoutMs === undefined ? undefined : timeoutMs / 1000,
-  };
-  const written = WRITTEN[operation](FILLER.repeat(promptTokens).trimEnd(), maxTokens);
-  const streamed = STREAMED.has(operation) ? { stream } : {};
-  return JSON.stringify(
-    operation === "chat.completions"
-      ? { model, ...written, ...streamed, user, ...own }
-      : { model, ...written, ...streamed, ...(NAMES_USERS.has(operation) && { user }), x_gateway: own },
-  );
-}
-
-/** The text of a call and the bound of its answer, as each operation has them. */
-const WRITTEN: Readonly<Record<SimulatedOperation, (text: string, bound: number | undefined) => object>> = {
-  "chat.completions": (content, bound) => ({
-    messages: [{ role: "user", content }],
-    max_completion_tokens: bound,
-  }),
-  responses: (input, bound) => ({ input, max_output_tokens: bound }),
-  messages: (content, bound = DEFAULT_BOUND) => ({ messages: [{ role: "user", content }], max_tokens: bound }),
-  completions: (prompt, bound) => ({ prompt, max_tokens: bound }),
-  embeddings: (input) => ({ input }),
-  rerank: (text) => ({ query: text, documents: [text] }),
-  moderations: (input) => ({ input }),
-};
-/** Messages have to say a bound. */
-const DEFAULT_BOUND = 1024;
-const STREAMED: ReadonlySet<SimulatedOperation> = new Set(["chat.completions", "responses", "messages", "completions"]);
-/** The form of messages has the user in its metadata. */
-const NAMES_USERS: ReadonlySet<SimulatedOperation> = new Set(["responses", "completions", "embeddings"]);
-
-function principalOf({ tenant, project }: CallEntry): Principal {
-  return {
-    tokenId: "simulated",
-    tokenKind: "project",
-    tenantId: tenant,
-    projectId: project,
-    userId: null,
-    role: "developer",
-    permissions: new Set(),
-    restrictions: null,
-  };
+    promptTokens: entry.prompt_tokens,
+    maxTokens: entry.max_tokens,
+    numRetries: entry.num_retries,
+    timeoutMs: entry.timeout_ms,
+  });
 }
 
 function targetsOf(prepared: Prepared): readonly string[] {

@@ -1,7 +1,7 @@
 // The results of a simulation: numbers by route and target, by fault, and in total. It is plain data, which is printed
 // unchanged as JSON. Times are milliseconds of virtual time.
-import type { AttemptTrace, CallTrace, Run } from "./run-calls.ts";
-import { concerns, type Fault } from "./traffic-schema.ts";
+import type { AttemptTrace, CallTrace, Run } from "../../simulation/run-calls.ts";
+import { concerns, type Fault } from "../../simulation/faults.ts";
 
 export type Counts = Readonly<Record<string, number>>;
 

@@ -5,14 +5,9 @@ import type { Variables } from "../../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../../config/file.ts";
 import { didYouMean } from "../../config/suggestion.ts";
 import { type PreparedCalls, prepareCalls, type SimulatedConfiguration } from "./prepare-calls.ts";
-import {
-  type CallEntry,
-  concerns,
-  type Fault,
-  MAX_CALLS,
-  type SimulatedOperation,
-  trafficShape,
-} from "./traffic-schema.ts";
+import { concerns, type Fault, faultFindings } from "../../simulation/faults.ts";
+import type { SimulatedOperation } from "../../simulation/written-request.ts";
+import { type CallEntry, MAX_CALLS, trafficShape } from "./traffic-schema.ts";
 
 export interface Traffic extends z.output<typeof trafficShape> {
   readonly prepared: PreparedCalls;
@@ -38,6 +33,7 @@ export function readTraffic(
       ...callFindings(traffic.calls),
       ...prepared.findings,
       ...faultFindings(traffic.faults),
+      ...timeFindings(traffic.faults),
       ...(prepared.findings.length > 0 ? [] : targetFindings(traffic, prepared.targets)),
     ];
     for (const { path, message } of findings) context.addIssue({ code: "custom", path: [...path], message });
@@ -58,24 +54,10 @@ function callFindings(calls: readonly CallEntry[]): readonly Finding[] {
   ];
 }
 
-function faultFindings(faults: readonly Fault[]): readonly Finding[] {
-  return faults.flatMap((fault, at) => {
-    const findings: Finding[] = [];
-    const belongs = (key: "status" | "retry_after_ms" | "added_ms", kind: Fault["kind"]): void => {
-      if (fault[key] !== undefined && fault.kind !== kind)
-        findings.push({ path: ["faults", at, key], message: `is only for faults of the kind ${kind}` });
-    };
-    belongs("status", "status");
-    belongs("retry_after_ms", "status");
-    belongs("added_ms", "slow");
-    if (fault.kind === "status" && fault.status === undefined)
-      findings.push({ path: ["faults", at, "status"], message: "is missing: expected a status from 300 to 599" });
-    if (fault.kind === "slow" && fault.added_ms === undefined)
-      findings.push({ path: ["faults", at, "added_ms"], message: "is missing: expected milliseconds" });
-    if (fault.to_ms <= fault.from_ms)
-      findings.push({ path: ["faults", at, "to_ms"], message: "expected a time after from_ms" });
-    return findings;
-  });
+function timeFindings(faults: readonly Fault[]): readonly Finding[] {
+  return faults.flatMap(({ from_ms: fromMs, to_ms: toMs }, at) =>
+    toMs <= fromMs ? [{ path: ["faults", at, "to_ms"], message: "expected a time after from_ms" }] : [],
+  );
 }
 
 /** A target that no call can reach is probably a typing mistake. */

@@ -153,7 +153,7 @@ function concernsOtherTenant(
 ): boolean {
   return (
     error.code === "not_found" &&
-    operation.method !== "get" &&
+    operation.reads !== true &&
     place !== null &&
     place.tenantId !== caller.token.tenantId &&
     !caller.isOperator
@@ -201,7 +201,7 @@ async function attempted(
     nowMs: context.clock.now(),
     note: (note) => context.store.note({ ...actor, role }, note),
   };
-  if (operation.method === "get") return replyOf(await operation.run(call, context.store), false);
+  if (operation.reads === true) return replyOf(await operation.run(call, context.store), false);
   const repeatable = idempotency(c, sent, call);
   const changing = (): Promise<AdminReply> => change(operation, call, { ...actor, role }, context, repeatable);
   return repeatable === null ? await changing() : await context.turns(`${caller.token.id} ${repeatable.key}`, changing);

@@ -20,6 +20,7 @@ import { limitStateOperations } from "./limit-states.ts";
 import { logOperations } from "./logs.ts";
 import type { AdminContext, AdminOperation } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./admin-request.ts";
+import { routeSimulationOperations } from "./route-simulation.ts";
 import { SESSION_OPERATIONS } from "./sessions.ts";
 import { providerHealthOperations } from "./provider-health.ts";
 import { openReportReads } from "./report-reads.ts";
@@ -48,6 +49,7 @@ export function adminOperations(
   >,
 ): readonly AdminOperation[] {
   const rules = documentRules(dependencies);
+  const configured = { rules, dependencies, inFile: fileDocuments(dependencies) };
   const reads = calls === null ? null : openReportReads(calls, clock);
   return [
     ...TENANT_OPERATIONS,
@@ -55,10 +57,8 @@ export function adminOperations(
     ...TOKEN_OPERATIONS,
     ...SESSION_OPERATIONS,
     ...CLAIM_OPERATIONS,
-    ...configuredOperations(
-      { rules, dependencies, inFile: fileDocuments(dependencies) },
-      { webhooks: webhookAdminOperations },
-    ),
+    ...configuredOperations(configured, { webhooks: webhookAdminOperations }),
+    ...routeSimulationOperations(reads, configured, clock),
     ...historyOperations({ rules, dependencies }),
     ...auditOperations(auditSigner),
     ...usageOperations(reads),

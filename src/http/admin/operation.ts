@@ -31,7 +31,10 @@ export interface AdminContext {
   readonly store: AdminStore;
   readonly version: string;
   /** `null` when no calls are stored. */
-  readonly calls: Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets"> | null;
+  readonly calls: Pick<
+    CallStore,
+    "searchCalls" | "findCall" | "usage" | "histogram" | "facets" | "recordedCalls"
+  > | null;
   /** `null` when no content is stored. */
   readonly contents: AdminContents | null;
   /** `null` when no limits are counted in this process. */
@@ -128,7 +131,9 @@ export interface ReadOperation<
   Body extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
 > extends Described<Body, Query> {
-  readonly method: "get";
+  readonly reads: true;
+  /** `post` where the question is too long for an address. */
+  readonly method: "get" | "post";
   run(call: AdminCall<z.output<Body>, z.output<Query>>, store: Reader): Promise<Answer>;
 }
 /** Runs in one transaction. When it throws, nothing is changed. */
@@ -136,6 +141,7 @@ export interface WriteOperation<
   Body extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
 > extends Described<Body, Query> {
+  readonly reads?: false;
   readonly method: "post" | "put" | "patch" | "delete";
   /** Runs before the transaction, for work that may take long, such as a DNS lookup. */
   prepare?(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<void>;
@@ -145,9 +151,15 @@ export interface WriteOperation<
 export type AdminOperation = ReadOperation | WriteOperation;
 
 export function reading<Body extends z.ZodType, Query extends z.ZodType>(
-  operation: Omit<ReadOperation<Body, Query>, "method">,
+  operation: Omit<ReadOperation<Body, Query>, "method" | "reads">,
 ): AdminOperation {
-  return { ...operation, method: "get" };
+  return { ...operation, reads: true, method: "get" };
+}
+/** Reads, and answers a question that stands in the body. */
+export function asking<Body extends z.ZodType, Query extends z.ZodType>(
+  operation: Omit<ReadOperation<Body, Query>, "method" | "reads">,
+): AdminOperation {
+  return { ...operation, reads: true, method: "post" };
 }
 export function writing<Body extends z.ZodType, Query extends z.ZodType>(
   operation: WriteOperation<Body, Query>,

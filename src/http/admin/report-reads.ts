@@ -11,14 +11,17 @@ const MOST_AT_ONCE = 2;
 const MOST_WAITING = 100;
 const KEPT_MS = 2000;
 const MOST_KEPT = 200;
+/** Recorded calls are what people try several changes on, one after the other. A thousand of them take some 400 KB. */
+const RECORDED_KEPT_MS = 30_000;
+const MOST_RECORDED_KEPT = 8;
 
-type Reads = Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets">;
+type Reads = Pick<CallStore, "searchCalls" | "findCall" | "usage" | "histogram" | "facets" | "recordedCalls">;
 
 /** When the reading began: what it found is of that time or later. */
 export interface Dated {
   readonly asOfMs: number;
 }
-type Sums = "usage" | "histogram" | "facets";
+type Sums = "usage" | "histogram" | "facets" | "recordedCalls";
 
 /** The calls as the admin API reads them. */
 export type AdminCalls = Pick<Reads, "searchCalls" | "findCall"> & {
@@ -32,12 +35,14 @@ interface Kept {
 
 /** A query contains the scope of its reader, so that readers of different scopes share nothing. */
 export function openReportReads(calls: Reads, clock: Clock): AdminCalls {
-  const turn = openGate();
-  const kept = new BoundedCache<string, Kept>(MOST_KEPT);
+  const turn = openGate(MOST_AT_ONCE);
+  const sums = { kept: new BoundedCache<string, Kept>(MOST_KEPT), forMs: KEPT_MS };
+  const recorded = { kept: new BoundedCache<string, Kept>(MOST_RECORDED_KEPT), forMs: RECORDED_KEPT_MS };
   const dated =
     <Query extends readonly unknown[], Found extends object>(
       name: Sums,
       read: (...query: Query) => Promise<Found>,
+      { kept, forMs } = sums,
     ): ((...query: Query) => Promise<Found & Dated>) =>
     (...query) => {
       const key = JSON.stringify([name, query]);
@@ -48,7 +53,7 @@ export function openReportReads(calls: Reads, clock: Clock): AdminCalls {
         const asOfMs = clock.now();
         return { ...(await read(...query)), asOfMs };
       });
-      kept.set(key, { endsMs: nowMs + KEPT_MS, found });
+      kept.set(key, { endsMs: nowMs + forMs, found });
       // A fault is not kept.
       found.catch(() => kept.delete(key));
       return found;
@@ -59,15 +64,16 @@ export function openReportReads(calls: Reads, clock: Clock): AdminCalls {
     usage: dated("usage", (page, query) => calls.usage(page, query)),
     histogram: dated("histogram", (query) => calls.histogram(query)),
     facets: dated("facets", (query) => calls.facets(query)),
+    recordedCalls: dated("recordedCalls", (query) => calls.recordedCalls(query), recorded),
   };
 }
 
-/** Runs work as soon as fewer than MOST_AT_ONCE others run, in the order in which it came. */
-function openGate(): <T>(work: () => Promise<T>) => Promise<T> {
+/** Runs work as soon as fewer than `atOnce` others run, in the order in which it came. */
+export function openGate(atOnce: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   let running = 0;
   return async (work) => {
-    if (running >= MOST_AT_ONCE) {
+    if (running >= atOnce) {
       if (waiting.length >= MOST_WAITING)
         throw new GatewayError("store_unavailable", "Too many reports are being read at once. Try again.", {
           headers: { "retry-after": "1" },
@@ -89,5 +95,7 @@ export function keptCalls(calls: AdminCalls | null): AdminCalls {
   const none = (): never => {
     throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
   };
-  return calls ?? { searchCalls: none, findCall: none, usage: none, histogram: none, facets: none };
+  return (
+    calls ?? { searchCalls: none, findCall: none, usage: none, histogram: none, facets: none, recordedCalls: none }
+  );
 }

@@ -1,10 +1,12 @@
 // How an attempt would proceed if it were not ended early: when its content comes, when and how it ends, by the
-// latencies and faults of the traffic file.
-import { attemptError, failureError } from "../../chat/attempt/upstream-errors.ts";
-import type { Resolved } from "../../chat/plan/resolve-target.ts";
-import { asGatewayError, type ErrorCode } from "../../core/errors.ts";
-import { UpstreamFault, type UpstreamFaultKind } from "../../wire/upstream.ts";
-import { concerns, DEFAULT_LATENCY, type Fault, type Latency } from "./traffic-schema.ts";
+// latencies and faults that the simulation is given.
+import { attemptError, failureError } from "../chat/attempt/upstream-errors.ts";
+import type { Resolved } from "../chat/plan/resolve-target.ts";
+import { asGatewayError, type ErrorCode } from "../core/errors.ts";
+import { UpstreamFault, type UpstreamFaultKind } from "../wire/upstream.ts";
+import type { Target } from "../core/target.ts";
+import { concerns, type Fault, type Latency, latencyEntry } from "./faults.ts";
+import type { SimulatedCall } from "./simulated-call.ts";
 
 export interface Course {
   /** The time of the first content of a stream, or of the end of a non-streaming answer; `null` when it never comes. */
@@ -23,7 +25,13 @@ export interface CourseFailure {
 }
 
 export interface Courses {
-  of(resolved: Resolved, name: string, isStream: boolean, startMs: number): Course;
+  of(resolved: Resolved, name: string, call: SimulatedCall, startMs: number): Course;
+}
+
+/** When an undisturbed answer comes and ends, from the beginning of the attempt. */
+export interface AnswerTimes {
+  readonly firstMs: number;
+  readonly totalMs: number;
 }
 
 /** The times after which a refused connection and an error response arrive. */
@@ -33,14 +41,15 @@ const STATUS_AFTER_MS = 20;
 const CUT_AT = 0.4;
 
 export interface CourseInput {
-  readonly latencies: Readonly<Record<string, Latency>>;
+  readonly timesOf: (name: string, call: SimulatedCall) => AnswerTimes;
+  /** Whether the model cannot take the call's prompt, which is then refused there. */
+  readonly isTooLong?: (call: SimulatedCall, target: Pick<Target, "providerId" | "model" | "facts">) => boolean;
   readonly faults: readonly Fault[];
-  readonly random: () => number;
+  /** Decides whether a fault with a share is met. */
+  readonly random: (call: SimulatedCall) => number;
 }
 
-export function createCourses({ latencies, faults, random }: CourseInput): Courses {
-  const latencyOf = (name: string): Latency =>
-    latencies[name] ?? Object.entries(latencies).find(([key]) => concerns(key, name))?.[1] ?? DEFAULT_LATENCY;
+export function createCourses({ timesOf, isTooLong = () => false, faults, random }: CourseInput): Courses {
   const numbered = faults.map((fault, number) => ({ ...fault, number }));
   const faultsByTarget = new Map<string, readonly NumberedFault[]>();
   const faultsOf = (name: string): readonly NumberedFault[] => {
@@ -49,21 +58,46 @@ export function createCourses({ latencies, faults, random }: CourseInput): Cours
     return known;
   };
   return {
-    of(resolved, name, isStream, startMs) {
+    of(resolved, name, call, startMs) {
+      const { isStream } = call;
       const own = faultsOf(name);
-      const active = own.filter(({ from_ms: fromMs, to_ms: toMs }) => fromMs <= startMs && startMs < toMs);
-      const { first_token_ms: firstMs, total_ms: totalMs, jitter } = latencyOf(name);
-      const factor = 1 + jitter * (2 * random() - 1);
+      const active = own.filter(
+        ({ from_ms: fromMs, to_ms: toMs, share }) =>
+          fromMs <= startMs && startMs < toMs && (share === 1 || random(call) < share),
+      );
+      const { firstMs, totalMs } = timesOf(name, call);
       const slow = active.filter(({ kind }) => kind === "slow");
       const addedMs = slow.reduce((sum, fault) => sum + fault.added_ms!, 0);
-      const firstAtMs = startMs + firstMs * factor + addedMs;
-      const endAtMs = Math.max(firstAtMs, startMs + totalMs * factor + addedMs);
+      const firstAtMs = startMs + firstMs + addedMs;
+      const endAtMs = Math.max(firstAtMs, startMs + totalMs + addedMs);
       const bad = active.find(({ kind }) => kind !== "slow") ?? null;
       const met = [...slow, ...(bad === null ? [] : [bad])].map(({ number }) => number);
+      if (bad === null && isTooLong(call, resolved.target)) return { ...tooLong(startMs), faults: met };
       const course = courseUnder(bad, { resolved, isStream, startMs, firstAtMs, endAtMs });
       return brokenByDeath({ ...course, faults: met }, own, startMs);
     },
   };
+}
+
+/** The latency of a target that is not mentioned. */
+const DEFAULT_LATENCY: Latency = latencyEntry.parse({});
+
+/** The times of answers by the latencies of a file, which name targets or all targets of a provider. */
+export function latencyTimes(
+  latencies: Readonly<Record<string, Latency>>,
+  random: () => number,
+): CourseInput["timesOf"] {
+  return (name) => {
+    const latency =
+      latencies[name] ?? Object.entries(latencies).find(([key]) => concerns(key, name))?.[1] ?? DEFAULT_LATENCY;
+    const factor = 1 + latency.jitter * (2 * random() - 1);
+    return { firstMs: latency.first_token_ms * factor, totalMs: latency.total_ms * factor };
+  };
+}
+
+function tooLong(startMs: number): Omit<Course, "faults"> {
+  const failure = { code: "context_length_exceeded", status: 400, retryAfterMs: null } as const;
+  return { contentAtMs: null, endAtMs: startMs + STATUS_AFTER_MS, failure };
 }
 
 interface NumberedFault extends Fault {

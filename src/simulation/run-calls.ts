@@ -1,17 +1,17 @@
 // The engine of src/chat/plan/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with
-// attempts whose outcomes the traffic file determines.
-import type { Prepared } from "../../chat/plan/stages.ts";
-import type { ReadyTarget, RouteCandidate } from "../../chat/plan/candidate.ts";
-import { type ErrorCode, GatewayError } from "../../core/errors.ts";
-import type { Route } from "../../core/route.ts";
-import type { ServerLimits } from "../../core/snapshot.ts";
-import { type Concurrency, openConcurrency } from "../../routing/concurrency.ts";
-import { openHealth, type Health } from "../../routing/health.ts";
-import { type Hedging, openHedging } from "../../routing/hedging.ts";
-import { createPlan, type Failure, type Plan, type TryStep } from "../../routing/plan.ts";
-import { type AttemptEnd, failureAfter, Failures, outcomeAfter } from "../../routing/verdict.ts";
+// attempts whose outcomes are determined by the faults and latencies that it is given.
+import type { Prepared } from "../chat/plan/stages.ts";
+import type { ReadyTarget, RouteCandidate } from "../chat/plan/candidate.ts";
+import { type ErrorCode, GatewayError } from "../core/errors.ts";
+import type { Route } from "../core/route.ts";
+import type { ServerLimits } from "../core/snapshot.ts";
+import { type Concurrency, openConcurrency } from "../routing/concurrency.ts";
+import { openHealth, type Health } from "../routing/health.ts";
+import { type Hedging, openHedging } from "../routing/hedging.ts";
+import { createPlan, type Failure, type Plan, type TryStep } from "../routing/plan.ts";
+import { type AttemptEnd, failureAfter, Failures, outcomeAfter } from "../routing/verdict.ts";
 import { type EventQueue, openEventQueue } from "./event-queue.ts";
-import type { SimulatedCall } from "./prepare-calls.ts";
+import type { SimulatedCall } from "./simulated-call.ts";
 import type { Course, Courses } from "./upstream-course.ts";
 import { type HealthEvent, type HealthWatch, watchHealth } from "./watch-health.ts";
 
@@ -30,7 +30,9 @@ export interface AttemptTrace {
   ending: Ending;
   code: ErrorCode | null;
   status: number | null;
-  /** Positions in the file of the faults that the attempt met. */
+  /** Why the target cannot serve the request; `null` where it was called. */
+  refusal: Pick<GatewayError, "message" | "param"> | null;
+  /** Positions in the list of the faults that the attempt met. */
   faults: readonly number[];
 }
 
@@ -47,7 +49,8 @@ export interface RunInput {
   readonly calls: readonly SimulatedCall[];
   readonly courses: Courses;
   readonly limits: ServerLimits;
-  readonly random: () => number;
+  /** The random numbers of a call by its place in the list: at least 0 and below 1. */
+  readonly randomOf: (number: number) => () => number;
 }
 
 export interface Run {
@@ -96,7 +99,15 @@ interface Running {
   readonly finish: (code: ErrorCode | null) => void;
 }
 
-export function runCalls(input: RunInput): Run {
+/** A run that advances in parts, so that it need not occupy its thread for long. */
+export interface OpenRun {
+  /** Runs until `mayGoOn` says no. Returns whether the run has ended. */
+  advance(mayGoOn: () => boolean): boolean;
+  /** Of a run that has ended. */
+  result(): Run;
+}
+
+export function openRun(input: RunInput): OpenRun {
   const queue = openEventQueue();
   const health = openHealth();
   const world: World = {
@@ -109,17 +120,27 @@ export function runCalls(input: RunInput): Run {
   };
   const traces: CallTrace[] = [];
   input.calls.forEach((call, number) =>
-    queue.at(call.atMs, () => startCall(world, call, (trace) => (traces[number] = trace))),
+    queue.at(call.atMs, () => startCall(world, call, input.randomOf(number), (trace) => (traces[number] = trace))),
   );
-  queue.run();
-  const lost = health
-    .snapshot(queue.nowMs())
-    .reduce((sum, { key, inFlight }) => sum + inFlight + world.concurrency.waiting(key), 0);
-  return { calls: traces, health: world.watch.events, endedMs: queue.nowMs(), lost };
+  return {
+    advance: (mayGoOn) => queue.run(mayGoOn),
+    result() {
+      const lost = health
+        .snapshot(queue.nowMs())
+        .reduce((sum, { key, inFlight }) => sum + inFlight + world.concurrency.waiting(key), 0);
+      return { calls: traces, health: world.watch.events, endedMs: queue.nowMs(), lost };
+    },
+  };
 }
 
-function startCall(world: World, call: SimulatedCall, done: (trace: CallTrace) => void): void {
-  const { queue, health, random } = world;
+export function runCalls(input: RunInput): Run {
+  const run = openRun(input);
+  run.advance(() => true);
+  return run.result();
+}
+
+function startCall(world: World, call: SimulatedCall, random: () => number, done: (trace: CallTrace) => void): void {
+  const { queue, health } = world;
   const { prepared } = call;
   const running: Running = {
     world,
@@ -199,13 +220,17 @@ function attempt(running: Running, step: TryStep<RouteCandidate>, isHedge: boole
     ending: "cancelled",
     code: null,
     status: null,
+    refusal: null,
     faults: [],
   };
   attempts.push(trace);
   const one: Live = { trace, candidate, undo: [], undoHedge: () => {}, probe: 0, course: null };
   live.add(one);
   const ready = readyAt(candidate);
-  if (ready instanceof GatewayError) return passOver(running, one, "refused", ready.code);
+  if (ready instanceof GatewayError) {
+    trace.refusal = ready;
+    return passOver(running, one, "refused", ready.code);
+  }
   if (!isHedge) armHedge(running, one);
   const { maxConcurrency } = candidate.target;
   if (maxConcurrency === null) return send(running, one, ready);
@@ -228,6 +253,7 @@ function attempt(running: Running, step: TryStep<RouteCandidate>, isHedge: boole
 
 function readyAt(candidate: RouteCandidate): ReadyTarget | GatewayError {
   try {
+    candidate.permit();
     return candidate.ready();
   } catch (thrown) {
     if (thrown instanceof GatewayError) return thrown;
@@ -260,7 +286,7 @@ function send(running: Running, one: Live, { resolved }: ReadyTarget): void {
   health.called(upstream, nowMs);
   one.probe = health.begin(key, route.breaker, nowMs);
   watch.check(key, nowMs, one.probe);
-  const course = courses.of(resolved, target.name, call.isStream, nowMs);
+  const course = courses.of(resolved, target.name, call, nowMs);
   one.course = course;
   trace.startedMs = nowMs;
   trace.faults = course.faults;

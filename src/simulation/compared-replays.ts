@@ -1,0 +1,191 @@
+// What two replays of the same calls differ in: in figures, and in sentences for people.
+import { usd } from "../accounting/price.ts";
+import type { RecordedCall } from "../store/calls.ts";
+import type { Refusal, Replay, ReplayedCall } from "./replay.ts";
+
+/** Trace ids that are named as examples. */
+const MOST_EXAMPLES = 5;
+
+export interface RefusalCount extends Refusal {
+  readonly calls: number;
+  readonly traceIds: readonly string[];
+}
+
+export interface TargetShare {
+  readonly target: string;
+  /** Calls that it answers. */
+  readonly calls: number;
+  /** Calls for whose prompts its model is too small. */
+  readonly tooLong: number;
+  /** Calls that it does not take. */
+  readonly refused: number;
+  readonly costNanoUsd: number;
+  readonly unpriced: number;
+}
+
+export interface ReplaySums {
+  readonly answered: number;
+  readonly failed: number;
+  readonly attempts: number;
+  /** Of the calls that nobody answers: with what. */
+  readonly failures: readonly { readonly code: string; readonly calls: number; readonly traceIds: readonly string[] }[];
+  /** Calls that a target does not take, whatever becomes of them elsewhere. */
+  readonly refusals: readonly RefusalCount[];
+  readonly targets: readonly TargetShare[];
+  readonly costNanoUsd: number;
+  /** Answered calls whose cost is not known. */
+  readonly unpriced: number;
+  readonly firstContentMs: Percentiles;
+  readonly totalMs: Percentiles;
+}
+
+export interface Percentiles {
+  readonly p50: number | null;
+  readonly p95: number | null;
+}
+
+export interface Difference {
+  readonly movedCalls: number;
+  readonly moves: readonly {
+    readonly from: string | null;
+    readonly to: string | null;
+    readonly calls: number;
+    readonly traceIds: readonly string[];
+  }[];
+  readonly newlyFailed: number;
+  readonly newlyAnswered: number;
+  /** Of the calls whose cost is known on both sides. */
+  readonly costNanoUsd: number;
+  readonly sentences: readonly string[];
+}
+
+export function sumsOf({ calls, targets }: Replay, recorded: readonly RecordedCall[]): ReplaySums {
+  const answered = calls.filter(({ code }) => code === null);
+  const numbered = calls.map((call, number) => ({ call, traceId: recorded[number]!.traceId }));
+  const refusals = Map.groupBy(
+    numbered.flatMap(({ call, traceId }) => call.refusals.map((refusal) => ({ refusal, traceId }))),
+    ({ refusal: { target, code, param, message } }) => JSON.stringify([target, code, param, message]),
+  );
+  const failures = Map.groupBy(
+    numbered.filter(({ call }) => call.code !== null),
+    ({ call }) => call.code!,
+  );
+  return {
+    answered: answered.length,
+    failed: calls.length - answered.length,
+    attempts: calls.reduce((sum, { attempts }) => sum + attempts, 0),
+    failures: [...failures]
+      .map(([code, list]) => ({ code, ...examplesOf(list) }))
+      .toSorted((a, b) => b.calls - a.calls),
+    refusals: [...refusals.values()]
+      .map((list) => ({ ...list[0]!.refusal, ...examplesOf(list) }))
+      .toSorted((a, b) => b.calls - a.calls),
+    targets: targets.map((target) => shareOf(target, calls)),
+    costNanoUsd: costOf(answered),
+    unpriced: answered.filter(({ cost }) => cost === null).length,
+    firstContentMs: percentiles(answered.map(({ firstContentMs }) => firstContentMs)),
+    totalMs: percentiles(answered.map(({ totalMs }) => totalMs)),
+  };
+}
+
+function examplesOf(list: readonly { readonly traceId: string }[]): {
+  readonly calls: number;
+  readonly traceIds: readonly string[];
+} {
+  const traceIds = [...new Set(list.map(({ traceId }) => traceId))];
+  return { calls: traceIds.length, traceIds: traceIds.slice(-MOST_EXAMPLES).toReversed() };
+}
+
+function shareOf(target: string, calls: readonly ReplayedCall[]): TargetShare {
+  const own = calls.filter((call) => call.target === target);
+  return {
+    target,
+    calls: own.length,
+    tooLong: calls.filter(({ tooLongAt }) => tooLongAt.includes(target)).length,
+    refused: calls.filter(({ refusals }) => refusals.some((one) => one.target === target)).length,
+    costNanoUsd: costOf(own),
+    unpriced: own.filter(({ cost }) => cost === null).length,
+  };
+}
+
+const costOf = (calls: readonly ReplayedCall[]): number =>
+  calls.reduce((sum, { cost }) => sum + (cost?.nanoUsd ?? 0), 0);
+
+function percentiles(values: readonly (number | null)[]): Percentiles {
+  const sorted = values.filter((value) => value !== null).toSorted((a, b) => a - b);
+  const at = (share: number): number | null =>
+    sorted.length === 0 ? null : Math.round(sorted[Math.ceil(share * sorted.length) - 1]!);
+  return { p50: at(0.5), p95: at(0.95) };
+}
+
+export function differenceOf(now: Replay, then: Replay, recorded: readonly RecordedCall[]): Difference {
+  const pairs = now.calls.map((before, number) => ({
+    before,
+    after: then.calls[number]!,
+    traceId: recorded[number]!.traceId,
+  }));
+  const moved = pairs.filter(({ before, after }) => before.target !== after.target);
+  const moves = Map.groupBy(moved, ({ before, after }) => JSON.stringify([before.target, after.target]));
+  const priced = pairs.filter(({ before, after }) => before.cost !== null && after.cost !== null);
+  const figures = {
+    movedCalls: moved.length,
+    moves: [...moves.values()]
+      .map((list) => ({ from: list[0]!.before.target, to: list[0]!.after.target, ...examplesOf(list) }))
+      .toSorted((a, b) => b.calls - a.calls),
+    newlyFailed: pairs.filter(({ before, after }) => before.code === null && after.code !== null).length,
+    newlyAnswered: pairs.filter(({ before, after }) => before.code !== null && after.code === null).length,
+    costNanoUsd: priced.reduce((sum, { before, after }) => sum + after.cost!.nanoUsd - before.cost!.nanoUsd, 0),
+  };
+  const costBefore = priced.reduce((sum, { before }) => sum + before.cost!.nanoUsd, 0);
+  return { ...figures, sentences: sentencesOf(figures, sumsOf(now, recorded), sumsOf(then, recorded), costBefore) };
+}
+
+function sentencesOf(
+  { movedCalls, newlyFailed, newlyAnswered, costNanoUsd }: Omit<Difference, "sentences">,
+  before: ReplaySums,
+  after: ReplaySums,
+  costBefore: number,
+): readonly string[] {
+  const all = after.answered + after.failed;
+  if (all === 0) return [];
+  const known = new Set(before.refusals.map(({ target, message }) => `${target} ${message}`));
+  return [
+    movedCalls === 0
+      ? "No call changes its target."
+      : `${percent(movedCalls, all)} of the calls change their target (${movedCalls} of ${all}).`,
+    ...(newlyFailed > 0
+      ? [`${counted(newlyFailed)} would fail that ${newlyFailed === 1 ? "is" : "are"} answered now.`]
+      : []),
+    ...(newlyAnswered > 0
+      ? [`${counted(newlyAnswered)} would be answered that ${newlyAnswered === 1 ? "fails" : "fail"} now.`]
+      : []),
+    ...after.refusals
+      .filter(({ target, message }) => !known.has(`${target} ${message}`))
+      .slice(0, MOST_EXAMPLES)
+      .map(
+        ({ calls, target, message }) =>
+          `${counted(calls)}: ${target ?? "the route"} refuses ${calls === 1 ? "it" : "them"}. ${message}`,
+      ),
+    ...after.targets
+      .filter(({ target, tooLong }) => tooLong > (before.targets.find((one) => one.target === target)?.tooLong ?? 0))
+      .map(({ target, tooLong }) => `The prompts of ${counted(tooLong)} are too long for ${target}.`),
+    ...(costNanoUsd === 0
+      ? []
+      : [
+          `The calls would cost ${usd(Math.abs(costNanoUsd))} USD ${costNanoUsd > 0 ? "more" : "less"}${costBefore === 0 ? "" : ` (${percent(Math.abs(costNanoUsd), costBefore)})`}.`,
+        ]),
+    ...latencySentence(before.totalMs, after.totalMs),
+  ];
+}
+
+function latencySentence({ p50: before }: Percentiles, { p50: after }: Percentiles): readonly string[] {
+  if (before === null || after === null || before === after) return [];
+  return [`Half of the calls would end within ${after} ms, instead of ${before} ms.`];
+}
+
+const counted = (calls: number): string => (calls === 1 ? "1 call" : `${calls} calls`);
+
+function percent(part: number, whole: number): string {
+  const share = (part / whole) * 100;
+  return share > 0 && share < 1 ? "less than 1 %" : `${Math.round(share)} %`;
+}

@@ -1,0 +1,35 @@
+// The configuration as it would be with another document for one route, without storing anything.
+import type { Route } from "../core/route.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+import { compileRoute } from "../routing/compile-routes.ts";
+import { routesFor } from "../routing/resolve-route.ts";
+import type { RouteDefaults, RouteEntry } from "../routing/settings.ts";
+
+export interface ProposedRoute {
+  readonly tenantId: string;
+  /** `null` where the route is for all projects of the tenant. */
+  readonly projectId: string | null;
+  readonly name: string;
+  readonly entry: RouteEntry;
+  /** Defaults of a project, or of the tenant, the nearest first. */
+  readonly defaultsOf: (projectId: string | null) => readonly RouteDefaults[];
+  /** Projects whose own route of this name replaces the tenant's. */
+  readonly ownIn: ReadonlySet<string>;
+}
+
+export function withProposedRoute(
+  snapshot: Snapshot,
+  { tenantId, projectId, name, entry, defaultsOf, ownIn }: ProposedRoute,
+): Snapshot {
+  const seen = (project: string | null): ReadonlyMap<string, Route> =>
+    new Map(routesFor(snapshot, { tenantId, projectId: project })).set(
+      name,
+      compileRoute(name, entry, defaultsOf(project)),
+    );
+  if (projectId !== null)
+    return { ...snapshot, projectRoutes: new Map(snapshot.projectRoutes).set(projectId, seen(projectId)) };
+  const projectRoutes = new Map(snapshot.projectRoutes);
+  for (const id of snapshot.projectRoutes.keys())
+    if (snapshot.projects.get(id)?.tenantId === tenantId && !ownIn.has(id)) projectRoutes.set(id, seen(id));
+  return { ...snapshot, projectRoutes, tenantRoutes: new Map(snapshot.tenantRoutes).set(tenantId, seen(null)) };
+}

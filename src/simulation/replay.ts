@@ -1,0 +1,269 @@
+// Plays recorded calls of a route again, against a configuration that may be another one than theirs: the engine of
+// `dragoman simulate` with requests that are written from what the records say. No provider is called.
+import type { CallPrices } from "../chat/metering/call-prices.ts";
+import { everyStage, type Prepared } from "../chat/plan/stages.ts";
+import type { RouteCandidate } from "../chat/plan/candidate.ts";
+import { type ErrorCode, GatewayError } from "../core/errors.ts";
+import type { CallCost } from "../core/record.ts";
+import { DIRECT_ROUTE } from "../core/route.ts";
+import { snapshotSeenBy, type Snapshot } from "../core/snapshot.ts";
+import { FORMS } from "../operations/forms.ts";
+import { routesFor } from "../routing/resolve-route.ts";
+import type { Target } from "../core/target.ts";
+import type { RecordedCall } from "../store/calls.ts";
+import { chanceOf } from "./chance.ts";
+import type { Fault } from "./faults.ts";
+import type { ObservedTimes } from "./observed-times.ts";
+import { eachInParts, type Pace } from "./pace.ts";
+import { type CallTrace, openRun } from "./run-calls.ts";
+import { preparedCall, pricesFor, type SimulatedCall, simulatedPrincipal } from "./simulated-call.ts";
+import { createCourses } from "./upstream-course.ts";
+import { SIMULATED_OPERATIONS, type SimulatedOperation, writtenRequest } from "./written-request.ts";
+
+/** Why a target or the whole gateway does not take a call. */
+export interface Refusal {
+  /** `null` where no target was found. */
+  readonly target: string | null;
+  readonly code: ErrorCode;
+  readonly param: string | null;
+  readonly message: string;
+}
+
+export interface ReplayedCall {
+  /** The target that answers; `null` when none does. */
+  readonly target: string | null;
+  readonly code: ErrorCode | null;
+  readonly attempts: number;
+  readonly refusals: readonly Refusal[];
+  /** The targets for whose models the prompt is too long. */
+  readonly tooLongAt: readonly string[];
+  readonly firstContentMs: number | null;
+  readonly totalMs: number | null;
+  /** `null` when it is not answered, its usage is not known, or there is no price. */
+  readonly cost: CallCost | null;
+}
+
+export interface Replay {
+  /** In the order of the recorded calls. */
+  readonly calls: readonly ReplayedCall[];
+  /** Every target that any of the calls can reach, in the order of the plan. */
+  readonly targets: readonly string[];
+}
+
+export interface ReplayInput {
+  /** The oldest first; each of them can be simulated. */
+  readonly calls: readonly RecordedCall[];
+  readonly tenantId: string;
+  readonly route: string;
+  readonly snapshot: Snapshot;
+  readonly faults: readonly Omit<Fault, "from_ms" | "to_ms">[];
+  readonly times: ObservedTimes;
+  readonly seed: number;
+}
+
+/** A call that ended before any attempt says nothing of its parameters. */
+export const wasAttempted = ({ attempts }: RecordedCall): boolean => attempts.length > 0;
+export function canBeSimulated({ operation }: RecordedCall): boolean {
+  return (SIMULATED_OPERATIONS as readonly string[]).includes(operation);
+}
+
+interface Kind {
+  readonly prepared: Pick<SimulatedCall, "prepared" | "timeoutMs" | "hasOwnTimeout">;
+  readonly prices: CallPrices;
+}
+
+interface Playable extends SimulatedCall {
+  readonly number: number;
+  readonly recorded: RecordedCall;
+  readonly kind: Kind;
+  readonly random: () => number;
+}
+
+export async function replay(input: ReplayInput, pace: Pace): Promise<Replay> {
+  const { calls, seed, times, snapshot } = input;
+  const kinds = new Map<string, Kind | Refusal>();
+  const playable: Playable[] = [];
+  const results: ReplayedCall[] = [];
+  const startMs = calls[0]?.timeMs ?? 0;
+  await eachInParts(calls, pace, (recorded, number) => {
+    const key = kindKey(recorded);
+    const kind = kinds.get(key) ?? kindOf(recorded, input);
+    kinds.set(key, kind);
+    if ("code" in kind) results[number] = refusedCall(kind);
+    else playable.push(playableCall(recorded, { number, kind, startMs, ...input }));
+  });
+  const courses = createCourses({
+    timesOf: (target, call) => times.at(target, (call as Playable).recorded, (call as Playable).number),
+    isTooLong: (call, target) => isTooLong((call as Playable).recorded, target),
+    faults: input.faults.map((fault) => ({ ...fault, from_ms: 0, to_ms: Number.POSITIVE_INFINITY })),
+    random: (call) => (call as Playable).random(),
+  });
+  const run = openRun({
+    calls: playable,
+    courses,
+    limits: snapshot.limits,
+    randomOf: (number) => chanceOf(seed + playable[number]!.number),
+  });
+  while (!run.advance(() => pace.mayGoOn())) await pace.rest();
+  const traces = run.result().calls;
+  await eachInParts(traces, pace, (trace, index) => {
+    results[playable[index]!.number] = replayedCall(trace, playable[index]!);
+  });
+  return { calls: results, targets: targetsOf(playable) };
+}
+
+/** Calls with equal keys are prepared once. */
+function kindKey(call: RecordedCall): string {
+  const { operation, projectId, stream, parameters, messages } = call;
+  return JSON.stringify([operation, projectId, stream, parameters, messages?.blocks, sizeOf(call), modelOf(call)]);
+}
+
+/** Rounded up to a power of two, so that few prompts have to be written. */
+function sizeOf(call: RecordedCall): number {
+  return 2 ** Math.ceil(Math.log2(Math.min(MOST_WRITTEN, Math.max(1, promptTokens(call)))));
+}
+/** A longer prompt is planned like one of this length. */
+const MOST_WRITTEN = 4096;
+const CHARACTERS_OF_A_TOKEN = 4;
+
+function promptTokens({ usage, messages }: RecordedCall): number {
+  return usage?.prompt_tokens ?? Math.ceil((messages?.bodyCharacters ?? 0) / CHARACTERS_OF_A_TOKEN);
+}
+
+/** What a target has answered is not too long for it, whatever is known of its model. */
+function isTooLong(
+  call: RecordedCall,
+  { providerId, model, facts: { contextTokens } }: Pick<Target, "providerId" | "model" | "facts">,
+): boolean {
+  const isAnswered = call.code === null && call.provider === providerId && call.model === model;
+  return contextTokens !== null && !isAnswered && promptTokens(call) > contextTokens;
+}
+
+/** The target of the route that the call asked for. */
+function modelOf({ modelAsked }: RecordedCall): string | undefined {
+  return modelAsked !== null && /[:/]/.test(modelAsked) ? modelAsked : undefined;
+}
+
+function kindOf(call: RecordedCall, { tenantId, route, snapshot }: ReplayInput): Kind | Refusal {
+  const operation = call.operation as SimulatedOperation;
+  const principal = simulatedPrincipal({ tenantId, projectId: call.projectId ?? "" });
+  const seen = snapshotSeenBy(snapshot, principal);
+  const prices = pricesFor(seen, principal);
+  const asked = modelOf(call);
+  const text = writtenRequest({
+    operation,
+    ...(route !== DIRECT_ROUTE && { route }),
+    ...(asked !== undefined && { model: asked }),
+    stream: call.stream,
+    promptTokens: sizeOf(call),
+    parameters: call.parameters,
+    blocks: call.messages?.blocks ?? [],
+  });
+  try {
+    const request = FORMS.get(operation)!.parse(text, snapshot.limits.body);
+    return {
+      prepared: preparedCall(request, { operation, snapshot: seen, principal, prices, policies: null }),
+      prices,
+    };
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    // a route with one target refuses what that target does not take before anything is planned
+    const targets = routesFor(seen, principal).get(route)?.targets ?? [];
+    return refusalOf(targets.length === 1 ? targets[0]!.name : null, thrown);
+  }
+}
+
+function refusalOf(
+  target: string | null,
+  { code, param, message }: Pick<Refusal, "code" | "param" | "message">,
+): Refusal {
+  return { target, code, param, message };
+}
+
+const UNANSWERED = { target: null, attempts: 0, tooLongAt: [], firstContentMs: null, totalMs: null, cost: null };
+
+function refusedCall(refusal: Refusal): ReplayedCall {
+  return { ...UNANSWERED, code: refusal.code, refusals: [refusal] };
+}
+
+interface Playing extends ReplayInput {
+  readonly number: number;
+  readonly kind: Kind;
+  readonly startMs: number;
+}
+
+function playableCall(recorded: RecordedCall, { number, kind, startMs, tenantId, route, seed }: Playing): Playable {
+  const { prepared, timeoutMs, hasOwnTimeout } = kind.prepared;
+  return {
+    atMs: recorded.timeMs - startMs,
+    asked: route,
+    tenant: tenantId,
+    isStream: recorded.stream,
+    prepared: withStickyKeys(prepared, recorded),
+    timeoutMs,
+    hasOwnTimeout,
+    number,
+    recorded,
+    kind,
+    random: chanceOf(~(seed + number)),
+  };
+}
+
+/**
+ * What keeps calls together is taken from the record. Prompts and headers are not recorded: each call is then taken for
+ * a conversation of its own.
+ */
+function withStickyKeys(prepared: Prepared, { endUser, traceId }: RecordedCall): Prepared {
+  if (prepared.stages.every(({ candidates }) => candidates.every(({ route }) => route.sticky === null)))
+    return prepared;
+  const stages = prepared.stages.map((stage) => {
+    const sticky = stage.candidates[0]?.route.sticky ?? null;
+    return sticky === null ? stage : { ...stage, stickyKey: sticky.by === "user" ? endUser : traceId };
+  });
+  return { ...prepared, stages };
+}
+
+function replayedCall(
+  { attempts, winner, code, endedMs, call }: CallTrace,
+  { kind, recorded }: Playable,
+): ReplayedCall {
+  const refusals = attempts.flatMap(({ target, ending, code: why, refusal }) =>
+    ending === "refused" && refusal !== null ? [refusalOf(target, { code: why!, ...messageOf(refusal) })] : [],
+  );
+  const sent = attempts.filter(({ ending }) => ending !== "refused" && ending !== "shed");
+  const answered = code === null ? winner : null;
+  const candidate = answered === null ? null : candidateAt(kind.prepared.prepared, answered.target);
+  return {
+    target: answered?.target ?? null,
+    code,
+    attempts: sent.length,
+    refusals,
+    tooLongAt: sent.flatMap(({ target, code: why }) => (why === "context_length_exceeded" ? [target] : [])),
+    firstContentMs: answered?.contentMs == null ? null : answered.contentMs - call.atMs,
+    totalMs: answered === null ? null : endedMs - call.atMs,
+    cost: candidate === null ? null : costAt(candidate, kind, recorded),
+  };
+}
+
+const messageOf = ({ message, param }: Pick<Refusal, "message" | "param">) => ({ message, param });
+
+function candidateAt(prepared: Prepared, name: string): RouteCandidate | null {
+  for (const { candidates } of everyStage(prepared))
+    for (const candidate of candidates) if (candidate.target.name === name) return candidate;
+  return null;
+}
+
+/** What the recorded usage costs at this target. */
+function costAt(candidate: RouteCandidate, { prices }: Kind, { usage }: RecordedCall): CallCost | null {
+  if (usage === null) return null;
+  const { fitted, resolved } = candidate.ready();
+  return prices.cost(usage, fitted.request, resolved);
+}
+
+function targetsOf(playable: readonly Playable[]): readonly string[] {
+  const kinds = new Set(playable.map(({ kind }) => kind.prepared.prepared));
+  const names = [...kinds].flatMap((prepared) =>
+    [...everyStage(prepared)].flatMap(({ candidates }) => candidates.map(({ target }) => target.name)),
+  );
+  return [...new Set(names)];
+}

@@ -1,0 +1,80 @@
+// Prepares a simulated call for the engine: a request that has passed the gateway's own parser becomes the stages that
+// the same request would have there.
+import type { CallPolicies } from "../chat/call/call-policies.ts";
+import { reasoningCarriers } from "../chat/carriers/reasoning-carrier.ts";
+import { CallPrices } from "../chat/metering/call-prices.ts";
+import type { PlannedCall } from "../chat/plan/candidate.ts";
+import { prepare, type Prepared } from "../chat/plan/stages.ts";
+import type { ChatRequest } from "../core/chat.ts";
+import { systemClock } from "../core/clock.ts";
+import type { Principal } from "../core/identity.ts";
+import type { RecordedOperation } from "../core/operation.ts";
+import type { Snapshot } from "../core/snapshot.ts";
+import { providers } from "../providers/registry.ts";
+
+/** One call of a simulation. Calls that are alike share what was prepared. */
+export interface SimulatedCall {
+  readonly atMs: number;
+  /** The route or model that the call asked for. */
+  readonly asked: string;
+  readonly tenant: string;
+  readonly isStream: boolean;
+  readonly prepared: Prepared;
+  readonly timeoutMs: number;
+  readonly hasOwnTimeout: boolean;
+}
+
+export interface CallPlace {
+  readonly operation: RecordedOperation;
+  readonly snapshot: Snapshot;
+  readonly principal: Principal;
+  readonly prices: CallPrices;
+  /** `null` when no policy is asked. */
+  readonly policies: CallPolicies | null;
+}
+
+export function pricesFor(snapshot: Snapshot, { tenantId, projectId }: Principal): CallPrices {
+  return new CallPrices({ snapshot, clock: systemClock, tenantId, projectId, mayPrice: false });
+}
+
+/** Throws GatewayError where the request cannot be planned. */
+export function preparedCall(
+  request: ChatRequest,
+  { operation, snapshot, principal, prices, policies }: CallPlace,
+): Pick<SimulatedCall, "prepared" | "timeoutMs" | "hasOwnTimeout"> {
+  const ownMs = request.options.timeoutMs;
+  let timeoutMs = ownMs ?? snapshot.limits.defaultTimeoutMs;
+  const call: PlannedCall = {
+    snapshot,
+    context: { providers, carriers: reasoningCarriers([]) },
+    meter: { prices },
+    record: { operation },
+    policies,
+    // what a vendor knows is not simulated
+    objects: { references: [], placedAt: (resolved) => resolved, vendorIdOf: () => null },
+    deadline: {
+      boundByRoute: (totalMs) => {
+        if (totalMs !== null && ownMs === null) timeoutMs = Math.min(timeoutMs, totalMs);
+      },
+    },
+    recorder: { targeted: () => {}, fitted: () => {} },
+  };
+  return {
+    prepared: prepare(request, principal, new Headers(), call),
+    timeoutMs,
+    hasOwnTimeout: ownMs !== null,
+  };
+}
+
+/** Who makes simulated calls: the rights of a project's usual token. */
+export function simulatedPrincipal(place: Pick<Principal, "tenantId" | "projectId">): Principal {
+  return {
+    tokenId: "simulated",
+    tokenKind: "project",
+    ...place,
+    userId: null,
+    role: "developer",
+    permissions: new Set(),
+    restrictions: null,
+  };
+}
