@@ -64,7 +64,10 @@ async function readOperations(): Promise<readonly Described[]> {
   return describedOperations(document).toSorted((a, b) => rank(a) - rank(b));
 }
 
-const writing = (): readonly Described[] => operations!.filter(({ method }) => method !== "GET");
+/** Operations that change nothing of the configuration, although their method is not GET. */
+const APART: ReadonlySet<string> = new Set(["simulateTenantRoute", "simulateProjectRoute"]);
+const writing = (): readonly Described[] =>
+  operations!.filter(({ method, operationId }) => method !== "GET" && !APART.has(operationId));
 
 /** Everybody ends sessions of their own; the owner may do everything else. */
 const actorOf = (operationId: string): string => (operationId === "endSession" ? "acme.viewer" : "default.owner");
