@@ -57,6 +57,16 @@ afterAll(() => world.close());
 const get = (path: string, as = "acme.viewer"): Promise<Told> => world.send(as, "GET", `/api/v1/admin${path}`);
 
 describe("GET .../calls", () => {
+  test("names the tokens of the page, as far as they are known", async () => {
+    const token = [...world.source.current().tokens.values()].find(({ tenantId }) => tenantId === "acme")!;
+    await world.calls.ingest([rowOf({ startedAtMs: HOUR - 1000 * HOUR_MS, tokenId: token.id, endUser: "named" })]);
+    const { body } = await get("/tenants/acme/calls?end_user=named");
+    expect(body.token_names).toEqual({ [token.id]: token.name });
+    expect((await get("/tenants/acme/calls?cache=miss")).body.token_names).toEqual({});
+    const one = await get(`/tenants/acme/calls/${body.data[0].trace_id}`);
+    expect(one.body.token_name).toBe(token.name);
+  });
+
   test("[d9.3] finds calls by the provider's id of any of their requests, what became of them in the cache, estimates, attempts and cost", async () => {
     const found = async (query: string): Promise<unknown> => {
       const { status, body } = await get(`/tenants/acme/calls?${query}`);

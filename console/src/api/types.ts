@@ -164,6 +164,14 @@ export interface CallDetail {
     /** How many calls have the same error code in the same hour. */
     readonly errors: number;
   } | null;
+  /** Null if the token is not known any more. */
+  readonly token_name: string | null;
+  readonly content: {
+    /** `kept`: it can be read. `explained`: the call was an explanation, of which nothing is kept. `off`: the content log is off for the project now. `elsewhere`: only integrations receive it. `unsampled`: the call is not in the share of calls that is kept. `expired`: it was kept for its time. `missing`: the content log is on, but has nothing of the call: it was off then, the content was deleted, or the process was killed before it was written. */
+    readonly state: "kept" | "explained" | "off" | "elsewhere" | "unsampled" | "expired" | "missing";
+    /** Time in UTC. */
+    readonly kept_until: string | null;
+  };
   /** All details of the call, with the field names of the log; null if they are older than details are kept. */
   readonly record: Readonly<Record<string, unknown>> | null;
 }
@@ -238,6 +246,8 @@ export interface LogPage {
   readonly next_cursor: string | null;
   /** Where the search stopped before the page was full, because one request searches a bounded number of calls; continue with `next_cursor`. Null if the page is full or the last. */
   readonly looked_to: string | null;
+  /** The names of the access tokens on this page by id, as far as they are known. */
+  readonly token_names: Readonly<Record<string, string>>;
 }
 
 export interface LoggedCall {

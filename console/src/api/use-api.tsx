@@ -29,12 +29,14 @@ interface ReadOptions {
   readonly everyMs?: number;
   /** False: nothing of another path is shown while this one is read. */
   readonly keepsPrevious?: boolean;
+  /** While the answer is 404, asks again after so many milliseconds; null asks once. */
+  readonly untilFound?: number | null;
 }
 
 /** `path` is null while it is not known what to ask. */
 export function useRead<T>(
   path: string | null,
-  { everyMs, keepsPrevious = true }: ReadOptions = {},
+  { everyMs, keepsPrevious = true, untilFound = null }: ReadOptions = {},
 ): UseQueryResult<T, ApiError> {
   const api = useApi();
   return useQuery<T, ApiError>({
@@ -42,6 +44,9 @@ export function useRead<T>(
     queryFn: ({ signal }) => api.send<T>("GET", path!, { signal }),
     enabled: path !== null,
     ...(everyMs !== undefined && { refetchInterval: everyMs }),
+    ...(untilFound !== null && {
+      refetchInterval: ({ state }) => (state.error?.status === 404 ? untilFound : false),
+    }),
     ...(!keepsPrevious && { placeholderData: () => undefined }),
   });
 }

@@ -48,7 +48,7 @@ export function Palette({ close }: { readonly close: () => void }) {
         aria-controls={list}
         aria-activedescendant={choices.length === 0 ? undefined : `${list}-${at}`}
         aria-label="Search, or paste an id"
-        placeholder="Search, or paste a trace id, an error, a token's id"
+        placeholder="Search, or paste an id, an error or a curl command"
         autoComplete="off"
         spellCheck={false}
         // oxlint-disable-next-line jsx-a11y/no-autofocus -- a dialog that consists of one field begins there

@@ -62,7 +62,7 @@ export function adminOperations(
     ...historyOperations({ rules, dependencies }),
     ...auditOperations(auditSigner),
     ...usageOperations(reads),
-    ...callOperations(reads, dependencies.providers),
+    ...callOperations(reads, { providers: dependencies.providers, contents }),
     ...limitStateOperations(reads, limits),
     ...providerHealthOperations(reads, targets),
     ...attentionOperations(reads, limits, targets),

@@ -13,8 +13,10 @@ import type { Provider } from "../../providers/provider.ts";
 import type { CallScope, CallSummary, LogFilter } from "../../store/calls.ts";
 import { tagOf } from "../../store/call-tags.ts";
 import { costSum, shownCost } from "./call-cost.ts";
+import { contentState, shownContentState } from "./call-content-state.ts";
 import { CALL_SHAPE, findCall, listedCall, shownCall } from "./call-shapes.ts";
 import { type UsualCall, VERDICTS, type VerdictFacts, verdictOf } from "./call-verdict.ts";
+import type { AdminContents } from "./operation.ts";
 import type { AdminCalls } from "./report-reads.ts";
 import { iso, time } from "./schemas.ts";
 
@@ -88,6 +90,8 @@ export const callDetail = z
     }),
     limits: z.array(limit).nullable(),
     around: around.nullable().meta({ description: "Null if `around=false` was asked for." }),
+    token_name: z.string().nullable().meta({ description: "Null if the token is not known any more." }),
+    content: contentState,
     record: z.record(z.string(), z.unknown()).nullable().meta({
       description:
         "All details of the call, with the field names of the log; null if they are older than details are kept.",
@@ -107,6 +111,9 @@ export interface DetailWorld {
   readonly calls: AdminCalls;
   readonly snapshot: Snapshot;
   readonly providers: ReadonlyMap<string, Provider>;
+  /** `null` when no content is stored. */
+  readonly contents: Pick<AdminContents, "keptUntilMs"> | null;
+  readonly nowMs: number;
 }
 
 export async function shownDetail(
@@ -115,10 +122,13 @@ export async function shownDetail(
   at: TenantOrProject | null,
   looksAround: boolean,
 ): Promise<JsonObject> {
-  const { summary, record } = await findCall(world.calls, traceId, at);
-  const [usualCalls, neighbours] = looksAround
-    ? await Promise.all([usualOf(world.calls, summary), aroundOf(world.calls, summary, record, at)])
-    : [null, null];
+  const found = await findCall(world.calls, traceId, at);
+  const { summary, record } = found;
+  const [keptUntilMs, usualCalls, neighbours] = await Promise.all([
+    world.contents?.keptUntilMs(traceId) ?? null,
+    looksAround ? usualOf(world.calls, summary) : null,
+    looksAround ? aroundOf(world.calls, summary, record, at) : null,
+  ]);
   const judged = record === null ? null : judgedOf(world, summary, record, usualCalls);
   return {
     ...shownCall(summary),
@@ -127,12 +137,14 @@ export async function shownDetail(
     cost: judged?.cost ?? null,
     limits: judged?.limits ?? null,
     around: neighbours,
+    token_name: (summary.tokenId === null ? null : world.snapshot.tokens.get(summary.tokenId)?.name) ?? null,
+    content: shownContentState(found, keptUntilMs, world.snapshot, world.nowMs),
     record: record === null ? null : (callFields(record) as JsonObject),
   };
 }
 
 function judgedOf(
-  { snapshot, providers }: DetailWorld,
+  { snapshot, providers }: Pick<DetailWorld, "snapshot" | "providers">,
   { settled }: CallSummary,
   record: CallRecord,
   compared: UsualCall | null,

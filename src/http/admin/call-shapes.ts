@@ -4,6 +4,7 @@ import { usd } from "../../accounting/price.ts";
 import { nothingThere, type TenantOrProject } from "../../auth/grants.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { OPERATION_NAMES } from "../../core/operation.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
 import type { CallScope, CallSummary, LogPage, StoredCall } from "../../store/calls.ts";
 import type { AdminCalls } from "./report-reads.ts";
 import { instant, iso, isoOrNull, time } from "./schemas.ts";
@@ -150,11 +151,27 @@ export const callPage = (entry: z.ZodType, id: string): z.ZodType =>
         description:
           "Where the search stopped before the page was full, because one request searches a bounded number of calls; continue with `next_cursor`. Null if the page is full or the last.",
       }),
+      token_names: z
+        .record(z.string(), z.string())
+        .meta({ description: "The names of the access tokens on this page by id, as far as they are known." }),
     })
     .meta({ id });
 
-export function shownPage({ data, nextCursor, searchedToMs }: LogPage): JsonObject {
-  return { data: data.map(shownCall), next_cursor: nextCursor, looked_to: isoOrNull(searchedToMs) };
+export function shownPage(
+  { data, nextCursor, searchedToMs }: LogPage,
+  { tokens }: Pick<Snapshot, "tokens">,
+): JsonObject {
+  return {
+    data: data.map(shownCall),
+    next_cursor: nextCursor,
+    looked_to: isoOrNull(searchedToMs),
+    token_names: Object.fromEntries(
+      data.flatMap(({ tokenId }) => {
+        const name = tokenId === null ? undefined : tokens.get(tokenId)?.name;
+        return name === undefined ? [] : [[tokenId, name]];
+      }),
+    ),
+  };
 }
 
 /** Throws `not_found` for a call that is not in the place. */

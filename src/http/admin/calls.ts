@@ -88,7 +88,7 @@ const callFacets = z
 function placeOperations(
   reach: CallReach,
   calls: AdminCalls,
-  providers: DetailWorld["providers"],
+  { providers, contents }: Pick<DetailWorld, "providers" | "contents">,
 ): readonly AdminOperation[] {
   const { name: place, base, scopeText } = PLACES[reach];
   const list = reading({
@@ -98,8 +98,8 @@ function placeOperations(
     summary: `List the calls of ${scopeText}, the newest first; a page may be short or empty although more pages follow`,
     query: callsQuery.extend(SCOPE_QUERY[reach]),
     answer: callPage(listedCall, `${place}CallList`),
-    run: async ({ place: at, query }) => ({
-      body: shownPage(await calls.searchCalls(pageOf(query), filterOf({ ...query, order: "newest" }, at))),
+    run: async ({ place: at, query, snapshot }) => ({
+      body: shownPage(await calls.searchCalls(pageOf(query), filterOf({ ...query, order: "newest" }, at)), snapshot),
     }),
   });
   const histogram = reading({
@@ -153,8 +153,13 @@ function placeOperations(
       "Get a call with all its details, by trace id: what decided it, its cost as a sum, and the calls around it",
     query: detailQuery,
     answer: callDetail,
-    run: async ({ place: at, params, query, snapshot }) => ({
-      body: await shownDetail({ calls, snapshot, providers }, params["id"]!, at, query.around === "true"),
+    run: async ({ place: at, params, query, snapshot, nowMs }) => ({
+      body: await shownDetail(
+        { calls, snapshot, providers, contents, nowMs },
+        params["id"]!,
+        at,
+        query.around === "true",
+      ),
     }),
   });
   return [list, histogram, facets, one];
@@ -201,9 +206,9 @@ function shownFacets({ facets, failures }: CallFacets): JsonObject {
 /** `calls` is null when no calls are stored: then every operation fails. */
 export function callOperations(
   calls: AdminCalls | null,
-  providers: DetailWorld["providers"],
+  world: Pick<DetailWorld, "providers" | "contents">,
 ): readonly AdminOperation[] {
   return (["operator", "tenant", "project"] as const).flatMap((reach) =>
-    placeOperations(reach, keptCalls(calls), providers),
+    placeOperations(reach, keptCalls(calls), world),
   );
 }

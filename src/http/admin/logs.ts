@@ -78,14 +78,14 @@ function placeOperations(
     summary: `Search the calls of ${where} by any field`,
     query: logQuery.extend(SCOPE_QUERY[reach]),
     answer: callPage(loggedCall, `${place}LogPage`),
-    run: async ({ place: at, query }) => {
+    run: async ({ place: at, query, snapshot }) => {
       const filter = filterOf(query, at);
       if (query.format !== "json")
         return {
           body: {},
           text: await exportedCalls(query.format, pageOf(query), (one) => calls.searchCalls(one, filter)),
         };
-      return { body: shownPage(await calls.searchCalls(pageOf(query), filter)) };
+      return { body: shownPage(await calls.searchCalls(pageOf(query), filter), snapshot) };
     },
   });
   const one = reading({

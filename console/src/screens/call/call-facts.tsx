@@ -58,8 +58,13 @@ export function Origin({ call }: { readonly call: CallDetail }) {
     messages,
     metadata,
   } = recordOf(call.record);
-  const linked: readonly (readonly [string, string, string | null | undefined])[] = [
-    ["Token", "token", call.token_id],
+  const linked: readonly (readonly [
+    label: string,
+    name: string,
+    value: string | null | undefined,
+    shown?: string | undefined,
+  ])[] = [
+    ["Token", "token", call.token_id, call.token_name === null ? undefined : `${call.token_name} (${call.token_id})`],
     ["User", "user", call.user_id],
     ["End user", "end_user", call.end_user],
     ["Route", "route", call.route],
@@ -86,7 +91,7 @@ export function Origin({ call }: { readonly call: CallDetail }) {
   ];
   return (
     <dl className="pairs">
-      {linked.flatMap(([label, name, value]) =>
+      {linked.flatMap(([label, name, value, shown]) =>
         value == null
           ? []
           : [
@@ -94,7 +99,7 @@ export function Origin({ call }: { readonly call: CallDetail }) {
                 <dt>{visibleText(label)}</dt>
                 <dd>
                   <ScopedLink to={`/calls?${new URLSearchParams({ q: termText(name, value) }).toString()}`}>
-                    {visibleText(value)}
+                    {visibleText(shown ?? value)}
                   </ScopedLink>
                 </dd>
               </div>,

@@ -2,6 +2,7 @@
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { ScopedLink } from "../../scope/scope-context.tsx";
+import { useUrlState } from "../../url-state.ts";
 import { CallCost } from "./call-cost.tsx";
 import { Origin } from "./call-facts.tsx";
 import { CallHeadline } from "./call-headline.tsx";
@@ -13,10 +14,11 @@ import { useCall } from "./use-call.ts";
 
 export function CallPeek({ id, close }: { readonly id: string; readonly close: (() => void) | null }) {
   const { data: call, error, refetch } = useCall(id, { withAround: false });
+  const state = useUrlState();
   return (
     <section className="peek" aria-label="The open call">
       <p className="actions">
-        <ScopedLink className="button" to={`/calls/${id}`}>
+        <ScopedLink className="button" to={`/calls/${id}${state.with({ open: null })}`}>
           Open the page
         </ScopedLink>
         {close !== null && (

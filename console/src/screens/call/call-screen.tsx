@@ -1,95 +1,200 @@
-// `/calls/<trace id>`: everything that is recorded of one call.
-import { type ReactNode, useEffect, useMemo } from "react";
+// `/calls/<trace id>`: everything that is recorded of one call. The filter of the list that led here stays in the URL, and `j` and `k` go on in
+// that list.
+import { type ReactNode, useEffect, useMemo, useState } from "react";
+import { useLocation } from "wouter";
+import type { CallDetail } from "../../api/types.ts";
 import { copyText } from "../../components/copy-button.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
+import { ageOf } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
-import { ScopedLink } from "../../scope/scope-context.tsx";
+import { KeyCaps } from "../../keyboard/key-caps.tsx";
+import { pathIn } from "../../scope/scope.ts";
+import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
+import { useUrlState } from "../../url-state.ts";
+import { CallActions } from "./call-actions.tsx";
 import { CallAround } from "./call-around.tsx";
+import { useContent } from "./call-content.ts";
+import { Conversation } from "./call-conversation.tsx";
 import { CallCost } from "./call-cost.tsx";
+import { CallExplain } from "./call-explain.tsx";
 import { Origin, Parameters, RawRecord } from "./call-facts.tsx";
 import { CallHeadline } from "./call-headline.tsx";
 import { CallLimits } from "./call-limits.tsx";
 import { recordOf } from "./call-record.ts";
+import { remadeRequest } from "./call-request.ts";
 import { CallVerdict } from "./call-verdict.tsx";
 import { Figures } from "./figures.tsx";
+import { gatewayCurl } from "./request-code.ts";
+import { arrivalOf, mayRun } from "./running.ts";
 import { Timeline } from "./timeline.tsx";
 import { useCall } from "./use-call.ts";
+import { useWalk } from "./walk.ts";
 
 export function CallScreen({ id }: { readonly id: string }) {
-  const { data: call, error, refetch } = useCall(id, { withAround: true });
+  const { data: call, error, errorUpdateCount, refetch } = useCall(id, { withAround: true });
+  const { step, atEnd } = useSteps(call);
+  const context = useUrlState().with({});
   useEffect(() => {
     document.title = `Call ${id.slice(0, 12)} · Dragoman`;
   }, [id]);
+  const waits = call === undefined && mayRun(id) && errorUpdateCount > 0 && (error === null || error.status === 404);
+  return (
+    <div className="call-page">
+      <div className="title-row">
+        <p>
+          <ScopedLink to={`/calls${context}`}>Calls</ScopedLink>
+        </p>
+        <span className="actions">
+          <button type="button" className="quiet" disabled={call === undefined} onClick={() => step(-1)}>
+            Newer <KeyCaps keys="k" />
+          </button>
+          <button type="button" className="quiet" disabled={call === undefined} onClick={() => step(1)}>
+            Older <KeyCaps keys="j" />
+          </button>
+          <span role="status" className="hint">
+            {atEnd}
+          </span>
+        </span>
+      </div>
+      <h1>Call</h1>
+      {waits && <StillRunning id={id} />}
+      {error !== null && !waits && (
+        <Problem what="The call could not be read." error={error} retry={() => void refetch()} />
+      )}
+      {error?.status === 404 && !waits && (
+        <p className="hint">
+          A call is recorded when it has ended. Calls that are older than the gateway keeps them are gone.
+        </p>
+      )}
+      {call === undefined && error === null && !waits && <Pending what="The call" lines={8} />}
+      {call !== undefined && <Shown call={call} />}
+    </div>
+  );
+}
+
+/** Its page fills itself when it has ended. */
+function StillRunning({ id }: { readonly id: string }) {
+  const [nowMs] = useState(() => Date.now());
+  return (
+    <p role="status" className="banner">
+      This call arrived {ageOf(arrivalOf(id)!, nowMs)} and is not recorded yet, so it may still run. Its page appears
+      here when it has ended.
+    </p>
+  );
+}
+
+/** Goes through the list; Back leads to where the first of them was opened. */
+function useSteps(call: CallDetail | undefined) {
+  const walk = useWalk(call);
+  const scope = useScope();
+  const context = useUrlState().with({});
+  const [, navigate] = useLocation();
+  const [atEnd, setAtEnd] = useState("");
+  const step = useMemo(
+    () =>
+      async (by: 1 | -1): Promise<void> => {
+        try {
+          const next = await walk(by);
+          if (next !== null) navigate(pathIn(scope, `/calls/${next}${context}`), { replace: true });
+          setAtEnd(
+            next !== null
+              ? ""
+              : by > 0
+                ? "This is the oldest call of the list."
+                : "This is the newest call of the list.",
+          );
+        } catch (thrown) {
+          setAtEnd((thrown as Error).message);
+        }
+      },
+    [walk, scope, context, navigate],
+  );
+  const bindings = useMemo<readonly Binding[]>(
+    () => [
+      { keys: "j", label: "Next older call of the list", run: () => void step(1) },
+      { keys: "k", label: "Next newer call of the list", run: () => void step(-1) },
+    ],
+    [step],
+  );
+  useKeys(bindings);
+  return { step: (by: 1 | -1) => void step(by), atEnd };
+}
+
+function Shown({ call }: { readonly call: CallDetail }) {
+  const record = recordOf(call.record);
+  const opened = useContent(call);
+  const request = useMemo(() => remadeRequest(call, opened.content), [call, opened.content]);
+  const [explains, setExplains] = useState(0);
   const bindings = useMemo<readonly Binding[]>(
     () => [
       {
         keys: "y",
         label: "Copy the link to this call",
-        run: () => void copyText(`${location.origin}/console/t/${id}`),
+        run: () => void copyText(`${location.origin}/console/t/${call.trace_id}`),
       },
+      ...(request === null
+        ? []
+        : [
+            {
+              keys: "Y",
+              label: "Copy this call as curl",
+              run: () => void copyText(gatewayCurl(request.body, location.origin)),
+            },
+            { keys: "e", label: "Explain this call now", run: () => setExplains((before) => before + 1) },
+          ]),
     ],
-    [id],
+    [call.trace_id, request],
   );
   useKeys(bindings);
-  const record = recordOf(call?.record ?? null);
   return (
-    <div className="call-page">
-      <p>
-        <ScopedLink to="/calls">Calls</ScopedLink>
-      </p>
-      <h1>Call</h1>
-      {error !== null && <Problem what="The call could not be read." error={error} retry={() => void refetch()} />}
-      {error?.status === 404 && (
-        <p className="hint">
-          A call is recorded when it has ended, so it may still run. Calls that are older than the gateway keeps them
-          are gone.
-        </p>
+    <>
+      <CallVerdict call={call} />
+      <CallHeadline call={call} />
+      <CallActions call={call} request={request} />
+      {record.error_detail !== undefined && <pre className="code">{visibleText(record.error_detail)}</pre>}
+      <Figures call={call} />
+      {call.record === null && (
+        <p className="hint">The details of this call are older than the gateway keeps them; its figures stay.</p>
       )}
-      {call === undefined && error === null && <Pending what="The call" lines={8} />}
-      {call !== undefined && (
-        <>
-          <CallVerdict call={call} />
-          <CallHeadline call={call} />
-          {record.error_detail !== undefined && <pre className="code">{visibleText(record.error_detail)}</pre>}
-          <Figures call={call} />
-          {call.record === null && (
-            <p className="hint">The details of this call are older than the gateway keeps them; its figures stay.</p>
-          )}
-          <Panel title="Where the time went">
-            <Timeline record={record} totalMs={call.total_ms} />
-          </Panel>
-          <div className="panels">
-            <Panel title="Cost">
-              <CallCost call={call} />
-            </Panel>
-            <Panel title="Whose call it was">
-              <Origin call={call} />
-            </Panel>
-            <Panel title="Parameters">
-              <Parameters params={record.params} />
-            </Panel>
-            <Panel title="Limits and policies">
-              <CallLimits call={call} />
-              {(record.policies ?? []).map(({ name, effect, why }) => (
-                <p key={`${name} ${effect}`}>
-                  Policy <code>{visibleText(name)}</code>: {effect.replace("_", " ")}
-                  {why === undefined ? "" : ` (${visibleText(why)})`}
-                </p>
-              ))}
-              {(record.warnings ?? []).map((warning) => (
-                <p key={warning}>Warning: {visibleText(warning)}</p>
-              ))}
-            </Panel>
-          </div>
-          <Panel title="Around it">
-            <CallAround call={call} />
-          </Panel>
-          <RawRecord call={call} />
-        </>
-      )}
-    </div>
+      <Panel title="Where the time went">
+        <Timeline record={record} totalMs={call.total_ms} />
+      </Panel>
+      <Panel title="Conversation">
+        <Conversation call={call} opened={opened} />
+      </Panel>
+      <div className="panels">
+        <Panel title="Cost">
+          <CallCost call={call} />
+        </Panel>
+        <Panel title="Whose call it was">
+          <Origin call={call} />
+        </Panel>
+        <Panel title="Parameters">
+          <Parameters params={record.params} />
+        </Panel>
+        <Panel title="Limits and policies">
+          <CallLimits call={call} />
+          {(record.policies ?? []).map(({ name, effect, why }) => (
+            <p key={`${name} ${effect}`}>
+              Policy <code>{visibleText(name)}</code>: {effect.replace("_", " ")}
+              {why === undefined ? "" : ` (${visibleText(why)})`}
+            </p>
+          ))}
+          {(record.warnings ?? []).map((warning) => (
+            <p key={warning}>Warning: {visibleText(warning)}</p>
+          ))}
+        </Panel>
+      </div>
+      <Panel title="Where it would go now">
+        <CallExplain call={call} request={request} asked={explains} ask={() => setExplains((before) => before + 1)} />
+      </Panel>
+      <Panel title="Around it">
+        <CallAround call={call} />
+      </Panel>
+      <RawRecord call={call} />
+    </>
   );
 }
 

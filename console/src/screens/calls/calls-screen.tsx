@@ -1,16 +1,19 @@
 // `/calls`: the calls of the scope, newest first, with filter, range, and one of them open beside the list.
+import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import type { LoggedCall } from "../../api/types.ts";
+import { AsCode, quoted } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
-import { adminPath, pathIn } from "../../scope/scope.ts";
+import { adminPath, pathIn, type Scope } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
 import { CallPeek } from "../call/call-peek.tsx";
+import { useListPath, walkKey } from "../call/walk.ts";
 import { CallsTable } from "./calls-table.tsx";
 import { FacetRail } from "./facet-rail.tsx";
 import { FilterBar } from "./filter-bar.tsx";
@@ -28,15 +31,21 @@ export function CallsScreen() {
   const range = rangeOf(state.get, asOfMs);
   const terms = parseFilter(state.get("q") ?? "");
   const filter = parametersOf(terms);
-  const base = `${adminPath(scope, "/logs")}?${filter.toString()}`;
+  const base = useListPath();
   const span = `from=${iso(range.fromMs)}${range.toMs === null ? "" : `&to=${iso(range.toMs)}`}`;
   const path = `${base}&${span}`;
-  const { query, rows, lookedTo } = useCalls(path);
+  const { query, rows, lookedTo, tokenNames } = useCalls(path);
+  const queries = useQueryClient();
+  const context = state.with({ open: null });
+  useEffect(() => {
+    // its pages go on through the same rows
+    if (rows.length > 0) queries.setQueryData(walkKey(base), rows);
+  }, [queries, base, rows]);
   const newCalls = useNewCalls(base, rows[0], asOfMs, query.isSuccess && range.toMs === null);
   const openId = state.get("open");
   const open = ({ trace_id }: LoggedCall): void => {
     if (isWide()) state.set({ open: trace_id });
-    else navigate(pathIn(scope, `/calls/${trace_id}`));
+    else navigate(pathIn(scope, `/calls/${trace_id}${context}`));
   };
   const close = (): void => state.set({ open: null });
   useListKeys(rows, openId, { open, close, isOpen: openId !== null, more: () => void query.fetchNextPage() });
@@ -45,6 +54,7 @@ export function CallsScreen() {
       <div className="title-row">
         <h1>Calls</h1>
         <RangeLinks range={range} />
+        <AsCode command={commandOf(scope, filter, range.fromMs, range.toMs)} path={path} />
       </div>
       <div className="calls-tools">
         <FilterBar />
@@ -68,7 +78,14 @@ export function CallsScreen() {
           {query.isPending && <Pending what="The list of calls" lines={8} />}
           {rows.length > 0 && (
             <div className={query.isPlaceholderData ? "old" : ""}>
-              <CallsTable rows={rows} openId={openId} isNarrow={openId !== null} open={open} />
+              <CallsTable
+                rows={rows}
+                tokenNames={tokenNames}
+                openId={openId}
+                isNarrow={openId !== null}
+                context={context}
+                open={open}
+              />
             </div>
           )}
           {query.isSuccess && rows.length === 0 && lookedTo === null && <NoCalls />}
@@ -101,6 +118,19 @@ export function CallsScreen() {
 }
 
 const iso = (ms: number): string => encodeURIComponent(new Date(ms).toISOString());
+
+/** The same list by the command line. */
+function commandOf(scope: Scope, filter: URLSearchParams, fromMs: number, toMs: number | null): string {
+  const place =
+    scope.project !== null
+      ? `--project ${quoted(scope.project)}`
+      : scope.tenant !== null
+        ? `--tenant ${quoted(scope.tenant)}`
+        : "--all";
+  const range = { from: new Date(fromMs).toISOString(), ...(toMs !== null && { to: new Date(toMs).toISOString() }) };
+  const terms = [...filter, ...Object.entries(range)].map(([name, value]) => quoted(`${name}=${value}`));
+  return `dragoman logs ${place} --filter ${terms.join(" ")}`;
+}
 
 function isWide(): boolean {
   return matchMedia("(width >= 64rem)").matches;

@@ -14,13 +14,17 @@ import { useScope } from "../../scope/scope-context.tsx";
 
 interface CallsTableProps {
   readonly rows: readonly LoggedCall[];
+  /** By id. */
+  readonly tokenNames: Readonly<Record<string, string>>;
+  /** The query that the page of a call keeps, so that it can go on through this list. */
+  readonly context: string;
   readonly openId: string | null;
   /** Fewer columns, because a call is open beside it. */
   readonly isNarrow: boolean;
   readonly open: (call: LoggedCall) => void;
 }
 
-export function CallsTable({ rows, openId, isNarrow, open }: CallsTableProps) {
+export function CallsTable({ rows, tokenNames, context, openId, isNarrow, open }: CallsTableProps) {
   const { preferences } = usePreferences();
   const scope = useScope();
   const showsProject = scope.project === null && !isNarrow;
@@ -66,7 +70,8 @@ export function CallsTable({ rows, openId, isNarrow, open }: CallsTableProps) {
               isOpen={call.trace_id === openId}
               isNarrow={isNarrow}
               showsProject={showsProject}
-              href={pathIn(scope, `/calls/${call.trace_id}`)}
+              href={pathIn(scope, `/calls/${call.trace_id}${context}`)}
+              tokenNames={tokenNames}
               open={open}
             />
           ))}
@@ -83,10 +88,11 @@ interface RowProps {
   readonly isNarrow: boolean;
   readonly showsProject: boolean;
   readonly href: string;
+  readonly tokenNames: CallsTableProps["tokenNames"];
   readonly open: (call: LoggedCall) => void;
 }
 
-function Row({ call, index, isOpen, isNarrow, showsProject, href, open }: RowProps) {
+function Row({ call, index, isOpen, isNarrow, showsProject, href, tokenNames, open }: RowProps) {
   const plain = (event: MouseEvent): boolean =>
     event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
   const used = call.prompt_tokens + call.completion_tokens > 0;
@@ -128,10 +134,23 @@ function Row({ call, index, isOpen, isNarrow, showsProject, href, open }: RowPro
       <td className="number">{duration(call.total_ms)}</td>
       {!isNarrow && (
         <td>
-          <span className="cut">{visibleText(call.user_id ?? call.end_user ?? call.token_id ?? "–")}</span>
+          <Who call={call} tokenNames={tokenNames} />
         </td>
       )}
     </tr>
+  );
+}
+
+/** The token that called by its name, its user, and the end user whom the client names. */
+function Who({ call, tokenNames }: Pick<RowProps, "call" | "tokenNames">) {
+  const { user_id: user, token_id: token, end_user: endUser } = call;
+  const caller = token === null ? user : (tokenNames[token] ?? user ?? token);
+  const texts = [...new Set([caller, user, endUser])].flatMap((text) => (text === null ? [] : [visibleText(text)]));
+  return (
+    <span className="cut who" title={texts.join(", ")}>
+      {texts[0] ?? "–"}
+      {texts.length > 1 && <small> {texts.slice(1).join(", ")}</small>}
+    </span>
   );
 }
 

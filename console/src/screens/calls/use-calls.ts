@@ -1,5 +1,6 @@
 // The calls of the list in pages, and how many have come since. New calls do not move the list: they are counted until the reader asks for them.
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { type ApiError } from "../../api/api.ts";
 import { useApi } from "../../api/use-api.tsx";
 import type { LoggedCall, LogPage } from "../../api/types.ts";
@@ -31,8 +32,16 @@ export function useCalls(path: string) {
     refetchOnWindowFocus: false,
     staleTime: 60_000,
   });
-  const rows = query.data?.pages.flatMap(({ data }) => data) ?? [];
-  return { query, rows, lookedTo: query.data?.pages.at(-1)?.looked_to ?? null };
+  const pages = query.data?.pages;
+  const shown = useMemo(
+    () => ({
+      rows: pages?.flatMap(({ data }) => data) ?? [],
+      tokenNames: Object.assign({}, ...(pages ?? []).map(({ token_names: names }) => names)) as LogPage["token_names"],
+      lookedTo: pages?.at(-1)?.looked_to ?? null,
+    }),
+    [pages],
+  );
+  return { query, ...shown };
 }
 
 /** `path` has the filter only; `newest` is the first row of the list. */
@@ -45,7 +54,7 @@ export function useNewCalls(path: string, newest: LoggedCall | undefined, sinceM
       api.send<LogPage>("GET", `${path}&from=${encodeURIComponent(from)}&limit=${PAGE_ROWS}`, { signal }),
     refetchInterval: NEW_EVERY_MS,
     enabled: isOn,
-    initialData: { data: [], next_cursor: null, looked_to: null },
+    initialData: { data: [], next_cursor: null, looked_to: null, token_names: {} },
   });
   return data.data.filter(({ trace_id }) => trace_id !== newest?.trace_id).length;
 }

@@ -1,0 +1,145 @@
+// What the gateway would do with a request now, and why: the answer of `x-gateway-explain`, for which nothing is sent to a provider.
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import type { ApiError } from "../api/api.ts";
+import { useApi } from "../api/use-api.tsx";
+import { wholeCount } from "../format/count.ts";
+import { visibleText } from "../format/visible-text.ts";
+import { Pending } from "./pending.tsx";
+import { Problem } from "./problem.tsx";
+
+export interface ExplainedTarget {
+  readonly order: number;
+  readonly target: string;
+  readonly why: string;
+  /** Present where the call would not be sent to this target; the members below are then absent. */
+  readonly passed_over?: { readonly code: string; readonly message: string };
+  readonly parameters?: readonly { readonly name: string; readonly fate: string; readonly note: string | null }[];
+  readonly request?: {
+    readonly method: string;
+    readonly url: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly body: unknown;
+    readonly body_text?: string | null;
+  };
+  readonly estimate?: {
+    readonly prompt_tokens: number;
+    readonly completion_tokens_bound: number | null;
+    readonly cost_usd: { readonly total_bound: string | null };
+  };
+}
+
+export interface Explanation {
+  readonly route: string;
+  readonly targets: readonly ExplainedTarget[];
+  readonly limits: readonly { readonly id: string; readonly kind: string; readonly fits: boolean }[];
+  readonly policies: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
+}
+
+interface ExplainedPlanProps {
+  readonly body: unknown;
+  readonly projectId: string;
+  /** Stands above the targets. */
+  readonly head?: (explanation: Explanation) => ReactNode;
+  /** Stands below the request of a target. */
+  readonly foot?: (target: ExplainedTarget) => ReactNode;
+}
+
+/** Asks once; what the body becomes later does not ask again. Give it another key to ask anew. */
+export function ExplainedPlan({ body, projectId, head, foot }: ExplainedPlanProps) {
+  const api = useApi();
+  const { data, error, refetch } = useQuery<Explanation, ApiError>({
+    queryKey: ["explanation"],
+    queryFn: ({ signal }) =>
+      api.send<Explanation>("POST", "/v1/chat/completions", {
+        body,
+        signal,
+        headers: { "x-gateway-explain": "true", "x-gateway-project-id": projectId },
+      }),
+    gcTime: 0,
+    staleTime: Infinity,
+    placeholderData: () => undefined,
+    retry: false,
+  });
+  if (error !== null) return <Problem what="The call would be refused." error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <Pending what="The plan" />;
+  return (
+    <>
+      {head?.(data)}
+      <p>
+        Route: <code>{visibleText(data.route)}</code>
+      </p>
+      <ol className="plan">
+        {data.targets.map((target) => (
+          <li key={target.order}>
+            <Target target={target} />
+            {foot?.(target)}
+          </li>
+        ))}
+      </ol>
+      {data.limits.map(({ id, kind, fits }) => (
+        <p key={id}>
+          {kind} <code>{visibleText(id)}</code>: {fits ? "has room" : "has no room now, so the call would be refused"}
+        </p>
+      ))}
+      {data.policies.map(({ name, kind, mode }) => (
+        <p key={name}>
+          {kind} <code>{visibleText(name)}</code> applies{mode === "audit" ? ", and only records" : ""}.
+        </p>
+      ))}
+    </>
+  );
+}
+
+function Target({
+  target: { order, target, why, passed_over: passed, ...planned },
+}: {
+  readonly target: ExplainedTarget;
+}) {
+  const { parameters = [], request, estimate } = planned;
+  return (
+    <>
+      <h3>
+        {order}. {visibleText(target)}
+      </h3>
+      <p>{visibleText(why)}</p>
+      {passed !== undefined && (
+        <p>
+          It is left out with <code>{passed.code}</code>: {visibleText(passed.message)}
+        </p>
+      )}
+      {estimate !== undefined && (
+        <p className="hint">
+          About {wholeCount(estimate.prompt_tokens)} tokens in
+          {estimate.completion_tokens_bound !== null && `, at most ${wholeCount(estimate.completion_tokens_bound)} out`}
+          ;{" "}
+          {estimate.cost_usd.total_bound === null
+            ? "no bound of the cost"
+            : `at most $${estimate.cost_usd.total_bound}`}
+          .
+        </p>
+      )}
+      {parameters.length > 0 && (
+        <ul className="fates">
+          {parameters.map(({ name, fate, note }) => (
+            <li key={name}>
+              <code>{visibleText(name)}</code> {fate}
+              {note !== null && <small> {visibleText(note)}</small>}
+            </li>
+          ))}
+        </ul>
+      )}
+      {request !== undefined && (
+        <details>
+          <summary>
+            {request.method} {visibleText(request.url)}
+          </summary>
+          {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls has to be reached by keyboard */}
+          <pre className="code" tabIndex={0} aria-label={`Body for ${target}`}>
+            {visibleText(JSON.stringify(request.body, null, 2))}
+          </pre>
+        </details>
+      )}
+    </>
+  );
+}
