@@ -51,6 +51,7 @@ export function adminReference(world: DocumentDependencies): string {
       auditSigner: () => {
         throw new Error("nothing is signed");
       },
+      isEnding: () => false,
     }),
     "",
   ) as unknown as Document;

@@ -24,6 +24,7 @@ interface Schema {
 /** What the screens read; the schemas that these refer to are written as well. */
 const READ_BY_SCREENS = [
   "LogPage",
+  "NewCalls",
   "CallDetail",
   "LoggedCallDetail",
   "Usage",
@@ -49,6 +50,7 @@ export function consoleTypes(world: DocumentDependencies): string {
       auditSigner: () => {
         throw new Error("nothing is signed");
       },
+      isEnding: () => false,
     }),
     "",
   ) as unknown as { readonly components: { readonly schemas: Readonly<Record<string, Schema>> } };

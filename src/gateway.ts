@@ -254,6 +254,7 @@ async function openListener(
 ): Promise<Gateway> {
   const { limits, logins, toolServers } = context;
   let isRetiring = false;
+  let isEnding = false;
   const app = createApp({
     clock: systemClock,
     ...(options.hasConsole && {
@@ -297,6 +298,7 @@ async function openListener(
       async reload() {
         await Promise.all([source.reload(), machine?.follow()]);
       },
+      isEnding: () => isEnding,
       turns: machine === null ? undefined : sharedTurns(machine.places),
       toolServers,
       cache: context.cache,
@@ -330,6 +332,7 @@ async function openListener(
     callsInFlight: () => traffic.count(),
     async close(withinMs = source.current().limits.drainMs, isReplaced = false) {
       isRetiring = !isReplaced;
+      isEnding = true;
       const isOver = Promise.race([Bun.sleep(withinMs), hurried.promise]);
       const cut = await drain(server, traffic, { isOver, onStopped: () => sharedPort?.left() });
       await closing.close();

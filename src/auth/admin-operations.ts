@@ -166,6 +166,8 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   rotateProjectWebhook: { reach: "project", role: "maintainer" },
   testProjectWebhook: { reach: "project", role: "maintainer" },
   readUsage: { reach: "operator", role: "owner" },
+  // Each place that it names has to be one whose calls the caller may list.
+  followCalls: { reach: "own", role: "viewer" },
   listCalls: { reach: "operator", role: "owner" },
   readCall: { reach: "operator", role: "owner" },
   readCallHistogram: { reach: "operator", role: "owner" },

@@ -98,6 +98,7 @@ export interface AdminSources extends DocumentDependencies {
   reload(): Promise<void>;
   /** Signs exports of the audit log. */
   readonly auditSigner: AdminContext["auditSigner"];
+  isEnding(): boolean;
   readonly turns?: Turns | undefined;
 }
 
@@ -274,6 +275,7 @@ function serveAdmin(
         snapshot: () => context.snapshot(),
         reload: () => admin.reload(),
         auditSigner: admin.auditSigner,
+        isEnding: () => admin.isEnding(),
         turns: admin.turns,
       },
       admin,

@@ -74,6 +74,8 @@ export interface AdminWorldOptions {
   readonly targets?: () => Promise<readonly TargetStatus[]>;
   /** The environment, in which keys of providers may be; it is empty, if left out. */
   readonly variables?: Readonly<Record<string, string>>;
+  /** The process is about to end; it is not, if left out. */
+  readonly isEnding?: () => boolean;
   /** Stands between the API and the store. */
   readonly between?: (store: Store) => Store;
 }
@@ -119,6 +121,7 @@ export async function openAdminWorld({
   consoleFolder = "/nowhere",
   consoleCall = () => Promise.reject(new Error("this world serves no calls")),
   variables = {},
+  isEnding = () => false,
   between = (store) => store,
 }: AdminWorldOptions = {}): Promise<AdminWorld> {
   const database = await kind.create();
@@ -175,6 +178,7 @@ export async function openAdminWorld({
       snapshot: () => source.current(),
       configuration: () => source.configuration(),
       reload: () => source.reload(),
+      isEnding: () => isEnding(),
       toolServers,
       cache: cache ?? null,
       auditSigner: () => auditSigner(null, MASTER_KEY),

@@ -109,6 +109,7 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   exportTenantAudit: "admin",
   readTenantAuditAsOf: "admin",
   readUsage: "operator",
+  followCalls: "own",
   listCalls: "operator",
   readCall: "operator",
   readCallHistogram: "operator",
@@ -230,7 +231,7 @@ let operations: readonly Described[];
 let judge: (operationId: string, body: unknown) => string;
 
 function expected(caller: Caller, { operationId, reach }: Described, place: ConfigurationScope): number {
-  const least = needed(operationId)!;
+  const least = operationId === "followCalls" ? VIEWER : needed(operationId)!;
   if (caller.name === null) return 401;
   if (caller.isScraper === true) return 403;
   // that of another user is no session of the caller
@@ -241,7 +242,8 @@ function expected(caller: Caller, { operationId, reach }: Described, place: Conf
   const role = caller.roleIn(place);
   if (role !== null)
     return roleAtLeast(role, least) && (caller.reads === true || !READS_CONTENT.has(operationId)) ? 200 : 403;
-  return reach === "tenant" && place.tenantId === caller.tenantId ? 403 : 404;
+  const isOfTenant = reach === "tenant" || operationId === "followCalls";
+  return isOfTenant && place.tenantId === caller.tenantId ? 403 : 404;
 }
 
 async function tried(
@@ -260,6 +262,10 @@ async function tried(
     ] as const)
       query.set(name, value);
   if (operationId === "readTenantAuditAsOf") query.set("at", "2026-01-01");
+  if (operationId === "followCalls") {
+    query.set("places", `${place.tenantId}/-`);
+    query.set("seconds", "0");
+  }
   if (operationId === "listProjects")
     query.set("tenant_id", place.tenantId === "beta" ? "beta" : (caller.tenantId ?? "acme"));
   const body = bodySchema === null ? undefined : (wrongBody ?? exampleBody(bodySchema, place));

@@ -52,7 +52,8 @@ export async function send<T>(method: Method, path: string, options: SendOptions
   throw refusal(text, asked, response);
 }
 
-async function open(method: Method, path: string, { body, signal, headers }: SendOptions): Promise<Response> {
+/** The same with the response as it is, whatever its status. */
+export async function open(method: Method, path: string, { body, signal, headers }: SendOptions): Promise<Response> {
   try {
     return await fetch(BASE + path, {
       method,

@@ -346,6 +346,17 @@ export interface ModelList {
   readonly data: readonly Model[];
 }
 
+export interface NewCalls {
+  readonly places: readonly {
+    readonly place: string;
+    /** In the order of their ends. A call may come twice. */
+    readonly data: readonly Call[];
+    readonly token_names: Readonly<Record<string, string>>;
+    /** There were more calls than are listed here. Read the list of calls. */
+    readonly more: boolean;
+  }[];
+}
+
 export interface ProjectTokenList {
   readonly data: readonly Token[];
   /** Null on the last page. */

@@ -1,4 +1,5 @@
 // What a screen shows as a command and as a request of the admin API: both can be copied.
+import { shellQuoted } from "../format/shell-quoted.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { Menu } from "./menu.tsx";
@@ -11,7 +12,7 @@ interface AsCodeProps {
 }
 
 export function AsCode({ command, path }: AsCodeProps) {
-  const request = `curl -H "Authorization: Bearer $DRAGOMAN_TOKEN" ${quoted(`${location.origin}/api${path}`)}`;
+  const request = `curl -H "Authorization: Bearer $DRAGOMAN_TOKEN" ${shellQuoted(`${location.origin}/api${path}`)}`;
   return (
     <Menu label="As code" side="end">
       {() => (
@@ -27,9 +28,4 @@ export function AsCode({ command, path }: AsCodeProps) {
       )}
     </Menu>
   );
-}
-
-/** For a POSIX shell. */
-export function quoted(text: string): string {
-  return /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

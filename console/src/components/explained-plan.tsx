@@ -2,39 +2,12 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { ApiError } from "../api/api.ts";
+import type { ExplainedTarget, Explanation } from "../api/explanation.ts";
 import { useApi } from "../api/use-api.tsx";
 import { wholeCount } from "../format/count.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { Pending } from "./pending.tsx";
 import { Problem } from "./problem.tsx";
-
-export interface ExplainedTarget {
-  readonly order: number;
-  readonly target: string;
-  readonly why: string;
-  /** Present where the call would not be sent to this target; the members below are then absent. */
-  readonly passed_over?: { readonly code: string; readonly message: string };
-  readonly parameters?: readonly { readonly name: string; readonly fate: string; readonly note: string | null }[];
-  readonly request?: {
-    readonly method: string;
-    readonly url: string;
-    readonly headers?: Readonly<Record<string, string>>;
-    readonly body: unknown;
-    readonly body_text?: string | null;
-  };
-  readonly estimate?: {
-    readonly prompt_tokens: number;
-    readonly completion_tokens_bound: number | null;
-    readonly cost_usd: { readonly total_bound: string | null };
-  };
-}
-
-export interface Explanation {
-  readonly route: string;
-  readonly targets: readonly ExplainedTarget[];
-  readonly limits: readonly { readonly id: string; readonly kind: string; readonly fits: boolean }[];
-  readonly policies: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
-}
 
 interface ExplainedPlanProps {
   readonly body: unknown;

@@ -302,6 +302,8 @@ function replyOf({ status = 200, body, etag, text }: Answer, dryRun: boolean): A
       headers: {
         ...headers,
         "content-type": text.contentType,
+        // proxies would hold back what is produced while it is read
+        ...(typeof text.content !== "string" && { "x-accel-buffering": "no" }),
         ...(text.nextCursor !== null && { "x-gateway-next-cursor": text.nextCursor }),
       },
       body: text.content,

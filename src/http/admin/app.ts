@@ -6,6 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { attentionOperations } from "./attention.ts";
 import { auditOperations } from "./audit.ts";
 import { cacheOperations } from "./cache.ts";
+import { callEventOperations } from "./call-events.ts";
 import { callOperations } from "./calls.ts";
 import { CLAIM_OPERATIONS } from "./claims.ts";
 import { configuredOperations } from "./configured.ts";
@@ -43,9 +44,10 @@ export function adminOperations(
     limits,
     targets,
     auditSigner,
+    isEnding,
   }: Pick<
     AdminContext,
-    "calls" | "contents" | "toolServers" | "cache" | "clock" | "limits" | "targets" | "auditSigner"
+    "calls" | "contents" | "toolServers" | "cache" | "clock" | "limits" | "targets" | "auditSigner" | "isEnding"
   >,
 ): readonly AdminOperation[] {
   const rules = documentRules(dependencies);
@@ -63,6 +65,7 @@ export function adminOperations(
     ...auditOperations(auditSigner),
     ...usageOperations(reads),
     ...callOperations(reads, { providers: dependencies.providers, contents }),
+    ...callEventOperations(reads, { clock, isEnding }),
     ...limitStateOperations(reads, limits),
     ...providerHealthOperations(reads, targets),
     ...attentionOperations(reads, limits, targets),

@@ -157,21 +157,25 @@ export const callPage = (entry: z.ZodType, id: string): z.ZodType =>
     })
     .meta({ id });
 
-export function shownPage(
-  { data, nextCursor, searchedToMs }: LogPage,
-  { tokens }: Pick<Snapshot, "tokens">,
-): JsonObject {
+export function shownPage({ data, nextCursor, searchedToMs }: LogPage, snapshot: Pick<Snapshot, "tokens">): JsonObject {
   return {
-    data: data.map(shownCall),
+    data: shownCalls(data),
     next_cursor: nextCursor,
     looked_to: isoOrNull(searchedToMs),
-    token_names: Object.fromEntries(
-      data.flatMap(({ tokenId }) => {
-        const name = tokenId === null ? undefined : tokens.get(tokenId)?.name;
-        return name === undefined ? [] : [[tokenId, name]];
-      }),
-    ),
+    token_names: tokenNames(data, snapshot),
   };
+}
+
+export const shownCalls = (calls: readonly CallSummary[]): readonly ShownCall[] => calls.map(shownCall);
+
+/** By id. */
+export function tokenNames(calls: readonly CallSummary[], { tokens }: Pick<Snapshot, "tokens">): JsonObject {
+  return Object.fromEntries(
+    calls.flatMap(({ tokenId }) => {
+      const name = tokenId === null ? undefined : tokens.get(tokenId)?.name;
+      return name === undefined ? [] : [[tokenId, name]];
+    }),
+  );
 }
 
 /** Throws `not_found` for a call that is not in the place. */

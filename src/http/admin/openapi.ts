@@ -80,7 +80,7 @@ export function openapiDocument(operations: readonly AdminOperation[], version: 
 type Path = Parameters<OpenAPIHono["openAPIRegistry"]["registerPath"]>[0];
 
 function described(operation: AdminOperation): Path {
-  const { id, method, reads, path, tag, summary, query, body, bodyOptional, answer, textType } = operation;
+  const { id, method, reads, path, tag, summary, query, body, bodyOptional, answer, textType, events } = operation;
   const { role, reach } = ADMIN_OPERATIONS.get(id) as Requirement;
   const changes = reads !== true;
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
@@ -127,8 +127,10 @@ function described(operation: AdminOperation): Path {
       }),
     },
     responses:
-      textType !== undefined
-        ? { 200: { description: "Done.", content: { [textType]: { schema: z.string() } } } }
+      events !== undefined
+        ? { 200: { description: "A stream of events.", content: { "text/event-stream": { schema: events } } } }
+        : textType !== undefined
+          ? { 200: { description: "Done.", content: { [textType]: { schema: z.string() } } } }
         : answer === undefined
           ? { 204: { description: "Done." } }
           : responsesOf(answer, made, method === "put"),

@@ -49,6 +49,8 @@ export interface AdminContext {
   reload(): Promise<void>;
   /** Signs exports of the audit log. */
   readonly auditSigner: () => AuditSigner;
+  /** The process is about to end, so that what stays open has to be closed. */
+  isEnding(): boolean;
   /** Turns of requests with an idempotency key, where other processes take requests as well. */
   readonly turns?: Turns | undefined;
 }
@@ -123,6 +125,8 @@ interface Described<Body extends z.ZodType, Query extends z.ZodType> {
   readonly answer?: z.ZodType;
   /** The media type of a response that is no JSON. */
   readonly textType?: string;
+  /** The response is a stream of events, whose data have this schema. */
+  readonly events?: z.ZodType;
   /** The place of an operation whose path names none; `null` when it has no place. */
   placeOf?(body: z.output<Body>, caller: AdminCaller): TenantOrProject | null;
 }

@@ -46,6 +46,7 @@ function endpoints(): readonly (readonly [method: string, path: string])[] {
       limits: null,
       targets: none,
       auditSigner: none,
+      isEnding: none,
     },
   );
   const inner = [

@@ -15,7 +15,6 @@ import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { CallActions } from "./call-actions.tsx";
 import { CallAround } from "./call-around.tsx";
-import { useContent } from "./call-content.ts";
 import { Conversation } from "./call-conversation.tsx";
 import { CallCost } from "./call-cost.tsx";
 import { CallExplain } from "./call-explain.tsx";
@@ -30,6 +29,7 @@ import { gatewayCurl } from "./request-code.ts";
 import { arrivalOf, mayRun } from "./running.ts";
 import { Timeline } from "./timeline.tsx";
 import { useCall } from "./use-call.ts";
+import { useContent } from "./use-content.ts";
 import { useWalk } from "./walk.ts";
 
 export function CallScreen({ id }: { readonly id: string }) {

@@ -1,12 +1,12 @@
 // A request as code: curl and the two most used client libraries, with the token in a variable.
-import { quoted } from "../../components/as-code.tsx";
+import { shellQuoted } from "../../format/shell-quoted.ts";
 import type { JsonObject } from "../play/play-request.ts";
 
 export function gatewayCurl(body: JsonObject, origin: string): string {
   return `curl ${origin}/api/v1/chat/completions \\
   -H "Authorization: Bearer $DRAGOMAN_TOKEN" \\
   -H "Content-Type: application/json" \\
-  -d ${quoted(JSON.stringify(body))}`;
+  -d ${shellQuoted(JSON.stringify(body))}`;
 }
 
 export function pythonCode(body: JsonObject, origin: string): string {
@@ -76,10 +76,12 @@ export function upstreamCurl({ method, url, headers = {}, body_text: text, body 
   const lines = Object.entries(headers).map(([name, value]) =>
     SECRET.test(name)
       ? `  -H "${name}: ${/^bearer /i.test(value) ? "Bearer " : ""}$PROVIDER_KEY"`
-      : `  -H ${quoted(`${name}: ${value}`)}`,
+      : `  -H ${shellQuoted(`${name}: ${value}`)}`,
   );
   const sent = text ?? (body == null ? null : JSON.stringify(body));
-  return [`curl -X ${method} ${quoted(url)}`, ...lines, ...(sent === null ? [] : [`  -d ${quoted(sent)}`])].join(
-    " \\\n",
-  );
+  return [
+    `curl -X ${method} ${shellQuoted(url)}`,
+    ...lines,
+    ...(sent === null ? [] : [`  -d ${shellQuoted(sent)}`]),
+  ].join(" \\\n");
 }

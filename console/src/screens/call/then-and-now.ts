@@ -1,5 +1,5 @@
 // What has changed since a call was made: the targets that it went to then, and those that the gateway explains now.
-import type { Explanation } from "../../components/explained-plan.tsx";
+import type { Explanation } from "../../api/explanation.ts";
 import type { CallDetail } from "../../api/types.ts";
 import { recordOf } from "./call-record.ts";
 

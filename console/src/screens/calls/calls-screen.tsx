@@ -1,14 +1,14 @@
 // `/calls`: the calls of the scope, newest first, with filter, range, and one of them open beside the list.
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import type { LoggedCall } from "../../api/types.ts";
-import { AsCode, quoted } from "../../components/as-code.tsx";
+import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
-import { type Binding, useKeys } from "../../keyboard/keys.tsx";
+import { shellQuoted } from "../../format/shell-quoted.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath, pathIn, type Scope } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
@@ -21,7 +21,10 @@ import { parametersOf, parseFilter, withoutTerm } from "./filter.ts";
 import { RangeLinks } from "./range-links.tsx";
 import { DEFAULT_RANGE, rangeOf, RANGES } from "./range.ts";
 import { VolumeChart } from "./volume-chart.tsx";
-import { MOST_ROWS, useCalls, useNewCalls } from "./use-calls.ts";
+import { LiveButton } from "./live-button.tsx";
+import { useListKeys } from "./list-keys.ts";
+import { MOST_ROWS, useCalls } from "./use-calls.ts";
+import { useFlow } from "./use-flow.ts";
 
 export function CallsScreen() {
   const scope = useScope();
@@ -34,14 +37,25 @@ export function CallsScreen() {
   const base = useListPath();
   const span = `from=${iso(range.fromMs)}${range.toMs === null ? "" : `&to=${iso(range.toMs)}`}`;
   const path = `${base}&${span}`;
-  const { query, rows, lookedTo, tokenNames } = useCalls(path);
+  const { query, rows: read, lookedTo, tokenNames: namesRead } = useCalls(path);
+  const { rows, tokenNames, fresh, isMore, show, live } = useFlow({
+    path,
+    base,
+    read,
+    namesRead,
+    asOfMs,
+    hasFilter: terms.length > 0,
+    isOn: query.isSuccess && range.toMs === null,
+    isLive: state.get("live") !== null,
+    isReading: state.get("open") !== null,
+    readAnew: () => setAsOfMs(Date.now()),
+  });
   const queries = useQueryClient();
   const context = state.with({ open: null });
   useEffect(() => {
     // its pages go on through the same rows
     if (rows.length > 0) queries.setQueryData(walkKey(base), rows);
   }, [queries, base, rows]);
-  const newCalls = useNewCalls(base, rows[0], asOfMs, query.isSuccess && range.toMs === null);
   const openId = state.get("open");
   const open = ({ trace_id }: LoggedCall): void => {
     if (isWide()) state.set({ open: trace_id });
@@ -54,6 +68,7 @@ export function CallsScreen() {
       <div className="title-row">
         <h1>Calls</h1>
         <RangeLinks range={range} />
+        {range.toMs === null && <LiveButton state={live} />}
         <AsCode command={commandOf(scope, filter, range.fromMs, range.toMs)} path={path} />
       </div>
       <div className="calls-tools">
@@ -61,17 +76,17 @@ export function CallsScreen() {
         <VolumeChart path={`${adminPath(scope, "/calls/histogram")}?${filter.toString()}&${span}`} range={range} />
       </div>
       <div role="status">
-        {newCalls > 0 && (
+        {fresh > 0 && (
           <p className="banner">
-            <button type="button" onClick={() => setAsOfMs(Date.now())}>
-              Show {newCalls >= 100 ? "more than 100" : newCalls} new {newCalls === 1 ? "call" : "calls"}
+            <button type="button" onClick={show}>
+              Show {isMore ? "more than 100" : fresh} new {fresh === 1 ? "call" : "calls"}
             </button>
           </p>
         )}
       </div>
       <div className={`calls-layout ${openId === null ? "with-facets" : "with-peek"}`}>
         {openId === null && <FacetRail path={`${adminPath(scope, "/calls/facets")}?${span}&`} terms={terms} />}
-        <div>
+        <div className="calls-rows">
           {query.error !== null && (
             <Problem what="The calls could not be read." error={query.error} retry={() => void query.refetch()} />
           )}
@@ -123,12 +138,12 @@ const iso = (ms: number): string => encodeURIComponent(new Date(ms).toISOString(
 function commandOf(scope: Scope, filter: URLSearchParams, fromMs: number, toMs: number | null): string {
   const place =
     scope.project !== null
-      ? `--project ${quoted(scope.project)}`
+      ? `--project ${shellQuoted(scope.project)}`
       : scope.tenant !== null
-        ? `--tenant ${quoted(scope.tenant)}`
+        ? `--tenant ${shellQuoted(scope.tenant)}`
         : "--all";
   const range = { from: new Date(fromMs).toISOString(), ...(toMs !== null && { to: new Date(toMs).toISOString() }) };
-  const terms = [...filter, ...Object.entries(range)].map(([name, value]) => quoted(`${name}=${value}`));
+  const terms = [...filter, ...Object.entries(range)].map(([name, value]) => shellQuoted(`${name}=${value}`));
   return `dragoman logs ${place} --filter ${terms.join(" ")}`;
 }
 
@@ -167,44 +182,4 @@ function NoCalls() {
       )}
     </Empty>
   );
-}
-
-interface ListActions {
-  readonly isOpen: boolean;
-  readonly open: (call: LoggedCall) => void;
-  readonly close: () => void;
-  readonly more: () => void;
-}
-
-/** `j` and `k` go through the rows; while a call is open they open the next one. */
-function useListKeys(rows: readonly LoggedCall[], openId: string | null, actions: ListActions): void {
-  const latest = useRef({ rows, openId, actions });
-  useEffect(() => {
-    latest.current = { rows, openId, actions };
-  });
-  const bindings = useMemo<readonly Binding[]>(() => {
-    const step = (by: number): void => {
-      const { rows: all, openId: opened, actions: act } = latest.current;
-      const at = focusedRow() ?? all.findIndex(({ trace_id }) => trace_id === opened);
-      const next = Math.max(0, at + by);
-      const call = all[next];
-      if (call === undefined) {
-        act.more();
-        return;
-      }
-      document.querySelector<HTMLElement>(`a[data-row="${next}"]`)?.focus();
-      if (act.isOpen) act.open(call);
-    };
-    return [
-      { keys: "j", label: "Next call", run: () => step(1) },
-      { keys: "k", label: "Previous call", run: () => step(-1) },
-      { keys: "Escape", label: "Close the call", run: () => latest.current.actions.close() },
-    ];
-  }, []);
-  useKeys(bindings);
-}
-
-function focusedRow(): number | null {
-  const row = document.activeElement instanceof HTMLElement ? document.activeElement.dataset["row"] : undefined;
-  return row === undefined ? null : Number(row);
 }

@@ -1,0 +1,127 @@
+// The calls that have ended since the list was read. They do not move the list: they are counted until the reader asks for them, or flow in where
+// the list is live and its top is what the reader looks at.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useRef } from "react";
+import { type ApiError } from "../../api/api.ts";
+import type { LoggedCall, LogPage } from "../../api/types.ts";
+import { useApi } from "../../api/use-api.tsx";
+import { type LiveState, useLive } from "../../live/use-live.ts";
+
+const EVERY_MS = 10_000;
+/** While the list is live: for calls that reached the database too late for the stream. */
+const SELDOM_MS = 60_000;
+/** While the list is live and filtered, each event leads to a request, but not more often. */
+const LIVE_EVERY_MS = 1000;
+const MOST_NEW = 100;
+const NOTHING: LogPage = { data: [], next_cursor: null, looked_to: null, token_names: {} };
+
+interface NewCallsQuery {
+  /** Has the filter only. */
+  readonly path: string;
+  readonly hasFilter: boolean;
+  /** What the list shows. */
+  readonly rows: readonly LoggedCall[];
+  /** When the list was read. */
+  readonly asOfMs: number;
+  /** The list reaches up to the present. */
+  readonly isOn: boolean;
+  readonly isLive: boolean;
+}
+
+export interface NewCallsSince {
+  /** The newest first. */
+  readonly fresh: readonly LoggedCall[];
+  readonly tokenNames: LogPage["token_names"];
+  /** There are more, so that the list has to be read anew. */
+  readonly isMore: boolean;
+  readonly live: LiveState;
+}
+
+export function useNewCalls({ path, hasFilter, rows, asOfMs, isOn, isLive }: NewCallsQuery): NewCallsSince {
+  const api = useApi();
+  const queries = useQueryClient();
+  // the gateway's own time, which the browser's may differ from
+  const from = useMemo(
+    () => new Date(rows.length === 0 ? asOfMs : Math.max(...rows.map(endOf))).toISOString(),
+    [rows, asOfMs],
+  );
+  const { data: asked, refetch } = useQuery<LogPage, ApiError>({
+    queryKey: ["new", path, from],
+    queryFn: ({ signal }) =>
+      api.send<LogPage>("GET", `${path}&order=ended&ended_from=${encodeURIComponent(from)}&limit=${MOST_NEW}`, {
+        signal,
+      }),
+    refetchInterval: isLive ? SELDOM_MS : EVERY_MS,
+    enabled: isOn,
+    initialData: NOTHING,
+  });
+  const streamedKey = ["streamed", path, from] as const;
+  const { data: streamed } = useQuery<LogPage>({
+    queryKey: streamedKey,
+    queryFn: () => NOTHING,
+    enabled: false,
+    initialData: NOTHING,
+  });
+  const readSoon = useThrottled(() => void refetch());
+  const live = useLive(isOn && isLive, (batch) => {
+    if (hasFilter) readSoon();
+    else
+      queries.setQueryData<LogPage>(streamedKey, (before = NOTHING) => ({
+        ...before,
+        data: [...before.data, ...batch.data],
+        token_names: { ...before.token_names, ...batch.token_names },
+        next_cursor: batch.more ? "more" : before.next_cursor,
+      }));
+  });
+  useEffect(() => {
+    // what has ended between the list and the stream
+    if (live === "open") readSoon();
+  }, [live, readSoon]);
+  return useMemo(() => {
+    const shown = new Set(rows.map(({ trace_id }) => trace_id));
+    const all = [...asked.data, ...streamed.data].filter(({ trace_id }) => !shown.has(trace_id));
+    const fresh = new Map(all.map((call) => [call.trace_id, call]));
+    return {
+      fresh: newestFirst([...fresh.values()]),
+      tokenNames: { ...asked.token_names, ...streamed.token_names },
+      isMore: asked.next_cursor !== null || streamed.next_cursor !== null || fresh.size > MOST_NEW,
+      live,
+    };
+  }, [rows, asked, streamed, live]);
+}
+
+/** Of calls that arrived at once, the ids decide, as in the list. */
+export function newestFirst(calls: readonly LoggedCall[]): readonly LoggedCall[] {
+  return calls.toSorted((one, other) =>
+    one.at === other.at ? (one.trace_id < other.trace_id ? 1 : -1) : one.at < other.at ? 1 : -1,
+  );
+}
+
+const endOf = ({ at, total_ms: totalMs }: LoggedCall): number => Math.ceil(Date.parse(at) + totalMs);
+
+/** Runs at once, and then not before the time is over. */
+function useThrottled(run: () => void): () => void {
+  const latest = useRef(run);
+  const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
+  const isWanted = useRef(false);
+  useEffect(() => {
+    latest.current = run;
+  });
+  useEffect(
+    () => () => {
+      if (timer.current !== null) clearTimeout(timer.current);
+    },
+    [],
+  );
+  return useCallback(() => {
+    isWanted.current = true;
+    const next = (): void => {
+      timer.current = null;
+      if (!isWanted.current) return;
+      isWanted.current = false;
+      latest.current();
+      timer.current = setTimeout(next, LIVE_EVERY_MS);
+    };
+    if (timer.current === null) next();
+  }, []);
+}
