@@ -25,6 +25,7 @@ interface Schema {
 const READ_BY_SCREENS = [
   "LogPage",
   "NewCalls",
+  "ViewList",
   "CallDetail",
   "LoggedCallDetail",
   "Usage",

@@ -166,6 +166,13 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   rotateProjectWebhook: { reach: "project", role: "maintainer" },
   testProjectWebhook: { reach: "project", role: "maintainer" },
   readUsage: { reach: "operator", role: "owner" },
+  listViews: { reach: "own", role: "viewer" },
+  createView: { reach: "own", role: "viewer" },
+  deleteView: { reach: "own", role: "viewer" },
+  listProjectViews: { reach: "project", role: "viewer" },
+  // They are what everybody in the project begins with.
+  createProjectView: { reach: "project", role: "developer" },
+  deleteProjectView: { reach: "project", role: "developer" },
   // Each place that it names has to be one whose calls the caller may list.
   followCalls: { reach: "own", role: "viewer" },
   listCalls: { reach: "operator", role: "owner" },

@@ -21,6 +21,7 @@ import { auditedMembership, auditedProject, auditedTenant, auditedUser, capColum
 import { StoreError } from "./store.ts";
 import type { ExpectedVersion, Writer } from "./writer.ts";
 import { tokenWrites, changeToken } from "./kysely-token-writes.ts";
+import { removeViewsOf } from "./kysely-view-writes.ts";
 
 // Tenants.
 
@@ -209,6 +210,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
         .where("user_id", "=", id)
         .execute())
         await removeMembership(work, id, projectId);
+      await removeViewsOf(work, id);
       await tx.deleteFrom("users").where("id", "=", id).execute();
       recorded(user, user, null);
     },

@@ -9,6 +9,7 @@ import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { findDelivery, listDeliveries } from "./event-rows.ts";
 import { auditReader } from "./kysely-audit.ts";
 import { diffVersions, findVersion, listVersions, versionAt } from "./kysely-history.ts";
+import { listDefaultViews, listViews } from "./kysely-views.ts";
 import { listClaims } from "./kysely-claims.ts";
 import { listSessions } from "./kysely-sessions.ts";
 import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowLimit } from "./pages.ts";
@@ -89,6 +90,8 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
       return orNull(row, (found) => maskedResource(resourceOf(found)));
     },
     listClaims: (page, filter) => listClaims(db, page, filter),
+    listViews: (page, filter) => listViews(db, page, filter),
+    listDefaultViews: (tenantId, userId) => listDefaultViews(db, tenantId, userId),
     listSessions: (page, filter = {}) => listSessions(db, page, filter),
     listTenants: (page, filter = {}) => listTenants(db, page, filter),
     listProjects: (page, filter = {}) => listProjects(db, page, filter),

@@ -15,6 +15,7 @@ import { toInteger } from "./schema.ts";
 import type { SessionFilter } from "./sessions.ts";
 import { StoreError } from "./store.ts";
 import type { Writer } from "./writer.ts";
+import { viewWrites } from "./kysely-view-writes.ts";
 
 export interface OpenWriter {
   readonly writer: Writer;
@@ -35,6 +36,7 @@ export function openWriter(tx: Db, context: WriterContext): OpenWriter {
     ...resourceWrites(work),
     ...deliveryWrites(work),
     ...claimWrites(work),
+    ...viewWrites(work),
     endSession: (id, among) => endSession(work, id, among),
     note: (note) => void work.entries.push({ ...note, isChange: false }),
     keepAnswer: (answer) => keepAnswer(work, answer),

@@ -14,6 +14,7 @@ import {
 } from "./call-migrations.ts";
 import { createAuditChain } from "./audit-schema.ts";
 import { createClaims } from "./claim-schema.ts";
+import { createViews } from "./view-schema.ts";
 import { createConfiguration } from "./configuration-migration.ts";
 import { createEvents } from "./event-schema.ts";
 import { addOperators } from "./operator-migration.ts";
@@ -179,6 +180,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
       await chainUnchained(db);
     },
   },
+  "0025-views": { up: createViews },
 };
 
 /** Whether the first migration has not been committed in this database. */

@@ -20,6 +20,7 @@ import type {
   Version,
   VersionSummary,
 } from "./records.ts";
+import type { SavedView, ViewOwner } from "./views.ts";
 
 export interface PageRequest {
   /** 1 to 1,000. */
@@ -139,6 +140,12 @@ export interface Reader extends ChainReader {
   /** The newest first. */
   listClaims(page: PageRequest, filter: ClaimFilter): Promise<Page<StoredClaim>>;
   /** The newest first. */
+  listViews(
+    page: PageRequest,
+    filter: { readonly owner: ViewOwner; readonly screen?: string | undefined },
+  ): Promise<Page<SavedView>>;
+  /** With which screens begin for a person, and in the projects of the tenant. */
+  listDefaultViews(tenantId: string, userId: string): Promise<readonly SavedView[]>;
   listSessions(page: PageRequest, filter?: SessionFilter): Promise<Page<StoredSession>>;
 
   /** The newest first. */

@@ -8,9 +8,10 @@ import type { AuditChainSchema } from "./audit-schema.ts";
 import type { ClaimSchema } from "./claim-schema.ts";
 import type { EventSchema } from "./event-schema.ts";
 import type { SessionSchema } from "./session-schema.ts";
+import type { ViewSchema } from "./view-schema.ts";
 import { StoreError } from "./store.ts";
 
-export interface Schema extends AuditChainSchema, ClaimSchema, EventSchema, SessionSchema {
+export interface Schema extends AuditChainSchema, ClaimSchema, EventSchema, SessionSchema, ViewSchema {
   /**
    * One row for each subject that is watched for changes. The row is also the lock under which the subject is written.
    */

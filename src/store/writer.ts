@@ -22,6 +22,7 @@ import type { Recipient } from "./events.ts";
 import type { Reader } from "./reader.ts";
 import type { ClaimFilter, StoredClaim } from "./claims.ts";
 import type { SessionFilter } from "./sessions.ts";
+import type { SavedView, ViewOwner } from "./views.ts";
 
 /**
  * The version that the entry must still have, from an ETag; otherwise StoreError `stale`. Undefined or `null` accepts
@@ -107,6 +108,11 @@ export interface Writer extends Reader {
   redeemedClaim(claim: StoredClaim, tokenId: string): Promise<void>;
   /** Returns whether there was such a claim that could still be redeemed or had expired. */
   revokeClaim(id: string, among: ClaimFilter): Promise<boolean>;
+
+  /** StoreError `exists` when the owner has one of this name on the screen, `conflict` when it has too many. */
+  createView(view: SavedView): Promise<void>;
+  /** Returns whether the owner had it. */
+  removeView(id: string, owner: ViewOwner): Promise<boolean>;
 
   /** Returns whether there was such a session among those of the filter. */
   endSession(id: string, among: SessionFilter): Promise<boolean>;

@@ -264,7 +264,13 @@ describe("docs/cli.md", () => {
       place!,
       codeWords(filters!).join(" "),
     ]);
-    const places = { none: "-", own: "own, or tenant", tenant: "tenant", either: "tenant or project" } as const;
+    const places = {
+      none: "-",
+      own: "own, or tenant",
+      personal: "own, or project",
+      tenant: "tenant",
+      either: "tenant or project",
+    } as const;
     expect(told).toEqual(
       NOUNS.map(({ word, verbs, place, filters = [] }) => [word, verbs.join(" "), places[place], filters.join(" ")]),
     );

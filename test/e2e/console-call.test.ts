@@ -157,16 +157,17 @@ describe.skipIf(program === null)("the page of a call", () => {
   });
 
   test("a call that still runs has a page, which fills itself when it has ended", async () => {
-    const running = gateway.chat({
-      model: "sandbox:echo",
-      stream: true,
-      messages: [{ role: "user", content: "slowly" }],
-    });
-    const trace = (await running).headers.get("x-gateway-trace-id")!;
-    const { page } = await signedIn(`/default/default/calls/${trace}`, reader);
-    await (await running).text();
-    await page.getByRole("heading", { name: "Where the time went" }).waitFor();
-    expect(new URL(page.url()).pathname).toEndWith(trace);
+    const made = await signedIn("/default/default/calls", reader);
+    const stop = new AbortController();
+    const body = { model: "sandbox:stall", stream: true, messages: [{ role: "user", content: "slowly" }] };
+    const response = await gateway.chat(body, { signal: stop.signal });
+    const trace = response.headers.get("x-gateway-trace-id")!;
+    await made.open(`/default/default/calls/${trace}`);
+    await made.page.getByText("is not recorded yet, so it may still run").waitFor();
+    stop.abort();
+    await response.text().catch(() => null);
+    await made.page.getByRole("heading", { name: "Where the time went" }).waitFor();
+    await made.page.getByText("The client disconnected after").waitFor();
   });
 
   test.each([

@@ -53,6 +53,7 @@ const EXAMPLE_BODIES: Readonly<Record<string, (place: ConfigurationScope) => unk
   NewWebhook: () => ({ name: "fresh", url: "https://93.184.215.14/hook", events: ["budget.*"] }),
   WebhookChange: () => ({ timeout_s: 5 }),
   WebhookRotation: () => ({ overlap_minutes: 60 }),
+  NewView: () => ({ screen: "calls", name: "fresh", query: "q=status:5xx&range=7d", is_default: true }),
   NewSettings: () => ({ drop_params: true }),
   SettingsChange: () => ({ drop_params: false }),
   TenantRollback: () => ({ to: 0 }),
@@ -169,6 +170,21 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
         redeemedAtMs: null,
         tokenId: null,
         revokedAtMs: null,
+      });
+      const viewId = `viw_${place.tenantId}_${place.projectId ?? ""}`;
+      ids.set(key("views", place), viewId);
+      await writer.createView({
+        id: viewId,
+        owner:
+          place.projectId === null
+            ? { tenantId: place.tenantId, projectId: null, userId }
+            : { tenantId: place.tenantId, projectId: place.projectId, userId: null },
+        screen: "calls",
+        name: "kept",
+        query: "q=status:429",
+        isDefault: false,
+        createdBy: userId,
+        createdAtMs: writer.nowMs,
       });
       const owner = place.projectId === null ? { personal: true, userId } : { projectId: place.projectId };
       ids.set(key("tokens", place), (await createToken(writer, { name: "kept", ...owner }, writer.nowMs)).id);

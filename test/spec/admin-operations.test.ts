@@ -69,8 +69,9 @@ const APART: ReadonlySet<string> = new Set(["simulateTenantRoute", "simulateProj
 const writing = (): readonly Described[] =>
   operations!.filter(({ method, operationId }) => method !== "GET" && !APART.has(operationId));
 
-/** Everybody ends sessions of their own; the owner may do everything else. */
-const actorOf = (operationId: string): string => (operationId === "endSession" ? "acme.viewer" : "default.owner");
+/** Everybody ends sessions and deletes views of their own; the owner may do everything else. */
+const actorOf = (operationId: string): string =>
+  operationId === "endSession" || operationId === "deleteView" ? "acme.viewer" : "default.owner";
 
 async function sent(
   { operationId, method, path, tag, bodySchema }: Described,

@@ -110,6 +110,12 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
   readTenantAuditAsOf: "admin",
   readUsage: "operator",
   followCalls: "own",
+  listViews: "own",
+  createView: "own",
+  deleteView: "own",
+  listProjectViews: VIEWER,
+  createProjectView: "developer",
+  deleteProjectView: "developer",
   listCalls: "operator",
   readCall: "operator",
   readCallHistogram: "operator",
@@ -234,8 +240,12 @@ function expected(caller: Caller, { operationId, reach }: Described, place: Conf
   const least = operationId === "followCalls" ? VIEWER : needed(operationId)!;
   if (caller.name === null) return 401;
   if (caller.isScraper === true) return 403;
-  // that of another user is no session of the caller
-  if (operationId === "endSession" && (caller.name !== "acme.viewer" || place.tenantId !== "acme")) return 404;
+  // those of another user are not the caller's
+  if (
+    (operationId === "endSession" || operationId === "deleteView") &&
+    (caller.name !== "acme.viewer" || place.tenantId !== "acme")
+  )
+    return 404;
   if (least === "own")
     return place.tenantId === "acme" || caller.isOperator === true || operationId !== "listProjects" ? 200 : 404;
   if (least === "operator") return caller.isOperator === true ? 200 : 403;

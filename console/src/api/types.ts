@@ -441,3 +441,26 @@ export interface UsageRow {
   /** Number of calls by duration: the upper bound of each bucket, and `more`. */
   readonly latency_ms: Readonly<Record<string, number>>;
 }
+
+export interface View {
+  readonly id: string;
+  /** The screen of the console, as it stands in the path: `calls`. */
+  readonly screen: string;
+  readonly name: string;
+  /** The query of the screen's address, such as `q=status:429&range=7d`. */
+  readonly query: string;
+  /** Whether the screen begins with it where its address says nothing else. One view may. */
+  readonly is_default: boolean;
+  /** Null for a view of the caller. */
+  readonly project_id: string | null;
+  /** Id of the user who made it, or `token:` and the id of a token. */
+  readonly created_by: string;
+  /** Time in UTC. */
+  readonly created_at: string;
+}
+
+export interface ViewList {
+  readonly data: readonly View[];
+  /** Null on the last page. */
+  readonly next_cursor: string | null;
+}

@@ -39,6 +39,12 @@ export interface Me {
     readonly project: Verbs;
   };
   readonly logins: Logins;
+  /** With which screens begin; null as the project is a view of the person. */
+  readonly default_views: readonly {
+    readonly project_id: string | null;
+    readonly screen: string;
+    readonly query: string;
+  }[];
   readonly session: {
     readonly id: string;
     readonly ends_at: string;

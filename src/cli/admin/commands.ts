@@ -37,9 +37,11 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
   const takesName = noun.named !== null && verb !== "list";
   const needsName = takesName && (verb !== "create" || noun.named === "id");
   if (takesName) command.argument(needsName ? `<${noun.named === "user_id" ? "user" : "name"}>` : "[name]");
-  if (noun.place !== "none" || (noun.word === "project" && (verb === "list" || verb === "create")))
+  const ofTenant = noun.place !== "none" && noun.place !== "personal";
+  if (ofTenant || (noun.word === "project" && (verb === "list" || verb === "create")))
     command.option("--tenant <id>", noun.place === "own" ? "tenant" : "tenant (default: default)");
   if (noun.place === "either") command.option("--project <id>", "project, instead of the tenant");
+  if (noun.place === "personal") command.option("--project <id>", "project; yours without it");
   if (verb === "list") {
     command.option("--most <n>", "maximum number of rows", positiveInteger);
     if (noun.filters !== undefined)

@@ -23,8 +23,11 @@ export interface Noun {
   readonly many: string;
   /** The last part of its path: `routes`. */
   readonly path: string;
-  /** Where it is stored: by itself, in a tenant, or in a tenant or a project. `own`: the caller's, unless a tenant is named. */
-  readonly place: "none" | "own" | "tenant" | "either";
+  /**
+   * Where it is stored: by itself, in a tenant, or in a tenant or a project. `own`: the caller's, unless a tenant is named; `personal`: the
+   * caller's, unless a project is named.
+   */
+  readonly place: "none" | "own" | "personal" | "tenant" | "either";
   readonly verbs: readonly Verb[];
   /** The field that the name on the command line fills; `null` when each place has exactly one. */
   readonly named: "id" | "name" | "user_id" | null;
@@ -248,6 +251,16 @@ export const NOUNS: readonly Noun[] = [
       EXPIRES: "expires_at",
       TOKEN: "token_id",
     },
+  },
+  {
+    word: "view",
+    many: "saved views of the web console: your own, or those of a project",
+    path: "views",
+    place: "personal",
+    verbs: ["list", "create", "delete"],
+    named: "name",
+    columns: { ID: "id", SCREEN: "screen", NAME: "name", QUERY: "query", DEFAULT: "is_default", BY: "created_by" },
+    filters: ["screen"],
   },
   {
     word: "session",

@@ -102,7 +102,8 @@ export const DEFAULT_TENANT = "default";
 export function placePath({ place }: Pick<Noun, "place">, flags: PlaceFlags): string {
   if (place === "none" || (place === "own" && flags.tenant === undefined)) return "";
   const { tenant = DEFAULT_TENANT, project } = flags;
-  return project !== undefined && place === "either"
+  if (place === "personal" && project === undefined) return "";
+  return project !== undefined && (place === "either" || place === "personal")
     ? `/projects/${encodeURIComponent(project)}`
     : `/tenants/${encodeURIComponent(tenant)}`;
 }

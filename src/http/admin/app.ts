@@ -31,6 +31,7 @@ import { toolOperations } from "./tools.ts";
 import { usageOperations } from "./usage.ts";
 import { webhookAdminOperations } from "./webhooks.ts";
 import { USER_OPERATIONS } from "./users.ts";
+import { VIEW_OPERATIONS } from "./views.ts";
 
 /** Every operation below `/api/v1/admin`. */
 export function adminOperations(
@@ -59,6 +60,7 @@ export function adminOperations(
     ...TOKEN_OPERATIONS,
     ...SESSION_OPERATIONS,
     ...CLAIM_OPERATIONS,
+    ...VIEW_OPERATIONS,
     ...configuredOperations(configured, { webhooks: webhookAdminOperations }),
     ...routeSimulationOperations(reads, configured, clock),
     ...historyOperations({ rules, dependencies }),

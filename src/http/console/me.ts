@@ -3,7 +3,7 @@
 import { ADMIN_OPERATIONS, type OperationScope } from "../../auth/admin-operations.ts";
 import { RECENT_LOGIN_MS } from "../../auth/console-sessions.ts";
 import { adminCaller, type AdminCaller, roleAt } from "../../auth/grants.ts";
-import { type Permission, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
+import { type AccessToken, type Permission, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { ConsoleStore } from "./console-context.ts";
@@ -47,7 +47,21 @@ export async function describeMe(open: OpenSession, snapshot: Snapshot, store: C
       recent_until: iso(session.startedAtMs + RECENT_LOGIN_MS),
     },
     zone: ZONE,
+    default_views: await defaultViews(token, places, store),
   };
+}
+
+/** With what screens begin, of the person and of the projects that the person may see. */
+async function defaultViews(
+  { tenantId, userId, id }: AccessToken,
+  places: readonly Place[],
+  store: ConsoleStore,
+): Promise<readonly JsonObject[]> {
+  const views = await store.listDefaultViews(tenantId, userId ?? `token:${id}`);
+  const seen = new Set(places.map(({ project_id: project }) => project));
+  return views.flatMap(({ owner, screen, query }) =>
+    owner.projectId === null || seen.has(owner.projectId) ? [{ project_id: owner.projectId, screen, query }] : [],
+  );
 }
 
 interface Place extends JsonObject {

@@ -12,6 +12,8 @@ import { shellQuoted } from "../../format/shell-quoted.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath, pathIn, type Scope } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
+import { useDefaultView } from "../../views/use-default-view.ts";
+import { ViewsMenu } from "../../views/views-menu.tsx";
 import { CallPeek } from "../call/call-peek.tsx";
 import { useListPath, walkKey } from "../call/walk.ts";
 import { CallsTable } from "./calls-table.tsx";
@@ -29,6 +31,7 @@ import { useFlow } from "./use-flow.ts";
 export function CallsScreen() {
   const scope = useScope();
   const state = useUrlState();
+  useDefaultView("calls");
   const [, navigate] = useLocation();
   const [asOfMs, setAsOfMs] = useState(() => Date.now());
   const range = rangeOf(state.get, asOfMs);
@@ -69,6 +72,7 @@ export function CallsScreen() {
         <h1>Calls</h1>
         <RangeLinks range={range} />
         {range.toMs === null && <LiveButton state={live} />}
+        <ViewsMenu screen="calls" />
         <AsCode command={commandOf(scope, filter, range.fromMs, range.toMs)} path={path} />
       </div>
       <div className="calls-tools">

@@ -1,0 +1,138 @@
+// The saved views of a screen: those of the reader and of the project, as links, and the state of the page to be saved as another one.
+import { type SubmitEvent, useId, useState } from "react";
+import { Link, useLocation, useSearch } from "wouter";
+import type { View, ViewList } from "../api/types.ts";
+import { useRead } from "../api/use-api.tsx";
+import { useWrite } from "../api/use-write.ts";
+import { Menu } from "../components/menu.tsx";
+import { Pending } from "../components/pending.tsx";
+import { Problem } from "../components/problem.tsx";
+import { visibleText } from "../format/visible-text.ts";
+import { useScope } from "../scope/scope-context.tsx";
+import { may } from "../session/me.ts";
+import { useMe } from "../session/session.tsx";
+
+/** `screen` is its name in the path, such as `calls`. What is open beside a list belongs to no view. */
+export function ViewsMenu({ screen }: { readonly screen: string }) {
+  return (
+    <Menu label="Views" side="end" isLazy>
+      {(close) => <Views screen={screen} close={close} />}
+    </Menu>
+  );
+}
+
+const OWN = "/v1/admin/views";
+
+function Views({ screen, close }: { readonly screen: string; readonly close: () => void }) {
+  const { project } = useScope();
+  const me = useMe();
+  const scope = useScope();
+  const ofProject = project !== null && may(me, scope, "list*Views") ? projectPath(project) : null;
+  return (
+    <div className="views">
+      <List title="Yours" path={OWN} screen={screen} mayDelete close={close} />
+      {ofProject !== null && (
+        <List
+          title={`Of ${project}`}
+          path={ofProject}
+          screen={screen}
+          mayDelete={may(me, scope, "delete*View")}
+          close={close}
+        />
+      )}
+      <SaveForm screen={screen} project={ofProject !== null && may(me, scope, "create*View") ? project : null} />
+    </div>
+  );
+}
+
+const projectPath = (project: string): string => `/v1/admin/projects/${encodeURIComponent(project)}/views`;
+
+interface ListProps {
+  readonly title: string;
+  readonly path: string;
+  readonly screen: string;
+  readonly mayDelete: boolean;
+  readonly close: () => void;
+}
+
+function List({ title, path, screen, mayDelete, close }: ListProps) {
+  const { data, error, refetch } = useRead<ViewList>(`${path}?screen=${encodeURIComponent(screen)}`);
+  const { send, isBusy, failure } = useWrite();
+  const [place] = useLocation();
+  return (
+    <section>
+      <h3>{title}</h3>
+      {error !== null && <Problem what="The views could not be read." error={error} retry={() => void refetch()} />}
+      {failure !== null && <Problem what="The view was not deleted." error={failure} />}
+      {data === undefined && error === null && <Pending what="The views" lines={1} />}
+      {data?.data.length === 0 && <p className="hint">None yet.</p>}
+      <ul>
+        {data?.data.map((view) => (
+          <li key={view.id}>
+            <Link href={hrefOf(place, view)} onClick={close}>
+              {visibleText(view.name)}
+              {view.is_default && <small> begins here</small>}
+            </Link>
+            {mayDelete && (
+              <button
+                type="button"
+                className="quiet"
+                disabled={isBusy}
+                aria-label={`Delete the view ${view.name}`}
+                onClick={() => void send("DELETE", `${path}/${encodeURIComponent(view.id)}`)}
+              >
+                Delete
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const hrefOf = (place: string, { query }: View): string => (query === "" ? place : `${place}?${query}`);
+
+function SaveForm({ screen, project }: { readonly screen: string; readonly project: string | null }) {
+  const search = useSearch();
+  const id = useId();
+  const [name, setName] = useState("");
+  const [isShared, setIsShared] = useState(false);
+  const [isDefault, setIsDefault] = useState(false);
+  const { send, isBusy, failure } = useWrite();
+  const save = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const query = new URLSearchParams(search);
+    query.delete("open");
+    const saved = await send<View>("POST", isShared && project !== null ? projectPath(project) : OWN, {
+      screen,
+      name,
+      query: query.toString(),
+      is_default: isDefault,
+    });
+    if (saved !== undefined) setName("");
+  };
+  return (
+    <form className="form" onSubmit={(event) => void save(event)}>
+      <h3>Save what is shown</h3>
+      <label htmlFor={id}>Name</label>
+      <input id={id} value={name} maxLength={100} required onChange={(event) => setName(event.target.value)} />
+      {project !== null && (
+        <label>
+          <input type="checkbox" checked={isShared} onChange={(event) => setIsShared(event.target.checked)} /> For
+          everybody in {project}
+        </label>
+      )}
+      <label>
+        <input type="checkbox" checked={isDefault} onChange={(event) => setIsDefault(event.target.checked)} /> The
+        screen begins with it
+      </label>
+      {failure !== null && <Problem what="The view was not saved." error={failure} />}
+      <p className="actions">
+        <button type="submit" disabled={isBusy}>
+          {isBusy ? "Saving…" : "Save"}
+        </button>
+      </p>
+    </form>
+  );
+}

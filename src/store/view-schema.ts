@@ -1,0 +1,45 @@
+// The table of saved views, and the migration that makes it.
+import type { Kysely } from "kysely";
+
+export interface ViewSchema {
+  readonly console_views: {
+    readonly id: string;
+    readonly tenant_id: string;
+    readonly project_id: string | null;
+    readonly user_id: string | null;
+    readonly screen: string;
+    readonly name: string;
+    readonly query: string;
+    readonly is_default: bigint;
+    readonly created_by: string;
+    readonly created_at_ms: bigint;
+  };
+}
+
+export async function createViews(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("console_views")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("tenant_id", "text", (column) => column.notNull().references("tenants.id").onDelete("cascade"))
+    .addColumn("project_id", "text")
+    .addColumn("user_id", "text")
+    .addColumn("screen", "text", (column) => column.notNull())
+    .addColumn("name", "text", (column) => column.notNull())
+    .addColumn("query", "text", (column) => column.notNull())
+    .addColumn("is_default", "bigint", (column) => column.notNull())
+    .addColumn("created_by", "text", (column) => column.notNull())
+    .addColumn("created_at_ms", "bigint", (column) => column.notNull())
+    .addForeignKeyConstraint(
+      "console_views_project",
+      ["tenant_id", "project_id"],
+      "projects",
+      ["tenant_id", "id"],
+      (key) => key.onDelete("cascade"),
+    )
+    .execute();
+  await db.schema
+    .createIndex("console_views_by_owner")
+    .on("console_views")
+    .columns(["tenant_id", "project_id", "user_id", "screen", "name"])
+    .execute();
+}
