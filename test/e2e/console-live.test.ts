@@ -64,8 +64,8 @@ describe.skipIf(program === null)("the live list of calls", () => {
     await page.getByRole("button", { name: "Show 2 new calls" }).waitFor();
     expect(await page.locator("tbody tr.row").allTextContents()).toEqual(before);
     await page.getByRole("button", { name: "Show 2 new calls" }).click();
-    await rowOf(page, second!).waitFor();
-    await rowOf(page, third!).waitFor();
+    await rowOf(page, second).waitFor();
+    await rowOf(page, third).waitFor();
   });
 
   test("a filtered list shows new calls that match, and no others", async () => {

@@ -13,13 +13,13 @@ interface ExplainedPlanProps {
   readonly body: unknown;
   readonly projectId: string;
   /** Stands above the targets. */
-  readonly head?: (explanation: Explanation) => ReactNode;
+  readonly renderHead?: (explanation: Explanation) => ReactNode;
   /** Stands below the request of a target. */
-  readonly foot?: (target: ExplainedTarget) => ReactNode;
+  readonly renderFoot?: (target: ExplainedTarget) => ReactNode;
 }
 
 /** Asks once; what the body becomes later does not ask again. Give it another key to ask anew. */
-export function ExplainedPlan({ body, projectId, head, foot }: ExplainedPlanProps) {
+export function ExplainedPlan({ body, projectId, renderHead, renderFoot }: ExplainedPlanProps) {
   const api = useApi();
   const { data, error, refetch } = useQuery<Explanation, ApiError>({
     queryKey: ["explanation"],
@@ -38,7 +38,7 @@ export function ExplainedPlan({ body, projectId, head, foot }: ExplainedPlanProp
   if (data === undefined) return <Pending what="The plan" />;
   return (
     <>
-      {head?.(data)}
+      {renderHead?.(data)}
       <p>
         Route: <code>{visibleText(data.route)}</code>
       </p>
@@ -46,7 +46,7 @@ export function ExplainedPlan({ body, projectId, head, foot }: ExplainedPlanProp
         {data.targets.map((target) => (
           <li key={target.order}>
             <Target target={target} />
-            {foot?.(target)}
+            {renderFoot?.(target)}
           </li>
         ))}
       </ol>

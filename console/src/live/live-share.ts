@@ -29,6 +29,7 @@ export function joinLive(place: string, { take, changed }: LiveReader): () => vo
   const tab = Math.random().toString(36).slice(2);
   const channel = new BroadcastChannel(NAME);
   const over = new AbortController();
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel is of one origin
   const say = (said: Said): void => channel.postMessage(said);
   const hear = (said: Said): void => {
     if (said.kind === "who") say({ kind: "wants", tab, place });

@@ -171,9 +171,9 @@ export const shownCalls = (calls: readonly CallSummary[]): readonly ShownCall[] 
 /** By id. */
 export function tokenNames(calls: readonly CallSummary[], { tokens }: Pick<Snapshot, "tokens">): JsonObject {
   return Object.fromEntries(
-    calls.flatMap(({ tokenId }) => {
-      const name = tokenId === null ? undefined : tokens.get(tokenId)?.name;
-      return name === undefined ? [] : [[tokenId, name]];
+    calls.flatMap(({ tokenId }): readonly (readonly [string, string])[] => {
+      const token = tokenId === null ? undefined : tokens.get(tokenId);
+      return token === undefined ? [] : [[token.id, token.name]];
     }),
   );
 }

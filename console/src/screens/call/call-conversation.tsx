@@ -169,31 +169,28 @@ const roleOf = ({ role, name }: JsonObject): string =>
 
 function functionName(tool: JsonObject): string {
   const { name } = (tool["function"] ?? tool) as { readonly name?: unknown };
-  return typeof name === "string" ? name : String(tool["type"] ?? "tool");
+  const { type } = tool;
+  return typeof name === "string" ? name : typeof type === "string" ? type : "tool";
 }
 
+const MISSING: Readonly<Record<Exclude<CallDetail["content"]["state"], "kept">, string>> = {
+  off: "Nothing is kept of what was said: the content log is off for this project.",
+  explained: "Nothing is kept of explanations.",
+  elsewhere: "What was said is given to integrations only, and is not kept here.",
+  unsampled: "This call is not in the share of calls whose content is kept.",
+  expired: "What was said was kept for its time, and is deleted.",
+  missing:
+    "Nothing is kept of this call, although the content log is on: it was off when the call was made, or the content was deleted.",
+};
+
 /** Why there is nothing to open; null where there is. */
-function useMissing(call: CallDetail): ReactNode {
+function useMissing({ content: { state } }: CallDetail): ReactNode {
   const { permissions } = useMe();
-  switch (call.content.state) {
-    case "off":
-      return "Nothing is kept of what was said: the content log is off for this project.";
-    case "explained":
-      return "Nothing is kept of explanations.";
-    case "elsewhere":
-      return "What was said is given to integrations only, and is not kept here.";
-    case "unsampled":
-      return "This call is not in the share of calls whose content is kept.";
-    case "expired":
-      return "What was said was kept for its time, and is deleted.";
-    case "missing":
-      return "Nothing is kept of this call, although the content log is on: it was off when the call was made, or the content was deleted.";
-    case "kept":
-      return permissions.includes("read_content") ? null : (
-        <>
-          What was said is kept, but reading it needs the permission <code>read_content</code>, which your session does
-          not have. An admin or owner gives it to a token, and the next login with that token has it.
-        </>
-      );
-  }
+  if (state !== "kept") return MISSING[state];
+  return permissions.includes("read_content") ? null : (
+    <>
+      What was said is kept, but reading it needs the permission <code>read_content</code>, which your session does not
+      have. An admin or owner gives it to a token, and the next login with that token has it.
+    </>
+  );
 }

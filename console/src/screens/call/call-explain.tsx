@@ -40,14 +40,14 @@ export function CallExplain({ call, request, asked, ask }: CallExplainProps) {
           key={asked}
           body={explained.body}
           projectId={call.project_id}
-          head={(now) => (
+          renderHead={(now) => (
             <ul className="differences">
               {[...differences(call, now), ...explained.lacks].map((text) => (
                 <li key={text}>{visibleText(text)}</li>
               ))}
             </ul>
           )}
-          foot={({ request: upstream }) =>
+          renderFoot={({ request: upstream }) =>
             upstream !== undefined && (
               <p className="actions">
                 <CopyButton label="Copy as curl to the provider" text={upstreamCurl(upstream)} />

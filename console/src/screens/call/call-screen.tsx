@@ -1,6 +1,6 @@
 // `/calls/<trace id>`: everything that is recorded of one call. The filter of the list that led here stays in the URL, and `j` and `k` go on in
 // that list.
-import { type ReactNode, useEffect, useMemo, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import type { CallDetail } from "../../api/types.ts";
 import { copyText } from "../../components/copy-button.tsx";
@@ -125,8 +125,10 @@ function useSteps(call: CallDetail | undefined) {
 function Shown({ call }: { readonly call: CallDetail }) {
   const record = recordOf(call.record);
   const opened = useContent(call);
-  const request = useMemo(() => remadeRequest(call, opened.content), [call, opened.content]);
+  const { content } = opened;
+  const request = useMemo(() => remadeRequest(call, content), [call, content]);
   const [explains, setExplains] = useState(0);
+  const explain = useCallback(() => setExplains((before) => before + 1), []);
   const bindings = useMemo<readonly Binding[]>(
     () => [
       {
@@ -142,10 +144,10 @@ function Shown({ call }: { readonly call: CallDetail }) {
               label: "Copy this call as curl",
               run: () => void copyText(gatewayCurl(request.body, location.origin)),
             },
-            { keys: "e", label: "Explain this call now", run: () => setExplains((before) => before + 1) },
+            { keys: "e", label: "Explain this call now", run: explain },
           ]),
     ],
-    [call.trace_id, request],
+    [call.trace_id, request, explain],
   );
   useKeys(bindings);
   return (
@@ -188,7 +190,7 @@ function Shown({ call }: { readonly call: CallDetail }) {
         </Panel>
       </div>
       <Panel title="Where it would go now">
-        <CallExplain call={call} request={request} asked={explains} ask={() => setExplains((before) => before + 1)} />
+        <CallExplain call={call} request={request} asked={explains} ask={explain} />
       </Panel>
       <Panel title="Around it">
         <CallAround call={call} />

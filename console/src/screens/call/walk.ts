@@ -40,10 +40,10 @@ export function useWalk(call: LoggedCall | undefined): (by: 1 | -1) => Promise<s
       for (const near of at < 0 ? [] : [rows[at - 1], rows[at + 1]]) {
         if (near === undefined) continue;
         const ahead = detailPath(scope, near.trace_id, true);
-        void queries.prefetchQuery({
-          queryKey: ["read", ahead],
-          queryFn: ({ signal }) => api.send("GET", ahead, { signal }),
-        });
+        // what fails here is asked again, and shown, by the page that needs it
+        queries
+          .query({ queryKey: ["read", ahead], queryFn: ({ signal }) => api.send("GET", ahead, { signal }) })
+          .catch(() => {});
       }
     }, AHEAD_AFTER_MS);
     return () => clearTimeout(timer);
