@@ -26,6 +26,9 @@ export const ORDINARY_WORDS: ReadonlySet<string> = new Set([
 /** Names of a wire shape and of the libraries that callers speak it with: a common language, no vendor's quirk. */
 const SHAPES = /\bopenai[- ](compatible|shaped|style|sdks?)\b/gi;
 
+/** Code that uses these libraries, as it is shown to callers. */
+const LIBRARIES = /\bfrom openai import OpenAI\b|\bimport OpenAI from "openai"|(?:= |new )OpenAI\(/g;
+
 /** Fields of a request that the specification names: the caller's own words, whichever provider serves the call. */
 const FIELDS = /\bvertex_(?:project|location|credentials|access_token)\b/g;
 
@@ -75,7 +78,7 @@ export function vendorNameViolations(
   const notifications = [...names.ids].filter((id) => !ORDINARY_WORDS.has(id));
   const words = new RegExp(`(?<![a-z0-9])(${notifications.map((id) => RegExp.escape(id)).join("|")})(?![a-z0-9])`, "i");
   const judgeText = (text: string): string | null => {
-    const plain = text.replaceAll(SHAPES, "").replaceAll(FIELDS, "").replaceAll(CLIENTS, "");
+    const plain = text.replaceAll(SHAPES, "").replaceAll(LIBRARIES, "").replaceAll(FIELDS, "").replaceAll(CLIENTS, "");
     if (names.ids.has(text)) return text;
     const word = notifications.length === 0 ? undefined : words.exec(plain)?.[0];
     return (

@@ -147,7 +147,7 @@ describe.skipIf(program === null)("the page of a call", () => {
     await page.locator(".turns").waitFor();
     await page.keyboard.press("e");
     await page.getByText("Now it would go to sandbox:echo first, as it was then.").waitFor();
-    await page.getByText("Values are not recorded of: temperature.").first().waitFor();
+    await page.locator(".differences").getByText("Values are not recorded of: temperature.").waitFor();
     await page.getByRole("button", { name: "Copy as", exact: true }).click();
     await page.getByRole("button", { name: "Python" }).waitFor();
     await page.keyboard.press("Escape");
