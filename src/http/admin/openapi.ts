@@ -131,9 +131,9 @@ function described(operation: AdminOperation): Path {
         ? { 200: { description: "A stream of events.", content: { "text/event-stream": { schema: events } } } }
         : textType !== undefined
           ? { 200: { description: "Done.", content: { [textType]: { schema: z.string() } } } }
-        : answer === undefined
-          ? { 204: { description: "Done." } }
-          : responsesOf(answer, made, method === "put"),
+          : answer === undefined
+            ? { 204: { description: "Done." } }
+            : responsesOf(answer, made, method === "put"),
   };
 }
 
