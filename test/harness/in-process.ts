@@ -2,7 +2,8 @@
 // or with a simulated clock.
 import type { VendorObjects } from "../../src/chat/objects/vendor-objects.ts";
 import { reasoningCarriers } from "../../src/chat/carriers/reasoning-carrier.ts";
-import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import type { GuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import { patientGuards } from "./patient-guards.ts";
 import { openLogins } from "../../src/auth/logins.ts";
 import { newAccessToken } from "../../src/auth/access-token.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
@@ -206,7 +207,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     snapshot: () => snapshot,
     providers: options.families ?? providers,
     upstream,
-    guards: options.guards ?? openGuardThreads({ onEnded: (why) => console.error(`a thread of guards ended${why}`) }),
+    guards: options.guards ?? patientGuards(),
     credentials: openCredentialProvider({ upstream, clock, onRefused: (one) => refused.push(one) }),
     logins: openLogins({ upstream, clock, onFault: () => {} }),
     routing: openRouting(Math.random),

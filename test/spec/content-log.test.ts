@@ -4,7 +4,7 @@ import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { textGuard } from "../../src/chat/guards/text-guard.ts";
 import { redactedValues } from "../../src/chat/content/content-redaction.ts";
-import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import { patientGuards } from "../harness/patient-guards.ts";
 import { openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import { type LongRequests, openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
 import { GuardScheduler } from "../../src/chat/guards/guard-scheduler.ts";
@@ -487,7 +487,7 @@ describe("what is kept", () => {
         },
       ],
     ];
-    const looking = new GuardScheduler(openGuardThreads({ onEnded: () => {} }), { tenantId: "acme", signal: null });
+    const looking = new GuardScheduler(patientGuards(), { tenantId: "acme", signal: null });
     for (const [index, content] of hostile.entries()) {
       const keeper = new ContentRecorder(
         rulesOf({ enabled: true }).get("default")!,

@@ -162,6 +162,8 @@ describe("isolation of guards between callers", () => {
 
 describe("text that could not be searched in time", () => {
   const messages = [{ role: "user", content: LETTERS.repeat(5) }];
+  const hasty = openGuardThreads({ threads: 1, searchMs: 20, onEnded: (why) => ended.push(why) });
+  afterAll(() => hasty.close());
   const call = async (
     policy: object,
   ): Promise<{
@@ -171,6 +173,7 @@ describe("text that could not be searched in time", () => {
   }> => {
     const stub = stubGateway({
       snapshot: { policies: policiesFor(policy) },
+      guards: hasty,
       upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer("ok")) }),
     });
     const response = await stub.chat({ model: "openai:gpt-4o", messages });

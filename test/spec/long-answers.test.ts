@@ -7,13 +7,13 @@ import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
-import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import { patientGuards } from "../harness/patient-guards.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
 import { type SeenAnswer, seenAnswer } from "./seen-answer.ts";
 
 const thread = openLongBodyThread(longBodyProgram());
 const answers = openLongAnswers(thread);
-const guards = openGuardThreads({ onEnded: (why) => console.error(`a thread of guards ended${why}`) });
+const guards = patientGuards();
 afterAll(async () => {
   await thread.close();
   await guards.close();

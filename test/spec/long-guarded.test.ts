@@ -4,6 +4,7 @@ import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import { patientGuards } from "../harness/patient-guards.ts";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
 import { guardsFor, policiesFor } from "../policies/policy-documents.ts";
@@ -15,7 +16,7 @@ import { drawCount } from "../harness/long-run.ts";
 
 const thread = openLongBodyThread(longBodyProgram());
 const longRequests = openLongRequests(thread);
-const guards = openGuardThreads({ threads: 1, onEnded: () => {} });
+const guards = patientGuards(1);
 afterAll(async () => {
   await Promise.all([thread.close(), guards.close()]);
 });

@@ -5,7 +5,7 @@ import { longBodyProgram } from "../../src/operations/long-body-program.ts";
 import { afterAll, describe, expect, test } from "bun:test";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
-import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import { patientGuards } from "../harness/patient-guards.ts";
 import { openLongAnswers } from "../../src/chat/long-bodies/long-answers.ts";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
@@ -15,7 +15,7 @@ import { type SeenAnswer, seenAnswer } from "./seen-answer.ts";
 
 const thread = openLongBodyThread(longBodyProgram());
 const longAnswers = openLongAnswers(thread);
-const guards = openGuardThreads({ onEnded: (why) => console.error(`a thread of guards ended${why}`) });
+const guards = patientGuards();
 afterAll(async () => {
   await thread.close();
   await guards.close();

@@ -1,7 +1,7 @@
 // Promises 3.3, 12.2 and 12.3: guards on requests search what the client wrote in the form of its operation, and a target
 // that speaks the operation is sent it with the matches masked and everything else byte for byte, short or long.
 import { afterAll, describe, expect, test } from "bun:test";
-import { openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import { patientGuards } from "../harness/patient-guards.ts";
 import { openLongBodyThread } from "../../src/chat/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "../../src/chat/long-bodies/long-requests.ts";
 import type { Operation } from "../../src/chat/operation.ts";
@@ -15,7 +15,7 @@ import { NATIVE_MESSAGE, nativeUpstream } from "./native-answers.ts";
 
 const thread = openLongBodyThread(longBodyProgram());
 const longRequests = openLongRequests(thread);
-const guards = openGuardThreads({ threads: 1, onEnded: () => {} });
+const guards = patientGuards(1);
 afterAll(async () => {
   await Promise.all([thread.close(), guards.close()]);
 });

@@ -2,7 +2,8 @@
 // and nothing in it widens the call.
 import { describe, expect, spyOn, test } from "bun:test";
 import { policiesFor } from "../policies/policy-documents.ts";
-import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import type { GuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import { patientGuards } from "../harness/patient-guards.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";
 import { type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
@@ -106,7 +107,7 @@ describe("guards and results of tools", () => {
   test("[d3.3] a long result is searched in another thread than that of other calls, and in the next round as well", async () => {
     const result = "12 34 567 8901 ".repeat(6_000);
     const classes = ["email", "phone", "card", "iban", "national_id", "secret"];
-    const threads = openGuardThreads({ onEnded: (why) => console.error(`a thread of guards ended${why}`) });
+    const threads = patientGuards();
     const searches: (readonly string[])[] = [];
     const guards: GuardThreads = {
       ...threads,

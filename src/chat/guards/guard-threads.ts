@@ -9,7 +9,7 @@ import { threadFile } from "../../core/thread-file.ts";
 import type { GuardPolicy } from "../../core/policy.ts";
 import { MalformedAnswer } from "../../providers/provider.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
-import type { ChunksReply, GuardMethod } from "./guard-worker.ts";
+import type { ChunksReply, GuardMethod, GuardSetup } from "./guard-worker.ts";
 
 /** For which tenant guards search, and until when. */
 export interface SearchContext {
@@ -39,14 +39,17 @@ export interface GuardThreads {
 
 export interface GuardThreadsOptions {
   readonly threads?: number;
+  /** How long each guard may work on one text, in milliseconds. */
+  readonly searchMs?: number;
   /** How long a search may take, including the searches before it. */
   readonly waitMs?: number;
   /** Called when a thread has ended by itself, with the reason. */
   readonly onEnded: (why: string) => void;
 }
 
+const SEARCH_MS = 2000;
 /**
- * More than the working time of one guard (GUARD_CLOCK_MS), because several guards search one after the other and other
+ * More than the working time of one guard, because several guards search one after the other and other
  * calls have their turns.
  */
 const WAIT_MS = 10_000;
@@ -57,6 +60,7 @@ class NoAnswer extends Error {}
 /** Starts each thread only at its first search. */
 export function openGuardThreads({
   threads: count = Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1)),
+  searchMs = SEARCH_MS,
   waitMs = WAIT_MS,
   onEnded,
 }: GuardThreadsOptions): GuardThreads {
@@ -70,7 +74,7 @@ export function openGuardThreads({
     () =>
       new RequestThread<GuardMethod>({
         program,
-        setup: null,
+        setup: { searchMs } satisfies GuardSetup,
         ended,
         failed: ({ kind, message }) => (kind === "malformed" ? new MalformedAnswer(message) : ended(`: ${message}`)),
       }),

@@ -1,6 +1,6 @@
 // The guard thread. It searches large requests and answers, and the chunks of streams. Tenants take turns, the
 // working time of a search is limited, and searches that have been abandoned are stopped.
-import { parentPort } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import { openTurns } from "../../guards/fair-turns.ts";
 import {
   type Matches,
@@ -22,11 +22,14 @@ import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { parseJson } from "../../wire/json.ts";
 import { GuardedChunks, splitChunk } from "./guarded-chunks.ts";
 
-/**
- * The working time, in milliseconds, of each guard for one request or answer, and of all guards together for one batch
- * of chunks. The time of other searches does not count.
- */
-export const GUARD_CLOCK_MS = 2000;
+/** What the thread receives at its start. */
+export interface GuardSetup {
+  /**
+   * The working time, in milliseconds, of each guard for one request or answer, and of all guards together for one batch
+   * of chunks. The time of other searches does not count.
+   */
+  readonly searchMs: number;
+}
 
 /** The requests that this thread knows. */
 export type GuardMethod = "search" | "take" | "drop" | "give_up";
@@ -48,15 +51,17 @@ class GuardedStream {
   readonly tenantId: string;
   readonly #guards: readonly GuardPolicy[];
   readonly #longest: number;
+  readonly #searchMs: number;
   /** `null` once the time limit was reached. */
   #guarded: GuardedChunks | null;
   /** The guards with findings since the last reply. */
   #foundBy = new Set<number>();
 
-  constructor(tenantId: string, sent: readonly SentGuard[]) {
+  constructor(tenantId: string, sent: readonly SentGuard[], searchMs: number) {
     const guards = sent.map(receivedGuard);
     this.tenantId = tenantId;
     this.#guards = guards;
+    this.#searchMs = searchMs;
     this.#longest = pieceFor(workOfGuards(guards));
     this.#guarded = new GuardedChunks(guards, (policy) => void this.#foundBy.add(guards.indexOf(policy)));
   }
@@ -71,14 +76,14 @@ class GuardedStream {
     for (const [index, chunk] of chunks.entries()) {
       for (const piece of splitChunk(chunk, this.#longest)) {
         shown.push(guarded.take(piece));
-        if (spentMs() < GUARD_CLOCK_MS) {
+        if (spentMs() < this.#searchMs) {
           yield;
           continue;
         }
         const blocked = this.#guards.findIndex(blocksUnsearched);
         if (blocked >= 0) return this.#reply([], blocked, true);
       }
-      if (spentMs() < GUARD_CLOCK_MS) continue;
+      if (spentMs() < this.#searchMs) continue;
       this.#guarded = null;
       return this.#reply([...shown, ...guarded.abandon(), ...chunks.slice(index + 1)], null, true);
     }
@@ -99,9 +104,9 @@ class GuardedStream {
   }
 }
 
-if (parentPort !== null) serve(parentPort);
+if (parentPort !== null) serve(parentPort, workerData as GuardSetup);
 
-function serve(port: NonNullable<typeof parentPort>): void {
+function serve(port: NonNullable<typeof parentPort>, { searchMs }: GuardSetup): void {
   const turns = openTurns(
     () => systemClock.monotonic(),
     (resume) => void setImmediate(resume),
@@ -132,7 +137,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
         id,
         turns.add(
           tenantId,
-          (spentMs) => search(texts, received, GUARD_CLOCK_MS, spentMs),
+          (spentMs) => search(texts, received, searchMs, spentMs),
           (matches: Matches) => answer(id, matches, [matches.numbers.buffer as ArrayBuffer]),
           (thrown) => fail(id, thrown),
         ),
@@ -145,7 +150,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
       isEnd: boolean,
       opening: readonly [tenantId: string, guards: readonly SentGuard[]] | null,
     ) {
-      if (opening !== null) streams.set(key, new GuardedStream(...opening));
+      if (opening !== null) streams.set(key, new GuardedStream(...opening, searchMs));
       const stream = streams.get(key);
       if (stream === undefined) return fail(id, new Error("the stream is not known here"));
       if (isEnd) streams.delete(key);

@@ -1,0 +1,14 @@
+// Guards that search for as long as they need: in a test of what they find, a busy machine must not be what stops them.
+import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
+
+/** In milliseconds. Longer than any test runs. */
+const PATIENT_MS = 600_000;
+
+export function patientGuards(threads?: number): GuardThreads {
+  return openGuardThreads({
+    ...(threads !== undefined && { threads }),
+    searchMs: PATIENT_MS,
+    waitMs: PATIENT_MS,
+    onEnded: (why) => console.error(`a thread of guards ended${why}`),
+  });
+}
