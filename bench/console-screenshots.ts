@@ -9,7 +9,13 @@ const WIDTHS = [390, 1280, 1920] as const;
 const THEMES = ["light", "dark"] as const;
 const MODELS = ["echo", "words-40", "fail-429", "slow-80", "fail-500", "words-300"];
 const CALLS = 60;
-const CONFIG = `prices: {words: {model: "sandbox:words-*", prompt: "0.30", completion: "1.20"}}\n`;
+const CONFIG = `prices: {words: {model: "sandbox:words-*", prompt: "0.30", completion: "1.20"}}
+routes: {chat: {targets: ["sandbox:words-40", "sandbox:echo"]}}
+tenants:
+  default:
+    budgets: {team-month: {usd: "0.01", window: month}, site-day: {usd: "5.00", window: day}}
+    limits: {per-user: {metric: requests, window: hour, limit: 30, scope: {user: "*"}, mode: audit}, burst: {metric: requests, window: minute, limit: 600}}
+`;
 
 const program = chromiumProgram();
 if (program === null) process.exit(1);
@@ -39,6 +45,14 @@ try {
   const { data } = (await listed.json()) as { readonly data: readonly { readonly trace_id: string }[] };
   const trace = data[0]?.trace_id ?? "";
   const screens: Readonly<Record<string, string>> = {
+    overview: "/default/-/",
+    limits: "/default/-/limits",
+    "limit-budget": "/default/-/limits/file.tenants.default.budgets.team-month",
+    "limit-values": "/default/-/limits/file.tenants.default.limits.per-user",
+    "limit-new": "/default/-/limits/~new",
+    providers: "/default/-/providers",
+    provider: "/default/-/providers/sandbox",
+    "provider-capabilities": "/default/-/providers/sandbox?tab=capabilities",
     calls: "/default/-/calls",
     "calls-open": `/default/-/calls?open=${trace}`,
     "calls-empty": "/default/-/calls?q=route%3Anone",

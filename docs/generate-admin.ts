@@ -52,6 +52,7 @@ export function adminReference(world: DocumentDependencies): string {
         throw new Error("nothing is signed");
       },
       isEnding: () => false,
+      call: () => Promise.reject(new Error("no call is made")),
     }),
     "",
   ) as unknown as Document;

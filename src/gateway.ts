@@ -303,6 +303,8 @@ async function openListener(
       toolServers,
       cache: context.cache,
       auditSigner: () => auditSigner(options.audit.signingKey, keys.read()[0]!),
+      call: (operation, request, token) =>
+        handleCall(operation, request, { ...context, ignoresDrains: true }, null, token),
     },
   });
   process.on("unhandledRejection", onFault);

@@ -29,6 +29,12 @@ export interface AccountStatus {
   readonly resetsAtMs: number | null;
 }
 
+/** How an account stands, for people. */
+export interface AccountReading extends AccountStatus {
+  /** The part of `used` that is set aside for calls that run; `null` where this process does not know it. */
+  readonly reserved: number | null;
+}
+
 /** What is known of the accounts after needs have ended. */
 export interface Settled {
   /** See `Reservation.stamp`. */
@@ -106,7 +112,7 @@ export interface LimitStore {
   /** Notes that all settlements of the worker up to this number have been applied. */
   settledThrough?(holder: string, settlement: number): void;
   /** Reads the status of an account, for listings and headers, without reserving. */
-  status(account: Account): MaybePromise<AccountStatus>;
+  status(account: Account): MaybePromise<AccountReading>;
   /**
    * Returns true only for the first caller in the current window of the account, across all replicas. For events that
    * are emitted once.

@@ -196,6 +196,7 @@ export function endNeed(
 ): void {
   advance(count, times);
   count.open -= 1;
+  count.reserved -= units;
   const kept = rule.unit === "concurrency" ? 0 : used;
   if (kept < units) giveBack(count, bucket, units - kept);
   else if (kept > units) charge(count, kept - units);

@@ -4,7 +4,16 @@ import type { Clock } from "../core/clock.ts";
 import type { CountStore, JournalledCount, JournalledHold } from "../store/limit-counts.ts";
 import { CountKeeper } from "./count-keeper.ts";
 import { HeldUnits } from "./held-units.ts";
-import type { Account, LimitStore, Need, Reservation, Settled, Shortage, AccountStatus } from "./limit-store.ts";
+import type {
+  Account,
+  AccountReading,
+  LimitStore,
+  Need,
+  Reservation,
+  Settled,
+  Shortage,
+  AccountStatus,
+} from "./limit-store.ts";
 import { MemoryAccounts } from "./memory-accounts.ts";
 import { endNeed, type Entry, isShort, outlives, shortest, statusOf } from "./memory-entries.ts";
 import { MemoryReservation } from "./memory-reservation.ts";
@@ -120,6 +129,7 @@ class MemoryLimits implements MemoryLimitStore {
       buckets.push(bucket);
       if (holder !== undefined && outlives(count)) (entry.held ??= new HeldUnits()).add(holder, bucket, units);
       count.open += 1;
+      count.reserved += units;
       entry.stamp = stamp;
       after.push(statusOf(count, limit, times));
       this.#keeper?.keepLater(entry);
@@ -157,9 +167,11 @@ class MemoryLimits implements MemoryLimitStore {
     this.#keeper?.settledThrough(holder, settlement);
   }
 
-  status(account: Account): AccountStatus {
+  status(account: Account): AccountReading {
     const times = this.#times();
-    return statusOf(this.#accounts.entryOf(account, times).count, account.rule.limit, times);
+    const { count } = this.#accounts.entryOf(account, times);
+    // What was reserved before the window began does not count in it.
+    return { ...statusOf(count, account.rule.limit, times), reserved: Math.min(count.reserved, count.total) };
   }
 
   async first(account: Account, mark: string): Promise<boolean> {

@@ -35,8 +35,9 @@ export interface Count {
   total: number;
   /** The newest bucket in which something counts, unless nothing does. */
   newest: number;
-  /** Needs that have not ended. */
+  /** Needs that have not ended, and the units that they were charged. */
   open: number;
+  reserved: number;
 }
 
 const SLIDES_MS: Readonly<Record<string, number>> = { second: 1_000, minute: 60_000, hour: 3_600_000 };
@@ -53,6 +54,7 @@ export function newCount({ kind, window }: Pick<LimitRule, "kind" | "window">): 
     total: 0,
     newest: 0,
     open: 0,
+    reserved: 0,
   };
 }
 

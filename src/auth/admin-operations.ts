@@ -142,6 +142,11 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   listProjectTools: { reach: "project", role: "developer" },
   testProjectToolServer: { reach: "project", role: "maintainer" },
   callProjectTool: { reach: "project", role: "maintainer" },
+  // Whoever configures a provider may keep calls from it; a test costs what a call of the project costs.
+  listTenantDrains: { reach: "tenant", role: "viewer" },
+  drainTenantProvider: { reach: "tenant", role: "admin" },
+  endTenantDrain: { reach: "tenant", role: "admin" },
+  testProjectProvider: { reach: "project", role: "maintainer" },
   // The audit log says which caller did what from where, so not every reader of a configuration may see it.
   listTenantAudit: { reach: "tenant", role: "admin" },
   listProjectAudit: { reach: "project", role: "maintainer" },

@@ -94,6 +94,10 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
   addLimitReconcile(program.commands.find((command) => command.name() === "limit")!);
   addToolCommands(program, setCode);
   addCacheCommands(program);
+  addProviderCommands(
+    program.commands.find((command) => command.name() === "provider")!,
+    setCode,
+  );
   addWebhookCommands(
     program.commands.find((command) => command.name() === "webhook")!,
     setCode,
@@ -303,6 +307,28 @@ function addRouteSimulate(routes: Command): void {
     )
     .option("--calls <n>", "how many calls, the newest (default: 1000)", positiveNumber)
     .action(async (name, options) => (await import("./admin/routes.ts")).simulate(name, options, readEnvironment()));
+}
+
+/** Added to the commands of the admin API for providers. */
+function addProviderCommands(providers: Command, setCode: (code: number) => void): void {
+  const target = (command: Command): Command => gatewayOptions(command.argument("<provider[:model]>"));
+  target(providers.command("test").description("test a provider with one small call, which a project pays"))
+    .option("--project <id>", "the project that pays (default: default)")
+    .action(async (name, options) =>
+      setCode(await (await import("./admin/providers.ts")).test(name, options, readEnvironment())),
+    );
+  target(
+    providers
+      .command("drain")
+      .description("send no calls to a provider for a while; routes use their other targets until then"),
+  )
+    .option("--tenant <id>", "the tenant whose calls are kept from it (default: default)")
+    .requiredOption("--for <time>", "how long, such as 30m, 1h or 2d; at most 7d")
+    .option("--note <text>", "why; callers without another target see it")
+    .action(async (name, options) => (await import("./admin/providers.ts")).drain(name, options, readEnvironment()));
+  target(providers.command("undrain").description("end a drain before its time"))
+    .option("--tenant <id>", "tenant (default: default)")
+    .action(async (name, options) => (await import("./admin/providers.ts")).undrain(name, options, readEnvironment()));
 }
 
 /** Added to the commands of the admin API for webhooks. */

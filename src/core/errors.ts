@@ -337,8 +337,8 @@ export const CATALOGUE = {
     "server_error",
     "gateway",
     true,
-    "No target of the route is healthy, and the route does not allow attempts at unhealthy targets.",
-    "Try again after `retry-after`. The operator can check the providers, or set the route's `on_exhausted` to `least_bad`.",
+    "No target may be called now: none is healthy and the route does not allow attempts at unhealthy targets, or all are drained.",
+    "Try again after `retry-after`. The operator can check the providers, or set the route's `on_exhausted` to `least_bad`; an admin can end a drain.",
   ),
   login_unavailable: entry(
     503,

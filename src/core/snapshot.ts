@@ -6,6 +6,7 @@ import type { CacheSetting } from "./cache.ts";
 import type { ClientDeviationSettings } from "./client-deviations.ts";
 import type { ContentLogs } from "./content.ts";
 import type { StoredCredential } from "./credential.ts";
+import type { DrainSet } from "./drain.ts";
 import type { WebhookSet } from "./event.ts";
 import type { AccessToken, Membership, Project, User } from "./identity.ts";
 import type { PriceBook } from "./price.ts";
@@ -140,6 +141,7 @@ export interface Snapshot {
   /** Limits and budgets of tenants and projects (promise 4). */
   readonly limitRules: LimitSet;
   readonly policies: PolicySet;
+  readonly drains: DrainSet;
   readonly toolServers: ToolServerSet;
   readonly contentLogs: ContentLogs;
   readonly webhooks: WebhookSet;

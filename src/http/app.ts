@@ -95,6 +95,8 @@ export interface AdminSources extends DocumentDependencies {
   readonly toolServers: ToolServers;
   /** `null` when answers are not kept. */
   readonly cache: Pick<ResponseCache, "purge"> | null;
+  /** As in AdminContext. */
+  call(operation: Operation, request: Request, token: AccessToken): Promise<Response>;
   reload(): Promise<void>;
   /** Signs exports of the audit log. */
   readonly auditSigner: AdminContext["auditSigner"];
@@ -251,6 +253,17 @@ function consoleOrigin(c: Context<AppEnv>, context: AppContext): string | null {
   return settings.origin ?? arrivalOf(c.req.raw.headers, c.env.peer, settings, context.snapshot().proxyTrust).origin;
 }
 
+const CHAT_PATH = "/api/v1/chat/completions";
+
+/** A call that the admin API makes for its caller. */
+function chatRequest(body: JsonObject, projectId: string): Request {
+  return new Request(`http://gateway.internal${CHAT_PATH}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ ...body, project_id: projectId }),
+  });
+}
+
 /** The code of the admin API is loaded with the first request for it. */
 function serveAdmin(
   app: Hono<AppEnv>,
@@ -271,6 +284,8 @@ function serveAdmin(
         contents: admin.contents,
         toolServers: admin.toolServers,
         targets: async () => (await context.standing()).targets,
+        call: (body, { token, projectId }) =>
+          admin.call(CALL_PATHS.get(CHAT_PATH)!, chatRequest(body, projectId), token),
         cache: admin.cache,
         snapshot: () => context.snapshot(),
         reload: () => admin.reload(),

@@ -46,7 +46,8 @@ export function preparedCall(
   let timeoutMs = ownMs ?? snapshot.limits.defaultTimeoutMs;
   const call: PlannedCall = {
     snapshot,
-    context: { providers, carriers: reasoningCarriers([]) },
+    // a drain says nothing about the route
+    context: { providers, carriers: reasoningCarriers([]), clock: systemClock, ignoresDrains: true },
     meter: { prices },
     record: { operation },
     policies,

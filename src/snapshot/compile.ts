@@ -26,6 +26,7 @@ export interface CompileInput {
   readonly identities: Identities;
   /** Omitted when the store has none. */
   readonly resources?: Contents["resources"];
+  readonly drains?: Contents["drains"];
   readonly families: readonly ProviderFamily[];
   readonly environment: Environment;
   readonly version: number;
@@ -45,8 +46,10 @@ const NO_RESOURCES: Contents["resources"] = {
   setting: [],
 };
 
+const NO_DRAINS: Contents["drains"] = [];
+
 export function compileSnapshot(input: CompileInput): Snapshot {
-  const { identities, environment, version, memoize = openMemoizer() } = input;
+  const { identities, environment, version, drains = NO_DRAINS, memoize = openMemoizer() } = input;
   const { projects } = identities;
   const {
     configuration,
@@ -80,6 +83,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     prices: memoize("prices", [prices], () => compilePrices(prices)),
     limitRules: memoize("limits", [limits], () => compileLimits(limits)),
     policies: memoize("policies", [policies], () => compilePolicies(policies)),
+    drains: memoize("drains", [drains], () => Map.groupBy(drains, ({ tenantId }) => tenantId)),
     toolServers: memoize("tool servers", [toolServers], () => compileToolServers(toolServers)),
     webhooks: memoize("webhooks", [webhooks], () => compileWebhooks(webhooks)),
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,

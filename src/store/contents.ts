@@ -1,5 +1,6 @@
 // Everything from which a snapshot is compiled, as one commit left it.
 import type { ConfiguredKind } from "../core/configured.ts";
+import type { Drain } from "../core/drain.ts";
 import type { Identities, Resource } from "./records.ts";
 
 /** A resource with its secrets decrypted: it must not leave the process. */
@@ -18,6 +19,8 @@ export interface Contents {
   readonly identities: Identities;
   /** Ordered by id. */
   readonly resources: Readonly<Record<ConfiguredKind, readonly OpenedResource[]>>;
+  /** Also those that have ended. */
+  readonly drains: readonly Drain[];
   /**
    * Rows that this version cannot read, by kind and id, with the reason. They are left out, and affect nothing else.
    */

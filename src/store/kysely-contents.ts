@@ -4,7 +4,9 @@
 import type { Selectable, Transaction } from "kysely";
 import type { SecretCipher } from "../config/secret-cipher.ts";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../core/configured.ts";
+import type { Drain } from "../core/drain.ts";
 import type { Contents, OpenedResource } from "./contents.ts";
+import { DRAIN_KIND, readDrains } from "./kysely-drains.ts";
 import type { Db } from "./kysely-reader.ts";
 import { WATCHED } from "./migrations.ts";
 import type { Identities } from "./records.ts";
@@ -44,6 +46,7 @@ interface ContentsById {
   readonly memberships: Map<string, Identities["memberships"]>;
   readonly tokens: Map<string, Identities["tokens"][number]>;
   readonly resources: ReadonlyMap<ConfiguredKind, Map<string, OpenedResource>>;
+  readonly drains: readonly Drain[];
   readonly unreadable: Unreadable;
 }
 
@@ -128,6 +131,7 @@ async function readAll(db: Db, cipher: SecretCipher | null): Promise<ContentsByI
     memberships: Map.groupBy(members, ({ userId }) => userId),
     tokens: await readPages(db, "access_tokens", (rows: readonly TokenRow[]) => tokensOf(db, unreadable, rows)),
     resources: byKind(resources.values()),
+    drains: await readDrains(db),
     unreadable,
   };
 }
@@ -226,7 +230,7 @@ function changedIds(rows: readonly { readonly kind: string; readonly target_id: 
 async function updatedContents(
   tx: Tx,
   cipher: SecretCipher | null,
-  { identities, resources, unreadable: before }: Contents,
+  { identities, resources, drains, unreadable: before }: Contents,
   ids: ChangedIds,
 ): Promise<ContentsById> {
   const unreadable: Unreadable = new Map([...before].filter(([name]) => !isChanged(ids, name)));
@@ -282,7 +286,17 @@ async function updatedContents(
     (some) => rowsOf<TokenRow>(tx, "access_tokens", some),
     (rows) => tokensOf(tx, unreadable, rows),
   );
-  return { tenants, projects, users, memberships: members, tokens, resources: kinds, unreadable };
+  return {
+    tenants,
+    projects,
+    users,
+    memberships: members,
+    tokens,
+    resources: kinds,
+    // A tenant that is removed takes its drains along.
+    drains: ids.has(DRAIN_KIND) || ids.has("tenant") ? await readDrains(tx) : drains,
+    unreadable,
+  };
 }
 
 /** `name` has the form of the keys of Contents.unreadable. */
@@ -350,6 +364,7 @@ function contentsOf(revision: bigint, shelves: ContentsById, known: Contents | n
       tokens: ordered(shelves.tokens, identities?.tokens),
     },
     resources: Object.fromEntries(kinds) as unknown as Contents["resources"],
+    drains: shelves.drains,
     unreadable: shelves.unreadable,
   };
 }

@@ -3,6 +3,7 @@
 // version are written at the end.
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { claimWrites } from "./kysely-claim-writes.ts";
+import { drainWrites } from "./kysely-drains.ts";
 import { deliveryWrites } from "./kysely-event-writes.ts";
 import { projectWrites, putMembership, removeMembership, tenantWrites, userWrites } from "./kysely-identity-writes.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
@@ -37,6 +38,7 @@ export function openWriter(tx: Db, context: WriterContext): OpenWriter {
     ...deliveryWrites(work),
     ...claimWrites(work),
     ...viewWrites(work),
+    ...drainWrites(work),
     endSession: (id, among) => endSession(work, id, among),
     note: (note) => void work.entries.push({ ...note, isChange: false }),
     keepAnswer: (answer) => keepAnswer(work, answer),

@@ -15,6 +15,7 @@ import {
 import { createAuditChain } from "./audit-schema.ts";
 import { createClaims } from "./claim-schema.ts";
 import { createViews } from "./view-schema.ts";
+import { createDrains } from "./drain-schema.ts";
 import { createConfiguration } from "./configuration-migration.ts";
 import { createEvents } from "./event-schema.ts";
 import { addOperators } from "./operator-migration.ts";
@@ -181,6 +182,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
     },
   },
   "0025-views": { up: createViews },
+  "0026-drains": { up: createDrains },
 };
 
 /** Whether the first migration has not been committed in this database. */

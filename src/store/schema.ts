@@ -6,12 +6,13 @@ import { PERMISSIONS, ROLES, type Permission, type Role } from "../core/identity
 import type { ChainedRow } from "./audit-chain.ts";
 import type { AuditChainSchema } from "./audit-schema.ts";
 import type { ClaimSchema } from "./claim-schema.ts";
+import type { DrainSchema } from "./drain-schema.ts";
 import type { EventSchema } from "./event-schema.ts";
 import type { SessionSchema } from "./session-schema.ts";
 import type { ViewSchema } from "./view-schema.ts";
 import { StoreError } from "./store.ts";
 
-export interface Schema extends AuditChainSchema, ClaimSchema, EventSchema, SessionSchema, ViewSchema {
+export interface Schema extends AuditChainSchema, ClaimSchema, DrainSchema, EventSchema, SessionSchema, ViewSchema {
   /**
    * One row for each subject that is watched for changes. The row is also the lock under which the subject is written.
    */

@@ -2,6 +2,7 @@
 // Each changed row is recorded in the audit log, and each transaction that changes resources makes a version, both
 // automatically.
 import type { ConfiguredKind } from "../core/configured.ts";
+import type { Drain } from "../core/drain.ts";
 import type { Membership, Project } from "../core/identity.ts";
 import type { GatewayEvent } from "../core/event.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -113,6 +114,11 @@ export interface Writer extends Reader {
   createView(view: SavedView): Promise<void>;
   /** Returns whether the owner had it. */
   removeView(id: string, owner: ViewOwner): Promise<boolean>;
+
+  /** Also removes an earlier drain of the same provider and model. */
+  beginDrain(drain: Drain): Promise<void>;
+  /** Returns whether there was such a drain. */
+  endDrain(drain: Pick<Drain, "tenantId" | "provider" | "model">): Promise<boolean>;
 
   /** Returns whether there was such a session among those of the filter. */
   endSession(id: string, among: SessionFilter): Promise<boolean>;

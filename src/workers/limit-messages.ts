@@ -1,6 +1,6 @@
 // How reservations of limits are written in messages. A rule is sent once, with a number by which later messages name it.
 import type { LimitRule } from "../core/limit.ts";
-import type { AccountStatus, Need } from "../admission/limit-store.ts";
+import type { AccountReading, AccountStatus, Need } from "../admission/limit-store.ts";
 
 /** `[number of the rule, value of its scope, units, 1 when the need is forced]` */
 export type NeedWire = readonly [rule: number, value: string, units: number, force: 0 | 1];
@@ -46,6 +46,13 @@ export const statusWire = ({ limit, used, remaining, resetsAtMs }: AccountStatus
   remaining,
   resetsAtMs,
 ];
+
+/** With what is reserved. */
+export type ReadingWire = readonly [status: StatusWire, reserved: number | null];
+
+export const readingWire = (reading: AccountReading): ReadingWire => [statusWire(reading), reading.reserved];
+
+export const readingOf = ([status, reserved]: ReadingWire): AccountReading => ({ ...statusOf(status), reserved });
 
 export const statusOf = ([limit, used, remaining, resetsAtMs]: StatusWire): AccountStatus => ({
   limit,

@@ -1,13 +1,14 @@
 // The limit store of a worker: the supervisor counts, and the worker asks it over the channel. The requests of one turn of
 // the event loop leave in one write; settlements need no reply. Without a supervisor nothing under a limit is admitted.
 import type { Account, LimitRule } from "../core/limit.ts";
-import type { AccountStatus, LimitStore, Need, Reservation, Settled, Shortage } from "../admission/limit-store.ts";
+import type { AccountReading, LimitStore, Need, Reservation, Settled, Shortage } from "../admission/limit-store.ts";
 import {
   type NeedWire,
   type ReservedWire,
   type ReserveWire,
   type SettledWire,
   statusesIn,
+  readingOf,
   statusOf,
 } from "./limit-messages.ts";
 import type { SupervisorChannel } from "./messages.ts";
@@ -80,9 +81,9 @@ class RemoteLimits implements RemoteLimitStore {
     }
   }
 
-  async status({ rule, value }: Account): Promise<AccountStatus> {
+  async status({ rule, value }: Account): Promise<AccountReading> {
     if (this.#whenSent !== null) await this.#whenSent.promise;
-    return statusOf(await this.#channel.request("limit_status", { rule, value }));
+    return readingOf(await this.#channel.request("limit_status", { rule, value }));
   }
 
   async first({ rule, value }: Account, mark: string): Promise<boolean> {

@@ -10,7 +10,7 @@ import { inspectJournal } from "../store/journal-recovery.ts";
 import type { SettledFile } from "../store/limit-holders.ts";
 import { traceIdOf } from "../store/journal-row.ts";
 import { parseCallRecord } from "../wire/record-json.ts";
-import { changesWire, type ReservedWire, type ReserveWire, statusWire } from "./limit-messages.ts";
+import { changesWire, readingWire, type ReservedWire, type ReserveWire, statusWire } from "./limit-messages.ts";
 import type { WorkerChannel } from "./messages.ts";
 
 interface HeldReservation {
@@ -52,7 +52,7 @@ export class WorkerReservations {
       limits.settledThrough?.(holder, this.#settlements);
       settledFile?.applied(this.#settlements);
     });
-    channel.handle("limit_status", (account) => whenReady(limits.status(account), statusWire));
+    channel.handle("limit_status", (account) => whenReady(limits.status(account), readingWire));
     channel.handle("limit_first", ({ rule, value, mark }) => limits.first({ rule, value }, mark));
   }
 

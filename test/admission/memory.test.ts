@@ -189,10 +189,28 @@ describe("periods of the calendar", () => {
     expect([take(store, account), fitsIn(store, clock, account), store.status(account)]).toEqual([
       null,
       1,
-      { limit: 10, used: 10, remaining: 0, resetsAtMs: at(next) },
+      { limit: 10, used: 10, remaining: 0, resetsAtMs: at(next), reserved: 10 },
     ]);
     clock.pass(1);
     expect(take(store, account, 10)).not.toBeNull();
+  });
+
+  test("[d4.2] what is reserved is told apart from what is used, until it is settled or its period is over", async () => {
+    const clock = turnedClock(Date.UTC(2026, 0, 1, 12));
+    const store = openMemoryLimits({ clock });
+    const account = accountOf({ kind: "budget", unit: "nano_usd", window: "day", limit: 100 });
+    const [first, second] = [take(store, account, 30)!, take(store, account, 20)!];
+    const read = async (): Promise<readonly (number | null)[]> => {
+      const { used: all, reserved } = await store.status(account);
+      return [all, reserved];
+    };
+    expect(await read()).toEqual([50, 50]);
+    first.settle([10]);
+    expect(await read()).toEqual([30, 20]);
+    clock.pass(13 * 3_600_000);
+    expect(await read()).toEqual([0, 0]);
+    second.settle([7]);
+    expect(await read()).toEqual([0, 0]);
   });
 
   test("[d4.1] a budget in total never begins again", () => {

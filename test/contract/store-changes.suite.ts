@@ -429,6 +429,40 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       ]);
     });
 
+    test("drains are in the contents at once and until they are ended, replaced and removed with their tenant, and each change is in the audit log", async () => {
+      const drain = { tenantId: "acme", provider: "mine", model: null, note: "upkeep", begunBy: "ann" };
+      const one = { ...drain, untilMs: nowMs + 60_000, begunAtMs: nowMs };
+      const known = await store.readContents();
+      expect(known.drains).toEqual([]);
+      await store.change(ANN, async (writer) => {
+        await writer.beginDrain(one);
+        await writer.beginDrain({ ...one, model: "m" });
+        await writer.beginDrain({ ...one, tenantId: "beta", provider: "other" });
+      });
+      const begun = await store.readContents(known);
+      expect(begun.drains).toEqual([one, { ...one, model: "m" }, { ...one, tenantId: "beta", provider: "other" }]);
+      expect((await store.readContents()).drains).toEqual(begun.drains);
+      // A change of something else leaves the same list.
+      await writes(store).createTenant({ id: "late", name: "late" });
+      await store.change(ANN, (writer) => writer.beginDrain({ ...one, untilMs: nowMs + 90_000 }));
+      expect((await store.readContents(begun)).drains[0]).toEqual({ ...one, untilMs: nowMs + 90_000 });
+      const end = async (model: string | null): Promise<boolean> =>
+        (await store.change(ANN, (writer) => writer.endDrain({ tenantId: "acme", provider: "mine", model }))).result;
+      expect([await end("m"), await end("m")]).toEqual([true, false]);
+      await writes(store).removeTenant("beta");
+      expect((await store.readContents(begun)).drains).toEqual([{ ...one, untilMs: nowMs + 90_000 }]);
+      nowMs += 90_000;
+      expect(await end(null)).toBe(false);
+      const { data } = await store.listAudit({ limit: 10 }, { kind: "drain" });
+      expect(data.map(({ action, targetId }) => [action, targetId]).toReversed()).toEqual([
+        ["create", "mine"],
+        ["create", "mine:m"],
+        ["create", "other"],
+        ["change", "mine"],
+        ["remove", "mine:m"],
+      ]);
+    });
+
     describe("secrets", () => {
       const provider = (document = { api_key: SECRET, base_url: "https://a.test" }) =>
         writes(store).createResource({ kind: "provider", tenantId: "acme", projectId: null, name: "mine", document });

@@ -182,6 +182,7 @@ export async function openAdminWorld({
       toolServers,
       cache: cache ?? null,
       auditSigner: () => auditSigner(null, MASTER_KEY),
+      call: () => Promise.reject(new Error("this world serves no calls")),
     },
   });
   const fetch = async (request: Request, peer = "192.0.2.1"): Promise<Response> => await app.fetch(request, { peer });

@@ -172,6 +172,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     projectRoutes: new Map(),
     prices: NO_PRICES,
     policies: NO_POLICIES,
+    drains: new Map(),
     contentLogs: new Map(),
     toolServers: options.tools?.set ?? NO_TOOL_SERVERS,
     webhooks: NO_WEBHOOKS,

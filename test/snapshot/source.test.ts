@@ -68,6 +68,7 @@ function storeOf({
       revision: await revision(),
       identities: await readIdentities(),
       resources: NO_RESOURCES,
+      drains: [],
       unreadable: new Map(),
     }),
     watch: () => () => {},

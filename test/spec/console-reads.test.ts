@@ -248,3 +248,41 @@ test("[d9.3] what needs somebody is listed, and tokens only for those who may li
   // at the rate of the project's own calls its day ends long before its budget
   expect(own).not.toContain(`budget ${ids["app-day"]!}`);
 });
+
+test("[d2.1] a drain is begun by an admin of the tenant, seen in its projects, and neither seen nor ended by others", async () => {
+  const drain = "/api/v1/admin/tenants/acme/providers/sandbox/drain";
+  expect((await world.send("acme.maintainer", "POST", drain, { minutes: 5 })).status).toBe(403);
+  expect((await world.send("beta.owner", "POST", drain, { minutes: 5 })).status).toBe(404);
+  const begun = await world.send("acme.admin", "POST", drain, { minutes: 5, model: "words", note: "upkeep" });
+  expect(begun).toMatchObject({
+    status: 200,
+    body: { provider: "sandbox", model: "words", until: "2026-06-18T12:35:00.000Z", note: "upkeep" },
+  });
+  const drainsAt = async (path: string, as: string): Promise<readonly string[]> =>
+    (await get(path, as)).body.data.flatMap(({ drains }: any) => drains.map(({ model }: any) => model));
+  expect(await drainsAt("/projects/site/provider_health", "acme.site.viewer")).toEqual(["words"]);
+  expect(await drainsAt("/tenants/beta/provider_health", "beta.owner")).toEqual([]);
+  expect((await get("/tenants/acme/drains", "beta.owner")).status).toBe(404);
+  expect((await world.send("beta.owner", "DELETE", `${drain}?model=words`)).status).toBe(404);
+  expect((await world.send("acme.admin", "DELETE", drain)).status).toBe(404);
+  expect((await get("/tenants/acme/drains")).body.data).toHaveLength(1);
+  expect((await world.send("acme.admin", "DELETE", `${drain}?model=words`)).status).toBe(204);
+  expect((await get("/tenants/acme/drains")).body.data).toEqual([]);
+});
+
+test("a drain says what is wrong with it, and where", async () => {
+  const drain = "/api/v1/admin/tenants/acme/providers/sandbox/drain";
+  for (const [body, param] of [
+    [{}, "minutes"],
+    [{ minutes: 0 }, "minutes"],
+    [{ minutes: 10_081 }, "minutes"],
+    [{ minutes: 1, model: "a b" }, "model"],
+    [{ minutes: 1, note: "a\nb" }, "note"],
+    [{ minutes: 1, until: "tomorrow" }, "until"],
+  ] as const) {
+    const { status, body: answer } = await world.send("acme.admin", "POST", drain, body);
+    expect([body, status, answer.error.param]).toEqual([body, 400, param]);
+  }
+  const nobody = await world.send("acme.admin", "POST", drain.replace("sandbox", "nobody"), { minutes: 1 });
+  expect([nobody.status, nobody.body.error.message]).toEqual([404, expect.stringContaining("provider nobody")]);
+});

@@ -1,5 +1,21 @@
 // The answers of the admin API that the console reads. `npm run docs` writes this file from the OpenAPI document.
 
+export interface Attention {
+  readonly kind: "budget" | "provider" | "route" | "token" | "price";
+  /** The id of the budget or token, the name of the provider or route, or `<provider>:<model>`. */
+  readonly subject: string;
+  readonly text: string;
+  /** When it happens; null if it happens now. */
+  readonly at: string | null;
+}
+
+export interface AttentionList {
+  /** What happens now, then what happens first. */
+  readonly data: readonly Attention[];
+  /** Time in UTC. */
+  readonly as_of: string;
+}
+
 export interface Call {
   readonly trace_id: string;
   /** Time in UTC. */
@@ -213,6 +229,19 @@ export interface CallHistogram {
   readonly whole_until: string | null;
 }
 
+export interface Drain {
+  readonly provider: string;
+  /** Null for all models of the provider. */
+  readonly model: string | null;
+  /** Time in UTC. */
+  readonly until: string;
+  readonly note: string | null;
+  /** The id of the user, or `token:` and the id of the token, that began it. */
+  readonly begun_by: string;
+  /** Time in UTC. */
+  readonly begun_at: string;
+}
+
 export interface IssuedToken {
   readonly id: string;
   readonly kind: "project" | "personal";
@@ -238,6 +267,94 @@ export interface IssuedToken {
   readonly etag: string;
   /** The access token itself. It is shown only once: null in a dry run and when a request is repeated with the same idempotency key. */
   readonly token: string | null;
+}
+
+export interface LimitDetail {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: "limit" | "budget";
+  readonly project_id: string | null;
+  readonly scope: Readonly<Record<string, string>>;
+  readonly metric: "requests" | "tokens" | "concurrency" | "usd";
+  readonly window: string | null;
+  readonly mode: "enforce" | "audit";
+  /** A count, or for money US dollars as decimal text. */
+  readonly limit: number | string;
+  /** When the budget's period began; null if it has none. */
+  readonly begins_at: string | null;
+  readonly accounts: readonly ({
+    /** The value with a count of its own where the scope has `*`: those are shown that have used most lately. Null where all share one count. */
+    readonly value: string | null;
+    /** With what is reserved for calls that run. */
+    readonly used: number | string;
+    /** The part of `used` that is set aside for calls that run. Null for `concurrency`, and where several gateways count together. */
+    readonly reserved: number | string | null;
+    /** A count, or for money US dollars as decimal text. */
+    readonly remaining: number | string;
+    /** The used part of the limit; 1 is all of it. */
+    readonly share: number;
+    /** Time in UTC. */
+    readonly resets_at: string | null;
+    /** Of a budget: when it will be reached at the rate of the last six hours, or at that of its period where this is not known for its scope. The time of the answer where it is reached; null if it resets before, or nothing is used. */
+    readonly hits_at: string | null;
+  })[];
+  /** Who has used most in the period of a budget. Null for a limit, and where the scope has globs, for which there are no sums. */
+  readonly consumers: readonly ({
+    readonly dimension: "project" | "token";
+    readonly value: string | null;
+    readonly calls: number;
+    readonly tokens: number;
+    readonly cost_usd: string;
+  })[] | null;
+  /** What was used on each day in UTC; null as `consumers`. */
+  readonly days: readonly {
+    readonly day: string;
+    readonly calls: number;
+    readonly tokens: number;
+    readonly cost_usd: string;
+  }[] | null;
+  /** Time in UTC. */
+  readonly as_of: string;
+}
+
+export interface LimitState {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: "limit" | "budget";
+  readonly project_id: string | null;
+  readonly scope: Readonly<Record<string, string>>;
+  readonly metric: "requests" | "tokens" | "concurrency" | "usd";
+  readonly window: string | null;
+  readonly mode: "enforce" | "audit";
+  /** A count, or for money US dollars as decimal text. */
+  readonly limit: number | string;
+  /** When the budget's period began; null if it has none. */
+  readonly begins_at: string | null;
+  readonly accounts: readonly ({
+    /** The value with a count of its own where the scope has `*`: those are shown that have used most lately. Null where all share one count. */
+    readonly value: string | null;
+    /** With what is reserved for calls that run. */
+    readonly used: number | string;
+    /** The part of `used` that is set aside for calls that run. Null for `concurrency`, and where several gateways count together. */
+    readonly reserved: number | string | null;
+    /** A count, or for money US dollars as decimal text. */
+    readonly remaining: number | string;
+    /** The used part of the limit; 1 is all of it. */
+    readonly share: number;
+    /** Time in UTC. */
+    readonly resets_at: string | null;
+    /** Of a budget: when it will be reached at the rate of the last six hours, or at that of its period where this is not known for its scope. The time of the answer where it is reached; null if it resets before, or nothing is used. */
+    readonly hits_at: string | null;
+  })[];
+}
+
+export interface LimitStates {
+  /** The first that will be reached first, then the fullest. */
+  readonly data: readonly LimitState[];
+  /** How many further limits there are. */
+  readonly others: number;
+  /** Time in UTC. */
+  readonly as_of: string;
 }
 
 export interface LogPage {
@@ -361,6 +478,72 @@ export interface ProjectTokenList {
   readonly data: readonly Token[];
   /** Null on the last page. */
   readonly next_cursor: string | null;
+}
+
+export interface ProviderHealth {
+  readonly id: string;
+  readonly type: string;
+  readonly enabled: boolean;
+  /** `down`: every known target is avoided, or all of at least five calls failed; `degraded`: one target is avoided, or a fifth of at least five calls failed; `unused`: there was no call. */
+  readonly status: "ok" | "degraded" | "down" | "unused";
+  readonly calls: number;
+  /** Calls that failed at the provider, not those that a limit, the gateway or the caller let fail, nor those for which it accepted no more requests. */
+  readonly errors: number;
+  /** Approximate: estimated from counts of calls by duration. */
+  readonly p50_ms: number | null;
+  /** Approximate, as `p50_ms`. */
+  readonly p95_ms: number | null;
+  /** Those that were called lately by this gateway. */
+  readonly targets: readonly ({
+    readonly model: string;
+    /** Of the circuit breaker: `open` targets are not called. `rate_limited`: the provider asked to wait. */
+    readonly state: "closed" | "open" | "half_open" | "rate_limited";
+    /** The recent time to the first content. */
+    readonly first_content_ms: number | null;
+    /** How long the target is still avoided. */
+    readonly open_for_ms: number | null;
+  })[];
+  /** The error codes of these calls. */
+  readonly codes: readonly {
+    readonly code: string;
+    readonly calls: number;
+  }[];
+  readonly last_failure: {
+    /** Time in UTC. */
+    readonly at: string;
+    readonly trace_id: string;
+    readonly model: string | null;
+    readonly status: number;
+    readonly code: string | null;
+  } | null;
+  /** The routes that have it among their targets. */
+  readonly routes: readonly string[];
+  /** Why it, or one of its models, gets no calls for a while. */
+  readonly drains: readonly Drain[];
+}
+
+export interface ProviderHealths {
+  readonly data: readonly ProviderHealth[];
+  /** The calls that are counted began at this time or later. */
+  readonly from: string;
+  /** Time in UTC. */
+  readonly as_of: string;
+}
+
+export interface ProviderTest {
+  readonly ok: boolean;
+  readonly model: string;
+  /** The status with which the call ended; null in a dry run. */
+  readonly status: number | null;
+  readonly duration_ms: number;
+  /** The beginning of what the model answered. */
+  readonly text: string | null;
+  /** The error code of a call that failed. */
+  readonly code: string | null;
+  /** What failed, in the provider's words as far as it has any. */
+  readonly message: string | null;
+  /** Of the call, which is in the list of calls. */
+  readonly trace_id: string | null;
 }
 
 export interface Token {

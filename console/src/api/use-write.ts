@@ -8,7 +8,12 @@ interface Write {
   readonly isBusy: boolean;
   readonly failure: Error | null;
   /** Undefined after a failure, which is then shown. */
-  readonly send: <T>(method: Method, path: string, body?: unknown) => Promise<T | undefined>;
+  readonly send: <T>(
+    method: Method,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ) => Promise<T | undefined>;
 }
 
 export function useWrite(): Write {
@@ -19,13 +24,13 @@ export function useWrite(): Write {
   return {
     isBusy,
     failure,
-    async send<T>(method: Method, path: string, body?: unknown) {
+    async send<T>(method: Method, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) {
       setIsBusy(true);
       setFailure(null);
       try {
         return await api.send<T>(method, path, {
           body: body ?? {},
-          headers: { "idempotency-key": crypto.randomUUID() },
+          headers: { "idempotency-key": crypto.randomUUID(), ...headers },
         });
       } catch (error) {
         setFailure(error instanceof Error ? error : new Error(String(error)));

@@ -8,14 +8,13 @@ import { TimeText } from "../components/time-text.tsx";
 import { visibleText } from "../format/visible-text.ts";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
 import { adminPath } from "../scope/scope.ts";
-import { may } from "../session/me.ts";
-import { useMe } from "../session/session.tsx";
 import { useUrlState } from "../url-state.ts";
-import { NEW_NAME, operationOf } from "./configured-operations.ts";
+import { NEW_NAME } from "./configured-operations.ts";
 import { NewObject, ObjectEditor } from "./object-editor.tsx";
 import { ObjectHistory } from "./object-history.tsx";
-import { type ConfiguredObject, filePlace, type Noun } from "./noun.ts";
+import type { ConfiguredObject, Noun } from "./noun.ts";
 import { OriginBadge } from "./origin-badge.tsx";
+import { ReadOnlyReason } from "./read-only-reason.tsx";
 
 export function ConfiguredPage({ noun, id }: { readonly noun: Noun; readonly id: string }) {
   return (
@@ -74,25 +73,4 @@ function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string
       )}
     </>
   );
-}
-
-function ReadOnlyReason({ noun, object }: { readonly noun: Noun; readonly object: ConfiguredObject }) {
-  const me = useMe();
-  const scope = useScope();
-  const command = `dragoman ${noun.command} get ${object.name}`;
-  if (object.origin === "file")
-    return (
-      <p className="banner">
-        This {noun.one} is in the configuration file, at <code>{filePlace(noun, object).join(".")}</code>, and is
-        changed there. What you change here is a draft that you can copy for the file.
-      </p>
-    );
-  if (!may(me, scope, operationOf("replace", noun)))
-    return (
-      <p className="banner">
-        Your role here does not allow changing a {noun.one}. Someone with a higher role can do it, or give you that
-        role. To read it on the command line: <code>{command}</code>
-      </p>
-    );
-  return null;
 }

@@ -79,6 +79,31 @@ export function TextField({
   );
 }
 
+/** What is typed is not shown, and the gateway never sends it back: it stands for a mask of what is stored. */
+export function SecretField({ label, path, hint, fields, edit, isReadOnly }: FieldProps) {
+  const value = at(fields, path);
+  return (
+    <Field label={label} hint={hint}>
+      {(id) =>
+        value != null && typeof value !== "string" ? (
+          <Other value={value} />
+        ) : (
+          <input
+            id={id}
+            type="password"
+            autoComplete="new-password"
+            value={value ?? ""}
+            readOnly={isReadOnly}
+            onChange={({ target: { value: text } }) =>
+              edit((yaml) => withValue(yaml, path, text === "" ? undefined : text))
+            }
+          />
+        )
+      }
+    </Field>
+  );
+}
+
 export function NumberField({ label, path, hint, fields, edit, isReadOnly }: FieldProps) {
   const value = at(fields, path);
   return (

@@ -11,6 +11,12 @@ export function nanoUsd(text: string | null | undefined): bigint | null {
   return sign === "-" ? -amount : amount;
 }
 
+/** A decimal text as the API writes it. */
+export function usdText(nano: bigint): string {
+  const { sign, whole, fraction } = parts(nano);
+  return `${sign}${whole}.${fraction}`;
+}
+
 /** All digits, without zeros at the end but for cents. */
 export function exactUsd(nano: bigint): string {
   const { sign, whole, fraction } = parts(nano);

@@ -34,6 +34,34 @@ export function dayOf(timeMs: number, zone: Zone): string {
   );
 }
 
+const DAY_MS = 86_400_000;
+
+/** A moment of the coming days, such as `Thu 14:00`, or `3 Dec 14:00` where it is further away. */
+export function dayAndClock(timeMs: number, nowMs: number, zone: Zone): string {
+  const isNear = Math.abs(timeMs - nowMs) < 6 * DAY_MS;
+  return new Intl.DateTimeFormat("en-GB", {
+    ...zoneOf(zone),
+    ...(isNear ? { weekday: "short" } : { day: "numeric", month: "short" }),
+    ...(Math.abs(timeMs - nowMs) > 300 * DAY_MS && { year: "numeric" }),
+    hour: "2-digit",
+    minute: "2-digit",
+  })
+    .format(timeMs)
+    .replaceAll(",", "");
+}
+
+/** A moment that the gateway sets in UTC, such as `1 Dec 00:00 UTC (01:00 yours)`. */
+export function utcAndOwn(timeMs: number): string {
+  const part = (zone: Zone, options: Intl.DateTimeFormatOptions): string =>
+    new Intl.DateTimeFormat("en-GB", { ...zoneOf(zone), ...options }).format(timeMs);
+  const day: Intl.DateTimeFormatOptions = { day: "numeric", month: "short" };
+  const clock: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit" };
+  const utc = `${part("utc", day)} ${part("utc", clock)} UTC`;
+  const [ownDay, ownClock] = [part("local", day), part("local", clock)];
+  if (ownDay === part("utc", day)) return ownClock === part("utc", clock) ? utc : `${utc} (${ownClock} yours)`;
+  return `${utc} (${ownDay} ${ownClock} yours)`;
+}
+
 /** The same moment in both zones, with its date. */
 export function bothZones(timeMs: number): string {
   const utc = `${dayOf(timeMs, "utc")} ${clockTime(timeMs, "utc")} UTC`;

@@ -53,3 +53,9 @@ export function titleOf({ tenant, project }: Scope): string {
   if (project !== null) return project;
   return tenant ?? "All tenants";
 }
+
+/** What names the scope on the command line, such as ` --project site`. */
+export function scopeFlags({ tenant, project }: Scope): string {
+  if (project !== null) return ` --project ${project}`;
+  return tenant === null ? "" : ` --tenant ${tenant}`;
+}

@@ -14,6 +14,13 @@ export interface Screen {
 /** In the order of the menu. */
 export const SCREENS: readonly Screen[] = [
   {
+    path: "/",
+    title: "Overview",
+    letter: "o",
+    needs: "read*Usage",
+    component: lazy(async () => ({ default: (await import("./overview/overview-screen.tsx")).OverviewScreen })),
+  },
+  {
     path: "/calls",
     title: "Calls",
     letter: "c",
@@ -26,6 +33,13 @@ export const SCREENS: readonly Screen[] = [
     letter: "r",
     needs: "list*Routes",
     component: lazy(async () => ({ default: (await import("./routes/routes-screen.tsx")).RoutesScreen })),
+  },
+  {
+    path: "/providers",
+    title: "Providers",
+    letter: "p",
+    needs: "list*ProviderHealth",
+    component: lazy(async () => ({ default: (await import("./providers/providers-screen.tsx")).ProvidersScreen })),
   },
   {
     path: "/models",
@@ -84,6 +98,13 @@ export const SCREENS: readonly Screen[] = [
     component: lazy(async () => ({ default: (await import("./usage/usage-screen.tsx")).UsageScreen })),
   },
   {
+    path: "/limits",
+    title: "Limits",
+    letter: "b",
+    needs: "list*LimitStates",
+    component: lazy(async () => ({ default: (await import("./limits/limits-screen.tsx")).LimitsScreen })),
+  },
+  {
     path: "/start",
     title: "First call",
     letter: "f",
@@ -105,6 +126,8 @@ export const DETAILS: Readonly<Record<string, ComponentType<{ readonly id: strin
   "/prices": lazy(async () => ({ default: (await import("./prices/price-screen.tsx")).PriceScreen })),
   "/tools": lazy(async () => ({ default: (await import("./tools/tool-server-screen.tsx")).ToolServerScreen })),
   "/routes": lazy(async () => ({ default: (await import("./routes/route-screen.tsx")).RouteScreen })),
+  "/limits": lazy(async () => ({ default: (await import("./limits/limit-screen.tsx")).LimitScreen })),
+  "/providers": lazy(async () => ({ default: (await import("./providers/provider-screen.tsx")).ProviderScreen })),
   "/calls": lazy(async () => ({ default: (await import("./call/call-screen.tsx")).CallScreen })),
   "/tokens": lazy(async () => ({ default: (await import("./tokens/token-screen.tsx")).TokenScreen })),
 };

@@ -1,7 +1,7 @@
 // One replica's side of limits that several replicas share. A call is admitted locally while the leases have room;
 // otherwise the store is asked, and while the store cannot be reached the `on_store_failure` of each rule decides. It
 // has no socket and no timer: valkey.ts provides them, and test/admission/simulation replaces them.
-import type { Account, Need, Reservation, Shortage, AccountStatus } from "../limit-store.ts";
+import type { Account, AccountReading, Need, Reservation, Shortage } from "../limit-store.ts";
 import type { LimitRule } from "../../core/limit.ts";
 import {
   returnUnits,
@@ -113,9 +113,11 @@ export class Replica implements ReservationOwner {
   }
 
   /** Returns `null` when `done` will be called later, as does `first`. */
-  status(account: Account, done: (status: AccountStatus) => void): AccountStatus | null {
-    const known = this.#askStore(account, null, (_, found) => done(statusOf(found)));
-    return known === null ? null : statusOf(known);
+  status(account: Account, done: (reading: AccountReading) => void): AccountReading | null {
+    // What other replicas have reserved is not told apart from what they have used.
+    const reading = (of: ReplicaAccount): AccountReading => ({ ...statusOf(of), reserved: null });
+    const known = this.#askStore(account, null, (_, found) => done(reading(found)));
+    return known === null ? null : reading(known);
   }
 
   first(account: Account, mark: string, done: (isFirst: boolean) => void): boolean | null {

@@ -5,7 +5,7 @@ import type { Clock } from "../../core/clock.ts";
 import { newRandomId } from "../../core/ids.ts";
 import type { LimitRule } from "../../core/limit.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
-import type { Account, LimitStore, Need, Reservation, Shortage, AccountStatus } from "../limit-store.ts";
+import type { Account, AccountReading, LimitStore, Need, Reservation, Shortage } from "../limit-store.ts";
 import { type Connection, type ConnectionOptions, openConnection, AnswerTimeout } from "./valkey-connection.ts";
 import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
 import { type Answer, DONE, type MessageWithKeys, TIMINGS } from "./protocol.ts";
@@ -93,7 +93,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
   return {
     reserve: (needs: readonly Need[]): MaybePromise<Reservation | Shortage> =>
       nowOrLater((done) => replica.reserve(needs, done)),
-    status: (account: Account): MaybePromise<AccountStatus> => nowOrLater((done) => replica.status(account, done)),
+    status: (account: Account): MaybePromise<AccountReading> => nowOrLater((done) => replica.status(account, done)),
     first: async (account: Account, mark: string): Promise<boolean> =>
       nowOrLater((done) => replica.first(account, mark, done)),
     open: () => replica.open(),

@@ -72,6 +72,8 @@ export interface ChatContext {
   /** Seals and opens what providers need back of their reasoning. */
   readonly carriers: ReasoningCarriers;
   readonly limits: LimitStore;
+  /** Calls go to drained providers too: to test one before calls return to it. */
+  readonly ignoresDrains?: boolean;
   /** Checks the thresholds of budgets. */
   readonly onCharged: OnCharged;
 }

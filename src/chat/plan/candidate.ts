@@ -4,6 +4,7 @@ import type { BudgetRedirect } from "../../admission/call-limits.ts";
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/token-restrictions.ts";
 import type { CarrierPlace, ChatRequest } from "../../core/chat.ts";
+import { type Drain, drainOf } from "../../core/drain.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonEdit } from "../../core/json-edit.ts";
 import type { PolicyTarget, GuardPolicy } from "../../core/policy.ts";
@@ -38,7 +39,7 @@ import { type Resolved, targetFor } from "./resolve-target.ts";
 
 /** The parts of a call that matter for its stages. */
 export type PlannedCall = Pick<Call, "snapshot" | "policies"> & {
-  readonly context: Pick<ChatContext, "providers" | "carriers">;
+  readonly context: Pick<ChatContext, "providers" | "carriers" | "clock" | "ignoresDrains">;
   readonly meter: Pick<CallMeter, "prices">;
   readonly record: Pick<CallRecord, "operation">;
   readonly objects: Pick<CallObjects, "references" | "placedAt" | "vendorIdOf">;
@@ -66,7 +67,7 @@ export interface RouteCandidate extends Candidate {
   readonly redirect: BudgetRedirect | null;
   /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
   readonly deployed: string | null;
-  /** Throws GatewayError where this caller may not call this target (promise 3.4). */
+  /** Throws GatewayError where this caller may not call this target (promise 3.4), or calls are kept from it. */
   permit(): void;
   /** The outcomes of policies for this target so far. */
   policyOutcomes(): readonly PolicyOutcome[];
@@ -171,6 +172,7 @@ export class PlannedCandidate implements RouteCandidate {
       requireEnabled(call.snapshot, principal, deployed);
       requireTarget(principal.restrictions, route, { name: deployed }, false);
     }
+    if (call.snapshot.drains.size > 0 && call.context.ignoresDrains !== true) this.#requireUndrained();
     if (call.policies === null) return;
     this.#judged ??= judgedAt(
       call.policies,
@@ -187,6 +189,17 @@ export class PlannedCandidate implements RouteCandidate {
 
   ready(): ReadyTarget {
     return (this.#ready ??= this.#prepared());
+  }
+
+  /** Throws `no_target_available`. */
+  #requireUndrained(): void {
+    const { principal, call } = this.#caller;
+    const nowMs = call.context.clock.now();
+    for (const model of [this.target.model, ...(this.#deployment === null ? [] : [this.#deployment])]) {
+      const place = { provider: this.target.providerId, model };
+      const drain = drainOf(call.snapshot.drains, principal.tenantId, place, nowMs);
+      if (drain !== null) throw drained(drain, nowMs);
+    }
   }
 
   get #place(): PolicyTarget {
@@ -337,6 +350,15 @@ function judgedAt(
   if (deployment === null || judged.refusal !== null) return judged;
   const deployed = policies.at({ ...place, model: deployment }, request);
   return deployed.refusal === null ? judged : deployed;
+}
+
+function drained({ provider, model, untilMs, note }: Drain, nowMs: number): GatewayError {
+  const what = model === null ? provider : `${provider}:${model}`;
+  return new GatewayError(
+    "no_target_available",
+    `${JSON.stringify(what)} is drained until ${new Date(untilMs).toISOString()}${note === null ? "" : ` (${note})`}: it gets no calls until then.`,
+    { headers: { "retry-after": String(Math.ceil((untilMs - nowMs) / 1000)) } },
+  );
 }
 
 function hasNoConversations({ provider: { label, tasks = {} }, target }: Resolved): GatewayError {

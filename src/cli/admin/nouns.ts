@@ -379,6 +379,16 @@ export const NOUNS: readonly Noun[] = [
     },
   },
   {
+    word: "drain",
+    many: "providers and models that get no calls for a while",
+    path: "drains",
+    place: "tenant",
+    verbs: ["list"],
+    named: null,
+    isWhole: true,
+    columns: { PROVIDER: "provider", MODEL: "model", UNTIL: "until", NOTE: "note", BY: "begun_by" },
+  },
+  {
     word: "attention",
     many: "what needs somebody",
     path: "attention",

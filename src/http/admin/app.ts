@@ -23,7 +23,9 @@ import type { AdminContext, AdminOperation } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./admin-request.ts";
 import { routeSimulationOperations } from "./route-simulation.ts";
 import { SESSION_OPERATIONS } from "./sessions.ts";
+import { DRAIN_OPERATIONS } from "./drains.ts";
 import { providerHealthOperations } from "./provider-health.ts";
+import { providerTestOperations } from "./provider-test.ts";
 import { openReportReads } from "./report-reads.ts";
 import { TENANT_OPERATIONS } from "./tenants.ts";
 import { TOKEN_OPERATIONS } from "./tokens.ts";
@@ -46,9 +48,19 @@ export function adminOperations(
     targets,
     auditSigner,
     isEnding,
+    call,
   }: Pick<
     AdminContext,
-    "calls" | "contents" | "toolServers" | "cache" | "clock" | "limits" | "targets" | "auditSigner" | "isEnding"
+    | "calls"
+    | "contents"
+    | "toolServers"
+    | "cache"
+    | "clock"
+    | "limits"
+    | "targets"
+    | "auditSigner"
+    | "isEnding"
+    | "call"
   >,
 ): readonly AdminOperation[] {
   const rules = documentRules(dependencies);
@@ -70,6 +82,8 @@ export function adminOperations(
     ...callEventOperations(reads, { clock, isEnding }),
     ...limitStateOperations(reads, limits),
     ...providerHealthOperations(reads, targets),
+    ...DRAIN_OPERATIONS,
+    ...providerTestOperations({ targets, call, monotonic: () => clock.monotonic() }),
     ...attentionOperations(reads, limits, targets),
     ...logOperations(reads, contents),
     ...toolOperations(toolServers, () => clock.monotonic()),

@@ -82,18 +82,28 @@ async function providers(
   nowMs: number,
 ): Promise<readonly Matter[]> {
   const all = await providersAt(world, snapshot, at, nowMs);
-  return all.flatMap(({ id, status }): readonly Matter[] =>
+  return all.flatMap(({ id, status, routes: dependants }): readonly Matter[] =>
     status === "down" || status === "degraded"
       ? [
           {
             kind: "provider",
             subject: id,
-            text: `The provider ${JSON.stringify(id)} ${status === "down" ? "does not answer" : "fails often, or some of its models are avoided"}.`,
+            text: `The provider ${JSON.stringify(id)} ${status === "down" ? "does not answer" : "fails often, or some of its models are avoided"}.${felt(dependants)}`,
             atMs: null,
           },
         ]
       : [],
   );
+}
+
+const MOST_NAMED = 3;
+
+/** Which routes feel it. */
+function felt(names: readonly string[]): string {
+  if (names.length === 0) return "";
+  const named = names.slice(0, MOST_NAMED).map((name) => JSON.stringify(name));
+  const more = names.length - named.length;
+  return ` It is a target of ${names.length === 1 ? "the route" : "the routes"} ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
 }
 
 async function routes({ calls }: World, at: TenantOrProject, nowMs: number): Promise<readonly Matter[]> {

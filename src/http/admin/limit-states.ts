@@ -2,7 +2,7 @@
 // rate; and for one of them, who uses it.
 import { z } from "zod";
 import { usd } from "../../accounting/price.ts";
-import type { AccountStatus, LimitStore } from "../../admission/limit-store.ts";
+import type { AccountReading, AccountStatus, LimitStore } from "../../admission/limit-store.ts";
 import { periodAt } from "../../admission/windows.ts";
 import { nothingThere, type TenantOrProject } from "../../auth/grants.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -23,6 +23,10 @@ const account = z.strictObject({
       "The value with a count of its own where the scope has `*`: those are shown that have used most lately. Null where all share one count.",
   }),
   used: amount.meta({ description: "With what is reserved for calls that run." }),
+  reserved: amount.nullable().meta({
+    description:
+      "The part of `used` that is set aside for calls that run. Null for `concurrency`, and where several gateways count together.",
+  }),
   remaining: amount,
   share: z.number().meta({ description: "The used part of the limit; 1 is all of it." }),
   resets_at: time.nullable(),
@@ -90,7 +94,7 @@ export function rulesAt({ limitRules }: Pick<Snapshot, "limitRules">, at: Tenant
 
 export interface AccountState {
   readonly value: string | null;
-  readonly status: AccountStatus;
+  readonly status: AccountReading;
   readonly hitsAtMs: number | null;
 }
 export interface RuleState {
@@ -236,6 +240,7 @@ function shownState({ rule, accounts }: RuleState, nowMs: number): JsonObject {
     accounts: accounts.map(({ value, status, hitsAtMs }) => ({
       value,
       used: shown(status.used),
+      reserved: rule.unit === "concurrency" || status.reserved === null ? null : shown(status.reserved),
       remaining: shown(status.remaining),
       share: Math.round(shareOf(status) * 10_000) / 10_000,
       resets_at: isoOrNull(status.resetsAtMs),

@@ -5,7 +5,7 @@ import type { LimitStore } from "../../admission/limit-store.ts";
 import type { AdminCaller, TenantOrProject } from "../../auth/grants.ts";
 import type { ResponseCache } from "../../cache/response-cache.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { Role } from "../../core/identity.ts";
+import type { AccessToken, Role } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { TargetStatus } from "../../observe/metrics/metrics.ts";
@@ -42,6 +42,8 @@ export interface AdminContext {
   readonly toolServers: ToolServers;
   /** The states of targets that this machine knows. */
   targets(): Promise<readonly TargetStatus[]>;
+  /** Makes a call for a caller who was identified already, also to a provider that is drained. */
+  call(body: JsonObject, caller: CalledAs): Promise<Response>;
   /** `null` when answers are not kept. */
   readonly cache: Pick<ResponseCache, "purge"> | null;
   snapshot(): Snapshot;
@@ -53,6 +55,12 @@ export interface AdminContext {
   isEnding(): boolean;
   /** Turns of requests with an idempotency key, where other processes take requests as well. */
   readonly turns?: Turns | undefined;
+}
+
+/** Who makes a call, and for which project. */
+export interface CalledAs {
+  readonly token: AccessToken;
+  readonly projectId: string;
 }
 
 export interface CallingSession {

@@ -10,6 +10,7 @@ import type { TargetStatus } from "../../observe/metrics/metrics.ts";
 import { namedRoutes, routesFor } from "../../routing/resolve-route.ts";
 import type { CallScope, CallSummary, UsageRow } from "../../store/calls.ts";
 import { PLACES } from "./call-shapes.ts";
+import { drainShape, drainsOf, shownDrain } from "./drains.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { type AdminCalls, keptCalls } from "./report-reads.ts";
 import { iso, time } from "./schemas.ts";
@@ -55,6 +56,7 @@ const health = z
       })
       .nullable(),
     routes: z.array(z.string()).meta({ description: "The routes that have it among their targets." }),
+    drains: z.array(drainShape).meta({ description: "Why it, or one of its models, gets no calls for a while." }),
   })
   .meta({ id: "ProviderHealth" });
 const answer = z
@@ -125,6 +127,8 @@ export function isFailing({ sums }: Pick<UsageRow, "sums">, failures: Failures):
 export interface OneProvider {
   readonly id: string;
   readonly status: "ok" | "degraded" | "down" | "unused";
+  /** Names of the routes that have it among their targets. */
+  readonly routes: readonly string[];
   readonly shown: JsonObject;
 }
 
@@ -143,6 +147,7 @@ export async function providersAt(
   const used = new Map(data.map((row) => [row.group[0] ?? "", row]));
   const routes = namedRoutes(routesFor(snapshot, at));
   const { providers } = snapshotSeenBy(snapshot, at);
+  const drains = drainsOf(snapshot, at.tenantId, nowMs);
   return await Promise.all(
     [...providers.values()]
       .filter(({ id, enabled }) => enabled || used.has(id))
@@ -165,9 +170,14 @@ export async function providersAt(
           failures,
           own.map(({ state }) => state),
         );
+        const dependants = routes
+          .filter((route) => route.targets.some(({ providerId }) => providerId === id))
+          .map(({ name }) => name)
+          .toSorted();
         return {
           id,
           status,
+          routes: dependants,
           shown: {
             id,
             type: family,
@@ -182,10 +192,8 @@ export async function providersAt(
             })),
             codes: failures.codes.map((one) => ({ ...one })),
             last_failure: last === undefined ? null : shownFailure(last),
-            routes: routes
-              .filter((route) => route.targets.some(({ providerId }) => providerId === id))
-              .map(({ name }) => name)
-              .toSorted(),
+            routes: dependants,
+            drains: drains.filter(({ provider }) => provider === id).map(shownDrain),
           },
         };
       }),

@@ -47,6 +47,7 @@ function endpoints(): readonly (readonly [method: string, path: string])[] {
       targets: none,
       auditSigner: none,
       isEnding: none,
+      call: none,
     },
   );
   const inner = [

@@ -1,18 +1,15 @@
 // How many calls there were over time, and how many of them failed. Dragging over the bars chooses a range; `[` and `]` move it.
-import { type PointerEvent, useMemo, useRef, useState } from "react";
-import type { CallBucket, CallHistogram } from "../../api/types.ts";
+import { useMemo } from "react";
+import type { CallHistogram } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
-import { MoneyText } from "../../components/money-text.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
 import { wholeCount } from "../../format/count.ts";
-import { dayAndTime, duration, zoneName } from "../../format/time.ts";
+import { dayAndTime, zoneName } from "../../format/time.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { usePreferences } from "../../preferences-context.tsx";
 import { useUrlState } from "../../url-state.ts";
+import { CallBars, CallBarsTable } from "./call-bars.tsx";
 import type { TimeRange } from "./range.ts";
-
-const HEIGHT = 56;
 
 interface VolumeChartProps {
   /** With the filter and the range. */
@@ -22,6 +19,7 @@ interface VolumeChartProps {
 
 export function VolumeChart({ path, range }: VolumeChartProps) {
   const { preferences } = usePreferences();
+  const state = useUrlState();
   const zone = preferences.zone === "utc" ? "UTC" : zoneName("local");
   const { data, error, refetch, isPlaceholderData } = useRead<CallHistogram>(
     `${path}&timezone=${encodeURIComponent(zone)}`,
@@ -32,97 +30,13 @@ export function VolumeChart({ path, range }: VolumeChartProps) {
   if (data === undefined) return <div className="volume" />;
   return (
     <div className={`volume ${isPlaceholderData ? "old" : ""}`}>
-      <Bars histogram={data} />
+      <CallBars histogram={data} choose={(from, to) => state.set({ from, to, range: null, open: null })} />
       <p className="hint">
         <Totals histogram={data} range={range} />
       </p>
-      <Twin buckets={data.data} />
+      <CallBarsTable buckets={data.data} />
     </div>
   );
-}
-
-function Bars({ histogram }: { readonly histogram: CallHistogram }) {
-  const { data: buckets } = histogram;
-  const state = useUrlState();
-  const { preferences } = usePreferences();
-  const [brush, setBrush] = useState<{ readonly from: number; readonly to: number } | null>(null);
-  const [at, setAt] = useState<number | null>(null);
-  const box = useRef<SVGSVGElement>(null);
-  const most = Math.max(1, ...buckets.map(({ calls }) => calls));
-  const indexOf = (event: PointerEvent): number => {
-    const { left, width } = box.current!.getBoundingClientRect();
-    return Math.min(buckets.length - 1, Math.max(0, Math.floor(((event.clientX - left) / width) * buckets.length)));
-  };
-  const finish = (): void => {
-    if (brush === null) return;
-    const [first, last] = [Math.min(brush.from, brush.to), Math.max(brush.from, brush.to)];
-    setBrush(null);
-    state.set({ from: buckets[first]!.at, to: endOf(histogram, last), range: null, open: null });
-  };
-  const shown = at === null ? undefined : buckets[at];
-  return (
-    <div className="bars">
-      <svg
-        ref={box}
-        viewBox={`0 0 ${buckets.length} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        height={HEIGHT}
-        aria-hidden="true"
-        onPointerDown={(event) => {
-          if (event.button !== 0) return;
-          event.currentTarget.setPointerCapture(event.pointerId);
-          setBrush({ from: indexOf(event), to: indexOf(event) });
-        }}
-        onPointerMove={(event) => {
-          setAt(indexOf(event));
-          if (brush !== null) setBrush({ from: brush.from, to: indexOf(event) });
-        }}
-        onPointerLeave={() => setAt(null)}
-        onPointerUp={finish}
-        onPointerCancel={() => setBrush(null)}
-      >
-        {buckets.map(({ at: time, calls, errors }, index) => (
-          <g key={time}>
-            <rect
-              className="calls"
-              x={index + 0.08}
-              width={0.84}
-              y={HEIGHT - (calls / most) * HEIGHT}
-              height={(calls / most) * HEIGHT}
-            />
-            <rect
-              className="errors"
-              x={index + 0.08}
-              width={0.84}
-              y={HEIGHT - (errors / most) * HEIGHT}
-              height={(errors / most) * HEIGHT}
-            />
-          </g>
-        ))}
-        {brush !== null && (
-          <rect
-            className="brush"
-            x={Math.min(brush.from, brush.to)}
-            width={Math.abs(brush.to - brush.from) + 1}
-            y={0}
-            height={HEIGHT}
-          />
-        )}
-      </svg>
-      <div className="ticks">
-        <span>{dayAndTime(Date.parse(buckets[0]?.at ?? histogram.to), preferences.zone)}</span>
-        <span className="bar-note">
-          {shown !== undefined &&
-            `${dayAndTime(Date.parse(shown.at), preferences.zone)}: ${wholeCount(shown.calls)} calls, ${wholeCount(shown.errors)} failed`}
-        </span>
-        <span>{dayAndTime(Date.parse(histogram.to), preferences.zone)}</span>
-      </div>
-    </div>
-  );
-}
-
-function endOf({ data, to }: CallHistogram, index: number): string {
-  return data[index + 1]?.at ?? to;
 }
 
 function Totals({ histogram, range }: { readonly histogram: CallHistogram; readonly range: TimeRange }) {
@@ -137,46 +51,6 @@ function Totals({ histogram, range }: { readonly histogram: CallHistogram; reado
       {range.toMs === null && `, as of ${dayAndTime(Date.parse(histogram.as_of), preferences.zone)}`}. Drag over the
       bars to choose a range.
     </>
-  );
-}
-
-/** The same figures for those who do not see bars. */
-function Twin({ buckets }: { readonly buckets: readonly CallBucket[] }) {
-  const { preferences } = usePreferences();
-  return (
-    <details>
-      <summary>The chart as a table</summary>
-      <TableBox label="Calls over time">
-        <table>
-          <caption className="unseen">Calls over time</caption>
-          <thead>
-            <tr>
-              <th scope="col">From ({zoneName(preferences.zone)})</th>
-              {["Calls", "Failed", "Cost", "Median"].map((head) => (
-                <th key={head} scope="col" className="number">
-                  {head}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {buckets
-              .filter(({ calls }) => calls > 0)
-              .map((bucket) => (
-                <tr key={bucket.at}>
-                  <th scope="row">{dayAndTime(Date.parse(bucket.at), preferences.zone)}</th>
-                  <td className="number">{wholeCount(bucket.calls)}</td>
-                  <td className="number">{wholeCount(bucket.errors)}</td>
-                  <td className="number">
-                    <MoneyText usd={bucket.cost_usd} />
-                  </td>
-                  <td className="number">{bucket.p50_ms === null ? "–" : `~${duration(bucket.p50_ms)}`}</td>
-                </tr>
-              ))}
-          </tbody>
-        </table>
-      </TableBox>
-    </details>
   );
 }
 

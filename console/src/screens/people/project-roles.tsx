@@ -12,7 +12,7 @@ import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { type Membership, type Page, PAGE, PROJECT_ROLES } from "./people-api.ts";
 import { RoleChoice } from "./role-choice.tsx";
-import { useWrite } from "./use-write.ts";
+import { useWrite } from "../../api/use-write.ts";
 
 interface ProjectRolesProps {
   readonly tenant: string;
@@ -76,12 +76,12 @@ export function ProjectRoles({ tenant, project }: ProjectRolesProps) {
 }
 
 function NewRole({ path }: { readonly path: string }) {
-  const { isBusy, failure, run } = useWrite();
+  const { isBusy, failure, send } = useWrite();
   const [userId, setUserId] = useState("");
   const [role, setRole] = useState("developer");
   const give = async (): Promise<void> => {
     const own = `${path}/${encodeURIComponent(userId)}`;
-    if (await run((api) => api.send("PUT", own, { body: { role } }))) setUserId("");
+    if ((await send("PUT", own, { role })) !== undefined) setUserId("");
   };
   return (
     <form

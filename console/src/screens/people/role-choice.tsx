@@ -1,7 +1,7 @@
 // The role of a user in a tenant or a project, changed where it stands. The version that is shown is sent along.
 import { Problem } from "../../components/problem.tsx";
 import type { Membership } from "./people-api.ts";
-import { useWrite } from "./use-write.ts";
+import { useWrite } from "../../api/use-write.ts";
 
 interface RoleChoiceProps {
   /** Of the memberships, such as `/v1/admin/tenants/acme/memberships`. */
@@ -13,13 +13,11 @@ interface RoleChoiceProps {
 }
 
 export function RoleChoice({ path, userId, membership, roles, isReadOnly }: RoleChoiceProps) {
-  const { isBusy, failure, run } = useWrite();
+  const { isBusy, failure, send } = useWrite();
   const own = `${path}/${encodeURIComponent(userId)}`;
-  const seen = membership === undefined ? {} : { headers: { "if-match": membership.etag } };
+  const seen = membership === undefined ? {} : { "if-match": membership.etag };
   const choose = (role: string): void =>
-    void run((api) =>
-      role === "" ? api.send("DELETE", own, seen) : api.send("PUT", own, { body: { role }, ...seen }),
-    );
+    void (role === "" ? send("DELETE", own, undefined, seen) : send("PUT", own, { role }, seen));
   return (
     <>
       <select

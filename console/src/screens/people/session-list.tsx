@@ -12,7 +12,7 @@ import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { type Page, PAGE, type Session } from "./people-api.ts";
-import { useWrite } from "./use-write.ts";
+import { useWrite } from "../../api/use-write.ts";
 
 export function SessionList({ tenant }: { readonly tenant: string }) {
   const me = useMe();
@@ -20,7 +20,7 @@ export function SessionList({ tenant }: { readonly tenant: string }) {
   const scope = { tenant, project: null };
   const path = adminPath(scope, "/sessions");
   const { data, error, refetch } = useRead<Page<Session>>(path + PAGE);
-  const { isBusy, failure, run } = useWrite();
+  const { isBusy, failure, send } = useWrite();
   if (error !== null)
     return <Problem what="The sessions could not be read." error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Pending what="The list of sessions" />;
@@ -72,7 +72,7 @@ export function SessionList({ tenant }: { readonly tenant: string }) {
                       type="button"
                       className="quiet"
                       disabled={isBusy}
-                      onClick={() => void run((api) => api.send("DELETE", `${path}/${encodeURIComponent(session.id)}`))}
+                      onClick={() => void send("DELETE", `${path}/${encodeURIComponent(session.id)}`)}
                     >
                       End<span className="unseen"> the session of {session.user_id ?? session.token_id}</span>
                     </button>

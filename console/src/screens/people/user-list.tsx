@@ -11,7 +11,7 @@ import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { type Membership, type Page, PAGE, TENANT_ROLES, type User } from "./people-api.ts";
 import { RoleChoice } from "./role-choice.tsx";
-import { useWrite } from "./use-write.ts";
+import { useWrite } from "../../api/use-write.ts";
 
 export function UserList({ tenant }: { readonly tenant: string }) {
   const me = useMe();
@@ -86,7 +86,7 @@ export function UserList({ tenant }: { readonly tenant: string }) {
 
 function NewUser({ path }: { readonly path: string }) {
   const id = useId();
-  const { isBusy, failure, run } = useWrite();
+  const { isBusy, failure, send } = useWrite();
   const [user, setUser] = useState({ id: "", name: "", role: "developer" });
   const create = async (): Promise<void> => {
     const body = {
@@ -94,7 +94,7 @@ function NewUser({ path }: { readonly path: string }) {
       ...(user.name !== "" && { name: user.name }),
       ...(user.role !== "" && { role: user.role }),
     };
-    if (await run((api) => api.send("POST", path, { body }))) setUser({ id: "", name: "", role: user.role });
+    if ((await send("POST", path, body)) !== undefined) setUser({ id: "", name: "", role: user.role });
   };
   return (
     <form
@@ -138,10 +138,10 @@ function NewUser({ path }: { readonly path: string }) {
 }
 
 function RemoveUser({ user, path, close }: { readonly user: User; readonly path: string; readonly close: () => void }) {
-  const { isBusy, failure, run } = useWrite();
+  const { isBusy, failure, send } = useWrite();
   const remove = async (): Promise<void> => {
     const own = `${path}/${encodeURIComponent(user.id)}`;
-    if (await run((api) => api.send("DELETE", own, { headers: { "if-match": user.etag } }))) close();
+    if ((await send("DELETE", own, undefined, { "if-match": user.etag })) !== undefined) close();
   };
   return (
     <Modal title={`Remove ${user.id}?`} close={close}>

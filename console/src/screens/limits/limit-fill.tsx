@@ -1,0 +1,143 @@
+// How full a limit or budget is: one bar where all calls share a count, and a table where each value has its own.
+import type { LimitDetail } from "../../api/types.ts";
+import { Empty } from "../../components/empty.tsx";
+import { TableBox } from "../../components/table-box.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import { nanoUsd, usdText } from "../../format/money.ts";
+import { utcAndOwn } from "../../format/time.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { usePreferences } from "../../preferences-context.tsx";
+import { FillBar } from "./fill-bar.tsx";
+import { type Account, amountText, exactAmount, hitText, projectionText } from "./limit-words.ts";
+
+export function LimitFill({ limit }: { readonly limit: LimitDetail }) {
+  const [first, ...others] = limit.accounts;
+  if (first === undefined)
+    return (
+      <Empty title="Nothing is counted yet">
+        <p>Each value gets a count of its own with its first call, and the values that use most are shown then.</p>
+      </Empty>
+    );
+  return others.length === 0 && first.value === null ? (
+    <OneAccount limit={limit} account={first} />
+  ) : (
+    <AccountTable limit={limit} />
+  );
+}
+
+function OneAccount({ limit, account }: { readonly limit: LimitDetail; readonly account: Account }) {
+  const { preferences } = usePreferences();
+  const parts = partsOf(limit, account);
+  return (
+    <section className="panel" aria-label="How full it is">
+      <div className="panel-body">
+        <p className="verdict">{projectionText(limit, account, Date.parse(limit.as_of), preferences.zone)}</p>
+        <FillBar state={limit} account={account} />
+        <dl className="facts fill-facts">
+          {parts.map(([name, amount]) => (
+            <div key={name}>
+              <dt className={`fill-${name.toLowerCase()}`}>{name}</dt>
+              <dd title={exactAmount(limit, amount)}>{amountText(limit, amount)}</dd>
+            </div>
+          ))}
+          <div>
+            <dt>Bound</dt>
+            <dd title={exactAmount(limit, limit.limit)}>{amountText(limit, limit.limit)}</dd>
+          </div>
+          {limit.begins_at !== null && (
+            <div>
+              <dt>Began</dt>
+              <dd>{utcAndOwn(Date.parse(limit.begins_at))}</dd>
+            </div>
+          )}
+          {account.resets_at !== null && (
+            <div>
+              <dt>{limit.kind === "budget" ? "Begins anew" : "Empty again, if nothing is called"}</dt>
+              <dd>
+                {limit.kind === "budget" ? (
+                  utcAndOwn(Date.parse(account.resets_at))
+                ) : (
+                  <TimeText at={account.resets_at} />
+                )}
+              </dd>
+            </div>
+          )}
+        </dl>
+      </div>
+    </section>
+  );
+}
+
+/** What is used and settled, what is reserved for calls that run, and what is left. They add up to the bound, unless it is overdrawn. */
+function partsOf(
+  limit: LimitDetail,
+  { used, reserved, remaining }: Account,
+): readonly (readonly [string, number | string])[] {
+  if (reserved === null)
+    return [
+      [limit.metric === "concurrency" ? "Running" : "Used", used],
+      ["Left", remaining],
+    ];
+  return [
+    [
+      "Used",
+      limit.metric === "usd"
+        ? usdText((nanoUsd(String(used)) ?? 0n) - (nanoUsd(String(reserved)) ?? 0n))
+        : Number(used) - Number(reserved),
+    ],
+    ["Reserved", reserved],
+    ["Left", remaining],
+  ];
+}
+
+function AccountTable({ limit }: { readonly limit: LimitDetail }) {
+  const { preferences } = usePreferences();
+  const asOfMs = Date.parse(limit.as_of);
+  return (
+    <section className="panel" aria-labelledby="accounts">
+      <h2 id="accounts">
+        The fullest <small>each value has a count of its own</small>
+      </h2>
+      <TableBox label="Counts by value">
+        <table>
+          <caption className="unseen">Counts by value</caption>
+          <thead>
+            <tr>
+              <th scope="col">Value</th>
+              <th scope="col">Filled</th>
+              <th scope="col" className="number">
+                Used
+              </th>
+              <th scope="col" className="number">
+                Left
+              </th>
+              <th scope="col">Used up</th>
+            </tr>
+          </thead>
+          <tbody>
+            {limit.accounts.map((account) => (
+              <tr key={account.value}>
+                <th scope="row">
+                  <span className="cut">{visibleText(account.value ?? "all others")}</span>
+                </th>
+                <td>
+                  <span className="filled">
+                    <FillBar state={limit} account={account} />
+                    {Math.round(account.share * 100)} %
+                  </span>
+                </td>
+                <td className="number" title={exactAmount(limit, account.used)}>
+                  {amountText(limit, account.used)}
+                </td>
+                <td className="number" title={exactAmount(limit, account.remaining)}>
+                  {amountText(limit, account.remaining)}
+                </td>
+                <td>{hitText(account, asOfMs, preferences.zone) ?? "–"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </TableBox>
+    </section>
+  );
+}

@@ -1,0 +1,123 @@
+// `/limits/<id>`: one limit or budget. How full it is and when it will be reached, who uses it, what it refused, its definition and its history.
+import { useEffect } from "react";
+import type { LimitDetail } from "../../api/types.ts";
+import { useRead } from "../../api/use-api.tsx";
+import { AsCode } from "../../components/as-code.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { Tabs } from "../../components/tabs.tsx";
+import { NEW_NAME } from "../../configured/configured-operations.ts";
+import { NewObject } from "../../configured/object-editor.tsx";
+import { ObjectTab } from "../../configured/object-tab.tsx";
+import { visibleText } from "../../format/visible-text.ts";
+import { ScopeContext, ScopedLink, useScope } from "../../scope/scope-context.tsx";
+import { adminPath, type Scope, scopeFlags } from "../../scope/scope.ts";
+import { useUrlState } from "../../url-state.ts";
+import { LimitFill } from "./limit-fill.tsx";
+import { LIMIT_NOUNS } from "./limit-nouns.tsx";
+import { LimitRefusals } from "./limit-refusals.tsx";
+import { LimitUse } from "./limit-use.tsx";
+import { boundText, scopeText } from "./limit-words.ts";
+import { RaiseLimit } from "./raise-limit.tsx";
+
+const EVERY_MS = 2000;
+const TABS = [
+  { name: "state", label: "State" },
+  { name: "edit", label: "Definition" },
+  { name: "history", label: "History" },
+];
+
+export function LimitScreen({ id }: { readonly id: string }) {
+  return (
+    <>
+      <p>
+        <ScopedLink to="/limits">Limits and budgets</ScopedLink>
+      </p>
+      {id === NEW_NAME ? <NewLimit /> : <OneLimit id={id} />}
+    </>
+  );
+}
+
+function NewLimit() {
+  const url = useUrlState();
+  const kind = url.get("kind") === "limit" ? "limit" : "budget";
+  return (
+    <>
+      <p className="segments" role="group" aria-label="Kind">
+        {(["budget", "limit"] as const).map((name) => (
+          <button
+            key={name}
+            type="button"
+            aria-pressed={kind === name}
+            onClick={() => url.set({ kind: name === "budget" ? null : name }, { replace: true })}
+          >
+            {name === "budget" ? "Budget" : "Limit"}
+          </button>
+        ))}
+      </p>
+      <NewObject key={kind} noun={LIMIT_NOUNS[kind]} />
+    </>
+  );
+}
+
+function OneLimit({ id }: { readonly id: string }) {
+  const scope = useScope();
+  const url = useUrlState();
+  const path = adminPath(scope, `/limit_states/${encodeURIComponent(id)}`);
+  const { data: limit, error, refetch } = useRead<LimitDetail>(path, { everyMs: EVERY_MS, keepsPrevious: false });
+  useEffect(() => {
+    document.title = `${limit?.name ?? id} · Limits and budgets · Dragoman`;
+  }, [limit?.name, id]);
+  const tab = url.get("tab") ?? "state";
+  return (
+    <>
+      <div className="title-row">
+        <h1>{visibleText(limit?.name ?? id)}</h1>
+        {limit !== undefined && (
+          <>
+            <span className="badge">{limit.kind}</span>
+            {limit.mode === "audit" && <span className="badge">only reports</span>}
+            <span>
+              {boundText(limit)}, {scopeText(limit)}
+              {limit.project_id !== null && ` of project ${limit.project_id}`}
+            </span>
+            <ScopeContext value={ownScope(scope, limit)}>
+              <RaiseLimit limit={limit} />
+            </ScopeContext>
+          </>
+        )}
+        <AsCode command={`dragoman limit-state get ${id}${scopeFlags(scope)}`} path={path} />
+      </div>
+      {error !== null && limit === undefined && (
+        <Problem what="The limit could not be read." error={error} retry={() => void refetch()} />
+      )}
+      {limit === undefined && error === null && <Pending what="The limit" lines={8} />}
+      {limit !== undefined && (
+        <Tabs
+          label={`About ${limit.name}`}
+          tabs={TABS}
+          chosen={tab}
+          choose={(name) => url.set({ tab: name === "state" ? null : name }, { replace: true })}
+        >
+          {tab === "state" && (
+            <>
+              <LimitFill limit={limit} />
+              <LimitUse limit={limit} />
+              <LimitRefusals limit={limit} />
+            </>
+          )}
+          {(tab === "edit" || tab === "history") && (
+            <ScopeContext value={ownScope(scope, limit)}>
+              <ObjectTab noun={LIMIT_NOUNS[limit.kind]} id={limit.id} tab={tab} />
+            </ScopeContext>
+          )}
+        </Tabs>
+      )}
+    </>
+  );
+}
+
+/** The place in which it is defined: a tenant's limit concerns its projects, and is seen in them too. */
+function ownScope({ tenant }: Scope, { project_id: project }: LimitDetail): Scope {
+  return { tenant, project };
+}

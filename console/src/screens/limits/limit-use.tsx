@@ -1,0 +1,125 @@
+// Who has used most of a budget in its period, and what was used on each day. Each line leads to its calls.
+import type { LimitDetail } from "../../api/types.ts";
+import { MoneyText } from "../../components/money-text.tsx";
+import { TableBox } from "../../components/table-box.tsx";
+import { wholeCount } from "../../format/count.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { ScopedLink } from "../../scope/scope-context.tsx";
+import { termText } from "../calls/filter.ts";
+
+const DAY_MS = 86_400_000;
+
+export function LimitUse({ limit }: { readonly limit: LimitDetail }) {
+  const { consumers, days } = limit;
+  if (limit.kind === "limit") return null;
+  if (consumers === null || days === null)
+    return (
+      <p className="hint">
+        Who uses it cannot be told here, because there are no sums of calls for the pattern that it counts.
+      </p>
+    );
+  if (consumers.length === 0) return <p className="hint">Nobody has used it in this period.</p>;
+  const [{ dimension }] = consumers as readonly [(typeof consumers)[number]];
+  const from = limit.begins_at;
+  return (
+    <div className="panels">
+      <UseTable
+        title="Who uses it"
+        head={dimension === "project" ? "Project" : "Access token"}
+        rows={consumers.map((row) => ({
+          ...row,
+          name: row.value ?? "none",
+          link:
+            row.value === null
+              ? null
+              : callsPath([...scopeTerms(limit), termText(dimension, row.value)], from, limit.as_of),
+        }))}
+      />
+      <UseTable
+        title="Days in UTC"
+        head="Day"
+        rows={days.toReversed().map((row) => {
+          const beginMs = Date.parse(`${row.day}T00:00:00Z`);
+          const dayBegins = new Date(beginMs).toISOString();
+          return {
+            ...row,
+            name: row.day,
+            link: callsPath(scopeTerms(limit), dayBegins, new Date(beginMs + DAY_MS).toISOString()),
+          };
+        })}
+      />
+    </div>
+  );
+}
+
+/** What the limit counts, as the filter of calls says it; the list has no pattern for what is counted by value. */
+function scopeTerms({ scope, project_id: project }: LimitDetail): readonly string[] {
+  const names: Readonly<Record<string, string>> = { user: "end_user" };
+  return [
+    ...(project === null ? [] : [termText("project", project)]),
+    ...Object.entries(scope).flatMap(([name, value]) =>
+      value.includes("*") ? [] : [termText(names[name] ?? name, value)],
+    ),
+  ];
+}
+
+function callsPath(terms: readonly string[], from: string | null, to: string): string {
+  const query = new URLSearchParams({
+    ...(terms.length > 0 && { q: [...new Set(terms)].join(" ") }),
+    ...(from !== null && { from, to }),
+  });
+  return `/calls?${query.toString()}`;
+}
+
+interface UseRow {
+  readonly name: string;
+  readonly link: string | null;
+  readonly calls: number;
+  readonly tokens: number;
+  readonly cost_usd: string;
+}
+
+interface UseTableProps {
+  readonly title: string;
+  readonly head: string;
+  readonly rows: readonly UseRow[];
+}
+
+function UseTable({ title, head, rows }: UseTableProps) {
+  return (
+    <section className="panel" aria-label={title}>
+      <h2>{title}</h2>
+      <TableBox label={title}>
+        <table>
+          <caption className="unseen">{title}</caption>
+          <thead>
+            <tr>
+              <th scope="col">{head}</th>
+              {["Cost", "Tokens", "Calls"].map((name) => (
+                <th key={name} scope="col" className="number">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ name, link, calls, tokens, cost_usd: cost }) => (
+              <tr key={name}>
+                <th scope="row">
+                  <span className="cut">
+                    {link === null ? visibleText(name) : <ScopedLink to={link}>{visibleText(name)}</ScopedLink>}
+                  </span>
+                </th>
+                <td className="number">
+                  <MoneyText usd={cost} />
+                </td>
+                <td className="number">{wholeCount(tokens)}</td>
+                <td className="number">{wholeCount(calls)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </TableBox>
+    </section>
+  );
+}

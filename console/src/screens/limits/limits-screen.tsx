@@ -1,0 +1,186 @@
+// `/limits`: limits and budgets, the one that will be reached first at the top.
+import { useMemo } from "react";
+import { useLocation } from "wouter";
+import type { LimitState, LimitStates } from "../../api/types.ts";
+import { useRead } from "../../api/use-api.tsx";
+import { AsCode } from "../../components/as-code.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TableBox } from "../../components/table-box.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import { NEW_NAME, operationOf } from "../../configured/configured-operations.ts";
+import { wholeCount } from "../../format/count.ts";
+import { bothZones, utcAndOwn } from "../../format/time.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { type Binding, useKeys } from "../../keyboard/keys.tsx";
+import { usePreferences } from "../../preferences-context.tsx";
+import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
+import { adminPath, pathIn, scopeFlags } from "../../scope/scope.ts";
+import { may } from "../../session/me.ts";
+import { useMe } from "../../session/session.tsx";
+import { useUrlState } from "../../url-state.ts";
+import { FillBar } from "./fill-bar.tsx";
+import { LIMIT_NOUNS } from "./limit-nouns.tsx";
+import { amountText, boundText, exactAmount, hitText, scopeText } from "./limit-words.ts";
+
+const EVERY_MS = 2000;
+const KINDS = { all: "All", budget: "Budgets", limit: "Limits" } as const;
+
+export function LimitsScreen() {
+  const scope = useScope();
+  const me = useMe();
+  const url = useUrlState();
+  const [, navigate] = useLocation();
+  const kind = url.get("kind");
+  const wanted = url.get("q") ?? "";
+  const path = adminPath(scope, `/limit_states${kind === "budget" || kind === "limit" ? `?kind=${kind}` : ""}`);
+  const { data, error, refetch, isPlaceholderData } = useRead<LimitStates>(path, { everyMs: EVERY_MS });
+  const mayCreate = may(me, scope, operationOf("create", LIMIT_NOUNS.budget));
+  const createPath = `/limits/${NEW_NAME}`;
+  const bindings = useMemo<readonly Binding[]>(
+    () =>
+      mayCreate
+        ? [{ keys: "c", label: "Create a limit or budget", run: () => navigate(pathIn(scope, createPath)) }]
+        : [],
+    [mayCreate, navigate, scope, createPath],
+  );
+  useKeys(bindings);
+  const shown = data?.data.filter(({ name }) => name.toLowerCase().includes(wanted.toLowerCase())) ?? [];
+  return (
+    <>
+      <div className="title-row">
+        <h1>Limits and budgets</h1>
+        {mayCreate && (
+          <ScopedLink className="button primary" to={createPath}>
+            Create a limit or budget
+          </ScopedLink>
+        )}
+        <AsCode command={`dragoman limit-state list${scopeFlags(scope)}`} path={path} />
+      </div>
+      <div className="filter-row list-filter">
+        <span className="segments" role="group" aria-label="Kind">
+          {Object.entries(KINDS).map(([name, label]) => (
+            <button
+              key={name}
+              type="button"
+              aria-pressed={(kind ?? "all") === name}
+              onClick={() => url.set({ kind: name === "all" ? null : name })}
+            >
+              {label}
+            </button>
+          ))}
+        </span>
+        <input
+          type="search"
+          aria-label="Filter limits and budgets by name"
+          placeholder="Filter by name"
+          value={wanted}
+          onChange={(event) => url.set({ q: event.target.value }, { replace: true })}
+        />
+      </div>
+      {error !== null && (
+        <Problem what="The limits and budgets could not be read." error={error} retry={() => void refetch()} />
+      )}
+      {data === undefined && error === null && <Pending what="The list of limits and budgets" lines={6} />}
+      {data !== undefined && data.data.length === 0 && (
+        <Empty title={kind === null ? "There is no limit and no budget yet" : `There is no ${kind} yet`}>
+          <p>
+            A budget bounds the money or the tokens of a day, week or month. A limit bounds requests, tokens, or calls
+            at the same time.
+          </p>
+          {!mayCreate && <p>Someone with a higher role in this tenant or project can make one.</p>}
+        </Empty>
+      )}
+      {data !== undefined && data.data.length > 0 && shown.length === 0 && (
+        <Empty title="No name contains this text">
+          <button type="button" onClick={() => url.set({ q: null })}>
+            Show all {wholeCount(data.data.length)}
+          </button>
+        </Empty>
+      )}
+      {data !== undefined && shown.length > 0 && (
+        <div className={isPlaceholderData ? "old" : ""}>
+          <LimitTable limits={shown} asOfMs={Date.parse(data.as_of)} />
+          <p className="after-table">
+            <span>
+              As of <TimeText at={data.as_of} />. What will be reached first is at the top.
+              {data.others > 0 && ` ${wholeCount(data.others)} further ones can be opened by their address.`}
+            </span>
+          </p>
+        </div>
+      )}
+    </>
+  );
+}
+
+const HEADS = ["Filled", "Used up", "Begins anew", "Counts", "Mode"];
+
+function LimitTable({ limits, asOfMs }: { readonly limits: readonly LimitState[]; readonly asOfMs: number }) {
+  return (
+    <TableBox label="Limits and budgets">
+      <table>
+        <caption className="unseen">Limits and budgets</caption>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Bound</th>
+            {HEADS.map((head) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {limits.map((limit) => (
+            <Row key={limit.id} limit={limit} asOfMs={asOfMs} />
+          ))}
+        </tbody>
+      </table>
+    </TableBox>
+  );
+}
+
+function Row({ limit, asOfMs }: { readonly limit: LimitState; readonly asOfMs: number }) {
+  const { preferences } = usePreferences();
+  const [fullest] = limit.accounts;
+  const hit = fullest === undefined ? null : hitText(fullest, asOfMs, preferences.zone);
+  return (
+    <tr>
+      <th scope="row">
+        <ScopedLink to={`/limits/${encodeURIComponent(limit.id)}`}>{visibleText(limit.name)}</ScopedLink>{" "}
+        <small>{limit.kind}</small>
+      </th>
+      <td>{boundText(limit)}</td>
+      <td>
+        {fullest === undefined ? (
+          <span className="hint">nothing counted</span>
+        ) : (
+          <span className="filled">
+            <FillBar state={limit} account={fullest} />
+            <span title={exactAmount(limit, fullest.used)}>
+              {Math.round(fullest.share * 100)} %, {amountText(limit, fullest.used)}
+            </span>
+            {fullest.value !== null && <small className="cut">of {visibleText(fullest.value)}</small>}
+          </span>
+        )}
+      </td>
+      <td>{hit === null ? <span className="hint">{limit.kind === "budget" ? "not before" : "–"}</span> : hit}</td>
+      <td>
+        {fullest?.resets_at == null ? (
+          "–"
+        ) : limit.kind === "budget" ? (
+          <span title={bothZones(Date.parse(fullest.resets_at))}>{utcAndOwn(Date.parse(fullest.resets_at))}</span>
+        ) : (
+          <TimeText at={fullest.resets_at} />
+        )}
+      </td>
+      <td>
+        <span className="cut">{scopeText(limit)}</span>
+        {limit.project_id !== null && <small> of project {limit.project_id}</small>}
+      </td>
+      <td>{limit.mode === "audit" ? "only reports" : "enforced"}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,101 @@
+// Changes the amount of a limit or budget, and nothing else of it. It is refused where somebody has changed the limit since it was read.
+import { type SubmitEvent, useId, useState } from "react";
+import type { LimitDetail } from "../../api/types.ts";
+import { useRead } from "../../api/use-api.tsx";
+import { useWrite } from "../../api/use-write.ts";
+import { Modal } from "../../components/modal.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { operationOf } from "../../configured/configured-operations.ts";
+import type { ConfiguredObject } from "../../configured/noun.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { useScope } from "../../scope/scope-context.tsx";
+import { adminPath } from "../../scope/scope.ts";
+import { may } from "../../session/me.ts";
+import { useMe } from "../../session/session.tsx";
+import { LIMIT_NOUNS } from "./limit-nouns.tsx";
+import { amountText } from "./limit-words.ts";
+
+export function RaiseLimit({ limit }: { readonly limit: LimitDetail }) {
+  const scope = useScope();
+  const me = useMe();
+  const [isOpen, setIsOpen] = useState(false);
+  const noun = LIMIT_NOUNS[limit.kind];
+  if (!may(me, scope, operationOf("replace", noun)) || limit.id.startsWith("file.")) return null;
+  return (
+    <>
+      <button type="button" onClick={() => setIsOpen(true)}>
+        Change the amount
+      </button>
+      {isOpen && <AmountDialog limit={limit} close={() => setIsOpen(false)} />}
+    </>
+  );
+}
+
+function AmountDialog({ limit, close }: { readonly limit: LimitDetail; readonly close: () => void }) {
+  const scope = useScope();
+  const noun = LIMIT_NOUNS[limit.kind];
+  const path = adminPath(scope, `/${noun.plural}/${encodeURIComponent(limit.id)}`);
+  const { data: object, error, refetch } = useRead<ConfiguredObject>(path, { keepsPrevious: false });
+  return (
+    <Modal title={`Change the amount of ${visibleText(limit.name)}`} close={close}>
+      {error !== null && (
+        <Problem what={`The ${noun.one} could not be read.`} error={error} retry={() => void refetch()} />
+      )}
+      {object === undefined && error === null && <Pending what={`The ${noun.one}`} />}
+      {object !== undefined && <AmountForm limit={limit} path={path} object={object} close={close} />}
+    </Modal>
+  );
+}
+
+interface AmountFormProps {
+  readonly limit: LimitDetail;
+  readonly path: string;
+  readonly object: ConfiguredObject;
+  readonly close: () => void;
+}
+
+function AmountForm({ limit, path, object, close }: AmountFormProps) {
+  const id = useId();
+  const { send, isBusy, failure } = useWrite();
+  const field = limit.kind === "limit" ? "limit" : limit.metric === "usd" ? "usd" : "tokens";
+  /** The state from which the reader set out; what others change meanwhile is a conflict. */
+  const [base] = useState(object);
+  const [amount, setAmount] = useState(() => textOf(base[field]));
+  const used = limit.accounts[0]?.used;
+  const save = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const value = field === "usd" ? amount.trim() : Number(amount);
+    const saved = await send("PATCH", path, { [field]: value }, base.etag === null ? {} : { "if-match": base.etag });
+    if (saved !== undefined) close();
+  };
+  return (
+    <form className="form" onSubmit={(event) => void save(event)}>
+      <label htmlFor={id}>{field === "usd" ? "US dollars" : limit.metric === "tokens" ? "Tokens" : "At most"}</label>
+      <input
+        id={id}
+        value={amount}
+        inputMode="decimal"
+        autoComplete="off"
+        spellCheck={false}
+        onChange={(event) => setAmount(event.target.value)}
+      />
+      <p className="hint">
+        Now {amountText(limit, limit.limit)}
+        {used !== undefined && `, of which ${amountText(limit, used)} are used`}. It takes effect within a second.
+      </p>
+      {failure !== null && <Problem what="Nothing was changed." error={failure} />}
+      <p className="actions">
+        <button type="submit" className="primary" disabled={isBusy || amount.trim() === ""}>
+          {isBusy ? "Saving…" : "Save"}
+        </button>
+        <button type="button" className="quiet" onClick={close}>
+          Leave it
+        </button>
+      </p>
+    </form>
+  );
+}
+
+const textOf = (amount: unknown): string =>
+  typeof amount === "string" || typeof amount === "number" ? String(amount) : "";

@@ -1,0 +1,102 @@
+// What needs somebody, what happens first at the top. Each line leads to where it can be seen and changed.
+import type { AttentionList } from "../../api/types.ts";
+import { useRead } from "../../api/use-api.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { ageOf, bothZones, dayAndClock } from "../../format/time.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { usePreferences } from "../../preferences-context.tsx";
+import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
+import { adminPath, type Scope } from "../../scope/scope.ts";
+import { useMe } from "../../session/session.tsx";
+import { termText } from "../calls/filter.ts";
+
+type Matter = AttentionList["data"][number];
+
+const MOST_TENANTS = 12;
+
+export function AttentionPanel({ everyMs }: { readonly everyMs: number }) {
+  const scope = useScope();
+  const isOne = scope.tenant !== null || scope.project !== null;
+  return (
+    <section className="panel" aria-labelledby="attention">
+      <h2 id="attention">What needs you</h2>
+      <div className="panel-body">{isOne ? <Matters scope={scope} everyMs={everyMs} /> : <Tenants />}</div>
+    </section>
+  );
+}
+
+function Matters({ scope, everyMs }: { readonly scope: Scope; readonly everyMs: number }) {
+  const { data, error, refetch } = useRead<AttentionList>(adminPath(scope, "/attention"), { everyMs });
+  if (error !== null && data === undefined)
+    return <Problem what="What needs you could not be read." error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <Pending what="What needs you" />;
+  if (data.data.length === 0)
+    return (
+      <p>
+        <span className="status good" data-mark="✓">
+          Nothing
+        </span>{" "}
+        <span className="hint">
+          No budget will be used up before it begins anew, no provider and no route fails often, no access token expires
+          soon, and every model that was called has a price.
+        </span>
+      </p>
+    );
+  return (
+    <ul className="matters">
+      {data.data.map((matter) => (
+        <Line key={`${matter.kind} ${matter.subject}`} matter={matter} asOfMs={Date.parse(data.as_of)} />
+      ))}
+    </ul>
+  );
+}
+
+function Line({ matter, asOfMs }: { readonly matter: Matter; readonly asOfMs: number }) {
+  const { preferences } = usePreferences();
+  const { kind, subject, text, at } = matter;
+  const atMs = at === null ? null : Date.parse(at);
+  return (
+    <li>
+      {atMs === null ? (
+        <span className="status bad" data-mark="!">
+          now
+        </span>
+      ) : (
+        <span className="status warn" data-mark="!" title={bothZones(atMs)}>
+          {dayAndClock(atMs, asOfMs, preferences.zone)}
+        </span>
+      )}
+      <ScopedLink to={LINKS[kind](subject)}>{visibleText(text)}</ScopedLink>
+      {atMs !== null && <small>{ageOf(atMs, asOfMs)}</small>}
+    </li>
+  );
+}
+
+const LINKS: Readonly<Record<Matter["kind"], (subject: string) => string>> = {
+  budget: (id) => `/limits/${encodeURIComponent(id)}`,
+  provider: (id) => `/providers/${encodeURIComponent(id)}`,
+  route: (name) => `/calls?${new URLSearchParams({ q: `${termText("route", name)} outcome:failed` }).toString()}`,
+  token: (id) => `/tokens/${encodeURIComponent(id)}`,
+  price: () => "/prices",
+};
+
+/** What needs somebody is told for one tenant or project. */
+function Tenants() {
+  const me = useMe();
+  const tenants = me.places.filter(({ project_id: project }) => project === null).slice(0, MOST_TENANTS);
+  return (
+    <>
+      <p className="hint">This is told for one tenant at a time. Look at:</p>
+      <ul className="near">
+        {tenants.map(({ tenant_id: tenant, name }) => (
+          <li key={tenant}>
+            <ScopedLink scope={{ tenant, project: null }} to="/">
+              {visibleText(name)}
+            </ScopedLink>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,81 @@
+// Five figures of the last day, each with that of a week before and a link to what it sums.
+import type { ReactNode } from "react";
+import type { Usage } from "../../api/types.ts";
+import { MoneyText } from "../../components/money-text.tsx";
+import { wholeCount } from "../../format/count.ts";
+import { nanoUsd, shortUsd } from "../../format/money.ts";
+import { duration } from "../../format/time.ts";
+import { ScopedLink } from "../../scope/scope-context.tsx";
+
+type Totals = NonNullable<Usage["totals"]>;
+
+interface WeekFiguresProps {
+  readonly today: Totals;
+  /** Null while it is not known. */
+  readonly before: Totals | null;
+}
+
+export function WeekFigures({ today, before }: WeekFiguresProps) {
+  const hasBefore = before !== null && before.calls > 0;
+  const then = (text: (totals: Totals) => string): string | null =>
+    before === null ? null : hasBefore ? `${text(before)} a week before` : "no calls a week before";
+  return (
+    <dl className="figures">
+      <Figure
+        name="Cost"
+        link="/usage"
+        then={then(costOf)}
+        note={today.unpriced > 0 ? `without ${wholeCount(today.unpriced)} calls that have no price` : null}
+      >
+        <MoneyText usd={today.cost_usd} />
+      </Figure>
+      <Figure name="Calls" link="/calls" then={then(({ calls }) => wholeCount(calls))}>
+        {wholeCount(today.calls)}
+      </Figure>
+      <Figure name="Failed" link="/calls?q=outcome%3Afailed" then={then(failedOf)}>
+        {failedOf(today)}
+      </Figure>
+      <Figure
+        name="Tokens in and out"
+        link="/usage?by=model"
+        then={then(({ prompt_tokens, completion_tokens }) => wholeCount(prompt_tokens + completion_tokens))}
+      >
+        {wholeCount(today.prompt_tokens)} → {wholeCount(today.completion_tokens)}
+      </Figure>
+      <Figure name="Median time" link="/usage?by=route" then={then(medianOf)}>
+        {medianOf(today)}
+      </Figure>
+    </dl>
+  );
+}
+
+interface FigureProps {
+  readonly name: string;
+  readonly link: string;
+  readonly then: string | null;
+  readonly note?: string | null;
+  readonly children: ReactNode;
+}
+
+function Figure({ name, link, then, note = null, children }: FigureProps) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <ScopedLink to={link}>{children}</ScopedLink>
+        {then !== null && <small>{then}</small>}
+        {note !== null && <small>{note}</small>}
+      </dd>
+    </div>
+  );
+}
+
+const costOf = ({ cost_usd }: Totals): string => shortUsd(nanoUsd(cost_usd) ?? 0n);
+const medianOf = ({ p50_ms }: Totals): string => (p50_ms === null ? "–" : `~${duration(p50_ms)}`);
+
+/** Such as `12 (0.4 %)`. */
+function failedOf({ calls, errors }: Totals): string {
+  if (errors === 0) return "none";
+  const share = (errors / calls) * 100;
+  return `${wholeCount(errors)} (${share >= 10 ? Math.round(share) : Number(share.toPrecision(2))} %)`;
+}

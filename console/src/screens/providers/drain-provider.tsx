@@ -1,0 +1,159 @@
+// Drains: which are in force, how one is ended, and the dialog that begins one. A drain ends by itself.
+import { type SubmitEvent, useId, useState } from "react";
+import type { ProviderHealth } from "../../api/types.ts";
+import { useWrite } from "../../api/use-write.ts";
+import { Modal } from "../../components/modal.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { ageOf, bothZones, dayAndClock } from "../../format/time.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { usePreferences } from "../../preferences-context.tsx";
+import { useScope } from "../../scope/scope-context.tsx";
+import { adminPath, type Scope } from "../../scope/scope.ts";
+import { may } from "../../session/me.ts";
+import { useMe } from "../../session/session.tsx";
+
+type Drain = ProviderHealth["drains"][number];
+
+/** Drains belong to the tenant, whose projects they concern. */
+const ofTenant = ({ tenant }: Scope): Scope => ({ tenant, project: null });
+const drainPath = (scope: Scope, provider: string): string =>
+  adminPath(ofTenant(scope), `/providers/${encodeURIComponent(provider)}/drain`);
+
+export function Drains({ drains, asOfMs }: { readonly drains: readonly Drain[]; readonly asOfMs: number }) {
+  const scope = useScope();
+  const me = useMe();
+  const { preferences } = usePreferences();
+  const { send, isBusy, failure } = useWrite();
+  if (drains.length === 0) return null;
+  const mayEnd = may(me, ofTenant(scope), "end*Drain");
+  const end = ({ provider, model }: Drain): void =>
+    void send(
+      "DELETE",
+      `${drainPath(scope, provider)}${model === null ? "" : `?${new URLSearchParams({ model }).toString()}`}`,
+    );
+  return (
+    <div className="banner">
+      <ul className="near">
+        {drains.map((drain) => {
+          const untilMs = Date.parse(drain.until);
+          return (
+            <li key={drain.model ?? ""}>
+              <span>
+                <b>{drain.model === null ? "Drained" : `${visibleText(drain.model)} is drained`}</b> until{" "}
+                <time dateTime={drain.until} title={bothZones(untilMs)}>
+                  {dayAndClock(untilMs, asOfMs, preferences.zone)}
+                </time>
+                , {ageOf(untilMs, asOfMs)}. It gets no calls of this tenant until then, and routes use their other
+                targets.{drain.note !== null && ` Why: ${visibleText(drain.note)}`}{" "}
+                <small>Begun by {visibleText(drain.begun_by)}.</small>
+              </span>
+              {mayEnd && (
+                <button type="button" disabled={isBusy} onClick={() => end(drain)}>
+                  End the drain now
+                </button>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+      {failure !== null && <Problem what="The drain was not ended." error={failure} />}
+    </div>
+  );
+}
+
+interface DrainButtonProps {
+  readonly provider: ProviderHealth;
+}
+
+export function DrainButton({ provider }: DrainButtonProps) {
+  const scope = useScope();
+  const me = useMe();
+  const [isOpen, setIsOpen] = useState(false);
+  const isAllowed = may(me, ofTenant(scope), "drain*Provider");
+  return (
+    <>
+      <button
+        type="button"
+        disabled={!isAllowed}
+        title={isAllowed ? undefined : "Someone with the role admin or owner in the tenant can do it."}
+        onClick={() => setIsOpen(true)}
+      >
+        Drain for a time
+      </button>
+      {isOpen && <DrainDialog provider={provider} close={() => setIsOpen(false)} />}
+    </>
+  );
+}
+
+const TIMES = [
+  { minutes: 15, label: "15 minutes" },
+  { minutes: 60, label: "1 hour" },
+  { minutes: 240, label: "4 hours" },
+  { minutes: 1440, label: "1 day" },
+] as const;
+
+function DrainDialog({ provider, close }: DrainButtonProps & { readonly close: () => void }) {
+  const scope = useScope();
+  const id = useId();
+  const { send, isBusy, failure } = useWrite();
+  const [minutes, setMinutes] = useState<number>(60);
+  const [model, setModel] = useState("");
+  const [note, setNote] = useState("");
+  const begin = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const begun = await send("POST", drainPath(scope, provider.id), {
+      minutes,
+      ...(model !== "" && { model }),
+      ...(note.trim() !== "" && { note: note.trim() }),
+    });
+    if (begun !== undefined) close();
+  };
+  return (
+    <Modal title={`Drain ${visibleText(provider.id)}`} close={close}>
+      <form className="form" onSubmit={(event) => void begin(event)}>
+        <p>
+          Calls of this tenant that have begun go on. New ones go to the other targets of their routes
+          {provider.routes.length > 0 && `: ${provider.routes.map((name) => visibleText(name)).join(", ")}`}. A call
+          that has no other target is refused with the time at which it can be tried again.
+        </p>
+        <fieldset>
+          <legend>For how long</legend>
+          <div className="form-row">
+            {TIMES.map(({ minutes: one, label }) => (
+              <label key={one}>
+                <input type="radio" name={id} checked={minutes === one} onChange={() => setMinutes(one)} />
+                {label}
+              </label>
+            ))}
+          </div>
+        </fieldset>
+        <label htmlFor={`${id}-model`}>What</label>
+        <select id={`${id}-model`} value={model} onChange={(event) => setModel(event.target.value)}>
+          <option value="">all of its models</option>
+          {provider.targets.map((target) => (
+            <option key={target.model} value={target.model}>
+              only {target.model}
+            </option>
+          ))}
+        </select>
+        <label htmlFor={`${id}-note`}>Why (shown to callers who have no other target)</label>
+        <input
+          id={`${id}-note`}
+          value={note}
+          maxLength={200}
+          autoComplete="off"
+          onChange={(event) => setNote(event.target.value)}
+        />
+        {failure !== null && <Problem what="Nothing was drained." error={failure} />}
+        <p className="actions">
+          <button type="submit" className="primary" disabled={isBusy}>
+            {isBusy ? "Draining…" : "Drain"}
+          </button>
+          <button type="button" className="quiet" onClick={close}>
+            Leave it
+          </button>
+        </p>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,64 @@
+// What is known of the key of a provider: where it is set, a mark by which keys can be told apart, and when it was changed last. The key
+// itself is never shown.
+import { useRead } from "../../api/use-api.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import type { ConfiguredObject } from "../../configured/noun.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { useScope } from "../../scope/scope-context.tsx";
+import { adminPath } from "../../scope/scope.ts";
+import { may } from "../../session/me.ts";
+import { useMe } from "../../session/session.tsx";
+
+/** Before what stands for a stored secret. */
+const MASK = "*** ";
+
+export function ProviderKey({ id }: { readonly id: string }) {
+  const me = useMe();
+  const { tenant } = useScope();
+  const place = { tenant, project: null };
+  const isAllowed = may(me, place, "read*Provider");
+  const path = adminPath(place, `/providers/${encodeURIComponent(id)}`);
+  const { data: object, error } = useRead<ConfiguredObject>(isAllowed ? path : null, { keepsPrevious: false });
+  if (!isAllowed || (error !== null && error.status !== 404)) return null;
+  const marks = object === undefined ? [] : marksOf(object);
+  return (
+    <section className="panel" aria-labelledby="key">
+      <h2 id="key">Its key</h2>
+      <div className="panel-body">
+        {error !== null && <p className="hint">A variable of the environment has it, or the provider needs none.</p>}
+        {object !== undefined && (
+          <dl className="pairs">
+            <div>
+              <dt>Kept in</dt>
+              <dd>{object.origin === "file" ? "the configuration file" : "the database, encrypted"}</dd>
+            </div>
+            <div>
+              <dt>Told apart by</dt>
+              <dd>
+                {marks.length === 0
+                  ? "no key is stored"
+                  : marks.map((mark) => <code key={mark}>{visibleText(mark)} </code>)}
+              </dd>
+            </div>
+            {object.updated_at !== null && (
+              <div>
+                <dt>Changed</dt>
+                <dd>
+                  <TimeText at={object.updated_at} />
+                  {object.set_by !== null && ` by the role ${object.set_by}`}
+                </dd>
+              </div>
+            )}
+          </dl>
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** The marks of all masked secrets in the definition. */
+function marksOf(value: unknown): readonly string[] {
+  if (typeof value === "string") return value.startsWith(MASK) ? [value.slice(MASK.length)] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(marksOf);
+}

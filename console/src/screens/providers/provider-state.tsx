@@ -1,0 +1,166 @@
+// How a provider does: the figures of the last hour, its targets, how its calls failed, and what depends on it.
+import type { CallDetail, ProviderHealth } from "../../api/types.ts";
+import { useRead } from "../../api/use-api.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TableBox } from "../../components/table-box.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import { wholeCount } from "../../format/count.ts";
+import { duration } from "../../format/time.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
+import { adminPath } from "../../scope/scope.ts";
+import { termText } from "../calls/filter.ts";
+import { ProviderKey } from "./provider-key.tsx";
+import { aboutText, TargetMark } from "./provider-words.tsx";
+
+interface ProviderStateProps {
+  readonly provider: ProviderHealth;
+  /** The calls that are counted began at this time or later. */
+  readonly from: string;
+}
+
+export function ProviderState({ provider, from }: ProviderStateProps) {
+  const calls = (further: string): string =>
+    `/calls?${new URLSearchParams({ q: `${termText("provider", provider.id)}${further}` }).toString()}`;
+  return (
+    <>
+      <dl className="figures">
+        <div>
+          <dt>Calls</dt>
+          <dd>
+            <ScopedLink to={calls("")}>{wholeCount(provider.calls)}</ScopedLink>
+            <small>
+              since <TimeText at={from} />
+            </small>
+          </dd>
+        </div>
+        <div>
+          <dt>Failed at the provider</dt>
+          <dd>
+            <ScopedLink to={calls(" outcome:failed")}>{wholeCount(provider.errors)}</ScopedLink>
+            {provider.calls > 0 && <small>{Math.round((provider.errors / provider.calls) * 100)} of 100 calls</small>}
+          </dd>
+        </div>
+        <div>
+          <dt>Median time</dt>
+          <dd>{aboutText(provider.p50_ms)}</dd>
+        </div>
+        <div>
+          <dt>95 of 100 within</dt>
+          <dd>{aboutText(provider.p95_ms)}</dd>
+        </div>
+      </dl>
+      {provider.last_failure !== null && <LastFailure failure={provider.last_failure} />}
+      <div className="panels">
+        <Targets provider={provider} />
+        <ProviderKey id={provider.id} />
+        <section className="panel" aria-labelledby="classes">
+          <h2 id="classes">How its calls failed</h2>
+          <div className="panel-body">
+            {provider.codes.length === 0 ? (
+              <p className="hint">None of its calls has failed lately.</p>
+            ) : (
+              <ul className="near">
+                {provider.codes.map(({ code, calls: count }) => (
+                  <li key={code}>
+                    <ScopedLink to={calls(` ${/^\d{3}$/.test(code) ? `status:${code}` : termText("code", code)}`)}>
+                      {code}
+                    </ScopedLink>
+                    <small>{wholeCount(count)} calls</small>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </div>
+        </section>
+        <section className="panel" aria-labelledby="routes-of">
+          <h2 id="routes-of">Routes that use it</h2>
+          <div className="panel-body">
+            {provider.routes.length === 0 ? (
+              <p className="hint">No route has it among its targets.</p>
+            ) : (
+              <ul className="near">
+                {provider.routes.map((name) => (
+                  <li key={name}>
+                    <ScopedLink to={`/routes/${encodeURIComponent(name)}`}>{visibleText(name)}</ScopedLink>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </div>
+        </section>
+      </div>
+    </>
+  );
+}
+
+/** The sentence that the page of the call begins with. */
+function LastFailure({ failure }: { readonly failure: NonNullable<ProviderHealth["last_failure"]> }) {
+  const scope = useScope();
+  const path = adminPath(scope, `/calls/${failure.trace_id}?around=false`);
+  const { data, error } = useRead<CallDetail>(path, { keepsPrevious: false });
+  return (
+    <section className="panel" aria-labelledby="last-failure">
+      <h2 id="last-failure">
+        The last failure{" "}
+        <small>
+          <TimeText at={failure.at} />
+        </small>
+      </h2>
+      <div className="panel-body">
+        {error !== null && <Problem what="What is known of the failed call could not be read." error={error} />}
+        {data?.verdict != null && <p>{visibleText(data.verdict.text)}</p>}
+        <p>
+          <ScopedLink to={`/calls/${failure.trace_id}`}>
+            The call to {visibleText(failure.model ?? "an unknown model")}: {failure.status} {failure.code ?? ""}
+          </ScopedLink>
+        </p>
+      </div>
+    </section>
+  );
+}
+
+function Targets({ provider: { targets } }: { readonly provider: ProviderHealth }) {
+  return (
+    <section className="panel" aria-labelledby="targets">
+      <h2 id="targets">
+        Models that were called lately <small>by this gateway</small>
+      </h2>
+      {targets.length === 0 ? (
+        <div className="panel-body">
+          <p className="hint">None since this gateway was started.</p>
+        </div>
+      ) : (
+        <TableBox label="Models that were called lately">
+          <table>
+            <caption className="unseen">Models that were called lately</caption>
+            <thead>
+              <tr>
+                <th scope="col">Model</th>
+                <th scope="col">Circuit breaker</th>
+                <th scope="col" className="number">
+                  First token
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {targets.map((target) => (
+                <tr key={target.model}>
+                  <th scope="row">
+                    <span className="cut">{visibleText(target.model)}</span>
+                  </th>
+                  <td>
+                    <TargetMark target={target} />
+                  </td>
+                  <td className="number">
+                    {target.first_content_ms === null ? "–" : duration(target.first_content_ms)}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </TableBox>
+      )}
+    </section>
+  );
+}

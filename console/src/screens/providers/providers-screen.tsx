@@ -1,0 +1,142 @@
+// `/providers`: the providers that can be called in the scope, and how they have done since the beginning of the last hour.
+import { useMemo } from "react";
+import { useLocation } from "wouter";
+import type { ProviderHealth, ProviderHealths } from "../../api/types.ts";
+import { useRead } from "../../api/use-api.tsx";
+import { AsCode } from "../../components/as-code.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TableBox } from "../../components/table-box.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import { NEW_NAME, operationOf } from "../../configured/configured-operations.ts";
+import { wholeCount } from "../../format/count.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { type Binding, useKeys } from "../../keyboard/keys.tsx";
+import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
+import { adminPath, pathIn, scopeFlags } from "../../scope/scope.ts";
+import { may } from "../../session/me.ts";
+import { useMe } from "../../session/session.tsx";
+import { useUrlState } from "../../url-state.ts";
+import { PROVIDER_NOUN } from "./provider-noun.tsx";
+import { aboutText, ProviderMark } from "./provider-words.tsx";
+
+const EVERY_MS = 2000;
+const MOST_ROUTES = 3;
+
+export function ProvidersScreen() {
+  const scope = useScope();
+  const me = useMe();
+  const url = useUrlState();
+  const [, navigate] = useLocation();
+  const wanted = url.get("q") ?? "";
+  const path = adminPath(scope, "/provider_health");
+  const { data, error, refetch } = useRead<ProviderHealths>(path, { everyMs: EVERY_MS });
+  const mayCreate = may(me, scope, operationOf("create", PROVIDER_NOUN));
+  const createPath = `/providers/${NEW_NAME}`;
+  const bindings = useMemo<readonly Binding[]>(
+    () => (mayCreate ? [{ keys: "c", label: "Add a provider", run: () => navigate(pathIn(scope, createPath)) }] : []),
+    [mayCreate, navigate, scope, createPath],
+  );
+  useKeys(bindings);
+  const shown = (data?.data ?? [])
+    .filter(({ id }) => id.includes(wanted.toLowerCase()))
+    .toSorted((a, b) => URGENCY.indexOf(a.status) - URGENCY.indexOf(b.status) || b.calls - a.calls);
+  return (
+    <>
+      <div className="title-row">
+        <h1>Providers</h1>
+        {mayCreate && (
+          <ScopedLink className="button primary" to={createPath}>
+            Add a provider
+          </ScopedLink>
+        )}
+        <AsCode command={`dragoman provider-health list${scopeFlags(scope)}`} path={path} />
+      </div>
+      {error !== null && <Problem what="The providers could not be read." error={error} retry={() => void refetch()} />}
+      {data === undefined && error === null && <Pending what="The list of providers" lines={6} />}
+      {data !== undefined && data.data.length === 0 && (
+        <Empty title="No provider can be called">
+          <p>A provider is enabled by its key: in the environment, in the configuration file, or here.</p>
+        </Empty>
+      )}
+      {data !== undefined && data.data.length > 0 && (
+        <>
+          <p className="filter-row list-filter">
+            <input
+              type="search"
+              aria-label="Filter providers by name"
+              placeholder="Filter by name"
+              value={wanted}
+              onChange={(event) => url.set({ q: event.target.value }, { replace: true })}
+            />
+          </p>
+          {shown.length === 0 ? (
+            <Empty title="No name contains this text">
+              <button type="button" onClick={() => url.set({ q: null })}>
+                Show all {wholeCount(data.data.length)}
+              </button>
+            </Empty>
+          ) : (
+            <ProviderTable providers={shown} />
+          )}
+          <p className="after-table">
+            <span>
+              Calls since <TimeText at={data.from} />, as of <TimeText at={data.as_of} />. What fails is at the top.
+            </span>
+          </p>
+        </>
+      )}
+    </>
+  );
+}
+
+const URGENCY: readonly ProviderHealth["status"][] = ["down", "degraded", "ok", "unused"];
+
+function ProviderTable({ providers }: { readonly providers: readonly ProviderHealth[] }) {
+  return (
+    <TableBox label="Providers">
+      <table>
+        <caption className="unseen">Providers</caption>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">State</th>
+            {["Calls", "Failed", "Median", "95 of 100 within"].map((head) => (
+              <th key={head} scope="col" className="number">
+                {head}
+              </th>
+            ))}
+            <th scope="col">Routes that use it</th>
+          </tr>
+        </thead>
+        <tbody>
+          {providers.map((provider) => (
+            <tr key={provider.id}>
+              <th scope="row">
+                <ScopedLink to={`/providers/${encodeURIComponent(provider.id)}`}>{visibleText(provider.id)}</ScopedLink>
+                {provider.type !== provider.id && <small> {visibleText(provider.type)}</small>}
+              </th>
+              <td>
+                <ProviderMark provider={provider} />
+              </td>
+              <td className="number">{wholeCount(provider.calls)}</td>
+              <td className="number">{wholeCount(provider.errors)}</td>
+              <td className="number">{aboutText(provider.p50_ms)}</td>
+              <td className="number">{aboutText(provider.p95_ms)}</td>
+              <td>
+                <span className="cut">{routesText(provider.routes)}</span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </TableBox>
+  );
+}
+
+function routesText(routes: readonly string[]): string {
+  if (routes.length === 0) return "none";
+  const more = routes.length - MOST_ROUTES;
+  return routes.slice(0, MOST_ROUTES).join(", ") + (more > 0 ? `, and ${more} more` : "");
+}

@@ -1,0 +1,33 @@
+// Drains: providers, or single models of them, to which a tenant sends no calls until a given time. A drain ends by
+// itself.
+export interface Drain {
+  readonly tenantId: string;
+  /** The provider's id, as in `<provider>:<model_name>`. */
+  readonly provider: string;
+  /** `null` for all models of the provider. */
+  readonly model: string | null;
+  readonly untilMs: number;
+  /** Why, in the words of whoever began it. */
+  readonly note: string | null;
+  /** Id of the user who began it, or `token:` and the id of the token that did. */
+  readonly begunBy: string;
+  readonly begunAtMs: number;
+}
+
+/** By tenant; also those that have ended. */
+export type DrainSet = ReadonlyMap<string, readonly Drain[]>;
+
+/** Returns the drain that keeps calls from a model, the one that ends last; `null` when the model may be called. */
+export function drainOf(
+  drains: DrainSet,
+  tenantId: string,
+  { provider, model }: { readonly provider: string; readonly model: string },
+  nowMs: number,
+): Drain | null {
+  let last: Drain | null = null;
+  for (const drain of drains.get(tenantId) ?? []) {
+    if (drain.provider !== provider || (drain.model !== null && drain.model !== model)) continue;
+    if (drain.untilMs > nowMs && drain.untilMs > (last?.untilMs ?? 0)) last = drain;
+  }
+  return last;
+}

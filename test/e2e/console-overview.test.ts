@@ -1,0 +1,221 @@
+// Overview, limits and providers in a real browser, against the real process: what needs somebody leads to where it is
+// changed, a budget is raised, a provider is tested and drained.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
+import type { GatewayProcess } from "../harness/gateway-process.ts";
+import { until } from "../harness/until.ts";
+
+const program = chromiumProgram();
+const HOSTILE = '<img src=x onerror=alert(1)>\u202e"=1+1';
+const CONFIG = `providers: {first: {type: sandbox}, second: {type: sandbox}}
+routes: {chat: {targets: ["first:words-7", "second:words-7"]}}
+prices: {any: {model: "*:*", prompt: "0.30", completion: "1.20"}}
+tenants: {default: {budgets: {filed: {usd: "5.00", window: month}}}}
+`;
+
+describe.skipIf(program === null)("the overview, limits and providers in the console", () => {
+  let gateway: GatewayProcess;
+  let browser: Browser;
+  let token: string;
+  let viewer: string;
+  const opened: ConsolePage[] = [];
+
+  beforeAll(async () => {
+    gateway = await startConsoleGateway({ config: CONFIG });
+    browser = await launch(program!);
+    token = await gateway.createToken("--personal", "--user", "owner");
+    for (const [noun, body] of [
+      ["users", { id: "vera", name: "Vera" }],
+      ["budgets", { name: "tight", usd: "0.00004", window: "month" }],
+      ["limits", { name: "each", metric: "requests", window: "day", limit: 100, scope: { user: "*" }, mode: "audit" }],
+    ] as const)
+      expect((await admin("POST", `/tenants/default/${noun}`, body)).status).toBe(201);
+    expect((await admin("PUT", "/projects/default/memberships/vera", { role: "viewer" })).status).toBeLessThan(300);
+    viewer = await gateway.createToken("--personal", "--user", "vera");
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+  afterEach(async () => {
+    const pages = opened.splice(0);
+    expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
+    await Promise.all(pages.map((page) => page.close()));
+  });
+
+  const admin = (method: string, path: string, body?: unknown): Promise<Response> =>
+    fetch(`${gateway.url}/api/v1/admin${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  const read = async (path: string): Promise<any> => (await admin("GET", path)).json();
+  const signedIn = async (path: string, options = {}, as = token): Promise<ConsolePage> => {
+    const made = await openConsole(browser, gateway.url, options);
+    opened.push(made);
+    await made.open(path);
+    await made.signIn(as);
+    return made;
+  };
+  const call = async (model: string, user = "ann"): Promise<void> =>
+    void (await (
+      await gateway.chat({ model, user, max_completion_tokens: 10, messages: [{ role: "user", content: "Hello" }] })
+    ).text());
+
+  test("where there never was a call, the overview is the page of the first call", async () => {
+    const { page } = await signedIn("/");
+    await page.getByRole("heading", { name: "The first call" }).waitFor();
+    expect(page.url()).toBe(`${gateway.url}/console/default/default/`);
+  });
+
+  test("by keyboard: what needs somebody leads to its page, a budget is raised there, and the line is gone", async () => {
+    for (const user of ["ann", HOSTILE, "ann"]) await call("chat", user);
+    await until(async () => (await read("/tenants/default/usage")).totals.calls === 3, "the calls are counted");
+    await until(
+      async () => (await read("/tenants/default/attention")).data.some(({ kind }: any) => kind === "budget"),
+      "the budget needs somebody",
+    );
+    const made = await signedIn("/default/-/");
+    const { page } = made;
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    const { totals } = await read("/tenants/default/usage");
+    const cost = page.locator(".figures div", { hasText: "Cost" }).locator("span").first();
+    expect(await cost.getAttribute("title")).toBe(`$${totals.cost_usd}`);
+    const line = page.getByRole("link", { name: /The budget "tight"/ });
+    await line.focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "tight" }).waitFor();
+    await page.getByText(/calls are refused until it begins anew|it will be used up/).waitFor();
+    expect(await page.locator("main").textContent()).toContain("UTC");
+    await page.getByRole("button", { name: "Change the amount" }).press("Enter");
+    await page.getByLabel("US dollars").fill("4.00");
+    await page.keyboard.press("Enter");
+    await page.getByText(/at the present rate\./).waitFor();
+    expect((await read("/tenants/default/budgets/tight")).usd).toBe("4.00");
+    await page.keyboard.press("g");
+    await page.keyboard.press("o");
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await line.waitFor({ state: "detached" });
+  });
+
+  test("[d14.5] an amount that another has changed meanwhile is not overwritten, and a budget of the file is not changed here", async () => {
+    const { id } = await read("/tenants/default/budgets/tight");
+    const made = await signedIn(`/default/-/limits/${id}`);
+    const { page } = made;
+    await page.getByRole("button", { name: "Change the amount" }).click();
+    await page.getByLabel("US dollars").fill("9.00");
+    expect((await admin("PATCH", "/tenants/default/budgets/tight", { usd: "6.00" })).status).toBe(200);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Nothing was changed.").waitFor();
+    expect((await read("/tenants/default/budgets/tight")).usd).toBe("6.00");
+    await made.open("/default/-/limits/file.tenants.default.budgets.filed?tab=edit");
+    await page.getByText("is in the configuration file").waitFor();
+    expect(await page.getByRole("button", { name: "Change the amount" }).count()).toBe(0);
+  });
+
+  test("the values of a limit are shown as what they are, its days and consumers lead to as many calls, and it says what it would have refused", async () => {
+    const made = await signedIn("/default/-/limits");
+    const { page } = made;
+    await page.getByRole("row", { name: /tight/ }).waitFor();
+    await page.getByRole("link", { name: "each", exact: true }).click();
+    const counts = page.getByRole("table", { name: "Counts by value" });
+    await counts.getByText("⟨202E⟩").waitFor();
+    expect(await page.locator("main").textContent()).toContain("Would have been refused");
+    await page.goBack();
+    await page.getByRole("link", { name: "tight", exact: true }).click();
+    const days = page.getByRole("table", { name: "Days in UTC" });
+    await days.waitFor();
+    expect(await days.locator("tbody tr").first().locator("td").last().textContent()).toBe("3");
+    await days.getByRole("link").first().click();
+    await until(async () => (await page.locator("tbody tr.row").count()) === 3, "the list has the calls of the day");
+  });
+
+  test("a limit is made with the form, and its page follows", async () => {
+    const made = await signedIn("/default/-/limits");
+    const { page } = made;
+    await page.getByRole("row", { name: /tight/ }).waitFor();
+    await page.keyboard.press("c");
+    await page.getByRole("button", { name: "Limit", exact: true }).click();
+    await page.getByLabel("Name", { exact: true }).fill("burst");
+    await page.getByLabel("At most").fill("50");
+    await page.getByRole("button", { name: "Create the limit" }).click();
+    await page.getByRole("heading", { name: "burst" }).waitFor();
+    await page.getByText("There is room for 50 more.").waitFor();
+    expect((await read("/tenants/default/limits/burst")).limit).toBe(50);
+  });
+
+  test("a provider is tested, drained and called again: routes use their other target meanwhile", async () => {
+    const made = await signedIn("/default/-/providers");
+    const { page } = made;
+    await page.getByRole("link", { name: "first", exact: true }).click();
+    await page.getByRole("button", { name: "Test" }).click();
+    await page.getByLabel("Model", { exact: true }).fill("fail-429");
+    await page.getByRole("button", { name: "Make the call" }).click();
+    await page.getByText("429 rate_limit_exceeded").waitFor();
+    await page.getByLabel("Model", { exact: true }).fill("words-7");
+    await page.getByRole("button", { name: "Call again" }).click();
+    await page.getByText("200 answers").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Drain for a time" }).press("Enter");
+    await page.getByLabel("1 hour").check();
+    await page.getByLabel(/^Why/).fill("upkeep");
+    await page.getByRole("button", { name: "Drain", exact: true }).press("Enter");
+    await page.getByText("Why: upkeep").waitFor();
+    const answer = await gateway.chat({
+      model: "chat",
+      max_completion_tokens: 10,
+      messages: [{ role: "user", content: "Hello" }],
+    });
+    expect(((await answer.json()) as { model: string }).model).toBe("second:words-7");
+    await page.getByRole("button", { name: "End the drain now" }).press("Enter");
+    await page.getByText("Why: upkeep").waitFor({ state: "detached" });
+    expect((await read("/tenants/default/drains")).data).toEqual([]);
+    await page.getByRole("tab", { name: "What it supports" }).click();
+    await page.getByRole("table", { name: "Parameters" }).getByText("temperature", { exact: true }).waitFor();
+  });
+
+  test("[d14.1] a viewer sees limits and providers of the project, and changes nothing", async () => {
+    const made = await signedIn("/default/default/limits", {}, viewer);
+    const { page } = made;
+    await page.getByRole("link", { name: "tight", exact: true }).click();
+    await page.getByRole("heading", { name: "tight" }).waitFor();
+    expect(await page.getByRole("button", { name: "Change the amount" }).count()).toBe(0);
+    await made.open("/default/default/providers/first");
+    await page.getByRole("button", { name: "Drain for a time" }).waitFor();
+    expect(await page.getByRole("button", { name: "Drain for a time" }).isDisabled()).toBe(true);
+    expect(await page.getByRole("button", { name: "Test" }).isDisabled()).toBe(true);
+    await made.open("/default/-/providers");
+    await page.getByText(/You may not see/).waitFor();
+  });
+
+  test.each([
+    ["light", 320],
+    ["dark", 1280],
+  ] as const)(
+    "in %s at %d pixels, axe finds nothing, and nothing but tables is wider than the window",
+    async (colorScheme, width) => {
+      const made = await signedIn("/default/-/", { colorScheme, viewport: { width, height: 900 } });
+      const { page } = made;
+      const { id } = await read("/tenants/default/budgets/tight");
+      for (const [path, ready] of [
+        ["/default/-/", "Calls per minute"],
+        ["/default/-/limits", "tight"],
+        [`/default/-/limits/${id}`, "Who uses it"],
+        ["/default/-/limits/none", "could not be read"],
+        ["/default/-/limits/~new", "New budget"],
+        ["/default/-/providers", "second"],
+        ["/default/-/providers/first", "How its calls failed"],
+        ["/default/-/providers/first?tab=capabilities", "What a conversation may hold"],
+        ["/default/-/providers/nobody", "is not enabled here"],
+      ] as const) {
+        await made.open(path);
+        await page.locator("main").getByText(ready).first().waitFor();
+        await page.waitForLoadState("networkidle");
+        expect([path, await made.axe()]).toEqual([path, []]);
+        const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+        expect([path, overflow]).toEqual([path, 0]);
+      }
+    },
+  );
+});

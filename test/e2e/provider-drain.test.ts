@@ -1,0 +1,92 @@
+// `dragoman provider test`, `drain` and `undrain` against the real process: routes use their other targets while a
+// provider is drained, also after a restart, and a test reaches it nevertheless.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { until } from "../harness/until.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "dragoman-drain-"));
+const options = {
+  dataFolder: join(folder, "data"),
+  config: `providers: {first: {type: sandbox}, second: {type: sandbox}}
+routes: {chat: {targets: ["first:echo", "second:echo"]}}
+`,
+};
+let gateway: GatewayProcess;
+let project: string;
+let owner: string;
+
+beforeAll(async () => {
+  gateway = await startGateway(options);
+  project = gateway.firstToken!;
+  owner = await gateway.createToken("--personal", "--user", "owner");
+});
+afterAll(async () => {
+  await gateway?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const cli = (...words: readonly string[]) => runCli(words, { DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: owner });
+const call = (model: string): Promise<Response> =>
+  gateway.chat({ model, messages: [{ role: "user", content: "Hello" }] }, { token: project });
+async function servedBy(): Promise<string> {
+  const response = await call("chat");
+  return ((await response.json()) as { model: string }).model;
+}
+
+test("a provider is drained by command for a time, over a restart, and until the drain is ended", async () => {
+  expect(await servedBy()).toBe("first:echo");
+  const drained = await cli("provider", "drain", "first", "--for", "2h", "--note", "a new key");
+  expect([drained.code, drained.stderr]).toEqual([0, ""]);
+  expect(drained.stdout).toMatch(/^first gets no calls until 20\d\d-\d\d-\d\dT[\d:.]+Z\.\n$/);
+  expect(await servedBy()).toBe("second:echo");
+  const listed = await cli("drain", "list", "--json");
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ provider: "first", model: null, note: "a new key" }]);
+
+  const refused = await call("first:echo");
+  expect([refused.status, Number(refused.headers.get("retry-after")) > 7000]).toEqual([503, true]);
+  const { error } = (await refused.json()) as { error: { code: string; message: string } };
+  expect(error.code).toBe("no_target_available");
+  expect(error.message).toContain("(a new key)");
+
+  await gateway.stop();
+  gateway = await startGateway(options);
+  expect(await servedBy()).toBe("second:echo");
+  const tested = await cli("provider", "test", "first:echo");
+  expect([tested.code, tested.stderr]).toEqual([0, ""]);
+  expect(tested.stdout).toMatch(/^first:echo answers with status 200 in [\d.]+ ms\. The call is [0-9a-f]{32}\.\n$/);
+
+  expect(await cli("provider", "undrain", "first")).toMatchObject({ code: 0, stdout: "first gets calls again.\n" });
+  expect(await servedBy()).toBe("first:echo");
+  const again = await cli("provider", "undrain", "first");
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("drain of first")]);
+});
+
+test("a test says what the provider answered, and is a call of the project", async () => {
+  const failed = await cli("provider", "test", "second:fail-429");
+  expect(failed.code).toBe(1);
+  expect(failed.stderr).toContain("second:fail-429 does not answer: status 429");
+  expect(failed.stderr).toContain("rate_limit_exceeded");
+  const trace = /The call is ([0-9a-f]{32})\./.exec(failed.stderr)![1]!;
+  await until(
+    async () => (await cli("call", "get", trace, "--project", "default", "--json")).code === 0,
+    "the call is kept",
+  );
+  const { stdout } = await cli("call", "get", trace, "--project", "default", "--json");
+  expect(JSON.parse(stdout)).toMatchObject({ provider: "second", model: "fail-429", status: 429, attempts: 1 });
+});
+
+test("what cannot be drained or tested is refused with the reason", async () => {
+  for (const [words, what] of [
+    [["provider", "drain", "first", "--for", "soon"], "--for expects a time such as 30m"],
+    [["provider", "drain", "first", "--for", "8d"], "minutes"],
+    [["provider", "drain", "nobody", "--for", "1h"], "provider nobody"],
+    [["provider", "test", "nobody:m"], "provider nobody"],
+    [["provider", "test", "second", "--project", "none"], "project none"],
+  ] as const) {
+    const { code, stderr } = await cli(...words);
+    expect([code === 0, stderr]).toEqual([false, expect.stringContaining(what)]);
+  }
+});
