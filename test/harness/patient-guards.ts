@@ -4,11 +4,14 @@ import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard
 /** In milliseconds. Longer than any test runs. */
 const PATIENT_MS = 600_000;
 
-export function patientGuards(threads?: number): GuardThreads {
+export function patientGuards(
+  threads?: number,
+  onEnded = (why: string): void => console.error(`a thread of guards ended${why}`),
+): GuardThreads {
   return openGuardThreads({
     ...(threads !== undefined && { threads }),
     searchMs: PATIENT_MS,
     waitMs: PATIENT_MS,
-    onEnded: (why) => console.error(`a thread of guards ended${why}`),
+    onEnded,
   });
 }

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { openTurns } from "../../src/guards/fair-turns.ts";
 import { guardText } from "../../src/guards/guarded-text.ts";
 import { type GuardThreads, openGuardThreads } from "../../src/chat/guards/guard-threads.ts";
+import { patientGuards } from "../harness/patient-guards.ts";
 import { guardedMessages } from "../../src/chat/guards/guard-request.ts";
 import { textGuard } from "../../src/chat/guards/text-guard.ts";
 import { GuardScheduler, type StreamUnderGuards } from "../../src/chat/guards/guard-scheduler.ts";
@@ -27,7 +28,7 @@ const SLOW = "(?:a?){500}a{500}b";
 const HEAVY = ["(?:a?){900}q", "(?:b?){900}q", "(?:c?){400}q"];
 const LETTERS = "a".repeat(60_000);
 const ended: string[] = [];
-const threads = openGuardThreads({ threads: 1, onEnded: (why) => ended.push(why) });
+const threads = patientGuards(1, (why) => void ended.push(why));
 afterAll(async () => {
   await threads.close();
   expect(ended).toEqual([]);
