@@ -1,5 +1,52 @@
 // The answers of the admin API that the console reads. `npm run docs` writes this file from the OpenAPI document.
 
+export interface AccessAsOf {
+  /** Time in UTC. */
+  readonly at: string;
+  /** The version of the configuration then; the versions of the tenant say what it contained. */
+  readonly configuration_version: number;
+  readonly users: readonly ({
+    readonly id: string;
+    readonly name: string;
+    readonly operator: boolean;
+    /** Whether the user has a company login, whose claims can give further roles at each login. */
+    readonly company_login: boolean;
+    readonly roles: readonly ({
+      /** Null for the role in the whole tenant. */
+      readonly project_id: string | null;
+      readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner";
+    })[];
+  })[];
+  /** The access tokens that were valid then. */
+  readonly tokens: readonly ({
+    readonly id: string;
+    readonly name: string;
+    readonly kind: "project" | "personal";
+    readonly project_id: string | null;
+    readonly user_id: string | null;
+    /** Calls need the role developer or a higher one. */
+    readonly roles: readonly ({
+      /** Null for the role in the whole tenant. */
+      readonly project_id: string | null;
+      readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner";
+    })[];
+    readonly permissions: readonly ("byo_endpoint" | "custom_price" | "debug" | "read_content" | "vendor_objects" | "ops")[];
+    readonly models: readonly string[];
+    readonly routes: readonly string[];
+    readonly ip: readonly string[];
+    /** Time in UTC. */
+    readonly expires_at: string;
+  })[];
+}
+
+/** Who did it. All fields are null for the gateway itself and for the command line on the database's machine. */
+export interface Actor {
+  readonly token_id: string | null;
+  readonly user_id: string | null;
+  readonly tenant_id: string | null;
+  readonly role: "viewer" | "developer" | "maintainer" | "admin" | "owner" | null;
+}
+
 export interface Attention {
   readonly kind: "budget" | "provider" | "route" | "token" | "price";
   /** The id of the budget or token, the name of the provider or route, or `<provider>:<model>`. */
@@ -14,6 +61,58 @@ export interface AttentionList {
   readonly data: readonly Attention[];
   /** Time in UTC. */
   readonly as_of: string;
+}
+
+export interface AuditChain {
+  /** Null for what concerns no tenant. */
+  readonly tenant_id: string | null;
+  readonly rows: number;
+  /** Rows that were removed because of their age: `audit.keep_days`. */
+  readonly removed: number;
+  /** Time in UTC. */
+  readonly newest_removed_at: string | null;
+  /** Rows that a gateway of an earlier version has written; the next row of this version chains them. */
+  readonly not_chained: number;
+  readonly head: {
+    /** The number of a row; 0 stands for the beginning. */
+    readonly sequence: number;
+    readonly hash: string;
+  };
+  readonly problems: readonly ({
+    readonly problem: "changed" | "missing" | "head" | "rewritten";
+    readonly sequence: number;
+    readonly message: string;
+  })[];
+}
+
+export interface AuditRow {
+  readonly id: string;
+  /** Time in UTC. */
+  readonly at: string;
+  readonly actor: Actor;
+  /** Address of the client. */
+  readonly address: string | null;
+  /** How it was asked for: on a page of the console, with the command line, or by another client of the API; null where that is not known. */
+  readonly via: "console" | "cli" | "api" | null;
+  /** The session of the console. */
+  readonly session_id: string | null;
+  readonly action: string;
+  readonly outcome: "done" | "refused";
+  readonly kind: string;
+  readonly target_id: string | null;
+  readonly target_name: string | null;
+  readonly tenant_id: string | null;
+  readonly project_id: string | null;
+  /** Values before and after the change; secrets are masked. */
+  readonly before?: unknown;
+  /** Values before and after the change; secrets are masked. */
+  readonly after?: unknown;
+  readonly note: string | null;
+  readonly version: number | null;
+  /** Its number in the chain of its tenant: docs/audit.md. */
+  readonly sequence: number | null;
+  /** Its hash in the chain, which depends on all rows before it. */
+  readonly hash: string | null;
 }
 
 export interface Call {
@@ -227,6 +326,26 @@ export interface CallHistogram {
   readonly as_of: string;
   /** Before this time, hours in which the period begins, ends or has a midnight count as a whole where they begin (of end users: days in UTC), because their calls are not kept any more; null if all is exact. */
   readonly whole_until: string | null;
+}
+
+export interface Claim {
+  readonly id: string;
+  readonly tenant_id: string;
+  /** Null for a personal token. */
+  readonly project_id: string | null;
+  /** The name of the token that it gives. */
+  readonly name: string;
+  readonly state: "open" | "redeemed" | "expired" | "revoked";
+  /** Id of the user who made it, or `token:` and the id of a token. */
+  readonly created_by: string;
+  /** Time in UTC. */
+  readonly created_at: string;
+  /** Time in UTC. */
+  readonly expires_at: string;
+  /** Time in UTC. */
+  readonly redeemed_at: string | null;
+  /** The token that was made of it. */
+  readonly token_id: string | null;
 }
 
 export interface Drain {
@@ -474,6 +593,28 @@ export interface NewCalls {
   }[];
 }
 
+export interface NewClaim {
+  readonly id: string;
+  readonly tenant_id: string;
+  /** Null for a personal token. */
+  readonly project_id: string | null;
+  /** The name of the token that it gives. */
+  readonly name: string;
+  readonly state: "open" | "redeemed" | "expired" | "revoked";
+  /** Id of the user who made it, or `token:` and the id of a token. */
+  readonly created_by: string;
+  /** Time in UTC. */
+  readonly created_at: string;
+  /** Time in UTC. */
+  readonly expires_at: string;
+  /** Time in UTC. */
+  readonly redeemed_at: string | null;
+  /** The token that was made of it. */
+  readonly token_id: string | null;
+  /** The link to pass on. It is shown only once: null in a dry run and when a request is repeated with the same idempotency key. */
+  readonly link: string | null;
+}
+
 export interface ProjectTokenList {
   readonly data: readonly Token[];
   /** Null on the last page. */
@@ -544,6 +685,18 @@ export interface ProviderTest {
   readonly message: string | null;
   /** Of the call, which is in the list of calls. */
   readonly trace_id: string | null;
+}
+
+export interface TenantAuditList {
+  readonly data: readonly AuditRow[];
+  /** Null on the last page. */
+  readonly next_cursor: string | null;
+}
+
+export interface TenantClaimList {
+  readonly data: readonly Claim[];
+  /** Null on the last page. */
+  readonly next_cursor: string | null;
 }
 
 export interface Token {
@@ -623,6 +776,14 @@ export interface UsageRow {
   readonly total_ms: number;
   /** Number of calls by duration: the upper bound of each bucket, and `more`. */
   readonly latency_ms: Readonly<Record<string, number>>;
+}
+
+export interface VerifiedAudit {
+  /** Whether no row was changed or removed since it was written. */
+  readonly intact: boolean;
+  /** The key that verifies exports: Ed25519, 32 bytes in base64. */
+  readonly public_key: string;
+  readonly chains: readonly AuditChain[];
 }
 
 export interface View {

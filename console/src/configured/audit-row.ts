@@ -1,35 +1,15 @@
-// A row of the audit log, as the admin API answers it.
-export interface AuditRow {
-  readonly id: string;
-  readonly at: string;
-  readonly actor: {
-    readonly token_id: string | null;
-    readonly user_id: string | null;
-    readonly tenant_id: string | null;
-    readonly role: string | null;
-  };
-  readonly address: string | null;
-  readonly action: string;
-  readonly outcome: "done" | "refused";
-  readonly kind: string;
-  readonly target_id: string | null;
-  readonly target_name: string | null;
-  readonly tenant_id: string | null;
-  readonly project_id: string | null;
-  readonly before: unknown;
-  readonly after: unknown;
-  readonly note: string | null;
-  readonly version: number | null;
-}
+// Who has done what a row of the audit log says, in words.
+import type { AuditRow } from "../api/types.ts";
 
-export interface AuditPage {
-  readonly data: readonly AuditRow[];
-  readonly next_cursor: string | null;
-}
+const WAYS = { console: "in the console", cli: "with the command line", api: "over the API" } as const;
 
-export function actorText({ actor, address }: Pick<AuditRow, "actor" | "address">): string {
+export function actorText({ actor, address, via }: Pick<AuditRow, "actor" | "address" | "via">): string {
   const who =
     actor.user_id ??
-    (actor.token_id === null ? "the command line on the gateway's machine" : `token ${actor.token_id}`);
-  return address === null ? who : `${who} from ${address}`;
+    (actor.token_id !== null
+      ? `token ${actor.token_id}`
+      : via === "console"
+        ? "somebody who is not signed in"
+        : "the gateway's machine");
+  return [who, ...(address === null ? [] : [`from ${address}`]), ...(via === null ? [] : [WAYS[via]])].join(" ");
 }

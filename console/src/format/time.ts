@@ -91,3 +91,17 @@ export function duration(ms: number): string {
   const seconds = Math.round(ms / 1000);
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
+
+/** As a field for a date and time has it, to the minute. */
+export function localTime(timeMs: number, zone: Zone): string {
+  const date = new Date(timeMs);
+  if (zone === "utc") return date.toISOString().slice(0, 16);
+  const part = (value: number): string => String(value).padStart(2, "0");
+  return `${date.getFullYear()}-${part(date.getMonth() + 1)}-${part(date.getDate())}T${part(date.getHours())}:${part(date.getMinutes())}`;
+}
+
+/** The time of such a field; null where it is incomplete. */
+export function timeInZone(text: string, zone: Zone): string | null {
+  const timeMs = Date.parse(zone === "utc" ? `${text}Z` : text);
+  return text === "" || Number.isNaN(timeMs) ? null : new Date(timeMs).toISOString();
+}

@@ -6,17 +6,27 @@ import { useWrite } from "../../api/use-write.ts";
 import { Modal } from "../../components/modal.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
+import { Tabs } from "../../components/tabs.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { TargetHistory } from "../../configured/target-history.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath } from "../../scope/scope.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
+import { useUrlState } from "../../url-state.ts";
 import { SecretOnce } from "./secret-once.tsx";
 import { belongsTo, narrowingOf, TokenState } from "./token-facts.tsx";
 
+const TABS = [
+  { name: "about", label: "About" },
+  { name: "history", label: "History" },
+];
+
 export function TokenScreen({ id }: { readonly id: string }) {
   const scope = useScope();
+  const url = useUrlState();
+  const tab = url.get("tab") === "history" ? "history" : "about";
   const path = adminPath(scope, `/tokens/${encodeURIComponent(id)}`);
   const { data: token, error, refetch } = useRead<Token>(path, { keepsPrevious: false });
   return (
@@ -32,13 +42,26 @@ export function TokenScreen({ id }: { readonly id: string }) {
             <h1>{visibleText(token.name)}</h1>
             <TokenState state={token.state} />
           </div>
-          <Facts token={token} />
-          <p>
-            <ScopedLink to={`/calls?q=token:${token.id}&range=30d`}>
-              The calls of this token in the last 30 days
-            </ScopedLink>
-          </p>
-          {token.state !== "revoked" && <Changes token={token} path={path} />}
+          <Tabs
+            label="About the token"
+            tabs={TABS}
+            chosen={tab}
+            choose={(name) => url.set({ tab: name === "about" ? null : name }, { replace: true })}
+          >
+            {tab === "history" ? (
+              <TargetHistory kind="token" targetId={token.id} what="token" />
+            ) : (
+              <div className="call-page">
+                <Facts token={token} />
+                <p>
+                  <ScopedLink to={`/calls?q=token:${token.id}&range=30d`}>
+                    The calls of this token in the last 30 days
+                  </ScopedLink>
+                </p>
+                {token.state !== "revoked" && <Changes token={token} path={path} />}
+              </div>
+            )}
+          </Tabs>
         </>
       )}
     </div>

@@ -1,0 +1,164 @@
+// The rows of the audit log that match the filter, the newest first, each with what was before and after.
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { ApiError } from "../../api/api.ts";
+import type { AuditRow, TenantAuditList } from "../../api/types.ts";
+import { useApi, useRead } from "../../api/use-api.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import { actorText } from "../../configured/audit-row.ts";
+import { AuditedChange } from "../../configured/change-view.tsx";
+import { visibleText } from "../../format/visible-text.ts";
+import { useScope } from "../../scope/scope-context.tsx";
+import { adminPath } from "../../scope/scope.ts";
+import { useUrlState } from "../../url-state.ts";
+import { AuditFilter, FILTER_NAMES } from "./audit-filter.tsx";
+
+const PAGE_ROWS = 50;
+const LOOK_MS = 10_000;
+
+export function AuditEntries() {
+  const state = useUrlState();
+  const { query, path } = useAuditRows();
+  const rows = query.data?.pages.flatMap(({ data }) => data) ?? [];
+  const chosen = FILTER_NAMES.filter((name) => state.get(name) !== null);
+  return (
+    <>
+      <AuditFilter state={state} />
+      {query.error !== null && (
+        <Problem what="The audit log could not be read." error={query.error} retry={() => void query.refetch()} />
+      )}
+      {query.isPending && <Pending what="The audit log" lines={8} />}
+      {query.isSuccess && rows.length === 0 && (
+        <Empty title={chosen.length === 0 ? "Nothing has been changed yet" : "No entry matches this filter"}>
+          {chosen.length > 0 && (
+            <button type="button" onClick={() => state.set(Object.fromEntries(chosen.map((name) => [name, null])))}>
+              Show all entries
+            </button>
+          )}
+        </Empty>
+      )}
+      {query.isSuccess && <NewEntries path={path} newest={rows[0]?.id ?? null} show={() => void query.refetch()} />}
+      <ol className={`history ${query.isPlaceholderData ? "old" : ""}`}>
+        {rows.map((row) => (
+          <Entry key={row.id} row={row} />
+        ))}
+      </ol>
+      {query.hasNextPage && (
+        <p className="after-table">
+          <button type="button" disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+            {query.isFetchingNextPage ? "Reading…" : "Show older entries"}
+          </button>
+        </p>
+      )}
+    </>
+  );
+}
+
+function useAuditRows() {
+  const scope = useScope();
+  const api = useApi();
+  const state = useUrlState();
+  const chosen = FILTER_NAMES.flatMap((name) => {
+    const value = state.get(name);
+    return value === null ? [] : [[name, value]];
+  });
+  const path = `${adminPath(scope, "/audit")}?${new URLSearchParams(chosen).toString()}`;
+  const query = useInfiniteQuery<
+    TenantAuditList,
+    ApiError,
+    { readonly pages: readonly TenantAuditList[] },
+    readonly unknown[],
+    string | null
+  >({
+    queryKey: ["read", path, "pages"],
+    queryFn: ({ pageParam, signal }) => {
+      const page = new URLSearchParams({
+        limit: String(PAGE_ROWS),
+        ...(pageParam !== null && { cursor: pageParam }),
+      });
+      return api.send<TenantAuditList>("GET", `${path}&${page.toString()}`, { signal });
+    },
+    initialPageParam: null,
+    getNextPageParam: (last) => last.next_cursor,
+  });
+  return { query, path };
+}
+
+interface NewEntriesProps {
+  readonly path: string;
+  readonly newest: string | null;
+  readonly show: () => void;
+}
+
+/** New rows never move what somebody reads: they are shown when asked for. */
+function NewEntries({ path, newest, show }: NewEntriesProps) {
+  const { data } = useRead<TenantAuditList>(`${path}&limit=1`, { everyMs: LOOK_MS });
+  const [first] = data?.data ?? [];
+  const areThere = first !== undefined && first.id !== newest;
+  return (
+    <p role="status" className={areThere ? "" : "unseen"}>
+      {areThere && (
+        <button type="button" onClick={show}>
+          Show new entries
+        </button>
+      )}
+    </p>
+  );
+}
+
+function Entry({ row }: { readonly row: AuditRow }) {
+  const [isOpen, setIsOpen] = useState(false);
+  return (
+    <li>
+      <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
+        <summary>
+          <TimeText at={row.at} />{" "}
+          {row.outcome === "refused" && (
+            <span className="status warn" data-mark="!">
+              refused
+            </span>
+          )}{" "}
+          <b>
+            {visibleText(row.action)} {visibleText(row.kind)}
+          </b>{" "}
+          {visibleText(row.target_name ?? row.target_id ?? "")} <small>by {visibleText(actorText(row))}</small>
+        </summary>
+        {isOpen && <EntryFacts row={row} />}
+      </details>
+    </li>
+  );
+}
+
+function EntryFacts({ row }: { readonly row: AuditRow }) {
+  const facts: readonly (readonly [string, string | null])[] = [
+    ["Object", row.target_id],
+    ["Tenant", row.tenant_id],
+    ["Project", row.project_id],
+    ["Role", row.actor.role],
+    ["Token", row.actor.token_id],
+    ["Session", row.session_id],
+    ["Version", row.version === null ? null : String(row.version)],
+    ["Note", row.note],
+    ["Place in the chain", row.sequence === null ? "none yet" : `${row.sequence} ${row.hash}`],
+  ];
+  return (
+    <>
+      <dl className="facts">
+        {facts.flatMap(([name, value]) =>
+          value === null
+            ? []
+            : [
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>{visibleText(value)}</dd>
+                </div>,
+              ],
+        )}
+      </dl>
+      <AuditedChange before={row.before} after={row.after} />
+    </>
+  );
+}
