@@ -23,6 +23,7 @@ describe("the audit log", () => {
   test("says that the command line has asked, and is intact", async () => {
     const { stdout } = await cli("audit", "--filter", "kind=project", "action=create", "target_id=site", "--json");
     expect(JSON.parse(stdout)).toMatchObject([{ target_id: "site", via: "cli", session_id: null }]);
+    expect((await cli("audit", "--all", "--json")).stdout).toContain('"target_id": "site"');
     const checked = await cli("audit", "verify");
     expect([checked.code, checked.stderr]).toEqual([0, ""]);
     expect(checked.stdout).toContain("No row was changed or removed.");

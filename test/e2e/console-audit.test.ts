@@ -72,6 +72,9 @@ describe.skipIf(program === null)("the audit log in the console", () => {
     await entry.getByText("Place in the chain").waitFor();
     expect(new URL(page.url()).search).toBe("?kind=token&via=api");
     expect(await own.axe()).toEqual([]);
+    await page.getByRole("button", { name: "As code" }).click();
+    await page.getByText("dragoman audit --tenant default --filter kind=token via=api").waitFor();
+    await page.keyboard.press("Escape");
     await page.getByLabel("Kind").fill("nothing");
     await page.getByText("No entry matches this filter").waitFor();
     await page.getByRole("button", { name: "Show all entries" }).click();

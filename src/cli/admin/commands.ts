@@ -42,6 +42,7 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
     command.option("--tenant <id>", noun.place === "own" ? "tenant" : "tenant (default: default)");
   if (noun.place === "either") command.option("--project <id>", "project, instead of the tenant");
   if (noun.place === "personal") command.option("--project <id>", "project; yours without it");
+  if (verb === "list" && noun.ofAll === true) command.option("--all", "all tenants; for operators");
   if (verb === "list") {
     command.option("--most <n>", "maximum number of rows", positiveInteger);
     if (noun.filters !== undefined)

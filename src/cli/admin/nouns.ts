@@ -43,6 +43,8 @@ export interface Noun {
   readonly contains?: string;
   /** The list has no pages. */
   readonly isWhole?: true;
+  /** Operators list those of all tenants. */
+  readonly ofAll?: true;
   /** Additional filters of the list. */
   readonly filters?: readonly string[];
 }
@@ -285,6 +287,7 @@ export const NOUNS: readonly Noun[] = [
     many: "changes and refused attempts",
     path: "audit",
     place: "either",
+    ofAll: true,
     verbs: ["list"],
     named: null,
     columns: {

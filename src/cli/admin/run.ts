@@ -17,6 +17,7 @@ export interface NounFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly json?: true;
   readonly dryRun?: true;
   readonly most?: number;
+  readonly all?: true;
   readonly role?: string;
   readonly filter?: readonly string[];
   readonly by?: string;
@@ -110,7 +111,7 @@ export function placePath({ place }: Pick<Noun, "place">, flags: PlaceFlags): st
 
 async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Promise<void> {
   const tenant = noun.word === "project" && flags.tenant !== undefined ? { tenant_id: flags.tenant } : {};
-  const path = `${placePath(noun, flags)}/${noun.path}`;
+  const path = `${flags.all === true ? "" : placePath(noun, flags)}/${noun.path}`;
   const query = { ...tenant, ...filters(noun, flags), ...grouping(flags) };
   const things = await client.list(path, query, flags.most, noun.isWhole === true);
   if (flags.csv === true) return printCsv(things);

@@ -14,7 +14,7 @@ import { adminPath } from "../../scope/scope.ts";
 import { type UrlState, useUrlState } from "../../url-state.ts";
 
 /** As parameters of the admin API, which are also their names in the address. */
-const NARROWING = [
+export const NARROWING = [
   ["project_id", "Project"],
   ["model", "Model"],
   ["route", "Route"],

@@ -1,4 +1,5 @@
 // `/audit`: who has changed, read or tried what; whether the log is intact; and who could call what at a time in the past.
+import { AsCode } from "../../components/as-code.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
@@ -6,6 +7,7 @@ import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { AccessAsOfView } from "./access-as-of.tsx";
+import { codeOf } from "./audit-code.ts";
 import { AuditEntries } from "./audit-entries.tsx";
 import { ChainCheck } from "./chain-check.tsx";
 
@@ -22,6 +24,7 @@ export function AuditScreen() {
   ];
   const chosen = tabs.find(({ name }) => name === state.get("tab"))?.name ?? "entries";
   const View = VIEWS[chosen as keyof typeof VIEWS];
+  const { command, path } = codeOf(chosen, scope, state);
   const range = new URLSearchParams(
     ["from", "to"].flatMap((name) => {
       const value = state.get(name);
@@ -41,6 +44,7 @@ export function AuditScreen() {
             Signed export
           </a>
         )}
+        <AsCode command={command} path={path} />
       </div>
       <Tabs
         label="About the audit log"
