@@ -33,7 +33,7 @@ export function ChangeView({ before, after, text, further = NOTHING }: ChangeVie
 /** What a row of the audit log says. A thing that was made or removed is shown by its lines alone. */
 export function AuditedChange({ before, after }: { readonly before: unknown; readonly after: unknown }) {
   if (before === null && after === null) return null;
-  const lines = (value: unknown): string => (value === null ? "" : writtenYaml(value as Fields).text);
+  const lines = (value: unknown): string => (value === null ? "" : writtenYaml(value).text);
   return before === null || after === null ? (
     <LineDiff before={lines(before)} after={lines(after)} />
   ) : (
