@@ -22,7 +22,7 @@ export function stateOf({
 export function StatusMark({ call }: { readonly call: Pick<LoggedCall, "status" | "code" | "cancelled" | "settled"> }) {
   const { tone, mark, word } = stateOf(call);
   return (
-    <span className={`status ${tone}`} data-mark={mark}>
+    <span className={`status ${tone}`} data-mark={mark} title={`${call.status} ${word}`}>
       {call.status} {word}
     </span>
   );

@@ -42,8 +42,13 @@ export function CallExplain({ call, request, asked, ask }: CallExplainProps) {
           projectId={call.project_id}
           renderHead={(now) => (
             <ul className="differences">
-              {[...differences(call, now), ...explained.lacks].map((text) => (
+              {differences(call, now).map((text) => (
                 <li key={text}>{visibleText(text)}</li>
+              ))}
+              {explained.lacks.map((text) => (
+                <li key={text} className="hint">
+                  {visibleText(text)}
+                </li>
               ))}
             </ul>
           )}

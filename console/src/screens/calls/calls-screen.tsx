@@ -71,9 +71,11 @@ export function CallsScreen() {
       <div className="title-row">
         <h1>Calls</h1>
         <RangeLinks range={range} />
-        {range.toMs === null && <LiveButton state={live} />}
-        <ViewsMenu screen="calls" />
-        <AsCode command={commandOf(scope, filter, range.fromMs, range.toMs)} path={path} />
+        <span className="actions">
+          {range.toMs === null && <LiveButton state={live} />}
+          <ViewsMenu screen="calls" />
+          <AsCode command={commandOf(scope, filter, range.fromMs, range.toMs)} path={path} />
+        </span>
       </div>
       <div className="calls-tools">
         <FilterBar />
