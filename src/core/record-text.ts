@@ -73,6 +73,8 @@ function sparseRecord(record: CallRecord): Omit<Sparse<CallRecord>, "attempts"> 
     dispositions: record.dispositions,
     messages: record.messages ?? undefined,
     attempts: record.attempts.map(sparseAttempt),
+    candidates: unlessEmpty(record.candidates),
+    plan: unlessEmpty(toldPlan(record)),
     rounds: record.rounds === 1 ? undefined : record.rounds,
     tools: unlessEmpty(record.tools),
     finishReasons: unlessEmpty(record.finishReasons),
@@ -89,10 +91,17 @@ function sparseRecord(record: CallRecord): Omit<Sparse<CallRecord>, "attempts"> 
     policies: unlessEmpty(record.policies),
     warnings: unlessEmpty(record.warnings),
     cancelled: record.cancelled || undefined,
+    headMs: record.headMs ?? undefined,
+    keepAlives: record.keepAlives || undefined,
     firstContentMs: record.firstContentMs ?? undefined,
     totalMs: record.totalMs,
     ownMs: record.ownMs,
   };
+}
+
+/** The steps of the plan, if they say more than the attempts do. */
+export function toldPlan({ candidates, plan }: Pick<CallRecord, "candidates" | "plan">): CallRecord["plan"] {
+  return plan.length === 1 && candidates.length === 0 && plan[0]!.refused === null ? [] : plan;
 }
 
 function sparseAttempt(attempt: Attempt): Sparse<Attempt> {

@@ -118,6 +118,21 @@ export interface PolicyOutcome {
   readonly why?: string;
 }
 
+/** A step of the plan: which target was chosen, and why. */
+export interface PlanStep {
+  /** The name of the target, `<provider>:<model>`. */
+  readonly target: string;
+  /** As the strategy says it: `weight 3 of 10`, `retry 1 of 2 after a retryable failure`. */
+  readonly why: string;
+  /** Milliseconds from the arrival of the call to the decision. */
+  readonly atMs: number;
+  /** How long the call waited before the attempt, as a provider asked or because of a retry. */
+  readonly waitMs: number;
+  readonly round: number;
+  /** Why the target was not called: what forbade it to this call; `null` when it was called. */
+  refused: ErrorCode | null;
+}
+
 export interface MessageStatistics {
   readonly count: number;
   readonly roles: Readonly<Record<string, number>>;
@@ -165,6 +180,10 @@ export interface CallRecord {
   readonly dispositions: Readonly<Record<string, ParameterDisposition>>;
   readonly messages: MessageStatistics | null;
   readonly attempts: readonly Attempt[];
+  /** The names of the targets that the call might go to, in their order; empty where there was only one. */
+  readonly candidates: readonly string[];
+  /** The steps of the plan; empty where the only target was called once. */
+  readonly plan: readonly PlanStep[];
   /** The number of rounds; 1 when the gateway ran no tools. */
   readonly rounds: number;
   /** The tools that the gateway ran. */
@@ -202,6 +221,13 @@ export interface CallRecord {
   /** The client disconnected before the answer was complete. */
   readonly cancelled: boolean;
   readonly metadata: JsonObject | null;
+  /**
+   * Milliseconds from the arrival to the sending of a stream's head, where that was before there was any content; `null`
+   * otherwise.
+   */
+  readonly headMs: number | null;
+  /** What was sent to a client that would otherwise have received nothing for long. */
+  readonly keepAlives: number;
   /** Milliseconds from the arrival of the request to the first content sent, and to the end. */
   readonly firstContentMs: number | null;
   readonly totalMs: number;

@@ -8,8 +8,10 @@ import {
   type CallRecord,
   isUnauthenticated,
   type LimitOutcome,
+  type PlanStep,
   type PolicyOutcome,
 } from "../core/record.ts";
+import { toldPlan } from "../core/record-text.ts";
 import type { ToolRun } from "../core/tool.ts";
 import { memoizeBounded } from "../core/memoization.ts";
 import { parseRecord } from "../wire/record-json.ts";
@@ -196,6 +198,8 @@ function lineOf(record: CallRecord) {
             body_characters: messages.bodyCharacters,
           },
     attempts: record.attempts.map(attemptFields),
+    candidates: unlessEmpty(record.candidates.map((name) => cut(name, MAX_TEXT_CHARACTERS))),
+    plan: unlessEmpty(toldPlan(record).map(planFields)),
     ...(record.tools.length > 0 || record.rounds > 1 ? toolsFields(record) : undefined),
     limits: unlessEmpty(record.limits.map(limitFields)),
     policies: unlessEmpty(record.policies.map(policyFields)),
@@ -205,6 +209,8 @@ function lineOf(record: CallRecord) {
     client_request_id: text(record.clientRequestId),
     otel_trace_id: text(record.otelTraceId),
     snapshot: record.snapshotVersion,
+    head_ms: milliseconds(record.headMs),
+    keep_alives: record.keepAlives || undefined,
     first_content_ms: milliseconds(record.firstContentMs),
     total_ms: milliseconds(record.totalMs),
     own_ms: Math.round(record.ownMs * 1000) / 1000,
@@ -230,6 +236,17 @@ function attemptFields(attempt: Attempt) {
     head_ms: milliseconds(attempt.headMs),
     first_content_ms: milliseconds(attempt.firstContentMs),
     total_ms: milliseconds(attempt.totalMs),
+  };
+}
+
+function planFields({ target, why, atMs, waitMs, round, refused }: PlanStep) {
+  return {
+    target: cut(target, MAX_TEXT_CHARACTERS),
+    why: cut(why, MAX_TEXT_CHARACTERS),
+    at_ms: milliseconds(atMs),
+    wait_ms: waitMs > 0 ? milliseconds(waitMs) : undefined,
+    round: round > 1 ? round : undefined,
+    refused: refused ?? undefined,
   };
 }
 

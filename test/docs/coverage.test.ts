@@ -160,6 +160,10 @@ const FULL: Required<CallRecord> = {
       fromCache: true,
     }),
   ],
+  candidates: ["sandbox:echo", "sandbox:slow"],
+  plan: [{ target: "sandbox:echo", why: "first by order", atMs: 1, waitMs: 2, round: 2, refused: "policy_violation" }],
+  headMs: 3,
+  keepAlives: 1,
   finishReasons: ["stop"],
   nativeFinishReasons: ["eos"],
   finishInferred: true,
@@ -204,7 +208,7 @@ function fieldNames(line: Readonly<Record<string, unknown>>): readonly string[] 
   return Object.entries(line).flatMap(([name, value]) => {
     if (name === "messages" || name === "cache")
       return [name, ...Object.keys(value as object).map((member) => `${name}.${member}`)];
-    if (["attempts", "tools", "limits", "policies"].includes(name))
+    if (["attempts", "plan", "tools", "limits", "policies"].includes(name))
       return [name, ...Object.keys((value as readonly object[])[0]!).map((member) => `${name}[].${member}`)];
     return [name];
   });

@@ -4,7 +4,7 @@ import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { ChatRequest, FinishReason, Usage } from "../../core/chat.ts";
 import { type ArrivedCall, emptyRecord } from "../../core/empty-record.ts";
 import type { CachedCall } from "../../core/cache.ts";
-import type { GatewayError } from "../../core/errors.ts";
+import type { ErrorCode, GatewayError } from "../../core/errors.ts";
 import { newSpanId } from "../../core/ids.ts";
 import type { AccessToken, Principal } from "../../core/identity.ts";
 import {
@@ -13,6 +13,7 @@ import {
   type CallRecord,
   type LimitOutcome,
   MAX_END_USER,
+  type PlanStep,
   type PolicyOutcome,
 } from "../../core/record.ts";
 import type { ToolRun } from "../../core/tool.ts";
@@ -34,6 +35,9 @@ export interface Finish {
   readonly nativeFinishReasons: readonly string[];
 }
 
+/** Longer plans and lists of targets are cut. */
+const MAX_PLANNED = 50;
+
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 export class CallRecorder {
@@ -43,6 +47,7 @@ export class CallRecorder {
   readonly #attempts: AttemptRecorder[] = [];
   readonly #attemptRows: Readonly<Attempt>[];
   readonly #toolRows: Readonly<ToolRun>[];
+  readonly #plan: PlanStep[] = [];
   /** What earlier rounds have used; `null` when nothing is known. */
   #usedBefore: NotedUsage | null = null;
   #knowsUsage = false;
@@ -50,6 +55,7 @@ export class CallRecorder {
   constructor(arrived: ArrivedCall, clock: CallClock) {
     this.#clock = clock;
     this.record = this.#record = emptyRecord(arrived);
+    this.#record.plan = this.#plan;
     this.#attemptRows = this.#record.attempts as Readonly<Attempt>[];
     this.#toolRows = this.#record.tools as Readonly<ToolRun>[];
   }
@@ -108,6 +114,39 @@ export class CallRecorder {
   /** Returns `null` when the call is not traced. */
   newSpanId(): string | null {
     return this.#record.trace === null ? null : newSpanId();
+  }
+
+  /** Records which targets the call may go to, unless an earlier round did. */
+  mayGoTo(candidates: readonly string[]): void {
+    if (this.#record.candidates.length === 0) this.#record.candidates = candidates.slice(0, MAX_PLANNED);
+  }
+
+  /** Records a step of the plan. */
+  planned(target: string, why: string, waitMs: number): void {
+    if (this.#plan.length < MAX_PLANNED)
+      this.#plan.push({
+        target,
+        why,
+        atMs: this.#clock.elapsedMs(),
+        waitMs,
+        round: this.#record.rounds,
+        refused: null,
+      });
+  }
+
+  /** Records that the target of the last step may not be called; `null` where it was not meant for this call. */
+  planRefused(code: ErrorCode | null): void {
+    if (code === null) this.#plan.pop();
+    else if (this.#plan.length > 0) this.#plan.at(-1)!.refused = code;
+  }
+
+  /** Records that the head of the stream leaves before there is any content. */
+  headSent(): void {
+    this.#record.headMs = this.#clock.elapsedMs();
+  }
+
+  keptAlive(): void {
+    this.#record.keepAlives++;
   }
 
   /** `vendor` is as in `Attempt`. */

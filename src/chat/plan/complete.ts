@@ -29,12 +29,15 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
   let failure: Failure | null = null;
   let serving: Route | null = null;
   let empty: Answered<T> | null = null;
+  if (prepared.stages.length > 1 || prepared.stages[0]!.candidates.length > 1)
+    call.recorder.mayGoTo(prepared.stages.flatMap(({ candidates }) => candidates.map(({ target }) => target.name)));
   for (;;) {
     const step = plan.next(failure, clock.monotonic(), call.deadline.leftMs());
     if (step.kind === "give_up") {
       if (empty !== null) return empty;
       throw finalError(failures.reported, step.why === "deadline", call);
     }
+    call.recorder.planned(step.candidate.target.name, step.why, step.waitMs);
     if (step.waitMs > 0) await call.clock.waiting(pause(step.waitMs, call.signal));
     const { candidate } = step;
     serving = served(candidate, serving, call);
@@ -45,6 +48,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
       if (result.kind === "refused") {
         // after a wait for a place, the call may be over
         call.signal.throwIfAborted();
+        call.recorder.planRefused(result.reason?.code ?? null);
         if (result.reason !== null) failures.add(result.reason, result.reason.code, false);
         failure = { kind: "refused", retryAfterMs: null };
         continue;
@@ -122,6 +126,7 @@ async function hedged<T>(
     hedging.take(candidate.route.name, hedge, upstream, clock.monotonic()),
   );
   if (step === null) return first.result;
+  call.recorder.planned(step.candidate.target.name, step.why, 0);
   const second = new AttemptRun(step.candidate, call, work);
   const winner = await Promise.any([answerOf(first), answerOf(second)]).catch(() => null);
   if (winner === null) return first.result;

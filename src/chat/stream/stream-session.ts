@@ -98,7 +98,10 @@ export class StreamSession {
    */
   async holdHead(): Promise<Sending | null> {
     const sending = await within(this.#begun, this.#call.snapshot.limits.headHoldMs);
-    if (sending === LATE) return null;
+    if (sending === LATE) {
+      this.#call.recorder.headSent();
+      return null;
+    }
     this.#take(sending);
     return sending;
   }
@@ -262,8 +265,10 @@ export class StreamSession {
       const quietMs = this.#call.context.clock.monotonic() - this.#lastSentMs;
       if (quietMs >= keepAliveMs) {
         // a client that does not read gets none: they would pile up, and a slow reader would receive nothing else
-        if (this.#isAsked && (controller.desiredSize ?? -1) >= 0)
+        if (this.#isAsked && (controller.desiredSize ?? -1) >= 0) {
           controller.enqueue(this.#leaving(this.#form.keepAlive()));
+          this.#call.recorder.keptAlive();
+        }
         this.#lastSentMs = this.#call.context.clock.monotonic();
       }
       this.#keepAlive = setTimeout(look, Math.max(1, keepAliveMs - (quietMs >= keepAliveMs ? 0 : quietMs)));

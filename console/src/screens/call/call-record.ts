@@ -29,6 +29,15 @@ export interface ToolFields {
   readonly total_ms?: number;
 }
 
+export interface PlanFields {
+  readonly target: string;
+  readonly why: string;
+  readonly at_ms?: number;
+  readonly wait_ms?: number;
+  readonly round?: number;
+  readonly refused?: string;
+}
+
 export interface RecordFields {
   readonly error_detail?: string;
   readonly explained?: boolean;
@@ -54,6 +63,12 @@ export interface RecordFields {
     readonly body_characters: number;
   };
   readonly attempts?: readonly AttemptFields[];
+  readonly candidates?: readonly string[];
+  readonly plan?: readonly PlanFields[];
+  readonly head_ms?: number;
+  readonly keep_alives?: number;
+  readonly cancelled?: boolean;
+  readonly code?: string;
   readonly rounds?: number;
   readonly tools?: readonly ToolFields[];
   readonly policies?: readonly { readonly name: string; readonly effect: string; readonly why?: string }[];

@@ -21,6 +21,7 @@ import { CallExplain } from "./call-explain.tsx";
 import { Origin, Parameters, RawRecord } from "./call-facts.tsx";
 import { CallHeadline } from "./call-headline.tsx";
 import { CallLimits } from "./call-limits.tsx";
+import { CallPlan } from "./call-plan.tsx";
 import { recordOf } from "./call-record.ts";
 import { remadeRequest } from "./call-request.ts";
 import { CallVerdict } from "./call-verdict.tsx";
@@ -165,6 +166,9 @@ function Shown({ call }: { readonly call: CallDetail }) {
       </Panel>
       <Panel title="Conversation">
         <Conversation call={call} opened={opened} />
+      </Panel>
+      <Panel title="Why it went there">
+        <CallPlan record={record} />
       </Panel>
       <div className="panels">
         <Panel title="Cost">

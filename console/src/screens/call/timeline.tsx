@@ -14,6 +14,12 @@ interface Lane {
   readonly outcome: string;
 }
 
+/** A moment of the whole call. */
+interface Mark {
+  readonly atMs: number;
+  readonly text: string;
+}
+
 const LANE = 26;
 const WIDTH = 1000;
 const TICKS = 5;
@@ -22,10 +28,20 @@ export function Timeline({ record, totalMs }: { readonly record: RecordFields; r
   const lanes = lanesOf(record, totalMs);
   if (lanes.length === 0)
     return <p className="hint">No provider was called, so all of the {duration(totalMs)} was spent in the gateway.</p>;
+  const marks = marksOf(record, totalMs);
   const span = Math.max(totalMs, ...lanes.map(({ endMs }) => endMs), 1);
   return (
     <>
-      <Drawing lanes={lanes} spanMs={span} />
+      <Drawing lanes={lanes} marks={marks} spanMs={span} />
+      {marks.length > 0 && (
+        <ul className="marks">
+          {marks.map(({ atMs, text }) => (
+            <li key={text}>
+              {duration(atMs)}: {visibleText(text)}
+            </li>
+          ))}
+        </ul>
+      )}
       <TableBox label="The attempts and tools of this call">
         <table>
           <caption className="unseen">The attempts and tools of this call</caption>
@@ -73,7 +89,13 @@ export function Timeline({ record, totalMs }: { readonly record: RecordFields; r
   );
 }
 
-function Drawing({ lanes, spanMs }: { readonly lanes: readonly Lane[]; readonly spanMs: number }) {
+interface DrawingProps {
+  readonly lanes: readonly Lane[];
+  readonly marks: readonly Mark[];
+  readonly spanMs: number;
+}
+
+function Drawing({ lanes, marks, spanMs }: DrawingProps) {
   const x = (ms: number): number => (ms / spanMs) * WIDTH;
   const height = lanes.length * LANE;
   const ticks = Array.from({ length: TICKS + 1 }, (_, index) => (spanMs * index) / TICKS);
@@ -82,6 +104,9 @@ function Drawing({ lanes, spanMs }: { readonly lanes: readonly Lane[]; readonly 
       <svg viewBox={`0 0 ${WIDTH} ${height}`} preserveAspectRatio="none" height={height}>
         {ticks.map((ms) => (
           <line key={ms} className="tick" x1={x(ms)} x2={x(ms)} y1={0} y2={height} />
+        ))}
+        {marks.map(({ atMs, text }) => (
+          <line key={text} className="mark" x1={x(atMs)} x2={x(atMs)} y1={0} y2={height} />
         ))}
         {lanes.map((lane, index) => {
           const top = index * LANE + 5;
@@ -113,6 +138,32 @@ function Drawing({ lanes, spanMs }: { readonly lanes: readonly Lane[]; readonly 
       </div>
     </div>
   );
+}
+
+/** What happened between the gateway and the client, and waits between attempts, in the order of time. */
+function marksOf(record: RecordFields, totalMs: number): readonly Mark[] {
+  const { plan = [], head_ms: headMs, keep_alives: alive, cancelled, code } = record;
+  const waits = plan.flatMap(({ at_ms: atMs, wait_ms: waitMs, target, why }) =>
+    atMs === undefined || waitMs === undefined
+      ? []
+      : [{ atMs, text: `waited ${duration(waitMs)} before ${target} (${why})` }],
+  );
+  return [
+    ...waits,
+    ...(headMs === undefined
+      ? []
+      : [
+          {
+            atMs: headMs,
+            text: `the head of the stream was sent before there was content${alive === undefined ? "" : `, and ${alive} signs of life after it`}`,
+          },
+        ]),
+    ...(headMs === undefined && alive !== undefined
+      ? [{ atMs: totalMs, text: `${alive} signs of life were sent` }]
+      : []),
+    ...(cancelled === true ? [{ atMs: totalMs, text: "the client had left" }] : []),
+    ...(code === "upstream_timeout" ? [{ atMs: totalMs, text: "the time for an answer was over" }] : []),
+  ].toSorted((one, other) => one.atMs - other.atMs);
 }
 
 function lanesOf({ attempts = [], tools = [] }: RecordFields, totalMs: number): readonly Lane[] {
