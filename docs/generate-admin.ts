@@ -47,6 +47,7 @@ export function adminReference(world: DocumentDependencies): string {
       cache: null,
       clock: systemClock,
       limits: null,
+      store: null,
       targets: () => Promise.resolve([]),
       auditSigner: () => {
         throw new Error("nothing is signed");

@@ -55,6 +55,7 @@ export function consoleTypes(world: DocumentDependencies): string {
       cache: null,
       clock: systemClock,
       limits: null,
+      store: null,
       targets: () => Promise.resolve([]),
       auditSigner: () => {
         throw new Error("nothing is signed");

@@ -79,6 +79,26 @@ export function configuredOperationId(verb: ConfiguredVerb, reach: "tenant" | "p
   return `${verb}${reach === "tenant" ? "Tenant" : "Project"}${verb === "list" ? many : one}`;
 }
 
+/** Drafts and versions of the nouns that have them, by the role that writes each. */
+function draftsAndVersions(
+  reach: "tenant" | "project",
+  writers: Readonly<Record<"Route" | "Policy", Role>>,
+): Readonly<Record<string, Requirement>> {
+  const place = reach === "tenant" ? "Tenant" : "Project";
+  const ofNoun = Object.entries(writers).flatMap(([one, role]) => [
+    [`list${place}${one}Versions`, { reach, role: "viewer" }],
+    [`rollBack${place}${one}`, { reach, role }],
+    // Everybody sees only their own drafts.
+    [`read${place}${one}Draft`, { reach, role: "viewer" }],
+    [`put${place}${one}Draft`, { reach, role }],
+    [`delete${place}${one}Draft`, { reach, role: "viewer" }],
+  ]);
+  return Object.fromEntries([...ofNoun, [`list${place}Drafts`, { reach, role: "viewer" }]]) as Record<
+    string,
+    Requirement
+  >;
+}
+
 const FIXED: Readonly<Record<string, Requirement>> = {
   readKey: { reach: "own", role: "viewer" },
   listTenants: { reach: "own", role: "viewer" },
@@ -197,6 +217,8 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   purgeTenantCache: { reach: "tenant", role: "admin" },
   removeTenantContent: { reach: "tenant", role: "admin" },
   removeProjectContent: { reach: "project", role: "admin" },
+  ...draftsAndVersions("tenant", { Route: "admin", Policy: "admin" }),
+  ...draftsAndVersions("project", { Route: "maintainer", Policy: "admin" }),
   // It shows what the calls and the routes show that the same caller may list.
   simulateTenantRoute: { reach: "tenant", role: "viewer" },
   simulateProjectRoute: { reach: "project", role: "viewer" },

@@ -107,6 +107,15 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     setCode,
   );
   addRouteSimulate(program.commands.find((command) => command.name() === "route")!);
+  for (const [word, noun] of [
+    ["route", "routes"],
+    ["policy", "policies"],
+  ] as const)
+    addVersionCommands(
+      program.commands.find((command) => command.name() === word)!,
+      word,
+      noun,
+    );
   addPolicyTest(
     program.commands.find((command) => command.name() === "policy")!,
     setCode,
@@ -202,7 +211,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
       .action(async (options) => setCode((await import("./ledger.ts"))[name](options, readEnvironment())));
   program
     .command("check")
-    .description("check a configuration file")
+    .description("check a configuration file and the tests of its routes")
     .argument("<config>")
     .addOption(json())
     .action(async (file, options) => setCode((await import("./check.ts")).check(file, options, readEnvironment())));
@@ -329,6 +338,28 @@ function addProviderCommands(providers: Command, setCode: (code: number) => void
   target(providers.command("undrain").description("end a drain before its time"))
     .option("--tenant <id>", "tenant (default: default)")
     .action(async (name, options) => (await import("./admin/providers.ts")).undrain(name, options, readEnvironment()));
+}
+
+/** Added to the commands of the admin API for routes and policies. */
+function addVersionCommands(parent: Command, word: string, noun: "routes" | "policies"): void {
+  const placed = (name: string, description: string): Command =>
+    gatewayOptions(parent.command(name).description(description).argument("<name>"))
+      .option("--tenant <id>", "tenant (default: default)")
+      .option("--project <id>", "project, instead of the tenant");
+  placed("versions", `list the versions of a ${word}, with their notes and calls`).action(async (name, options) =>
+    (await import("./admin/routes.ts")).versions(noun, name, options, readEnvironment()),
+  );
+  placed("rollback", `publish a ${word} again as it was after a version`)
+    .requiredOption("--to <version>", "number of the version", positiveNumber)
+    .option("--note <text>", "why the change is made; its version and the audit log show it")
+    .option("--dry-run", "only check, without changing anything")
+    .action(async (name, options) =>
+      (await import("./admin/routes.ts")).rollback(noun, name, options, readEnvironment()),
+    );
+  placed("draft", `print, save or discard your own draft of a ${word}; nothing is published`)
+    .option("-f, --file <file>", "save this text as the draft; - is standard input")
+    .option("--discard", "discard the draft")
+    .action(async (name, options) => (await import("./admin/routes.ts")).draft(noun, name, options, readEnvironment()));
 }
 
 /** Added to the commands of the admin API for webhooks. */

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { cacheUseSchema } from "../auth/cache-use-settings.ts";
 import { COMMON_PARAMETERS, type CommonParameter } from "../core/params.ts";
 import { DIRECT_ROUTE, ROUTE_NAME, type StrategyType } from "../core/route.ts";
+import { routeTestsSchema } from "./test-settings.ts";
 
 const STRATEGIES = [
   "priority",
@@ -255,6 +256,7 @@ export const routeSchema = z
       description: "The models that may answer, each as `<provider>:<model_name>` or as a mapping.",
     }),
     ...ROUTE_SHAPE,
+    tests: routeTestsSchema,
   })
   .meta({ title: "Route" });
 

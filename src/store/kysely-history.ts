@@ -1,8 +1,8 @@
 // The versions of the configuration, and what one transaction adds to them and to the audit log (kysely-audit.ts), over
 // any database that Kysely supports. The state of a resource after some version is the state before its first later
 // change, so nothing has to be stored twice.
-import type { Kysely, SelectQueryBuilder } from "kysely";
-import type { Actor, AuditNote, Change, ConfigurationScope, Version, VersionSummary } from "./records.ts";
+import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
+import type { Actor, AuditNote, Change, ConfigurationScope, HistoryScope, Version, VersionSummary } from "./records.ts";
 import { afterCursor, inOrderOf, type ListKey, pageOf, rowLimit } from "./pages.ts";
 import { addToChains } from "./kysely-audit.ts";
 import type { Page, PageRequest } from "./reader.ts";
@@ -63,15 +63,19 @@ export async function listVersions(
 }
 
 function versionOf(
-  row: { readonly number: bigint; readonly at_ms: bigint; readonly rolled_back_to: bigint | null } & Parameters<
-    typeof actorOf
-  >[0],
+  row: {
+    readonly number: bigint;
+    readonly at_ms: bigint;
+    readonly rolled_back_to: bigint | null;
+    readonly note: string | null;
+  } & Parameters<typeof actorOf>[0],
 ): Omit<VersionSummary, "changes"> {
   return {
     number: fromInteger(row.number),
     atMs: fromInteger(row.at_ms),
     actor: actorOf(row),
     rolledBackTo: fromIntegerOrNull(row.rolled_back_to),
+    note: row.note,
   };
 }
 
@@ -98,12 +102,27 @@ export async function findVersion(db: Db, number: number, scope?: ConfigurationS
   return steps.length === 0 && scope !== undefined ? null : { ...versionOf(row), changes: steps.map(changeOf) };
 }
 
-export async function diffVersions(
+export async function listObjectVersions(
   db: Db,
-  from: number,
-  to: number,
-  scope?: ConfigurationScope,
-): Promise<readonly Change[]> {
+  resourceId: string,
+  scope: ConfigurationScope,
+  most: number,
+): Promise<readonly Version[]> {
+  const query = db
+    .selectFrom("version_changes")
+    .selectAll()
+    .orderBy("version", "desc")
+    .orderBy("ordinal", "desc")
+    .limit(sql.lit(most));
+  const rows = await inScope(query, { ...scope, resourceId }).execute();
+  if (rows.length === 0) return [];
+  const numbers = rows.map(({ version }) => version);
+  const heads = await db.selectFrom("versions").selectAll().where("number", "in", numbers).execute();
+  const headOf = new Map(heads.map((row) => [row.number, versionOf(row)]));
+  return rows.map((row) => ({ ...headOf.get(row.version)!, changes: [changeOf(stepOf(row))] }));
+}
+
+export async function diffVersions(db: Db, from: number, to: number, scope?: HistoryScope): Promise<readonly Change[]> {
   const [low, high] = from <= to ? [from, to] : [to, from];
   const whole = [...joined(await stepsBetween(db, low, high, scope)).values()];
   return whole
@@ -129,12 +148,7 @@ function content(resource: StoredResource | null): string {
 }
 
 /** The steps after `low`, up to and including `high`, in order. */
-async function stepsBetween(
-  db: Db,
-  low: number,
-  high: number,
-  scope?: ConfigurationScope,
-): Promise<readonly ResourceStep[]> {
+async function stepsBetween(db: Db, low: number, high: number, scope?: HistoryScope): Promise<readonly ResourceStep[]> {
   if (!Number.isSafeInteger(low) || !Number.isSafeInteger(high))
     throw new StoreError("invalid", "A version must be a whole number.");
   const query = db
@@ -149,10 +163,11 @@ async function stepsBetween(
 
 function inScope<Output>(
   query: SelectQueryBuilder<Schema, "version_changes", Output>,
-  { tenantId, projectId }: ConfigurationScope,
+  { tenantId, projectId, resourceId }: HistoryScope,
 ): SelectQueryBuilder<Schema, "version_changes", Output> {
   const ofTenant = query.where("tenant_id", "=", tenantId);
-  return projectId === null ? ofTenant : ofTenant.where("project_id", "=", projectId);
+  const ofPlace = projectId === null ? ofTenant : ofTenant.where("project_id", "=", projectId);
+  return resourceId === undefined ? ofPlace : ofPlace.where("resource_id", "=", resourceId);
 }
 
 /** The steps that restore the state after version `to`. Resources of projects that no longer exist are left out. */
@@ -193,6 +208,8 @@ export interface History {
   readonly entries: readonly AuditEntry[];
   readonly steps: readonly ResourceStep[];
   readonly rolledBackTo: number | null;
+  /** Why the change was made; `null` when it was not said. */
+  readonly remark: string | null;
 }
 
 /** Returns the version that was made, or `null`. */
@@ -202,7 +219,7 @@ export async function writeHistory(tx: Db, history: History): Promise<number | n
   return version;
 }
 
-async function writeVersion(tx: Db, { actor, atMs, steps, rolledBackTo }: History): Promise<number> {
+async function writeVersion(tx: Db, { actor, atMs, steps, rolledBackTo, remark }: History): Promise<number> {
   const newest = await tx
     .selectFrom("versions")
     .select((row) => row.fn.max("number").as("number"))
@@ -214,6 +231,7 @@ async function writeVersion(tx: Db, { actor, atMs, steps, rolledBackTo }: Histor
       number,
       at_ms: toInteger(atMs),
       rolled_back_to: rolledBackTo === null ? null : toInteger(rolledBackTo),
+      note: remark,
       ...actorColumns(actor),
     })
     .execute();
@@ -243,7 +261,11 @@ async function writeVersion(tx: Db, { actor, atMs, steps, rolledBackTo }: Histor
   return fromInteger(number);
 }
 
-async function writeAudit(tx: Db, { actor, atMs, revision, entries }: History, version: number | null): Promise<void> {
+async function writeAudit(
+  tx: Db,
+  { actor, atMs, revision, entries, remark }: History,
+  version: number | null,
+): Promise<void> {
   const rows = entries.map((entry) => ({
     // Sorts by time, and by order within one process.
     id: Bun.randomUUIDv7("hex", atMs),
@@ -260,7 +282,7 @@ async function writeAudit(tx: Db, { actor, atMs, revision, entries }: History, v
     project_id: entry.projectId ?? null,
     value_before: entry.before == null ? null : JSON.stringify(entry.before),
     value_after: entry.after == null ? null : JSON.stringify(entry.after),
-    note: entry.note?.toWellFormed() ?? null,
+    note: (entry.note ?? (entry.isChange ? remark : null))?.toWellFormed() ?? null,
     version: entry.isChange && version !== null ? toInteger(version) : null,
     revision: entry.isChange ? revision : null,
   }));

@@ -8,7 +8,7 @@ import { DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { findDelivery, listDeliveries } from "./event-rows.ts";
 import { auditReader } from "./kysely-audit.ts";
-import { diffVersions, findVersion, listVersions, versionAt } from "./kysely-history.ts";
+import { diffVersions, findVersion, listObjectVersions, listVersions, versionAt } from "./kysely-history.ts";
 import { listDefaultViews, listViews } from "./kysely-views.ts";
 import { listClaims } from "./kysely-claims.ts";
 import { listSessions } from "./kysely-sessions.ts";
@@ -102,6 +102,7 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
     versionAt: (ms) => versionAt(db, ms),
     listVersions: (page, scope) => listVersions(db, page, scope),
     findVersion: (number, scope) => findVersion(db, number, scope),
+    listObjectVersions: (resourceId, scope, most) => listObjectVersions(db, resourceId, scope, most),
     diffVersions: (from, to, scope) => diffVersions(db, from, to, scope),
     findAnswer: (tokenId, key) => findAnswer(db, tokenId, key, { clock, cipher }),
   };

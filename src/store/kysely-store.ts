@@ -5,6 +5,7 @@ import type { SecretCipher } from "../config/secret-cipher.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { isNew, migrate, WATCHED } from "./migrations.ts";
 import { readContents } from "./kysely-contents.ts";
+import { draftTable } from "./kysely-drafts.ts";
 import { addEvents } from "./kysely-event-writes.ts";
 import { removeUnaddressedEvents } from "./kysely-event-writes.ts";
 import { pruneAudit } from "./kysely-audit.ts";
@@ -60,11 +61,13 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
           entries: [{ ...note, isChange: false }],
           steps: [],
           rolledBackTo: null,
+          remark: null,
         }),
       )),
     pruneAudit: (before) => pruneAudit(db, before),
     removeUnaddressedEvents: (beforeMs) => removeUnaddressedEvents(db, beforeMs),
     sessions: sessionTable(db),
+    drafts: draftTable(db),
     reencrypt: () => reencryptWithNewestKey(db, options),
     // Checked before taking the lock too, so that an ordinary start does not wait for it.
     createFirst: async (first) =>
@@ -99,9 +102,9 @@ async function changing<T>(
       const atMs = clock.now();
       const { writer, written } = openWriter(tx, { actor, nowMs: atMs, cipher });
       const result = await work(writer);
-      const { entries, changes, steps, rolledBackTo } = written;
+      const { entries, changes, steps, rolledBackTo, remark } = written;
       if (dryRun || !hasWritten(written)) throw new RolledBack({ result, changes, version: null });
-      const version = await writeHistory(tx, { actor, atMs, revision: counter, entries, steps, rolledBackTo });
+      const version = await writeHistory(tx, { actor, atMs, revision: counter, entries, steps, rolledBackTo, remark });
       await addEvents(tx, changes, actor, atMs);
       await announce?.(tx, counter);
       return { result, changes, version };
@@ -129,6 +132,7 @@ function reencryptWithNewestKey(
       entries: [{ action: "rotate", outcome: "done", kind: "master_key", tenantId: null, note, isChange: false }],
       steps: [],
       rolledBackTo: null,
+      remark: null,
     });
     await announce?.(tx, counter);
     return done;

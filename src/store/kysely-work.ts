@@ -22,6 +22,7 @@ export interface Written {
   readonly changes: Change[];
   readonly steps: ResourceStep[];
   rolledBackTo: number | null;
+  remark: string | null;
   keptAnswers: number;
 }
 

@@ -24,7 +24,16 @@ export interface OpenWriter {
 }
 
 export function openWriter(tx: Db, context: WriterContext): OpenWriter {
-  const work: Work = { ...context, tx, entries: [], changes: [], steps: [], rolledBackTo: null, keptAnswers: 0 };
+  const work: Work = {
+    ...context,
+    tx,
+    entries: [],
+    changes: [],
+    steps: [],
+    rolledBackTo: null,
+    remark: null,
+    keptAnswers: 0,
+  };
   const writer: Writer = {
     ...kyselyReader(tx, { clock: { now: () => context.nowMs }, cipher: context.cipher }),
     ...context,
@@ -40,6 +49,8 @@ export function openWriter(tx: Db, context: WriterContext): OpenWriter {
     ...viewWrites(work),
     ...drainWrites(work),
     endSession: (id, among) => endSession(work, id, among),
+    restores: (version) => void (work.rolledBackTo = version),
+    annotate: (remark) => void (work.remark = remark),
     note: (note) => void work.entries.push({ ...note, isChange: false }),
     keepAnswer: (answer) => keepAnswer(work, answer),
   };

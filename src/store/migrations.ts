@@ -17,6 +17,7 @@ import { createClaims } from "./claim-schema.ts";
 import { createViews } from "./view-schema.ts";
 import { createDrains } from "./drain-schema.ts";
 import { createConfiguration } from "./configuration-migration.ts";
+import { createDrafts } from "./draft-schema.ts";
 import { createEvents } from "./event-schema.ts";
 import { addOperators } from "./operator-migration.ts";
 import { chainUnchained } from "./kysely-audit.ts";
@@ -183,6 +184,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   },
   "0025-views": { up: createViews },
   "0026-drains": { up: createDrains },
+  "0027-drafts": { up: createDrafts },
 };
 
 /** Whether the first migration has not been committed in this database. */

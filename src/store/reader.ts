@@ -11,6 +11,7 @@ import type {
   AuditWay,
   Change,
   ConfigurationScope,
+  HistoryScope,
   KeptAnswer,
   Kept,
   Resource,
@@ -157,11 +158,13 @@ export interface Reader extends ChainReader {
   listVersions(page: PageRequest, scope?: ConfigurationScope): Promise<Page<VersionSummary>>;
   /** Only what the version changed in the scope; `null` also when it changed nothing there. */
   findVersion(number: number, scope?: ConfigurationScope): Promise<Version | null>;
+  /** Versions that changed one resource, the newest first, each with that change alone. */
+  listObjectVersions(resourceId: string, scope: ConfigurationScope, most: number): Promise<readonly Version[]>;
   /**
    * The changes that lead from one version to the other, one for each resource; 0 is the state before the first
    * version.
    */
-  diffVersions(from: number, to: number, scope?: ConfigurationScope): Promise<readonly Change[]>;
+  diffVersions(from: number, to: number, scope?: HistoryScope): Promise<readonly Change[]>;
 
   /** Deliveries of events to webhooks, the newest first. */
   listDeliveries(page: PageRequest, filter?: DeliveryFilter): Promise<Page<Delivery>>;

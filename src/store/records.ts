@@ -173,6 +173,8 @@ export interface VersionSummary {
   readonly actor: Actor;
   /** Set when it was made by rolling back to another version. */
   readonly rolledBackTo: number | null;
+  /** Why it was made; `null` when that was not said. */
+  readonly note: string | null;
   readonly changes: number;
 }
 
@@ -184,6 +186,11 @@ export interface Version extends Omit<VersionSummary, "changes"> {
 export interface ConfigurationScope {
   readonly tenantId: string;
   readonly projectId: string | null;
+}
+
+/** Changes of one scope, or of a single resource in it. */
+export interface HistoryScope extends ConfigurationScope {
+  readonly resourceId?: string;
 }
 
 /** The answer to a request with an idempotency key. */

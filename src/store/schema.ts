@@ -7,12 +7,14 @@ import type { ChainedRow } from "./audit-chain.ts";
 import type { AuditChainSchema } from "./audit-schema.ts";
 import type { ClaimSchema } from "./claim-schema.ts";
 import type { DrainSchema } from "./drain-schema.ts";
+import type { DraftSchema } from "./draft-schema.ts";
 import type { EventSchema } from "./event-schema.ts";
 import type { SessionSchema } from "./session-schema.ts";
 import type { ViewSchema } from "./view-schema.ts";
 import { StoreError } from "./store.ts";
 
-export interface Schema extends AuditChainSchema, ClaimSchema, DrainSchema, EventSchema, SessionSchema, ViewSchema {
+export interface Schema
+  extends AuditChainSchema, ClaimSchema, DraftSchema, DrainSchema, EventSchema, SessionSchema, ViewSchema {
   /**
    * One row for each subject that is watched for changes. The row is also the lock under which the subject is written.
    */
@@ -91,6 +93,7 @@ export interface Schema extends AuditChainSchema, ClaimSchema, DrainSchema, Even
     readonly number: bigint;
     readonly at_ms: bigint;
     readonly rolled_back_to: bigint | null;
+    readonly note: string | null;
   };
   readonly version_changes: {
     readonly version: bigint;

@@ -4,6 +4,7 @@
 import type { Actor, AuditNote, FirstIdentities, Identities } from "./records.ts";
 import type { Contents } from "./contents.ts";
 import type { Reader } from "./reader.ts";
+import type { DraftTable } from "./drafts.ts";
 import type { SessionTable } from "./sessions.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 
@@ -85,6 +86,7 @@ export interface Store extends Reader {
 
   /** Sessions of the web console, which are no part of what a snapshot is compiled from. */
   readonly sessions: SessionTable;
+  readonly drafts: DraftTable;
 
   /** Re-encrypts everything under the newest master key. */
   reencrypt(): Promise<Reencryption>;

@@ -128,6 +128,10 @@ export interface Writer extends Reader {
   /** Queues an event for a single webhook. Returns the id of its delivery. */
   queueEvent(event: GatewayEvent, recipient: Recipient): Promise<string>;
 
+  /** Says why the whole change is made, for its version and for the rows of its changes in the audit log. */
+  annotate(remark: string): void;
+  /** Says that the change restores what was there after a version. */
+  restores(version: number): void;
   /** Adds a row to the audit log in addition to those of the changes. */
   note(note: AuditNote): void;
   /** StoreError `exists` when there is one with this token and key that is younger than 24 h. */

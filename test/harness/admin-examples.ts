@@ -34,6 +34,8 @@ const EXAMPLE_BODIES: Readonly<Record<string, (place: ConfigurationScope) => unk
   ProviderChange: () => ({ enabled: false }),
   NewRoute: () => ({ name: "fresh", targets: ["sandbox:echo"] }),
   RouteChange: () => ({ retries: 2 }),
+  NewDraft: () => ({ text: "targets: [sandbox:echo]", base_etag: null }),
+  ObjectRollback: () => ({ to: 1 }),
   RouteSimulationRequest: () => ({
     route: { targets: ["sandbox:echo"] },
     faults: [{ target: "sandbox:*", kind: "dead" }],
@@ -69,6 +71,11 @@ export function exampleBody(schema: string, place: ConfigurationScope): unknown 
   if (replaced === undefined) return body;
   const { name: _name, ...fields } = body as { readonly name?: string };
   return fields;
+}
+
+/** As `exampleBody`, where what is furnished is known: an object goes back to the version that made it. */
+export function furnishedBody(schema: string, place: ConfigurationScope, values: PathValues): unknown {
+  return schema === "ObjectRollback" ? { to: Number(values("id", "versions", place)) } : exampleBody(schema, place);
 }
 
 /** One thing of each kind, set by the lowest role that may: read by all, changed by callers with the role for its kind. */

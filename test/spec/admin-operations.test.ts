@@ -6,7 +6,7 @@ import type { ConfigurationScope } from "../../src/store/records.ts";
 import { allDatabases } from "../harness/databases.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
 import { type Described, describedOperations } from "../harness/admin-document.ts";
-import { exampleBody, furnish, ownSession, type PathValues } from "../harness/admin-examples.ts";
+import { furnish, furnishedBody, ownSession, type PathValues } from "../harness/admin-examples.ts";
 
 const ACME: ConfigurationScope = { tenantId: "acme", projectId: null };
 const SITE: ConfigurationScope = { tenantId: "acme", projectId: "site" };
@@ -65,9 +65,9 @@ async function readOperations(): Promise<readonly Described[]> {
 }
 
 /** Operations that change nothing of the configuration, although their method is not GET. */
-const APART: ReadonlySet<string> = new Set(["simulateTenantRoute", "simulateProjectRoute"]);
+const APART = /^(simulate\w+|(put|delete)\w+Draft)$/;
 const writing = (): readonly Described[] =>
-  operations!.filter(({ method, operationId }) => method !== "GET" && !APART.has(operationId));
+  operations!.filter(({ method, operationId }) => method !== "GET" && !APART.test(operationId));
 
 /** Everybody ends sessions and deletes views of their own; the owner may do everything else. */
 const actorOf = (operationId: string): string =>
@@ -87,7 +87,7 @@ async function sent(
     as,
     method,
     address + query,
-    bodySchema === null ? undefined : exampleBody(bodySchema, place),
+    bodySchema === null ? undefined : furnishedBody(bodySchema, place, values),
     headers,
   );
 }

@@ -9,7 +9,7 @@ import type { ConfigurationScope } from "../../src/store/records.ts";
 import { allDatabases, SQLITE } from "../harness/databases.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
 import { type Described, describedOperations } from "../harness/admin-document.ts";
-import { exampleBody, furnish, type PathValues } from "../harness/admin-examples.ts";
+import { furnish, furnishedBody, type PathValues } from "../harness/admin-examples.ts";
 
 const VIEWER: Role = "viewer";
 /** Of nouns with the same five or six verbs in tenants and in projects: who changes them there. Everybody with a role reads them. */
@@ -141,6 +141,22 @@ const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
       ),
     ),
   ),
+  ...Object.fromEntries(
+    [
+      ["Tenant", "Route", "admin"],
+      ["Tenant", "Policy", "admin"],
+      ["Project", "Route", "maintainer"],
+      ["Project", "Policy", "admin"],
+    ].flatMap(([place, noun, writer]) => [
+      [`list${place}${noun}Versions`, VIEWER],
+      [`rollBack${place}${noun}`, writer],
+      [`put${place}${noun}Draft`, writer],
+      [`read${place}${noun}Draft`, VIEWER],
+      [`delete${place}${noun}Draft`, VIEWER],
+    ]),
+  ),
+  listTenantDrafts: VIEWER,
+  listProjectDrafts: VIEWER,
   simulateTenantRoute: VIEWER,
   simulateProjectRoute: VIEWER,
   readTenantUsage: VIEWER,
@@ -278,7 +294,7 @@ async function tried(
   }
   if (operationId === "listProjects")
     query.set("tenant_id", place.tenantId === "beta" ? "beta" : (caller.tenantId ?? "acme"));
-  const body = bodySchema === null ? undefined : (wrongBody ?? exampleBody(bodySchema, place));
+  const body = bodySchema === null ? undefined : (wrongBody ?? furnishedBody(bodySchema, place, values));
   return await world.send(caller.name, method, `${address}?${query.toString()}`, body);
 }
 

@@ -66,6 +66,10 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
       "owner, admin, maintainer, developer or viewer; in a project at most maintainer",
     );
   if (verb !== "list" && verb !== "get") command.option("--dry-run", "only check, without changing anything");
+  if (verb !== "list" && verb !== "get" && noun.isConfigured === true)
+    command.option("--note <text>", "why the change is made; its version and the audit log show it");
+  if ((verb === "create" || verb === "update") && noun.isTested === true)
+    command.option("--override-tests <reason>", "publish it although tests of it fail; only owners can");
   if (verb === "delete" && noun.contains !== undefined)
     command.option("--yes", `delete ${noun.contains} without asking`);
   command.action(async (...given: unknown[]) => {

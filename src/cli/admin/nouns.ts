@@ -45,6 +45,10 @@ export interface Noun {
   readonly isWhole?: true;
   /** Operators list those of all tenants. */
   readonly ofAll?: true;
+  /** Its changes make versions of the configuration, which may have a note. */
+  readonly isConfigured?: true;
+  /** Its objects have tests, which an owner may override. */
+  readonly isTested?: true;
   /** Additional filters of the list. */
   readonly filters?: readonly string[];
 }
@@ -141,6 +145,7 @@ export const NOUNS: readonly Noun[] = [
     word: "provider",
     many: "providers",
     path: "providers",
+    isConfigured: true,
     place: "tenant",
     verbs: ALL,
     named: "name",
@@ -151,6 +156,8 @@ export const NOUNS: readonly Noun[] = [
     word: "route",
     many: "routes",
     path: "routes",
+    isConfigured: true,
+    isTested: true,
     place: "either",
     verbs: ALL,
     named: "name",
@@ -161,6 +168,7 @@ export const NOUNS: readonly Noun[] = [
     word: "policy",
     many: "policies",
     path: "policies",
+    isConfigured: true,
     place: "either",
     verbs: ALL,
     named: "name",
@@ -171,6 +179,7 @@ export const NOUNS: readonly Noun[] = [
     word: "limit",
     many: "limits",
     path: "limits",
+    isConfigured: true,
     place: "either",
     verbs: ALL,
     named: "name",
@@ -190,6 +199,7 @@ export const NOUNS: readonly Noun[] = [
     word: "budget",
     many: "budgets",
     path: "budgets",
+    isConfigured: true,
     place: "either",
     verbs: ALL,
     named: "name",
@@ -200,6 +210,7 @@ export const NOUNS: readonly Noun[] = [
     word: "price",
     many: "prices",
     path: "prices",
+    isConfigured: true,
     place: "either",
     verbs: ALL,
     named: "name",
@@ -210,6 +221,7 @@ export const NOUNS: readonly Noun[] = [
     word: "tool-server",
     many: "tool servers",
     path: "tool_servers",
+    isConfigured: true,
     place: "either",
     verbs: ALL,
     named: "name",
@@ -220,6 +232,7 @@ export const NOUNS: readonly Noun[] = [
     word: "webhook",
     many: "webhooks",
     path: "webhooks",
+    isConfigured: true,
     place: "either",
     verbs: ALL,
     named: "name",
@@ -231,6 +244,7 @@ export const NOUNS: readonly Noun[] = [
     word: "settings",
     many: "settings",
     path: "settings",
+    isConfigured: true,
     place: "either",
     verbs: ["get", "update", "delete"],
     named: null,

@@ -1,8 +1,10 @@
-// `dragoman route simulate`: where the last calls of a route would go, with the route as it is and with a change.
+// `dragoman route simulate`: where the last calls of a route would go, with the route as it is and with a change. And the
+// versions and drafts of routes and policies.
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { printJson, printLine, printTable } from "../output.ts";
-import { type GatewayFlags, openAdminClient } from "./client.ts";
+import { readConfigText } from "../../config/file.ts";
+import { printError, printJson, printLine, printTable } from "../output.ts";
+import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { placePath, type PlaceFlags } from "./run.ts";
 
@@ -28,6 +30,108 @@ export async function simulate(name: string, flags: SimulateRouteFlags, environm
   );
   if (flags.json === true) return printJson(answer);
   print(answer as JsonObject);
+}
+
+export interface VersionFlags extends GatewayFlags, PlaceFlags {
+  readonly to?: number;
+  readonly note?: string;
+  readonly dryRun?: true;
+  readonly json?: true;
+}
+/** As written in paths. */
+export type VersionedNoun = "routes" | "policies";
+
+function pathOf(noun: VersionedNoun, name: string, flags: PlaceFlags): string {
+  return `${placePath({ place: "either" }, flags)}/${noun}/${encodeURIComponent(name)}`;
+}
+
+export async function versions(
+  noun: VersionedNoun,
+  name: string,
+  flags: VersionFlags,
+  environment: Environment,
+): Promise<void> {
+  const answer = (await openAdminClient(flags, environment).send(
+    "GET",
+    `${pathOf(noun, name, flags)}/versions`,
+  )) as JsonObject;
+  if (flags.json === true) return printJson(answer);
+  printTable(
+    ["VERSION", "AT", "BY", "CHANGE", "CALLS", "ERRORS", "NOTE"],
+    listOf(answer["data"]).map((row) => {
+      const [by, change, calls] = [row["actor"], row["change"], row["calls"]].map((one) => (isObject(one) ? one : {}));
+      return [
+        text(row["number"]),
+        text(row["at"]),
+        text(by!["user_id"] ?? by!["token_id"]),
+        row["rolled_back_to"] === null ? text(change!["action"]) : `back to ${text(row["rolled_back_to"])}`,
+        text(calls!["calls"]),
+        text(calls!["errors"]),
+        text(row["note"]),
+      ];
+    }),
+  );
+}
+
+export async function rollback(
+  noun: VersionedNoun,
+  name: string,
+  flags: VersionFlags,
+  environment: Environment,
+): Promise<void> {
+  const answer = await openAdminClient(flags, environment).send("POST", `${pathOf(noun, name, flags)}/rollback`, {
+    query: { note: flags.note, dry_run: flags.dryRun === true ? "true" : undefined },
+    body: { to: flags.to ?? 0 },
+  });
+  if (flags.json === true) return printJson(answer);
+  const word = noun === "routes" ? "route" : "policy";
+  printLine(
+    flags.dryRun === true
+      ? `The ${word} ${name} would be as after version ${flags.to}: this was a dry run.`
+      : `The ${word} ${name} is as after version ${flags.to}.`,
+  );
+}
+
+export async function draft(
+  noun: VersionedNoun,
+  name: string,
+  flags: GatewayFlags & PlaceFlags & { readonly file?: string; readonly discard?: true; readonly json?: true },
+  environment: Environment,
+): Promise<void> {
+  const client = openAdminClient(flags, environment);
+  const path = `${pathOf(noun, name, flags)}/draft`;
+  if (flags.discard === true) {
+    await client.send("DELETE", path);
+    return printLine(`Your draft of ${name} is discarded.`);
+  }
+  const { file } = flags;
+  const saved =
+    file === undefined
+      ? null
+      : {
+          text: file === "-" ? await Bun.stdin.text() : readConfigText(file),
+          base_etag: await etagAt(client, pathOf(noun, name, flags)),
+        };
+  const answer = (
+    saved === null ? await client.send("GET", path) : await client.send("PUT", path, { body: saved })
+  ) as JsonObject;
+  if (flags.json === true) return printJson(answer);
+  const { text: typed, base_etag: base, current_etag: current, saved_at: at } = answer;
+  if (typed === null) return printLine(`There is no draft of ${name}.`);
+  if (saved === null) printLine(text(typed));
+  else printLine(`Your draft of ${name} was saved at ${text(at)}. Nothing is published.`);
+  if (base !== current) printError(`${name} has changed since this draft was begun.`);
+}
+
+/** `null` for an object that is not there yet. */
+async function etagAt(client: AdminClient, path: string): Promise<string | null> {
+  try {
+    const found = await client.send("GET", path);
+    return isObject(found) && typeof found["etag"] === "string" ? found["etag"] : null;
+  } catch (thrown) {
+    if (thrown instanceof RefusedRequest && thrown.status === 404) return null;
+    throw thrown;
+  }
 }
 
 /**
@@ -67,6 +171,8 @@ function print(answer: JsonObject): void {
     const outcome = answer[key];
     if (isObject(outcome)) printOutcome(title, outcome);
   }
+  for (const { name, passed, fault } of listOf(answer["tests"]))
+    printLine(`test ${text(name)}: ${passed === true ? "holds" : `does not hold. ${text(fault)}`}`);
   const { difference } = answer;
   if (!isObject(difference)) return;
   printLine("");

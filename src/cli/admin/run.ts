@@ -24,6 +24,8 @@ export interface NounFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly order?: string;
   readonly csv?: true;
   readonly yes?: true;
+  readonly note?: string;
+  readonly overrideTests?: string;
 }
 
 export async function runVerb(
@@ -80,7 +82,11 @@ async function requestFor(
   flags: NounFlags,
 ): Promise<AdminRequest> {
   if (verb === "get") return {};
-  const query = { dry_run: flags.dryRun === true ? "true" : undefined };
+  const query = {
+    dry_run: flags.dryRun === true ? "true" : undefined,
+    note: flags.note,
+    override_tests: flags.overrideTests,
+  };
   if (verb === "delete") return { query };
   const sent = await readInput(flags);
   const name: JsonObject = verb === "create" && named !== null && id !== null ? { [named]: id } : {};

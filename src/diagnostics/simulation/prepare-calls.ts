@@ -13,6 +13,7 @@ import { preparedCall, pricesFor, type SimulatedCall, simulatedPrincipal } from 
 import { type SimulatedOperation, writtenRequest } from "../../simulation/written-request.ts";
 import { compileSnapshot } from "../../snapshot/compile.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
+import type { Identities } from "../../store/records.ts";
 import type { CallEntry } from "./traffic-schema.ts";
 
 export interface SimulatedConfiguration {
@@ -35,7 +36,8 @@ export function prepareCalls(
   configuration: SimulatedConfiguration,
   operation: SimulatedOperation,
 ): PreparedCalls {
-  const snapshot = snapshotFor(entries, configuration);
+  const projects = entries.map(({ project, tenant }) => ({ id: project, tenantId: tenant, name: project }));
+  const snapshot = simulatedSnapshot(configuration, projects);
   const findings: { readonly path: readonly (string | number)[]; readonly message: string }[] = [];
   const calls: SimulatedCall[] = [];
   const targets = new Set<string>();
@@ -54,8 +56,11 @@ export function prepareCalls(
 /** A credential that needs no exchange, so that a configured provider is not skipped because it has no credential. */
 const PLACEHOLDER = { kind: "key", secret: "simulated", weight: 1, fromCaller: false } as const;
 
-function snapshotFor(entries: readonly CallEntry[], { configuration, environment }: SimulatedConfiguration): Snapshot {
-  const projects = entries.map(({ project, tenant }) => ({ id: project, tenantId: tenant, name: project }));
+/** The snapshot of a file, in which every provider counts as enabled and has a credential. */
+export function simulatedSnapshot(
+  { configuration, environment }: SimulatedConfiguration,
+  projects: Identities["projects"],
+): Snapshot {
   const snapshot = compileSnapshot({
     configuration,
     identities: { tenants: [], projects, users: [], memberships: [], tokens: [] },

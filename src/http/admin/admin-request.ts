@@ -153,7 +153,7 @@ function concernsOtherTenant(
 ): boolean {
   return (
     error.code === "not_found" &&
-    operation.reads !== true &&
+    operation.isApart !== true &&
     place !== null &&
     place.tenantId !== caller.token.tenantId &&
     !caller.isOperator
@@ -195,13 +195,14 @@ async function attempted(
     body,
     snapshot,
     ifMatch: parseIfMatch(c.req.header("if-match") ?? null),
+    remark: isObject(query) && typeof query["note"] === "string" ? query["note"] : null,
     dryRun: isObject(query) && query["dry_run"] === "true",
     session: c.env.session,
     consoleOrigin: () => c.env.consoleOrigin(),
     nowMs: context.clock.now(),
     note: (note) => context.store.note({ ...actor, role }, note),
   };
-  if (operation.reads === true) return replyOf(await operation.run(call, context.store), false);
+  if (operation.isApart === true) return replyOf(await operation.run(call, context.store), false);
   const repeatable = idempotency(c, sent, call);
   const changing = (): Promise<AdminReply> => change(operation, call, { ...actor, role }, context, repeatable);
   return repeatable === null ? await changing() : await context.turns(`${caller.token.id} ${repeatable.key}`, changing);
@@ -265,6 +266,7 @@ async function change(
     const { result } = await context.store.change(
       actor,
       async (writer) => {
+        if (call.remark !== null) writer.annotate(call.remark);
         const answer = await operation.run(call, writer);
         if (repeatable !== null)
           await writer.keepAnswer(keptAnswer(tokenId, repeatable, replyOf(withoutSecret(answer), call.dryRun)));

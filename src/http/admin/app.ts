@@ -10,6 +10,7 @@ import { callEventOperations } from "./call-events.ts";
 import { callOperations } from "./calls.ts";
 import { CLAIM_OPERATIONS } from "./claims.ts";
 import { configuredOperations } from "./configured.ts";
+import { draftOperations } from "./drafts.ts";
 import { documentRules } from "./documents.ts";
 import type { DocumentDependencies } from "./document-rule.ts";
 import { fileDocuments } from "./file-documents.ts";
@@ -19,11 +20,12 @@ import { KEY_PATHS, OPENAPI_PATHS } from "../paths.ts";
 import { historyOperations } from "./history.ts";
 import { limitStateOperations } from "./limit-states.ts";
 import { logOperations } from "./logs.ts";
-import type { AdminContext, AdminOperation } from "./operation.ts";
+import type { AdminContext, AdminOperation, AdminStore } from "./operation.ts";
 import { type AdminEnv, refuseOtherMethods, serveOperations } from "./admin-request.ts";
 import { routeSimulationOperations } from "./route-simulation.ts";
 import { SESSION_OPERATIONS } from "./sessions.ts";
 import { DRAIN_OPERATIONS } from "./drains.ts";
+import { objectVersionOperations } from "./object-versions.ts";
 import { providerHealthOperations } from "./provider-health.ts";
 import { providerTestOperations } from "./provider-test.ts";
 import { openReportReads } from "./report-reads.ts";
@@ -49,6 +51,7 @@ export function adminOperations(
     auditSigner,
     isEnding,
     call,
+    store,
   }: Pick<
     AdminContext,
     | "calls"
@@ -61,7 +64,10 @@ export function adminOperations(
     | "auditSigner"
     | "isEnding"
     | "call"
-  >,
+  > & {
+    /** `null` where the operations are only described. */
+    readonly store: Pick<AdminStore, "drafts"> | null;
+  },
 ): readonly AdminOperation[] {
   const rules = documentRules(dependencies);
   const configured = { rules, dependencies, inFile: fileDocuments(dependencies) };
@@ -73,8 +79,13 @@ export function adminOperations(
     ...SESSION_OPERATIONS,
     ...CLAIM_OPERATIONS,
     ...VIEW_OPERATIONS,
-    ...configuredOperations(configured, { webhooks: webhookAdminOperations }),
+    ...configuredOperations(configured, {
+      webhooks: webhookAdminOperations,
+      routes: objectVersionOperations("routes", reads),
+      policies: objectVersionOperations("policies", reads),
+    }),
     ...routeSimulationOperations(reads, configured, clock),
+    ...draftOperations(() => store!.drafts, configured),
     ...historyOperations({ rules, dependencies }),
     ...auditOperations(auditSigner),
     ...usageOperations(reads),

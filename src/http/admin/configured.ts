@@ -18,7 +18,7 @@ import { requireAddresses, requireOwnAddresses } from "./documents.ts";
 import type { DocumentRule } from "./document-rule.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
 import { requireUnreferenced } from "./references.ts";
-import { chosenId, requireEtag, dryRunQuery, listOf } from "./schemas.ts";
+import { chosenId, requireEtag, dryRunQuery, listOf, noteQuery, overrideQuery } from "./schemas.ts";
 import {
   SETTINGS_NAME,
   shownFromFile,
@@ -40,7 +40,7 @@ import {
   listPage,
   listQuery,
 } from "./configured-resources.ts";
-import { type Desired, completed, desiredOf, merged, requireValid } from "./desired-document.ts";
+import { type Desired, completed, desiredOf, merged, requireTested, requireValid } from "./desired-document.ts";
 
 type Call = AdminCall<unknown, unknown>;
 
@@ -97,6 +97,7 @@ function nounHandling({ noun, rule, context }: Noun) {
     const { becomes, shown } = completed(beside(call, want(current)), rule, current);
     requireOwnAddresses(rule, call, current, becomes.document);
     await requireValid(call, rule, becomes, writer);
+    await requireTested(call, rule, becomes, writer);
     return withShown(respond(call, await writer.changeResource(kind, current.id, () => becomes)), shown, call);
   };
   const create = async (call: Call, writer: Writer): Promise<Answer> => {
@@ -106,6 +107,7 @@ function nounHandling({ noun, rule, context }: Noun) {
     if (!isSingle && filed !== undefined && isOf(place, filed))
       requireWritable(call.role, { origin: "file", setBy: null });
     await requireValid(call, rule, becomes, writer);
+    await requireTested(call, rule, becomes, writer);
     const owner = { setBy: call.role, byOperator: call.caller.isOperator };
     const created = await writer.createResource({ kind, ...place, ...becomes, ...owner });
     return withShown(respond(call, created, 201), shown, call);
@@ -179,7 +181,7 @@ function writeOperations(of: Noun): Operations {
   const { one, kind } = NOUNS[noun];
   const { base, item } = pathsOf(of);
   const { isSingle, save, create, orCreate } = nounHandling(of);
-  const query = z.strictObject(dryRunQuery);
+  const query = z.strictObject({ ...dryRunQuery, ...noteQuery, ...(rule.tested !== undefined && overrideQuery) });
   const prepare = (call: Call): Promise<void> => requireAddresses(rule, call);
   return {
     create: writing({
@@ -228,7 +230,7 @@ function writeOperations(of: Noun): Operations {
       method: "delete",
       path: item,
       summary: isSingle ? `Delete the settings of the ${reach}` : `Delete a ${one}`,
-      query,
+      query: z.strictObject({ ...dryRunQuery, ...noteQuery }),
       run: async (call, writer) => {
         const current = await requireResource(call, writer, kind, context);
         requireWritable(call.role, { origin: "store", setBy: current.setBy });

@@ -27,6 +27,8 @@ export interface DocumentRule {
   readonly named: "name" | "id" | "singleton";
   readonly name?: z.ZodType<string>;
   problems(judged: DocumentChange): Promise<readonly Problem[]>;
+  /** What the object's own tests find, which an owner may override with a reason. */
+  tested?(judged: DocumentChange): Promise<readonly Problem[]>;
   /** Paths of fields that hold addresses; checking them may take a DNS lookup. */
   readonly addresses?: readonly string[];
   /** The value that replaces a masked secret during the check, for schemas that do not accept every text. */

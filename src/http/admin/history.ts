@@ -6,9 +6,9 @@ import type { Change, Version, VersionSummary } from "../../store/records.ts";
 import { type AdminOperation, reading, writing } from "./operation.ts";
 import { rollBackTo, type RollBackContext } from "./rollback.ts";
 import { actor, auditedValue, shownActor } from "./audit-shapes.ts";
-import { dryRunQuery, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
+import { dryRunQuery, iso, listed, listOf, noteQuery, pageOf, pageQuery, time } from "./schemas.ts";
 
-const change = z
+export const change = z
   .strictObject({
     action: z.enum(["create", "change", "remove"]),
     kind: z.string(),
@@ -20,7 +20,13 @@ const change = z
     after: auditedValue,
   })
   .meta({ id: "Change" });
-const versionHead = { number: z.int(), at: time, actor, rolled_back_to: z.int().nullable() };
+export const versionHead = {
+  number: z.int(),
+  at: time,
+  actor,
+  rolled_back_to: z.int().nullable(),
+  note: z.string().nullable().meta({ description: "Why it was made, as `note` of the change said." }),
+};
 const versionSummary = z.strictObject({ ...versionHead, changes: z.int() }).meta({ id: "VersionSummary" });
 const version = z.strictObject({ ...versionHead, changes: z.array(change) }).meta({ id: "Version" });
 const difference = z.strictObject({ from: z.int(), to: z.int(), changes: z.array(change) }).meta({ id: "Difference" });
@@ -29,7 +35,7 @@ const rolledBack = z.strictObject({ rolled_back_to: z.int(), changes: z.array(ch
 const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const versionNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-const shownChange = ({ action, kind, id, name, tenantId, projectId, before, after }: Change): JsonObject => ({
+export const shownChange = ({ action, kind, id, name, tenantId, projectId, before, after }: Change): JsonObject => ({
   action,
   kind,
   id,
@@ -39,16 +45,18 @@ const shownChange = ({ action, kind, id, name, tenantId, projectId, before, afte
   before,
   after,
 });
-const shownHead = ({
+export const shownHead = ({
   number: of,
   atMs,
   actor: who,
   rolledBackTo,
-}: Pick<Version, "number" | "atMs" | "actor" | "rolledBackTo">): JsonObject => ({
+  note,
+}: Pick<Version, "number" | "atMs" | "actor" | "rolledBackTo" | "note">): JsonObject => ({
   number: of,
   at: iso(atMs),
   actor: shownActor(who),
   rolled_back_to: rolledBackTo,
+  note,
 });
 const shownSummary = (summary: VersionSummary): JsonObject => ({ ...shownHead(summary), changes: summary.changes });
 
@@ -97,7 +105,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     path: `${base}/rollback`,
     tag: "versions",
     summary: `Restore the configuration of ${within} to what it was after a version`,
-    query: z.strictObject(dryRunQuery),
+    query: z.strictObject({ ...dryRunQuery, ...noteQuery }),
     body: z.strictObject({ to: versionNumber }).meta({ id: `${place}Rollback` }),
     answer: rolledBack,
     run: async (call, writer) => ({

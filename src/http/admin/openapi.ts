@@ -80,9 +80,9 @@ export function openapiDocument(operations: readonly AdminOperation[], version: 
 type Path = Parameters<OpenAPIHono["openAPIRegistry"]["registerPath"]>[0];
 
 function described(operation: AdminOperation): Path {
-  const { id, method, reads, path, tag, summary, query, body, bodyOptional, answer, textType, events } = operation;
+  const { id, method, isApart, path, tag, summary, query, body, bodyOptional, answer, textType, events } = operation;
   const { role, reach } = ADMIN_OPERATIONS.get(id) as Requirement;
-  const changes = reads !== true;
+  const changes = isApart !== true;
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
   const params = z.strictObject(
     Object.fromEntries(

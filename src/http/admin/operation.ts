@@ -13,12 +13,14 @@ import type { ToolServers } from "../../mcp/tool-servers.ts";
 import type { AuditSigner } from "../../store/audit-signature.ts";
 import type { CallStore } from "../../store/calls.ts";
 import type { ContentStore } from "../../store/content-store.ts";
+import type { DraftTable } from "../../store/drafts.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
 import type { Turns } from "./turns.ts";
 import type { Changed, ChangeOptions, Writer } from "../../store/writer.ts";
 
 export interface AdminStore extends Reader {
+  readonly drafts: DraftTable;
   note(actor: Actor, note: AuditNote): Promise<void>;
   change<T>(actor: Actor, work: (writer: Writer) => Promise<T>, options?: ChangeOptions): Promise<Changed<T>>;
 }
@@ -82,6 +84,8 @@ export interface AdminCall<Body, Query> {
   /** ETags that the caller accepts; `null` accepts any. */
   readonly ifMatch: readonly string[] | null;
   readonly dryRun: boolean;
+  /** Why the caller makes the change; `null` when it does not say. */
+  readonly remark: string | null;
   /** The session of the console with which the request came; `null` for a request with a token. */
   readonly session: CallingSession | null;
   /** Where browsers reach the console; `null` where it is not served. */
@@ -143,9 +147,10 @@ export interface ReadOperation<
   Body extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
 > extends Described<Body, Query> {
-  readonly reads: true;
-  /** `post` where the question is too long for an address. */
-  readonly method: "get" | "post";
+  /** It changes nothing of what a snapshot, a version or the audit log is made of. */
+  readonly isApart: true;
+  /** `post` where the question is too long for an address; `put` and `delete` of what is no configuration. */
+  readonly method: "get" | "post" | "put" | "delete";
   run(call: AdminCall<z.output<Body>, z.output<Query>>, store: Reader): Promise<Answer>;
 }
 /** Runs in one transaction. When it throws, nothing is changed. */
@@ -153,7 +158,7 @@ export interface WriteOperation<
   Body extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
 > extends Described<Body, Query> {
-  readonly reads?: false;
+  readonly isApart?: false;
   readonly method: "post" | "put" | "patch" | "delete";
   /** Runs before the transaction, for work that may take long, such as a DNS lookup. */
   prepare?(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<void>;
@@ -163,15 +168,15 @@ export interface WriteOperation<
 export type AdminOperation = ReadOperation | WriteOperation;
 
 export function reading<Body extends z.ZodType, Query extends z.ZodType>(
-  operation: Omit<ReadOperation<Body, Query>, "method" | "reads">,
+  operation: Omit<ReadOperation<Body, Query>, "method" | "isApart">,
 ): AdminOperation {
-  return { ...operation, reads: true, method: "get" };
+  return { ...operation, isApart: true, method: "get" };
 }
-/** Reads, and answers a question that stands in the body. */
-export function asking<Body extends z.ZodType, Query extends z.ZodType>(
-  operation: Omit<ReadOperation<Body, Query>, "method" | "reads">,
+/** Answers a question that stands in the body, or keeps what is no configuration. */
+export function apart<Body extends z.ZodType, Query extends z.ZodType>(
+  operation: Omit<ReadOperation<Body, Query>, "isApart">,
 ): AdminOperation {
-  return { ...operation, reads: true, method: "post" };
+  return { ...operation, isApart: true };
 }
 export function writing<Body extends z.ZodType, Query extends z.ZodType>(
   operation: WriteOperation<Body, Query>,

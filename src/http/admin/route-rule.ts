@@ -12,10 +12,12 @@ import type { RouteScope } from "../../routing/compile-routes.ts";
 import { splitName } from "../../routing/compile-routes.ts";
 import { routeProblems } from "../../routing/route-problems.ts";
 import { type RouteEntry, routeName, routeSchema } from "../../routing/settings.ts";
+import { testResults } from "../../simulation/route-tests.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { DocumentRule, DocumentDependencies, DocumentChange } from "./document-rule.ts";
 import type { Problem } from "./input.ts";
 import { allOf, providerIds, routesOfPlace } from "./references.ts";
+import { projectsWithOwn, proposedSnapshot } from "./route-proposal.ts";
 
 export function routeRule(dependencies: DocumentDependencies): DocumentRule {
   return {
@@ -29,6 +31,19 @@ export function routeRule(dependencies: DocumentDependencies): DocumentRule {
       if (problems.length === 0 && !roleAtLeast(call.role, "admin"))
         requirePermittedTargets(dependencies, judged, entry);
       return problems;
+    },
+    tested: async ({ call, name, document, reader }) => {
+      const entry = routeSchema.parse(document);
+      const { tests = [] } = entry;
+      if (tests.length === 0) return [];
+      const place = call.place!;
+      const ownIn = await projectsWithOwn(dependencies, call.snapshot, place, name!, reader);
+      const snapshot = proposedSnapshot(dependencies, call.snapshot, place, { name: name!, entry, ownIn });
+      return testResults(tests, { snapshot, ...place, name: name! }).flatMap(({ name: title, fault }, index) =>
+        fault === null
+          ? []
+          : [{ path: ["tests", index], message: `the test ${JSON.stringify(title)} does not hold. ${fault}` }],
+      );
     },
   };
 }

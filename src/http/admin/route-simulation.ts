@@ -7,6 +7,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { routesFor } from "../../routing/resolve-route.ts";
 import { type RouteEntry, routeSchema } from "../../routing/settings.ts";
+import type { RouteTest } from "../../routing/test-settings.ts";
 import {
   type Difference,
   differenceOf,
@@ -17,18 +18,18 @@ import {
 import { FAULT_SHAPE, faultFindings } from "../../simulation/faults.ts";
 import { observedTimes } from "../../simulation/observed-times.ts";
 import { openPace } from "../../simulation/pace.ts";
-import { withProposedRoute } from "../../simulation/proposed-route.ts";
+import { type RouteTestResult, testResults } from "../../simulation/route-tests.ts";
+import { suggestedTests } from "../../simulation/suggested-tests.ts";
 import { canBeSimulated, replay, type ReplayInput, wasAttempted } from "../../simulation/replay.ts";
 import type { RecordedCall } from "../../store/calls.ts";
 import type { Reader } from "../../store/reader.ts";
-import { nothingThere, placeText, type TenantOrProject } from "../../auth/grants.ts";
+import { nothingThere, placeText } from "../../auth/grants.ts";
 import { PLACES } from "./call-shapes.ts";
 import { type ConfiguredContext, fromFile } from "./configured-resources.ts";
-import type { DocumentRule } from "./document-rule.ts";
 import { problemsError } from "./input.ts";
-import { type AdminCall, type AdminOperation, asking } from "./operation.ts";
-import { allOf, routesOfPlace } from "./references.ts";
+import { type AdminCall, type AdminOperation, apart } from "./operation.ts";
 import { type AdminCalls, keptCalls, openGate } from "./report-reads.ts";
+import { projectsWithOwn, proposedSnapshot } from "./route-proposal.ts";
 import { iso, isoOrNull, time } from "./schemas.ts";
 
 const MOST_CALLS = 1000;
@@ -126,6 +127,13 @@ const answer = z
     now: outcome.nullable().meta({ description: "With the route as it is; null if there is none yet." }),
     proposed: outcome.nullable().meta({ description: "With the route of the request; null if it has none." }),
     difference: difference.nullable(),
+    tests: z.array(z.strictObject({ name: z.string(), passed: z.boolean(), fault: z.string().nullable() })).meta({
+      description: "The tests of the proposed route or, without one, of the route as it is.",
+    }),
+    suggested_tests: z.array(z.looseObject({ name: z.string() })).meta({
+      description:
+        "Tests that hold and are made of the calls, where the route has none; they can be sent as its `tests`.",
+    }),
     as_of: time,
   })
   .meta({ id: "RouteSimulation" });
@@ -147,7 +155,8 @@ export function routeSimulationOperations(
   const turn = openGate(1);
   return (["tenant", "project"] as const).map((reach) => {
     const { name: place, base, scopeText } = PLACES[reach];
-    return asking({
+    return apart({
+      method: "post",
       id: `simulate${place}Route`,
       path: `${base}/routes/{id}/simulate`,
       tag: "routes",
@@ -170,6 +179,7 @@ interface Question {
   readonly proposed: Snapshot | null;
   /** Projects whose calls of this name go to a route of their own. */
   readonly ownIn: ReadonlySet<string>;
+  readonly tests: readonly RouteTest[];
 }
 
 /** Throws `not_found`, and `invalid_request` for a document that could not be stored either. */
@@ -177,24 +187,17 @@ async function questionOf(call: Call, store: Reader, { context }: SimulationWorl
   const place = call.place!;
   const name = await routeName(call, store, context);
   const { dependencies } = context;
-  const stored = await allOf(store, "route", place.tenantId);
-  const own = ({ projectId }: TenantOrProject): boolean =>
-    Object.hasOwn(routesOfPlace(dependencies, stored, { tenantId: place.tenantId, projectId }).routes, name);
-  const ownIn = new Set(
-    place.projectId !== null
-      ? []
-      : [...call.snapshot.projects.values()]
-          .filter(({ id, tenantId }) => tenantId === place.tenantId && own({ tenantId, projectId: id }))
-          .map(({ id }) => id),
-  );
+  const ownIn = await projectsWithOwn(dependencies, call.snapshot, place, name, store);
   const isThere = routesFor(call.snapshot, place).has(name);
   const entry = call.body.route;
   if (entry === undefined && !isThere) throw nothingThere(`route ${name} in the ${placeText(place)}`);
+  if (entry !== undefined) await requireStorable(call, store, name, entry, context);
   return {
     name,
     now: isThere ? call.snapshot : null,
-    proposed: entry === undefined ? null : await proposal(call, store, { name, entry, ownIn }, context),
+    proposed: entry === undefined ? null : proposedSnapshot(dependencies, call.snapshot, place, { name, entry, ownIn }),
     ownIn,
+    tests: (entry === undefined ? await presentTests(call, store, name, context) : entry.tests) ?? [],
   };
 }
 
@@ -207,28 +210,29 @@ async function routeName(call: Call, store: Reader, context: ConfiguredContext):
   return fromFile(call, "route", key, context)?.name ?? key;
 }
 
-async function proposal(
+async function requireStorable(
   call: Call,
   store: Reader,
-  { name, entry, ownIn }: { readonly name: string; readonly entry: RouteEntry; readonly ownIn: ReadonlySet<string> },
-  { rules, dependencies }: ConfiguredContext,
-): Promise<Snapshot> {
-  const rule: DocumentRule = rules.routes!;
-  const problems = await rule.problems({ call, name, document: entry as unknown as JsonObject, reader: store });
+  name: string,
+  entry: RouteEntry,
+  { rules }: ConfiguredContext,
+): Promise<void> {
+  const document = entry as unknown as JsonObject;
+  const problems = await rules.routes!.problems({ call, name, document, reader: store });
   if (problems.length > 0) throw problemsError(problems.map((one) => ({ ...one, path: ["route", ...one.path] })));
-  const file = dependencies.configuration();
-  const place = call.place!;
-  return withProposedRoute(call.snapshot, {
-    ...place,
-    name,
-    entry,
-    ownIn,
-    defaultsOf: (projectId) => [
-      ...(projectId === null ? [] : [file.projects.get(projectId)?.defaults ?? {}]),
-      file.tenants.get(place.tenantId)?.defaults ?? {},
-      file.route_defaults,
-    ],
-  });
+}
+
+async function presentTests(
+  call: Call,
+  store: Reader,
+  name: string,
+  context: ConfiguredContext,
+): Promise<RouteEntry["tests"]> {
+  const document =
+    fromFile(call, "route", name, context)?.document ??
+    (await store.findResourceByName("route", call.place!, name))?.document;
+  const parsed = routeSchema.safeParse(document);
+  return parsed.success ? parsed.data.tests : [];
 }
 
 async function simulated(question: Question, call: Call, world: SimulationWorld): Promise<JsonObject> {
@@ -252,6 +256,7 @@ async function simulated(question: Question, call: Call, world: SimulationWorld)
     proposed === null ? null : await replay({ ...input, snapshot: proposed }, pace),
   ];
   const shown = (sums: ReplaySums): JsonObject => shownOutcome(sums, (target) => times.count(target));
+  const tested = { snapshot: (proposed ?? now)!, tenantId, projectId, name };
   return {
     route: name,
     calls: used.length,
@@ -263,6 +268,8 @@ async function simulated(question: Question, call: Call, world: SimulationWorld)
     now: before === null ? null : shown(sumsOf(before, used)),
     proposed: after === null ? null : shown(sumsOf(after, used)),
     difference: before === null || after === null ? null : shownDifference(differenceOf(before, after, used)),
+    tests: testResults(question.tests, tested).map(shownTest),
+    suggested_tests: question.tests.length > 0 ? [] : suggestedTests(used, tested).map(shownSuggestion),
     as_of: iso(found.asOfMs),
   };
 }
@@ -327,6 +334,9 @@ function shownRecorded(calls: readonly RecordedCall[]): JsonObject {
     cost_usd: usd(calls.reduce((sum, { costNanoUsd }) => sum + (costNanoUsd ?? 0), 0)),
   };
 }
+
+const shownSuggestion = ({ name, when, expect }: RouteTest): JsonObject => ({ name, when, expect });
+const shownTest = ({ name, fault }: RouteTestResult): JsonObject => ({ name, passed: fault === null, fault });
 
 const shownPercentiles = ({ p50, p95 }: Percentiles): JsonObject => ({ p50, p95 });
 

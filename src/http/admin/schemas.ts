@@ -56,6 +56,24 @@ export const dryRunQuery = {
     .meta({ description: "`true` checks the request and shows the result without changing anything." }),
 };
 
+const reason = z
+  .string()
+  .trim()
+  .min(1)
+  .max(500)
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, "expected one line without control characters");
+export const noteQuery = {
+  note: reason
+    .optional()
+    .meta({ description: "Why the change is made, in one line; the version and the audit log show it." }),
+};
+export const overrideQuery = {
+  override_tests: reason.optional().meta({
+    description:
+      "Publishes the change although tests of it fail, and says why. It needs the role owner, and the audit log keeps it.",
+  }),
+};
+
 export function listOf(entry: z.ZodType, id: string): z.ZodType {
   return z
     .strictObject({

@@ -44,6 +44,7 @@ function endpoints(): readonly (readonly [method: string, path: string])[] {
       toolServers: { list: none } as never,
       clock: { now: none, monotonic: none },
       limits: null,
+      store: null,
       targets: none,
       auditSigner: none,
       isEnding: none,

@@ -1,0 +1,81 @@
+// The member `tests` of a route: what must hold of it. They are tried before a change of the route is published
+// (http/admin/route-rule.ts), and by `dragoman check` (simulation/route-tests.ts).
+import { z } from "zod";
+
+const MAX_TESTS = 20;
+const MAX_LIST = 40;
+const target = z.string().min(1).max(400);
+const targets = z.union([target, z.array(target).min(1).max(MAX_LIST)]);
+
+export const routeTestsSchema = z
+  .array(
+    z.strictObject({
+      name: z.string().min(1).max(100).meta({ title: "Name", description: "What the test is about, such as `tools`." }),
+      when: z
+        .strictObject({
+          parameters: z
+            .array(z.string().min(1).max(100))
+            .max(MAX_LIST)
+            .optional()
+            .meta({ title: "Parameters", description: "Common parameters that the call has, such as `tools`." }),
+          content: z
+            .array(z.enum(["image_url", "input_audio", "file"]))
+            .max(MAX_LIST)
+            .optional()
+            .meta({ title: "Content", description: "Types of content beside text that its message has." }),
+          stream: z.boolean().optional().meta({ title: "Stream", description: "Whether the call is a stream." }),
+          prompt_tokens: z
+            .int()
+            .min(1)
+            .max(10_000_000)
+            .optional()
+            .meta({ title: "Prompt", description: "The length of its prompt in tokens. The default is 100." }),
+          model: target
+            .optional()
+            .meta({ title: "Model", description: "The target of the route that the call names, if it names one." }),
+          project: z
+            .string()
+            .min(1)
+            .max(64)
+            .optional()
+            .meta({ title: "Project", description: "The project of the call, whose models and policies apply." }),
+          down: z.array(target).max(MAX_LIST).optional().meta({
+            title: "Down",
+            description: "Targets that cannot be reached: `<provider>:<model_name>`, or `<provider>:*`.",
+          }),
+        })
+        .prefault({})
+        .meta({ title: "When", description: "The call. Without any of these it is a short one with text only." }),
+      expect: z
+        .strictObject({
+          target: targets
+            .optional()
+            .meta({ title: "Target", description: "The target that answers, or a list of those that may." }),
+          never: targets.optional().meta({
+            title: "Never",
+            description: "Targets that such a call must not reach, whatever becomes of the other targets.",
+          }),
+          code: z
+            .string()
+            .min(1)
+            .max(100)
+            .optional()
+            .meta({ title: "Code", description: "The error code with which the call fails." }),
+        })
+        .refine(
+          ({ target: answers, code }) => answers === undefined || code === undefined,
+          "a call is either answered by a target or fails with a code",
+        )
+        .refine((expected) => Object.keys(expected).length > 0, "expected target, never or code")
+        .meta({ title: "Expect", description: "What must hold: `target`, `never`, `code`." }),
+    }),
+  )
+  .max(MAX_TESTS)
+  .optional()
+  .meta({
+    title: "Tests",
+    description:
+      "What must hold of the route. A change that breaks one of them is refused, unless an owner overrides it. See [routes.md](routes.md#tests).",
+  });
+
+export type RouteTest = NonNullable<z.output<typeof routeTestsSchema>>[number];

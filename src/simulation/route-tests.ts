@@ -1,0 +1,175 @@
+// Tries the tests of a route: each is one call in virtual time, with the policies and models of its project.
+import { CallPolicies } from "../chat/call/call-policies.ts";
+import { everyStage, type Prepared } from "../chat/plan/stages.ts";
+import { systemClock } from "../core/clock.ts";
+import { GatewayError } from "../core/errors.ts";
+import { snapshotSeenBy, type Snapshot } from "../core/snapshot.ts";
+import { FORMS } from "../operations/forms.ts";
+import type { RouteTest } from "../routing/test-settings.ts";
+import { chanceOf } from "./chance.ts";
+import { concerns } from "./faults.ts";
+import { runCalls } from "./run-calls.ts";
+import { preparedCall, pricesFor, type SimulatedCall, simulatedPrincipal } from "./simulated-call.ts";
+import { createCourses } from "./upstream-course.ts";
+import { writtenRequest } from "./written-request.ts";
+
+export interface RouteTestResult {
+  readonly name: string;
+  /** What holds instead of what the test expects, in one sentence; `null` when it passes. */
+  readonly fault: string | null;
+}
+
+export interface TestedRoute {
+  readonly snapshot: Snapshot;
+  readonly tenantId: string;
+  /** `null` for a route of a whole tenant, whose tests may name a project. */
+  readonly projectId: string | null;
+  readonly name: string;
+}
+
+/** A strategy that draws lots must not pass by chance. */
+const DRAWS = 10;
+const OPERATION = "chat.completions";
+const USUAL_PROMPT = 100;
+/** A longer prompt is written like one of this length. */
+const MOST_WRITTEN = 4096;
+
+export function testResults(tests: readonly RouteTest[], route: TestedRoute): readonly RouteTestResult[] {
+  return tests.map((test) => ({ name: test.name, fault: faultOf(test, route) }));
+}
+
+function faultOf(test: RouteTest, route: TestedRoute): string | null {
+  const { expect } = test;
+  const call = callOf(test, route);
+  if (call instanceof GatewayError) return wrongEnd(expect, { target: null, code: call.code, message: call.message });
+  const reached = listOf(expect.never).filter((name) => isReachable(call.prepared, name));
+  if (reached.length > 0) return `Such a call can reach ${reached.join(", ")}.`;
+  if (expect.target === undefined && expect.code === undefined) return null;
+  for (let seed = 1; seed <= DRAWS; seed++) {
+    const fault = wrongEnd(expect, endOf(call, test, route, seed));
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+/** The target that answers such a call in one draw; `null` where none does. */
+export function answeringTarget(when: RouteTest["when"], route: TestedRoute): string | null {
+  const test: RouteTest = { name: "", when, expect: {} };
+  const call = callOf(test, route);
+  return call instanceof GatewayError ? null : endOf(call, test, route, 1).target;
+}
+
+const listOf = (names: string | readonly string[] | undefined): readonly string[] =>
+  names === undefined ? [] : typeof names === "string" ? [names] : names;
+
+/** Returns the call as the engine would plan it, or why it does not get that far. */
+function callOf(
+  { when }: RouteTest,
+  { snapshot, tenantId, projectId, name }: TestedRoute,
+): SimulatedCall | GatewayError {
+  const project = projectId ?? when.project ?? "";
+  if (when.project !== undefined && projectId === null && snapshot.projects.get(when.project)?.tenantId !== tenantId)
+    return new GatewayError("not_found", `There is no project ${JSON.stringify(when.project)} in the tenant.`);
+  const principal = simulatedPrincipal({ tenantId, projectId: project });
+  const seen = snapshotSeenBy(snapshot, principal);
+  const { stream = false, parameters = [], content = [], prompt_tokens: tokens = USUAL_PROMPT, model } = when;
+  try {
+    const request = FORMS.get(OPERATION)!.parse(
+      writtenRequest({
+        operation: OPERATION,
+        route: name,
+        model,
+        stream,
+        promptTokens: Math.min(tokens, MOST_WRITTEN),
+        parameters,
+        blocks: content,
+      }),
+      snapshot.limits.body,
+    );
+    const own = seen.policies.of(tenantId, project);
+    const policies =
+      own === null
+        ? null
+        : new CallPolicies(own, {
+            sent: request,
+            operation: OPERATION,
+            principal,
+            clientIp: () => "",
+            now: () => systemClock.now(),
+            outcomes: [],
+            scheduler: null,
+          });
+    policies?.rules();
+    const place = {
+      operation: OPERATION,
+      snapshot: seen,
+      principal,
+      prices: pricesFor(seen, principal),
+      policies,
+    } as const;
+    return { atMs: 0, asked: name, tenant: tenantId, isStream: stream, ...preparedCall(request, place) };
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return thrown;
+    throw thrown;
+  }
+}
+
+function isReachable(prepared: Prepared, name: string): boolean {
+  for (const { candidates } of everyStage(prepared))
+    for (const candidate of candidates) {
+      if (!concerns(name, candidate.target.name)) continue;
+      try {
+        candidate.permit();
+        candidate.ready();
+        return true;
+      } catch (thrown) {
+        if (!(thrown instanceof GatewayError)) throw thrown;
+      }
+    }
+  return false;
+}
+
+interface End {
+  readonly target: string | null;
+  readonly code: string | null;
+  readonly message: string | null;
+}
+
+function endOf(call: SimulatedCall, { when }: RouteTest, { snapshot }: TestedRoute, seed: number): End {
+  const { prompt_tokens: tokens = USUAL_PROMPT, down = [] } = when;
+  const { calls } = runCalls({
+    calls: [call],
+    courses: createCourses({
+      timesOf: () => ({ firstMs: 1, totalMs: 2 }),
+      isTooLong: (_, { facts: { contextTokens } }) => contextTokens !== null && tokens > contextTokens,
+      faults: down.map((target) => ({
+        target,
+        kind: "dead",
+        share: 1,
+        from_ms: 0,
+        to_ms: Number.POSITIVE_INFINITY,
+      })),
+      random: () => 0,
+    }),
+    limits: snapshot.limits,
+    randomOf: () => chanceOf(seed),
+  });
+  const { code, winner, attempts } = calls[0]!;
+  const message = attempts.findLast(({ refusal }) => refusal !== null)?.refusal?.message ?? null;
+  return { target: code === null ? winner!.target : null, code, message };
+}
+
+/** One sentence where the call does not end as expected. */
+function wrongEnd(
+  { target, never, code: expected }: RouteTest["expect"],
+  { target: answering, code, message }: End,
+): string | null {
+  if (code !== null) {
+    if (expected === code || (target === undefined && expected === undefined && never !== undefined)) return null;
+    return `The call fails with ${code}${message === null ? "" : `: ${message}`}`;
+  }
+  if (expected !== undefined) return `${answering} answers, and the call does not fail with ${expected}.`;
+  return target === undefined || listOf(target).includes(answering!)
+    ? null
+    : `${answering} answers, and not ${listOf(target).join(" or ")}.`;
+}
