@@ -42,6 +42,8 @@ const READ_BY_SCREENS = [
   "TenantAuditList",
   "VerifiedAudit",
   "AccessAsOf",
+  "TenantClaimList",
+  "NewClaim",
 ];
 
 const HEAD = `// The answers of the admin API that the console reads. \`npm run docs\` writes this file from the OpenAPI document.\n`;

@@ -328,6 +328,26 @@ export interface CallHistogram {
   readonly whole_until: string | null;
 }
 
+export interface Claim {
+  readonly id: string;
+  readonly tenant_id: string;
+  /** Null for a personal token. */
+  readonly project_id: string | null;
+  /** The name of the token that it gives. */
+  readonly name: string;
+  readonly state: "open" | "redeemed" | "expired" | "revoked";
+  /** Id of the user who made it, or `token:` and the id of a token. */
+  readonly created_by: string;
+  /** Time in UTC. */
+  readonly created_at: string;
+  /** Time in UTC. */
+  readonly expires_at: string;
+  /** Time in UTC. */
+  readonly redeemed_at: string | null;
+  /** The token that was made of it. */
+  readonly token_id: string | null;
+}
+
 export interface Drain {
   readonly provider: string;
   /** Null for all models of the provider. */
@@ -573,6 +593,28 @@ export interface NewCalls {
   }[];
 }
 
+export interface NewClaim {
+  readonly id: string;
+  readonly tenant_id: string;
+  /** Null for a personal token. */
+  readonly project_id: string | null;
+  /** The name of the token that it gives. */
+  readonly name: string;
+  readonly state: "open" | "redeemed" | "expired" | "revoked";
+  /** Id of the user who made it, or `token:` and the id of a token. */
+  readonly created_by: string;
+  /** Time in UTC. */
+  readonly created_at: string;
+  /** Time in UTC. */
+  readonly expires_at: string;
+  /** Time in UTC. */
+  readonly redeemed_at: string | null;
+  /** The token that was made of it. */
+  readonly token_id: string | null;
+  /** The link to pass on. It is shown only once: null in a dry run and when a request is repeated with the same idempotency key. */
+  readonly link: string | null;
+}
+
 export interface ProjectTokenList {
   readonly data: readonly Token[];
   /** Null on the last page. */
@@ -647,6 +689,12 @@ export interface ProviderTest {
 
 export interface TenantAuditList {
   readonly data: readonly AuditRow[];
+  /** Null on the last page. */
+  readonly next_cursor: string | null;
+}
+
+export interface TenantClaimList {
+  readonly data: readonly Claim[];
   /** Null on the last page. */
   readonly next_cursor: string | null;
 }

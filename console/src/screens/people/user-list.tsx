@@ -1,12 +1,15 @@
 // The users of a tenant, with their roles in the whole tenant.
 import { useId, useState } from "react";
+import type { NewClaim } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
+import { ClaimOnce } from "../../components/claim-once.tsx";
 import { Modal } from "../../components/modal.tsx";
+import { OpenClaims } from "../../components/open-claims.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TableBox } from "../../components/table-box.tsx";
 import { visibleText } from "../../format/visible-text.ts";
-import { adminPath } from "../../scope/scope.ts";
+import { adminPath, type Scope } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { type Membership, type Page, PAGE, TENANT_ROLES, type User } from "./people-api.ts";
@@ -21,6 +24,7 @@ export function UserList({ tenant }: { readonly tenant: string }) {
   const { data, error, refetch } = useRead<Page<User>>(users + PAGE);
   const roles = useRead<Page<Membership>>(memberships + PAGE);
   const [removed, setRemoved] = useState<User | null>(null);
+  const [claim, setClaim] = useState<NewClaim | null>(null);
   return (
     <>
       {may(me, scope, "createUser") && <NewUser path={users} />}
@@ -41,7 +45,7 @@ export function UserList({ tenant }: { readonly tenant: string }) {
                 <th scope="col">Company login</th>
                 <th scope="col">Role in the tenant</th>
                 <th scope="col">
-                  <span className="unseen">Remove</span>
+                  <span className="unseen">What can be done</span>
                 </th>
               </tr>
             </thead>
@@ -66,6 +70,7 @@ export function UserList({ tenant }: { readonly tenant: string }) {
                     )}
                   </td>
                   <td>
+                    {may(me, scope, "create*Claim") && <Invite user={user} scope={scope} made={setClaim} />}
                     {may(me, scope, "deleteUser") && (
                       <button type="button" className="quiet" onClick={() => setRemoved(user)}>
                         Remove<span className="unseen"> {user.id}</span>
@@ -79,6 +84,8 @@ export function UserList({ tenant }: { readonly tenant: string }) {
         </TableBox>
       )}
       {data?.next_cursor != null && <p className="hint">The first 1,000 users are shown.</p>}
+      <OpenClaims scope={scope} />
+      {claim !== null && <ClaimOnce claim={claim} close={() => setClaim(null)} />}
       {removed !== null && <RemoveUser user={removed} path={users} close={() => setRemoved(null)} />}
     </>
   );
@@ -134,6 +141,30 @@ function NewUser({ path }: { readonly path: string }) {
       </button>
       {failure !== null && <Problem what="The user was not added." error={failure} />}
     </form>
+  );
+}
+
+interface InviteProps {
+  readonly user: User;
+  readonly scope: Scope;
+  readonly made: (claim: NewClaim) => void;
+}
+
+/** A link that gives the user a personal token, with which to log in and to call. */
+function Invite({ user, scope, made }: InviteProps) {
+  const { send, isBusy, failure } = useWrite();
+  const invite = async (): Promise<void> => {
+    const request = { name: `of ${user.id}`, user_id: user.id };
+    const claim = await send<NewClaim>("POST", adminPath(scope, "/claims"), request);
+    if (claim !== undefined) made(claim);
+  };
+  return (
+    <>
+      <button type="button" className="quiet" disabled={isBusy} onClick={() => void invite()}>
+        Invite<span className="unseen"> {user.id}</span>
+      </button>
+      {failure !== null && <Problem what="No link was made." error={failure} />}
+    </>
   );
 }
 

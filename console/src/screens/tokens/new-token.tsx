@@ -1,11 +1,12 @@
 // Makes a token: a name is enough, everything else has a default of the scope.
 import { type SubmitEvent, useId, useState } from "react";
-import type { IssuedToken } from "../../api/types.ts";
+import type { IssuedToken, NewClaim } from "../../api/types.ts";
 import { useWrite } from "../../api/use-write.ts";
 import { Modal } from "../../components/modal.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
+import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 
 const ROLES = ["developer", "viewer", "maintainer"] as const;
@@ -13,10 +14,12 @@ const DAYS = [7, 30, 90, 365] as const;
 
 interface NewTokenProps {
   readonly made: (token: IssuedToken) => void;
+  /** A link was made in its place, which gives the token to somebody else. */
+  readonly linked: (claim: NewClaim) => void;
   readonly close: () => void;
 }
 
-export function NewToken({ made, close }: NewTokenProps) {
+export function NewToken({ made, linked, close }: NewTokenProps) {
   const scope = useScope();
   const me = useMe();
   const { send, isBusy, failure } = useWrite();
@@ -28,17 +31,24 @@ export function NewToken({ made, close }: NewTokenProps) {
   const [models, setModels] = useState("");
   const [routes, setRoutes] = useState("");
   const [addresses, setAddresses] = useState("");
+  const [isForOther, setIsForOther] = useState(false);
   const id = useId();
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    const token = await send<IssuedToken>("POST", adminPath(scope, "/tokens"), {
+    const request = {
       name: name.trim(),
       expires_in_days: days,
       ...(isPersonal ? { user_id: user.trim() } : { role }),
       models: listOf(models),
       routes: listOf(routes),
       ip: listOf(addresses),
-    });
+    };
+    if (isForOther) {
+      const claim = await send<NewClaim>("POST", adminPath(scope, "/claims"), request);
+      if (claim !== undefined) linked(claim);
+      return;
+    }
+    const token = await send<IssuedToken>("POST", adminPath(scope, "/tokens"), request);
     if (token !== undefined) made(token);
   };
   return (
@@ -107,10 +117,18 @@ export function NewToken({ made, close }: NewTokenProps) {
             change={setAddresses}
           />
         </details>
-        {failure !== null && <Problem what="The token was not made." error={failure} />}
+        {may(me, scope, "create*Claim") && (
+          <label className="check">
+            <input type="checkbox" checked={isForOther} onChange={(event) => setIsForOther(event.target.checked)} /> For
+            another person: make a link that gives it to whoever opens it first, within 24 hours
+          </label>
+        )}
+        {failure !== null && (
+          <Problem what={isForOther ? "The link was not made." : "The token was not made."} error={failure} />
+        )}
         <p className="actions">
           <button type="submit" className="primary" disabled={isBusy || name.trim() === ""}>
-            {isBusy ? "Making…" : "Make the token"}
+            {isBusy ? "Making…" : isForOther ? "Make the link" : "Make the token"}
           </button>
           <button type="button" onClick={close}>
             Cancel

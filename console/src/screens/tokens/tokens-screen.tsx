@@ -1,8 +1,10 @@
 // `/tokens`: the access tokens of the project, or of the tenant with the personal ones.
 import { useMemo, useState } from "react";
-import type { IssuedToken, ProjectTokenList, Token } from "../../api/types.ts";
+import type { IssuedToken, NewClaim, ProjectTokenList, Token } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
+import { ClaimOnce } from "../../components/claim-once.tsx";
 import { Empty } from "../../components/empty.tsx";
+import { OpenClaims } from "../../components/open-claims.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TableBox } from "../../components/table-box.tsx";
@@ -31,6 +33,7 @@ export function TokensScreen() {
   const cursor = url.get("after");
   const [isMaking, setIsMaking] = useState(false);
   const [secret, setSecret] = useState<IssuedToken | null>(null);
+  const [claim, setClaim] = useState<NewClaim | null>(null);
   const query = new URLSearchParams({
     limit: "100",
     ...(state !== "all" && { state }),
@@ -111,8 +114,14 @@ export function TokensScreen() {
             setIsMaking(false);
             setSecret(token);
           }}
+          linked={(made) => {
+            setIsMaking(false);
+            setClaim(made);
+          }}
         />
       )}
+      <OpenClaims scope={scope} />
+      {claim !== null && <ClaimOnce claim={claim} close={() => setClaim(null)} />}
       {secret?.token != null && <SecretOnce name={secret.name} secret={secret.token} close={() => setSecret(null)} />}
     </>
   );

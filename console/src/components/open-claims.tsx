@@ -1,0 +1,89 @@
+// The claim links that nobody has opened yet, each with a way to revoke it.
+import type { Claim, TenantClaimList } from "../api/types.ts";
+import { useRead } from "../api/use-api.tsx";
+import { useWrite } from "../api/use-write.ts";
+import { visibleText } from "../format/visible-text.ts";
+import { adminPath, type Scope } from "../scope/scope.ts";
+import { may } from "../session/me.ts";
+import { useMe } from "../session/session.tsx";
+import { Problem } from "./problem.tsx";
+import { TableBox } from "./table-box.tsx";
+import { TimeText } from "./time-text.tsx";
+
+const MOST = 1000;
+
+/** Nothing where there are none, because most scopes never have any. */
+export function OpenClaims({ scope }: { readonly scope: Scope }) {
+  const me = useMe();
+  const path = adminPath(scope, "/claims");
+  const isAllowed = scope.tenant !== null && may(me, scope, "list*Claims");
+  const { data, error, refetch } = useRead<TenantClaimList>(isAllowed ? `${path}?limit=${MOST}` : null);
+  const open = data?.data.filter(({ state }) => state === "open") ?? [];
+  if (error !== null)
+    return <Problem what="The open links could not be read." error={error} retry={() => void refetch()} />;
+  if (open.length === 0) return null;
+  return (
+    <section className="call-page open-claims">
+      <h2>Open links</h2>
+      <TableBox label="Open links">
+        <table>
+          <caption className="unseen">Links that give a token, and that nobody has opened yet</caption>
+          <thead>
+            <tr>
+              <th scope="col">For the token</th>
+              <th scope="col">Made by</th>
+              <th scope="col">Made</th>
+              <th scope="col">Works until</th>
+              <th scope="col">
+                <span className="unseen">Revoke</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {open.map((claim) => (
+              <ClaimRow
+                key={claim.id}
+                claim={claim}
+                path={`${path}/${encodeURIComponent(claim.id)}`}
+                mayRevoke={may(me, scope, "revoke*Claim")}
+              />
+            ))}
+          </tbody>
+        </table>
+      </TableBox>
+    </section>
+  );
+}
+
+interface ClaimRowProps {
+  readonly claim: Claim;
+  readonly path: string;
+  readonly mayRevoke: boolean;
+}
+
+function ClaimRow({ claim, path, mayRevoke }: ClaimRowProps) {
+  const { send, isBusy, failure } = useWrite();
+  const name = visibleText(claim.name);
+  return (
+    <tr>
+      <th scope="row">
+        {name} <small>{claim.id}</small>
+      </th>
+      <td>{visibleText(claim.created_by)}</td>
+      <td>
+        <TimeText at={claim.created_at} form="day" />
+      </td>
+      <td>
+        <TimeText at={claim.expires_at} form="day" />
+      </td>
+      <td>
+        {mayRevoke && (
+          <button type="button" className="quiet" disabled={isBusy} onClick={() => void send("DELETE", path)}>
+            Revoke<span className="unseen"> the link for {name}</span>
+          </button>
+        )}
+        {failure !== null && <Problem what="The link was not revoked." error={failure} />}
+      </td>
+    </tr>
+  );
+}
