@@ -106,9 +106,21 @@ export function writeFiles(files: readonly BuiltFile[], folder: string): void {
   rmSync(next, { recursive: true, force: true });
   mkdirSync(join(next, ASSETS), { recursive: true });
   for (const { path, bytes } of files) writeFileSync(join(next, path), bytes);
-  rmSync(folder, { recursive: true, force: true });
-  renameSync(next, folder);
+  // Another process may write the same folder at the same time.
+  for (let attempt = 1; ; attempt++) {
+    rmSync(folder, { recursive: true, force: true });
+    try {
+      renameSync(next, folder);
+      return;
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code === "ENOTEMPTY" && attempt < MOST_ATTEMPTS) continue;
+      rmSync(next, { recursive: true, force: true });
+      throw thrown;
+    }
+  }
 }
+
+const MOST_ATTEMPTS = 20;
 
 if (import.meta.main) {
   const folder = process.argv[2] ?? join(import.meta.dir, "dist");

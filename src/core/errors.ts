@@ -337,8 +337,16 @@ export const CATALOGUE = {
     "server_error",
     "gateway",
     true,
-    "No target may be called now: none is healthy and the route does not allow attempts at unhealthy targets, or all are drained.",
-    "Try again after `retry-after`. The operator can check the providers, or set the route's `on_exhausted` to `least_bad`; an admin can end a drain.",
+    "No target of the route is healthy, and the route does not allow attempts at unhealthy targets.",
+    "Try again after `retry-after`. The operator can check the providers, or set the route's `on_exhausted` to `least_bad`.",
+  ),
+  target_drained: entry(
+    503,
+    "server_error",
+    "gateway",
+    true,
+    "An admin of the tenant keeps calls from the target for a time, and there is no other target.",
+    "Try again after `retry-after`, or name another model. An admin of the tenant can end the drain.",
   ),
   login_unavailable: entry(
     503,

@@ -27,7 +27,7 @@ describe.skipIf(program === null)("the overview, limits and providers in the con
     token = await gateway.createToken("--personal", "--user", "owner");
     for (const [noun, body] of [
       ["users", { id: "vera", name: "Vera" }],
-      ["budgets", { name: "tight", usd: "0.00004", window: "month" }],
+      ["budgets", { name: "tight", usd: "0.00005", window: "month" }],
       ["limits", { name: "each", metric: "requests", window: "day", limit: 100, scope: { user: "*" }, mode: "audit" }],
     ] as const)
       expect((await admin("POST", `/tenants/default/${noun}`, body)).status).toBe(201);
@@ -67,11 +67,24 @@ describe.skipIf(program === null)("the overview, limits and providers in the con
     const { page } = await signedIn("/");
     await page.getByRole("heading", { name: "The first call" }).waitFor();
     expect(page.url()).toBe(`${gateway.url}/console/default/default/`);
+    await page.getByText("Waiting for a call.").waitFor();
+    await call("second:words-7", "zoe");
+    await page.getByRole("link", { name: "Open the page" }).waitFor();
+    await until(async () => (await read("/projects/default/usage")).totals.calls === 1, "the call is counted");
+    // The figures of the overview are read again and again meanwhile.
+    await page.waitForResponse((response) => response.url().includes("/usage?"));
+    await page.waitForResponse((response) => response.url().includes("/usage?"));
+    expect(await page.getByRole("heading", { name: "The first call" }).isVisible()).toBe(true);
+    await page.keyboard.press("g");
+    await page.keyboard.press("c");
+    await page.keyboard.press("g");
+    await page.keyboard.press("o");
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
   });
 
   test("by keyboard: what needs somebody leads to its page, a budget is raised there, and the line is gone", async () => {
     for (const user of ["ann", HOSTILE, "ann"]) await call("chat", user);
-    await until(async () => (await read("/tenants/default/usage")).totals.calls === 3, "the calls are counted");
+    await until(async () => (await read("/tenants/default/usage")).totals.calls === 4, "the calls are counted");
     await until(
       async () => (await read("/tenants/default/attention")).data.some(({ kind }: any) => kind === "budget"),
       "the budget needs somebody",
@@ -126,9 +139,9 @@ describe.skipIf(program === null)("the overview, limits and providers in the con
     await page.getByRole("link", { name: "tight", exact: true }).click();
     const days = page.getByRole("table", { name: "Days in UTC" });
     await days.waitFor();
-    expect(await days.locator("tbody tr").first().locator("td").last().textContent()).toBe("3");
+    expect(await days.locator("tbody tr").first().locator("td").last().textContent()).toBe("4");
     await days.getByRole("link").first().click();
-    await until(async () => (await page.locator("tbody tr.row").count()) === 3, "the list has the calls of the day");
+    await until(async () => (await page.locator("tbody tr.row").count()) === 4, "the list has the calls of the day");
   });
 
   test("a limit is made with the form, and its page follows", async () => {

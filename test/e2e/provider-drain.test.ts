@@ -48,7 +48,7 @@ test("a provider is drained by command for a time, over a restart, and until the
   const refused = await call("first:echo");
   expect([refused.status, Number(refused.headers.get("retry-after")) > 7000]).toEqual([503, true]);
   const { error } = (await refused.json()) as { error: { code: string; message: string } };
-  expect(error.code).toBe("no_target_available");
+  expect(error.code).toBe("target_drained");
   expect(error.message).toContain("(a new key)");
 
   await gateway.stop();

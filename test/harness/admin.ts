@@ -182,7 +182,9 @@ export async function openAdminWorld({
       toolServers,
       cache: cache ?? null,
       auditSigner: () => auditSigner(null, MASTER_KEY),
-      call: () => Promise.reject(new Error("this world serves no calls")),
+      // this world serves no calls
+      call: () =>
+        Promise.resolve(Response.json({ error: { code: "store_unavailable", message: "no" } }, { status: 503 })),
     },
   });
   const fetch = async (request: Request, peer = "192.0.2.1"): Promise<Response> => await app.fetch(request, { peer });

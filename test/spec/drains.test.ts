@@ -50,6 +50,11 @@ async function asked(gateway: Routed, body: object, headers: Record<string, stri
 describe("a drained provider", () => {
   test("gets no call of any route while the others have targets, and gets them again when the drain has ended", async () => {
     const { gateway, clock } = drainedGateway(drain("up0"));
+    await asked(gateway, { model: "ordered" });
+    expect(gateway.records.at(-1)?.plan.map(({ target, refused }) => [target, refused])).toEqual([
+      ["up0:m", "target_drained"],
+      ["up1:m", null],
+    ]);
     for (const route of ["ordered", "weighted", "sticky", "alone"])
       for (const user of ["ann", "bob", "carla", "dora"])
         expect((await asked(gateway, { model: route, user })).body.model).toBe("up1:m");
@@ -63,7 +68,7 @@ describe("a drained provider", () => {
   test("refuses a call that names it with 503, until when, why, and when to try again; no attempt is made", async () => {
     const { gateway } = drainedGateway(drain("up0", { note: "a new key" }));
     const { status: code, body, headers } = await asked(gateway, { model: "up0:m" });
-    expect([code, body.error.code, headers.get("retry-after")]).toEqual([503, "no_target_available", "600"]);
+    expect([code, body.error.code, headers.get("retry-after")]).toEqual([503, "target_drained", "600"]);
     expect(body.error.message).toBe(
       '"up0" is drained until 2026-06-18T12:10:00.000Z (a new key): it gets no calls until then.',
     );

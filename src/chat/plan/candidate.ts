@@ -191,7 +191,7 @@ export class PlannedCandidate implements RouteCandidate {
     return (this.#ready ??= this.#prepared());
   }
 
-  /** Throws `no_target_available`. */
+  /** Throws `target_drained`. */
   #requireUndrained(): void {
     const { principal, call } = this.#caller;
     const nowMs = call.context.clock.now();
@@ -355,7 +355,7 @@ function judgedAt(
 function drained({ provider, model, untilMs, note }: Drain, nowMs: number): GatewayError {
   const what = model === null ? provider : `${provider}:${model}`;
   return new GatewayError(
-    "no_target_available",
+    "target_drained",
     `${JSON.stringify(what)} is drained until ${new Date(untilMs).toISOString()}${note === null ? "" : ` (${note})`}: it gets no calls until then.`,
     { headers: { "retry-after": String(Math.ceil((untilMs - nowMs) / 1000)) } },
   );

@@ -5,11 +5,15 @@ import type { Account } from "./limit-words.ts";
 const PARTS = 1000;
 const NEARLY_FULL = 0.8;
 
+export function fillTone({ share }: Account): "good" | "warn" | "bad" {
+  return share >= 1 ? "bad" : share >= NEARLY_FULL ? "warn" : "good";
+}
+
 export function FillBar({ state, account }: { readonly state: LimitState; readonly account: Account }) {
   const limit = Number(state.limit);
   const share = Math.min(1, account.share);
   const reserved = limit === 0 ? 0 : Math.min(share, Number(account.reserved ?? 0) / limit);
-  const tone = account.share >= 1 ? "bad" : account.share >= NEARLY_FULL ? "warn" : "good";
+  const tone = fillTone(account);
   const settled = Math.round((share - reserved) * PARTS);
   return (
     <svg

@@ -7,7 +7,7 @@ import { nanoUsd, usdText } from "../../format/money.ts";
 import { utcAndOwn } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { usePreferences } from "../../preferences-context.tsx";
-import { FillBar } from "./fill-bar.tsx";
+import { FillBar, fillTone } from "./fill-bar.tsx";
 import { type Account, amountText, exactAmount, hitText, projectionText } from "./limit-words.ts";
 
 export function LimitFill({ limit }: { readonly limit: LimitDetail }) {
@@ -33,7 +33,7 @@ function OneAccount({ limit, account }: { readonly limit: LimitDetail; readonly 
       <div className="panel-body">
         <p className="verdict">{projectionText(limit, account, Date.parse(limit.as_of), preferences.zone)}</p>
         <FillBar state={limit} account={account} />
-        <dl className="facts fill-facts">
+        <dl className={`facts fill-facts ${fillTone(account)}`}>
           {parts.map(([name, amount]) => (
             <div key={name}>
               <dt className={`fill-${name.toLowerCase()}`}>{name}</dt>

@@ -43,7 +43,7 @@ function NewLimit() {
   const kind = url.get("kind") === "limit" ? "limit" : "budget";
   return (
     <>
-      <p className="segments" role="group" aria-label="Kind">
+      <p className="segments usage-tools" role="group" aria-label="Kind">
         {(["budget", "limit"] as const).map((name) => (
           <button
             key={name}

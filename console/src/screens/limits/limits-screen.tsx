@@ -114,7 +114,7 @@ export function LimitsScreen() {
   );
 }
 
-const HEADS = ["Filled", "Used up", "Begins anew", "Counts", "Mode"];
+const HEADS = ["Name", "Filled", "Used up", "Begins anew", "Bound", "Counts", "Mode"];
 
 function LimitTable({ limits, asOfMs }: { readonly limits: readonly LimitState[]; readonly asOfMs: number }) {
   return (
@@ -123,8 +123,6 @@ function LimitTable({ limits, asOfMs }: { readonly limits: readonly LimitState[]
         <caption className="unseen">Limits and budgets</caption>
         <thead>
           <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Bound</th>
             {HEADS.map((head) => (
               <th key={head} scope="col">
                 {head}
@@ -152,7 +150,6 @@ function Row({ limit, asOfMs }: { readonly limit: LimitState; readonly asOfMs: n
         <ScopedLink to={`/limits/${encodeURIComponent(limit.id)}`}>{visibleText(limit.name)}</ScopedLink>{" "}
         <small>{limit.kind}</small>
       </th>
-      <td>{boundText(limit)}</td>
       <td>
         {fullest === undefined ? (
           <span className="hint">nothing counted</span>
@@ -176,6 +173,7 @@ function Row({ limit, asOfMs }: { readonly limit: LimitState; readonly asOfMs: n
           <TimeText at={fullest.resets_at} />
         )}
       </td>
+      <td>{boundText(limit)}</td>
       <td>
         <span className="cut">{scopeText(limit)}</span>
         {limit.project_id !== null && <small> of project {limit.project_id}</small>}

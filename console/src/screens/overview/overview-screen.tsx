@@ -1,6 +1,6 @@
 // `/`: how the tenant or project does. Figures of the last day beside those of a week before, what needs somebody, and calls per minute.
 // Where there never was a call, it is the page of the first call.
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useState } from "react";
 import { useLocation } from "wouter";
 import type { CallHistogram, LogPage, Usage } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
@@ -33,8 +33,12 @@ export function OverviewScreen() {
   const before = useRead<Usage>(usage(nowMs - DAY_MS - WEEK_MS, nowMs - WEEK_MS));
   const isQuiet = today.data?.totals?.calls === 0;
   const any = useRead<LogPage>(isQuiet ? adminPath(scope, "/logs?limit=1") : null, { everyMs: EVERY_MS });
+  const isNew = isQuiet && any.data?.data.length === 0 && any.data.next_cursor === null;
+  // The first call is shown there when it has arrived, and the page is not taken away then.
+  const [stays, setStays] = useState(false);
+  if (isNew && !stays) setStays(true);
   if (isQuiet && any.data === undefined && any.error === null) return <Pending what="The overview" lines={8} />;
-  if (isQuiet && any.data?.data.length === 0 && any.data.next_cursor === null)
+  if (isNew || stays)
     return (
       <Suspense fallback={<Pending what="The page of the first call" />}>
         <FIRST_CALL />

@@ -96,7 +96,9 @@ function CapabilityTable({ title, rows }: { readonly title: string; readonly row
                 </span>
               </td>
               <td>
-                <span className="cut">{values?.join(", ") ?? range?.join(" to ") ?? "all"}</span>
+                <span className="cut">
+                  {support === "unsupported" ? "–" : (values?.join(", ") ?? range?.join(" to ") ?? "all")}
+                </span>
               </td>
               <td className="wide">{note === null ? "" : visibleText(note)}</td>
             </tr>
