@@ -4,6 +4,7 @@ import type { JsonObject } from "./json.ts";
 
 /** The types of events that the gateway emits by itself. */
 export const EVENT_TYPES = [
+  "audit.head",
   "budget.threshold_reached",
   "call.refused",
   "target.breaker_opened",

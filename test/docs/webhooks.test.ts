@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { thresholdEvent } from "../../src/admission/budget-thresholds.ts";
 import { EVENT_TYPES, type NewEvent, NO_WEBHOOKS, TEST_EVENT } from "../../src/core/event.ts";
 import { UNRESTRICTED } from "../../src/core/identity.ts";
+import { auditHeads } from "../../src/observe/webhooks/audit-heads.ts";
 import { refusalEvents } from "../../src/observe/webhooks/refusal-events.ts";
 import { watchTokenExpiry } from "../../src/observe/webhooks/token-expiry.ts";
 import { webhookBody } from "../../src/observe/webhooks/webhook-sender.ts";
@@ -100,6 +101,7 @@ async function examples(): Promise<ReadonlyMap<string, object>> {
   });
   await store.change(LOCAL_ACTOR, (writer) => writer.changeToken(TOKEN.id, (now) => ({ ...now, expiresAtMs: 2000 })));
   await store.change(LOCAL_ACTOR, (writer) => writer.changeToken(TOKEN.id, (now) => ({ ...now, revokedAtMs: 1 })));
+  await auditHeads(events, store, () => ({ ...NO_WEBHOOKS, size: 1 })).report();
   const queue = openSqliteEvents({ file });
   told.push(...(await queue.awaitingFanOut(10)));
   await queue.close();

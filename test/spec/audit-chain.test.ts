@@ -196,6 +196,19 @@ for (const kind of kinds)
       expect(await has("project_id=app")).toBe(false);
     });
 
+    test("an export of the log of calls is in the audit log, and its ordinary pages are not", async () => {
+      const world = await opened();
+      for (const format of ["json", "csv", "jsonl"])
+        expect(
+          (await world.send("acme.admin", "GET", `/api/v1/admin/projects/site/logs?format=${format}`)).status,
+        ).toBe(200);
+      const { data } = await world.store.listAudit({ limit: 10 }, { kind: "call_log" });
+      expect(data.map(({ action, note, projectId, actor }) => [action, note, projectId, actor.via])).toEqual([
+        ["export", "jsonl", "site", "api"],
+        ["export", "csv", "site", "api"],
+      ]);
+    });
+
     test("what retention has removed is not made up", async () => {
       const world = await opened();
       const at = new Date(nowMs - 1000).toISOString();

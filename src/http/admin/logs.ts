@@ -78,13 +78,21 @@ function placeOperations(
     summary: `Search the calls of ${where} by any field`,
     query: logQuery.extend(SCOPE_QUERY[reach]),
     answer: callPage(loggedCall, `${place}LogPage`),
-    run: async ({ place: at, query, snapshot }) => {
+    run: async ({ place: at, query, snapshot, note }) => {
       const filter = filterOf(query, at);
-      if (query.format !== "json")
-        return {
-          body: {},
-          text: await exportedCalls(query.format, pageOf(query), (one) => calls.searchCalls(one, filter)),
-        };
+      if (query.format !== "json") {
+        const text = await exportedCalls(query.format, pageOf(query), (one) => calls.searchCalls(one, filter));
+        // Nothing leaves before the audit log says so.
+        await note({
+          action: "export",
+          outcome: "done",
+          kind: "call_log",
+          tenantId: at?.tenantId ?? null,
+          projectId: at?.projectId ?? null,
+          note: query.format,
+        });
+        return { body: {}, text };
+      }
       return { body: shownPage(await calls.searchCalls(pageOf(query), filter), snapshot) };
     },
   });

@@ -9,6 +9,7 @@ import { DAY_MS, everyHour, pruneInRounds } from "../../store/pruning.ts";
 import { LOCAL_ACTOR } from "../../store/records.ts";
 import type { Store } from "../../store/store.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
+import { auditHeads } from "./audit-heads.ts";
 import { type EventFigures, newEventFigures } from "./event-figures.ts";
 import { openEventOutbox } from "./event-outbox.ts";
 import type { Log } from "../log.ts";
@@ -31,7 +32,7 @@ export interface OpenEvents extends Events {
 
 export interface EventsOptions {
   readonly queue: EventQueue;
-  readonly store: Pick<Store, "change" | "removeUnaddressedEvents">;
+  readonly store: Pick<Store, "change" | "removeUnaddressedEvents" | "auditChains" | "auditHead">;
   readonly clock: Clock;
   readonly upstream: UpstreamClient;
   readonly snapshot: () => Snapshot;
@@ -93,6 +94,11 @@ export function openEvents(options: EventsOptions): OpenEvents {
   const refusals = refusalEvents(outbox, clock);
   const expiry = watchTokenExpiry(outbox, snapshot, clock);
   expiry.check();
+  const heads = auditHeads(outbox, store, webhooks);
+  const endHeads = everyHour(
+    () => heads.report(),
+    (message) => log.warn({ error_detail: message }, "the heads of the audit log could not be read"),
+  );
   const endPruning = everyHour(
     async (isEnding) =>
       dispatcher.isInUse() && pruneInRounds(() => queue.prune(clock.now() - KEPT_DAYS * DAY_MS), isEnding),
@@ -112,6 +118,7 @@ export function openEvents(options: EventsOptions): OpenEvents {
       refusals.close();
       await outbox.close(timeoutMs / 2);
       await dispatcher.close(timeoutMs / 2);
+      await endHeads();
       await endPruning();
       await queue.close();
     },

@@ -1,0 +1,34 @@
+// Emits the heads of the chains of the audit log once an hour, so that whoever receives them can find a log that was written
+// anew or set back (docs/audit.md). A head is emitted once, across all gateways, because its id is derived from it.
+import type { Events, WebhookSet } from "../../core/event.ts";
+import { tenantOfChain } from "../../store/audit-chain.ts";
+import type { ChainReader } from "../../store/reader.ts";
+
+export interface AuditHeads {
+  report(): Promise<void>;
+}
+
+export function auditHeads(
+  events: Events,
+  reader: Pick<ChainReader, "auditChains" | "auditHead">,
+  webhooks: () => WebhookSet,
+): AuditHeads {
+  const emitted = new Map<string, number>();
+  return {
+    async report() {
+      if (webhooks().size === 0) return;
+      for (const chain of await reader.auditChains()) {
+        const head = await reader.auditHead(chain);
+        if (head === null || head.sequence === emitted.get(chain)) continue;
+        events.emit({
+          type: "audit.head",
+          tenantId: tenantOfChain(chain),
+          projectId: null,
+          data: { sequence: head.sequence, hash: head.hash },
+          onceKey: `audit.head ${chain} ${head.sequence} ${head.hash}`,
+        });
+        emitted.set(chain, head.sequence);
+      }
+    },
+  };
+}

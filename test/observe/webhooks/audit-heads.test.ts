@@ -1,0 +1,41 @@
+// The heads of the audit log's chains as events: each once, and only where somebody receives events.
+import { expect, test } from "bun:test";
+import { type NewEvent, NO_WEBHOOKS, type WebhookSet } from "../../../src/core/event.ts";
+import { auditHeads } from "../../../src/observe/webhooks/audit-heads.ts";
+import { checkChain } from "../../../src/store/audit-check.ts";
+import { LOCAL_ACTOR } from "../../../src/store/records.ts";
+import { openSqliteStore } from "../../../src/store/sqlite.ts";
+
+test("each new head is emitted once, for its tenant, and finds a log that was set back", async () => {
+  const store = await openSqliteStore({ file: ":memory:" });
+  await store.migrate();
+  const said: NewEvent[] = [];
+  let size = 0;
+  const webhooks = (): WebhookSet => ({ ...NO_WEBHOOKS, size });
+  const heads = auditHeads({ emit: (event) => void said.push(event) }, store, webhooks);
+  const note = (tenantId: string | null): Promise<void> =>
+    store.note(LOCAL_ACTOR, { action: "login", outcome: "done", kind: "session", tenantId });
+  await note("acme");
+  await heads.report();
+  expect(said).toEqual([]);
+  size = 1;
+  await note(null);
+  await heads.report();
+  await heads.report();
+  expect(said).toMatchObject([
+    { type: "audit.head", tenantId: null, projectId: null, data: { sequence: 1 } },
+    { type: "audit.head", tenantId: "acme", projectId: null, data: { sequence: 1 } },
+  ]);
+  expect(new Set(said.map(({ onceKey }) => onceKey)).size).toBe(2);
+  await note("acme");
+  await heads.report();
+  const { sequence, hash } = said[2]!.data as { readonly sequence: number; readonly hash: string };
+  expect([said.length, sequence]).toEqual([3, 2]);
+  expect((await checkChain(store, "acme", { sequence, hash })).problems).toEqual([]);
+  const other = await openSqliteStore({ file: ":memory:" });
+  await other.migrate();
+  await other.note(LOCAL_ACTOR, { action: "login", outcome: "done", kind: "session", tenantId: "acme" });
+  expect((await checkChain(other, "acme", { sequence, hash })).problems).toMatchObject([{ problem: "rewritten" }]);
+  await store.close();
+  await other.close();
+});
