@@ -19,7 +19,7 @@ export function AsCode({ command, path }: AsCodeProps) {
         <div className="as-code">
           {Object.entries({ "As command": command, "As API": request }).map(([title, text]) => (
             <div key={title}>
-              <h3>{title}</h3>
+              <h2>{title}</h2>
               <pre className="code">{visibleText(text)}</pre>
               <CopyButton label="Copy" text={text} />
             </div>

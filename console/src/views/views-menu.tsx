@@ -61,7 +61,7 @@ function List({ title, path, screen, mayDelete, close }: ListProps) {
   const [place] = useLocation();
   return (
     <section>
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       {error !== null && <Problem what="The views could not be read." error={error} retry={() => void refetch()} />}
       {failure !== null && <Problem what="The view was not deleted." error={failure} />}
       {data === undefined && error === null && <Pending what="The views" lines={1} />}
@@ -114,7 +114,7 @@ function SaveForm({ screen, project }: { readonly screen: string; readonly proje
   };
   return (
     <form className="form" onSubmit={(event) => void save(event)}>
-      <h3>Save what is shown</h3>
+      <h2>Save what is shown</h2>
       <label htmlFor={id}>Name</label>
       <input id={id} value={name} maxLength={100} required onChange={(event) => setName(event.target.value)} />
       {project !== null && (

@@ -4,6 +4,7 @@ import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
+import { ScopedLink } from "../../scope/scope-context.tsx";
 
 type Limit = NonNullable<CallDetail["limits"]>[number];
 
@@ -29,7 +30,11 @@ export function CallLimits({ call }: { readonly call: CallDetail }) {
           {call.limits.map((limit) => (
             <tr key={`${limit.id} ${limit.value ?? ""}`}>
               <th scope="row">
-                {visibleText(limit.name ?? limit.id)}
+                {limit.name === null ? (
+                  visibleText(limit.id)
+                ) : (
+                  <ScopedLink to={`/limits/${encodeURIComponent(limit.id)}`}>{visibleText(limit.name)}</ScopedLink>
+                )}
                 {limit.value !== null && <small> of {visibleText(limit.value)}</small>}
               </th>
               <td>{limit.refused ?? (limit.would_refuse ? "would refuse" : "had room")}</td>

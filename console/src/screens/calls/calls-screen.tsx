@@ -10,7 +10,7 @@ import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { shellQuoted } from "../../format/shell-quoted.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
-import { adminPath, pathIn, type Scope } from "../../scope/scope.ts";
+import { adminPath, pathIn, type Scope, scopeFlags } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
 import { useDefaultView } from "../../views/use-default-view.ts";
 import { ViewsMenu } from "../../views/views-menu.tsx";
@@ -142,15 +142,10 @@ const iso = (ms: number): string => encodeURIComponent(new Date(ms).toISOString(
 
 /** The same list by the command line. */
 function commandOf(scope: Scope, filter: URLSearchParams, fromMs: number, toMs: number | null): string {
-  const place =
-    scope.project !== null
-      ? `--project ${shellQuoted(scope.project)}`
-      : scope.tenant !== null
-        ? `--tenant ${shellQuoted(scope.tenant)}`
-        : "--all";
+  const place = scope.tenant === null && scope.project === null ? " --all" : scopeFlags(scope);
   const range = { from: new Date(fromMs).toISOString(), ...(toMs !== null && { to: new Date(toMs).toISOString() }) };
   const terms = [...filter, ...Object.entries(range)].map(([name, value]) => shellQuoted(`${name}=${value}`));
-  return `dragoman logs ${place} --filter ${terms.join(" ")}`;
+  return `dragoman logs${place} --filter ${terms.join(" ")}`;
 }
 
 function isWide(): boolean {
