@@ -33,6 +33,7 @@ export function emptyRecord(arrived: ArrivedCall): CallRecord {
     endUser: null,
     modelAsked: null,
     route: null,
+    routeVersion: null,
     provider: null,
     model: null,
     stream: false,

@@ -67,6 +67,7 @@ function sparseRecord(record: CallRecord): Omit<Sparse<CallRecord>, "attempts"> 
     ...admittedMembers(record),
     trace: record.trace ?? undefined,
     explained: record.explained || undefined,
+    routeVersion: record.routeVersion ?? undefined,
     status: record.status,
     code: record.code ?? undefined,
     errorDetail: record.errorDetail ?? undefined,

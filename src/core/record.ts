@@ -164,6 +164,8 @@ export interface CallRecord {
   /** `model` as the caller wrote it. */
   readonly modelAsked: string | null;
   readonly route: string | null;
+  /** Of a route in the store; `null` for one of the file. */
+  readonly routeVersion: number | null;
   readonly provider: string | null;
   /** The provider's own name of the model that answered. */
   readonly model: string | null;

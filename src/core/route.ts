@@ -88,6 +88,8 @@ export interface Hedge {
 }
 
 export interface Route {
+  /** Of a route in the store: increases with each change. Absent for one of the file, or of the request. */
+  readonly version?: number;
   readonly name: string;
   readonly strategy: StrategyType;
   readonly targets: readonly RouteTarget[];

@@ -167,6 +167,7 @@ function lineOf(record: CallRecord) {
     operation: record.operation,
     model_asked: text(record.modelAsked),
     route: text(record.route),
+    route_version: number(record.routeVersion),
     provider: text(record.provider),
     model: text(record.model),
     stream: record.stream,

@@ -22,6 +22,8 @@ import type { FallbackEntry, RouteDefaults, RouteEntries, RouteEntry, TargetEntr
 export interface RouteScope {
   readonly routes: RouteEntries;
   readonly defaults: RouteDefaults;
+  /** Of the routes that are in the store, by name. */
+  readonly versions?: ReadonlyMap<string, number>;
 }
 
 /**
@@ -32,8 +34,12 @@ export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, R
   const defaults = scopes.map((scope) => scope.defaults);
   // no configured route can have this name; it holds the defaults for direct calls
   const seen = new Map<string, Route>([[DIRECT_ROUTE, compileRoute(DIRECT_ROUTE, { targets: [] }, defaults)]]);
-  for (const { routes } of scopes.toReversed())
-    for (const [name, entry] of Object.entries(routes)) seen.set(name, compileRoute(name, entry, defaults));
+  for (const { routes, versions } of scopes.toReversed())
+    for (const [name, entry] of Object.entries(routes)) {
+      const route = compileRoute(name, entry, defaults);
+      const version = versions?.get(name);
+      seen.set(name, version === undefined ? route : { ...route, version });
+    }
   return seen;
 }
 

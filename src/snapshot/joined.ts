@@ -164,6 +164,9 @@ function withRoutes<T extends RouteScope>(file: T, own: Stock): T {
   return {
     ...file,
     routes: { ...Object.fromEntries(own.map(({ name, document }) => [name!, document])), ...file.routes },
+    versions: new Map(
+      own.flatMap(({ name, version }) => (Object.hasOwn(file.routes, name!) ? [] : [[name!, version] as const])),
+    ),
   };
 }
 

@@ -125,6 +125,7 @@ const FULL: Required<CallRecord> = {
   endUser: "e",
   modelAsked: "sandbox:echo",
   route: "direct",
+  routeVersion: 3,
   provider: "sandbox",
   model: "echo",
   stream: true,

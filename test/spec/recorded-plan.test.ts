@@ -5,6 +5,7 @@ import { recordText } from "../../src/core/record-text.ts";
 import { callFields } from "../../src/observe/log.ts";
 import { parseCallRecord } from "../../src/wire/record-json.ts";
 import { policiesFor } from "../policies/policy-documents.ts";
+import { openAdminWorld } from "../harness/admin.ts";
 import { type Fault, OK, status } from "../harness/faults.ts";
 import { type Routed, routedGateway, routeOf, type RouteParts } from "../harness/routed.ts";
 import { type TurnedTime, turnTime } from "../harness/turned-time.ts";
@@ -77,6 +78,36 @@ describe("[d11.1] the plan", () => {
         ["up1:m", "hedge: first by order", null],
       ]);
     }));
+
+  test("is of a version of its route, where the route is in the store, and of the route that took the call over", async () => {
+    const routes = [
+      { ...routeOf("r", ["up0:m"], { fallbacks: ["route:later"] }), version: 3 },
+      { ...routeOf("later", ["up1:m"]), version: 7 },
+      routeOf("filed", ["up1:m"]),
+    ];
+    const gateway = routedGateway(routes, { up0: [OK, status(500)], up1: [OK, OK] });
+    const versions: (readonly [string | null, number | null])[] = [];
+    for (const route of ["r", "r", "filed"]) {
+      await (await gateway.chat({ ...HELLO, route })).text();
+      versions.push([recordOf(gateway).route, recordOf(gateway).routeVersion]);
+    }
+    expect(versions).toEqual([
+      ["r", 3],
+      ["later", 7],
+      ["filed", null],
+    ]);
+  });
+
+  test("gets the version of a route from the store, where each change counts", async () => {
+    const world = await openAdminWorld();
+    const path = "/api/v1/admin/projects/site/routes";
+    const version = () => world.source.current().projectRoutes.get("site")?.get("kept")?.version;
+    await world.send("acme.owner", "POST", path, { name: "kept", targets: ["sandbox:echo"] });
+    const first = version();
+    await world.send("acme.owner", "PATCH", `${path}/kept`, { retries: 2 });
+    expect([first, version()]).toEqual([1, 2]);
+    await world.close();
+  });
 
   test("takes no room in the record of a call with one target that answered, and is read back as it was written", async () => {
     const plain = gatewayOf([[OK]]);

@@ -16,6 +16,7 @@ import {
   type PlanStep,
   type PolicyOutcome,
 } from "../../core/record.ts";
+import type { Route } from "../../core/route.ts";
 import type { ToolRun } from "../../core/tool.ts";
 import { unnamedFigures } from "../../core/usage.ts";
 import { AttemptRecorder } from "../attempt/attempt-recorder.ts";
@@ -114,6 +115,11 @@ export class CallRecorder {
   /** Returns `null` when the call is not traced. */
   newSpanId(): string | null {
     return this.#record.trace === null ? null : newSpanId();
+  }
+
+  /** Records the version of the route that serves the call from here on. */
+  servedBy({ version }: Pick<Route, "version">): void {
+    this.#record.routeVersion = version ?? null;
   }
 
   /** Records which targets the call may go to, unless an earlier round did. */

@@ -90,6 +90,7 @@ function isForClient(thrown: unknown, native: NativeOperation | undefined, { fal
 function served({ route }: RouteCandidate, before: Route | null, call: Call): Route {
   const { clock, routing } = call.context;
   if (before?.name === route.name) return route;
+  call.recorder.servedBy(route);
   if (before !== null) call.deadline.boundByNextRoute(route.timeouts.totalMs);
   if (route.hedge !== null) routing.hedging.called(route.name, clock.monotonic());
   return route;

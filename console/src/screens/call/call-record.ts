@@ -63,6 +63,7 @@ export interface RecordFields {
     readonly body_characters: number;
   };
   readonly attempts?: readonly AttemptFields[];
+  readonly route_version?: number;
   readonly candidates?: readonly string[];
   readonly plan?: readonly PlanFields[];
   readonly head_ms?: number;
