@@ -328,6 +328,19 @@ export interface CallHistogram {
   readonly whole_until: string | null;
 }
 
+export interface Change {
+  readonly action: "create" | "change" | "remove";
+  readonly kind: string;
+  readonly id: string;
+  readonly name: string | null;
+  readonly tenant_id: string;
+  readonly project_id: string | null;
+  /** Values before and after the change; secrets are masked. */
+  readonly before?: unknown;
+  /** Values before and after the change; secrets are masked. */
+  readonly after?: unknown;
+}
+
 export interface Claim {
   readonly id: string;
   readonly tenant_id: string;
@@ -346,6 +359,18 @@ export interface Claim {
   readonly redeemed_at: string | null;
   /** The token that was made of it. */
   readonly token_id: string | null;
+}
+
+export interface Draft {
+  readonly kind: string;
+  readonly name: string;
+  /** Null if there is no draft. */
+  readonly text: string | null;
+  readonly base_etag: string | null;
+  /** The ETag of the object now. If it differs, somebody else has published a change meanwhile. */
+  readonly current_etag: string | null;
+  /** Time in UTC. */
+  readonly saved_at: string | null;
 }
 
 export interface Drain {
@@ -615,6 +640,29 @@ export interface NewClaim {
   readonly link: string | null;
 }
 
+export interface ObjectVersion {
+  readonly number: number;
+  /** Time in UTC. */
+  readonly at: string;
+  readonly actor: Actor;
+  readonly rolled_back_to: number | null;
+  /** Why it was made, as `note` of the change said. */
+  readonly note: string | null;
+  readonly change: Change;
+  /** Calls of the route from this version to the next one; null where they are not counted. */
+  readonly calls: {
+    readonly calls: number;
+    readonly errors: number;
+    readonly cost_usd: string;
+  } | null;
+}
+
+/** The newest first, at most 100. */
+export interface ObjectVersions {
+  readonly data: readonly ObjectVersion[];
+  readonly as_of: string;
+}
+
 export interface ProjectTokenList {
   readonly data: readonly Token[];
   /** Null on the last page. */
@@ -685,6 +733,151 @@ export interface ProviderTest {
   readonly message: string | null;
   /** Of the call, which is in the list of calls. */
   readonly trace_id: string | null;
+}
+
+export interface RouteSimulation {
+  readonly route: string;
+  readonly calls: number;
+  /** Time in UTC. */
+  readonly from: string | null;
+  /** Time in UTC. */
+  readonly to: string | null;
+  readonly left_out: readonly {
+    readonly reason: string;
+    readonly calls: number;
+  }[];
+  /** Earlier calls were not looked at, because one request reads a bounded number of them; null if all were. */
+  readonly looked_to: string | null;
+  /** What really became of these calls. */
+  readonly recorded: {
+    readonly targets: readonly {
+      readonly target: string;
+      readonly calls: number;
+    }[];
+    readonly failed: number;
+    readonly cost_usd: string;
+  };
+  /** With the route as it is; null if there is none yet. */
+  readonly now: {
+    readonly answered: number;
+    readonly failed: number;
+    readonly attempts: number;
+    readonly failures: readonly {
+      readonly code: string;
+      readonly calls: number;
+      /** Some of these calls, the newest first. */
+      readonly trace_ids: readonly string[];
+    }[];
+    /** Calls that a target does not take, whatever becomes of them elsewhere. */
+    readonly refusals: readonly ({
+      readonly target: string | null;
+      readonly code: string;
+      readonly param: string | null;
+      readonly message: string;
+      readonly calls: number;
+      /** Some of these calls, the newest first. */
+      readonly trace_ids: readonly string[];
+    })[];
+    readonly targets: readonly {
+      readonly target: string;
+      /** Calls that it answers. */
+      readonly calls: number;
+      readonly share: number;
+      readonly refused: number;
+      /** Calls whose prompts are too long for its model. */
+      readonly too_long: number;
+      readonly cost_usd: string;
+      readonly unpriced: number;
+      /** Recorded answers of the target, from which its times are taken; 0 if its times are not known. */
+      readonly recorded_answers: number;
+    }[];
+    readonly cost_usd: string;
+    /** Answered calls whose cost is not known. */
+    readonly unpriced: number;
+    readonly first_content_ms: {
+      readonly p50: number | null;
+      readonly p95: number | null;
+    };
+    readonly total_ms: {
+      readonly p50: number | null;
+      readonly p95: number | null;
+    };
+  } | null;
+  /** With the route of the request; null if it has none. */
+  readonly proposed: {
+    readonly answered: number;
+    readonly failed: number;
+    readonly attempts: number;
+    readonly failures: readonly {
+      readonly code: string;
+      readonly calls: number;
+      /** Some of these calls, the newest first. */
+      readonly trace_ids: readonly string[];
+    }[];
+    /** Calls that a target does not take, whatever becomes of them elsewhere. */
+    readonly refusals: readonly ({
+      readonly target: string | null;
+      readonly code: string;
+      readonly param: string | null;
+      readonly message: string;
+      readonly calls: number;
+      /** Some of these calls, the newest first. */
+      readonly trace_ids: readonly string[];
+    })[];
+    readonly targets: readonly {
+      readonly target: string;
+      /** Calls that it answers. */
+      readonly calls: number;
+      readonly share: number;
+      readonly refused: number;
+      /** Calls whose prompts are too long for its model. */
+      readonly too_long: number;
+      readonly cost_usd: string;
+      readonly unpriced: number;
+      /** Recorded answers of the target, from which its times are taken; 0 if its times are not known. */
+      readonly recorded_answers: number;
+    }[];
+    readonly cost_usd: string;
+    /** Answered calls whose cost is not known. */
+    readonly unpriced: number;
+    readonly first_content_ms: {
+      readonly p50: number | null;
+      readonly p95: number | null;
+    };
+    readonly total_ms: {
+      readonly p50: number | null;
+      readonly p95: number | null;
+    };
+  } | null;
+  readonly difference: SimulatedDifference;
+  /** The tests of the proposed route or, without one, of the route as it is. */
+  readonly tests: readonly ({
+    readonly name: string;
+    readonly passed: boolean;
+    readonly fault: string | null;
+  })[];
+  /** Tests that hold and are made of the calls, where the route has none; they can be sent as its `tests`. */
+  readonly suggested_tests: readonly {
+    readonly name: string;
+  }[];
+  /** Time in UTC. */
+  readonly as_of: string;
+}
+
+export interface SimulatedDifference {
+  readonly moved_calls: number;
+  readonly moves: readonly ({
+    readonly from: string | null;
+    readonly to: string | null;
+    readonly calls: number;
+    /** Some of these calls, the newest first. */
+    readonly trace_ids: readonly string[];
+  })[];
+  readonly newly_failed: number;
+  readonly newly_answered: number;
+  /** Of the calls whose cost is known on both sides; negative if they would cost less. */
+  readonly cost_usd: string;
+  readonly sentences: readonly string[];
 }
 
 export interface TenantAuditList {

@@ -8,8 +8,12 @@ import { TimeText } from "../components/time-text.tsx";
 import { visibleText } from "../format/visible-text.ts";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
 import { adminPath } from "../scope/scope.ts";
+import { may } from "../session/me.ts";
+import { useMe } from "../session/session.tsx";
 import { useUrlState } from "../url-state.ts";
 import { NEW_NAME } from "./configured-operations.ts";
+import { DraftedEditor } from "./drafted-editor.tsx";
+import { VersionList } from "./object-versions.tsx";
 import { NewObject, ObjectEditor } from "./object-editor.tsx";
 import { ObjectHistory } from "./object-history.tsx";
 import type { ConfiguredObject, Noun } from "./noun.ts";
@@ -38,7 +42,7 @@ function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string
   const tabs = [
     { name: "edit", label: "Definition" },
     ...(noun.Beside === undefined ? [] : [{ name: "beside", label: "In use" }]),
-    { name: "history", label: "History" },
+    noun.isVersioned === true ? { name: "versions", label: "Versions" } : { name: "history", label: "History" },
   ];
   const tab = state.get("tab") ?? "edit";
   return (
@@ -65,12 +69,32 @@ function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string
             chosen={tab}
             choose={(name) => state.set({ tab: name === "edit" ? null : name }, { replace: true })}
           >
-            {tab === "edit" && <ObjectEditor key={object.id} noun={noun} object={object} path={path} />}
+            {tab === "edit" && <DefinitionTab noun={noun} object={object} path={path} />}
             {tab === "beside" && noun.Beside !== undefined && <noun.Beside object={object} />}
-            {tab === "history" && <ObjectHistory noun={noun} object={object} />}
+            {tab === "history" && noun.isVersioned !== true && <ObjectHistory noun={noun} object={object} />}
+            {tab === "versions" && noun.isVersioned === true && <VersionList noun={noun} object={object} path={path} />}
           </Tabs>
         </>
       )}
     </>
+  );
+}
+
+interface DefinitionTabProps {
+  readonly noun: Noun;
+  readonly object: ConfiguredObject;
+  readonly path: string;
+}
+
+/** Only those who may publish have drafts. */
+function DefinitionTab({ noun, object, path }: DefinitionTabProps) {
+  const me = useMe();
+  const scope = useScope();
+  const mayDraft =
+    noun.isVersioned === true && object.origin === "store" && may(me, scope, `put*${noun.operation}Draft`);
+  return mayDraft ? (
+    <DraftedEditor key={object.id} noun={noun} object={object} path={path} />
+  ) : (
+    <ObjectEditor key={object.id} noun={noun} object={object} path={path} />
   );
 }

@@ -25,6 +25,13 @@ export interface FormProps {
   readonly isReadOnly: boolean;
 }
 
+export interface SimulationProps extends FormProps {
+  /** Of the object in the admin API. */
+  readonly path: string;
+  /** Whether the fields differ from what is published. */
+  readonly isChanged: boolean;
+}
+
 export interface Column {
   readonly head: string;
   readonly cell: (object: ConfiguredObject) => ReactNode;
@@ -50,6 +57,10 @@ export interface Noun {
   readonly Form: ComponentType<FormProps>;
   /** What is beside the editor of one that exists. */
   readonly Beside?: ComponentType<{ readonly object: ConfiguredObject }>;
+  /** It has drafts, notes, versions of its own, and a way back to each of them. */
+  readonly isVersioned?: true;
+  /** What is beside the draft while one edits: what the change would do. */
+  readonly Simulation?: ComponentType<SimulationProps>;
   /** Sentences about a change that say more than its fields do. */
   readonly words?: (before: Fields, after: Fields) => readonly string[];
 }

@@ -11,6 +11,7 @@ import { Problem } from "../components/problem.tsx";
 import { useScope } from "../scope/scope-context.tsx";
 import { adminPath, pathIn } from "../scope/scope.ts";
 import { may } from "../session/me.ts";
+import { useUrlState } from "../url-state.ts";
 import { useMe } from "../session/session.tsx";
 import { ChangeView } from "./change-view.tsx";
 import { operationOf } from "./configured-operations.ts";
@@ -20,41 +21,75 @@ import type { Fields } from "./fields.ts";
 import { type ConfiguredObject, fieldsOf, filePlace, type Noun } from "./noun.ts";
 import { SaveDialog } from "./save-dialog.tsx";
 import { useCheck } from "./use-check.ts";
+import { PublishedStrip } from "./published-strip.tsx";
+import { type DraftState, useSavedDraft } from "./use-draft.ts";
 import { readYaml, writtenYaml, type YamlText } from "./yaml-text.ts";
 
 interface ObjectEditorProps {
   readonly noun: Noun;
+  /** The state that the draft begins with. */
   readonly object: ConfiguredObject;
   readonly path: string;
+  /** The reader's own draft as it was kept; null where there is none, undefined where drafts are not kept. */
+  readonly draft?: string | null;
+  /** How many versions others have published since that draft was begun. */
+  readonly since?: number;
 }
 
-export function ObjectEditor({ noun, object, path }: ObjectEditorProps) {
+export function ObjectEditor({ noun, object, path, draft, since = 0 }: ObjectEditorProps) {
   const scope = useScope();
   const me = useMe();
+  const state = useUrlState();
   /** The stored state on which the draft is based. Its version is sent with the change, so that a change made meanwhile is a conflict. */
   const [base, setBase] = useState(object);
-  const [yaml, setYaml] = useState(() => writtenYaml(fieldsOf(object)));
+  const [yaml, setYaml] = useState(() => (draft == null ? writtenYaml(fieldsOf(object)) : { text: draft }));
   const [isSaving, setIsSaving] = useState(false);
   const isFile = object.origin === "file";
   const mayReplace = !isFile && may(me, scope, operationOf("replace", noun));
   const isChanged = yaml.text !== writtenYaml(fieldsOf(base)).text;
-  const { fields, problems, isValid } = useCheck(yaml, isChanged && mayReplace ? { method: "PUT", path } : null);
+  const check = useCheck(yaml, isChanged && mayReplace ? { method: "PUT", path } : null);
+  const { fields, problems, isValid, failedTests } = check;
+  const keeps = draft !== undefined;
+  const kept = useSavedDraft(keeps ? path : null, isChanged ? yaml.text : null, base.etag, draft ?? null);
+  const discard = (): void => setYaml(writtenYaml(fieldsOf(base)));
+  const publishedMs = Number(state.get("published") ?? Number.NaN);
   return (
     <>
-      <EditorPanes noun={noun} yaml={yaml} setYaml={setYaml} problems={problems} isReadOnly={!mayReplace && !isFile} />
+      {Number.isFinite(publishedMs) && noun.isVersioned === true && (
+        <PublishedStrip
+          path={path}
+          route={noun.plural === "routes" ? object.name : null}
+          atMs={publishedMs}
+          close={() => state.set({ published: null }, { replace: true })}
+        />
+      )}
+      {isChanged && since > 0 && (
+        <p className="banner">
+          Somebody else has published {since === 1 ? "a change" : `${since} changes`} since you began this draft.
+          Publishing shows both sides first.
+        </p>
+      )}
+      <EditorPanes
+        noun={noun}
+        yaml={yaml}
+        setYaml={setYaml}
+        problems={problems}
+        isReadOnly={!mayReplace && !isFile}
+        simulated={{ path, isChanged }}
+      />
       <p className="actions">
         {mayReplace && (
           <button
             type="button"
             className="primary"
-            disabled={!isChanged || !isValid || fields === null}
+            disabled={!isChanged || fields === null || (!isValid && failedTests.length === 0)}
             onClick={() => setIsSaving(true)}
           >
-            Look at the change and save
+            {noun.isVersioned === true ? "Look at the change and publish" : "Look at the change and save"}
           </button>
         )}
         {isChanged && (
-          <button type="button" onClick={() => setYaml(writtenYaml(fieldsOf(base)))}>
+          <button type="button" onClick={discard}>
             Discard the draft
           </button>
         )}
@@ -62,6 +97,7 @@ export function ObjectEditor({ noun, object, path }: ObjectEditorProps) {
         {!isFile && may(me, scope, operationOf("delete", noun)) && (
           <DeleteObject noun={noun} object={base} path={path} />
         )}
+        {keeps && <small role="status">{isChanged ? DRAFT_WORDS[kept] : ""}</small>}
       </p>
       {isFile && isChanged && fields !== null && <ChangeView before={fieldsOf(base)} after={fields} text={yaml.text} />}
       {isSaving && fields !== null && (
@@ -70,12 +106,14 @@ export function ObjectEditor({ noun, object, path }: ObjectEditorProps) {
           base={base}
           fields={fields}
           path={path}
+          failedTests={failedTests}
           close={() => setIsSaving(false)}
           rebase={(current) => setBase(current)}
-          take={(saved) => {
+          take={(saved, isOwn) => {
             setBase(saved);
             setYaml(writtenYaml(fieldsOf(saved)));
             setIsSaving(false);
+            if (isOwn && noun.isVersioned === true) state.set({ published: String(Date.now()) }, { replace: true });
           }}
         />
       )}
@@ -83,17 +121,28 @@ export function ObjectEditor({ noun, object, path }: ObjectEditorProps) {
   );
 }
 
+const DRAFT_WORDS: Readonly<Record<DraftState, string>> = {
+  none: "",
+  saving: "Your draft is being kept.",
+  saved: "Your draft is kept; nobody else sees it.",
+  unsaved: "Your draft could not be kept. It is in this page only.",
+};
+
 interface PanesProps {
   readonly noun: Noun;
   readonly yaml: YamlText;
   readonly setYaml: (yaml: YamlText) => void;
   readonly problems: Parameters<typeof CodeEditor>[0]["problems"] & object;
   readonly isReadOnly: boolean;
+  /** Of an object that is there. */
+  readonly simulated?: { readonly path: string; readonly isChanged: boolean };
 }
 
-function EditorPanes({ noun, yaml, setYaml, problems, isReadOnly }: PanesProps) {
+function EditorPanes({ noun, yaml, setYaml, problems, isReadOnly, simulated }: PanesProps) {
   const { fields } = readYaml(yaml);
-  return (
+  const { Simulation } = noun;
+  const edit = (change: (text: YamlText) => YamlText): void => setYaml(change(yaml));
+  const panes = (
     <div className="editor-panes">
       <section className="panel" aria-label="Form">
         <h2>Form</h2>
@@ -101,7 +150,7 @@ function EditorPanes({ noun, yaml, setYaml, problems, isReadOnly }: PanesProps) 
           {fields === null ? (
             <p className="hint">The form is back when the text beside it can be read.</p>
           ) : (
-            <noun.Form fields={fields} edit={(change) => setYaml(change(yaml))} isReadOnly={isReadOnly} />
+            <noun.Form fields={fields} edit={edit} isReadOnly={isReadOnly} />
           )}
         </div>
       </section>
@@ -119,6 +168,13 @@ function EditorPanes({ noun, yaml, setYaml, problems, isReadOnly }: PanesProps) 
           />
         </div>
       </section>
+    </div>
+  );
+  if (Simulation === undefined || simulated === undefined) return panes;
+  return (
+    <div className="editor-beside">
+      {panes}
+      {fields !== null && <Simulation fields={fields} edit={edit} isReadOnly={isReadOnly} {...simulated} />}
     </div>
   );
 }

@@ -15,7 +15,11 @@ interface Checked {
   readonly problems: readonly TextProblem[];
   /** Nothing is known against it; saving asks again. */
   readonly isValid: boolean;
+  /** Nothing but tests of the object stands against it: what does not hold. */
+  readonly failedTests: readonly string[];
 }
+
+const OF_TESTS = /^tests\[\d+\]$/;
 
 const PAUSE_MS = 400;
 
@@ -56,16 +60,16 @@ export function useCheck(yaml: YamlText, write: CheckedWrite | null): Checked {
       stop.abort();
     };
   }, [api, yaml, method, path, name]);
-  if (read.fields === null) return { fields: null, problems: read.problems, isValid: false };
+  if (read.fields === null) return { fields: null, problems: read.problems, isValid: false, failedTests: [] };
   const isCurrent = refused !== null && refused.text === yaml.text && path !== null;
+  const found = isCurrent ? refused.problems : [];
   return {
     fields: read.fields,
-    problems: isCurrent
-      ? refused.problems.map(({ param, message }) => ({
-          line: lineOf(yaml, param),
-          message: param === "" ? message : `${param}: ${message}`,
-        }))
-      : [],
+    problems: found.map(({ param, message }) => ({
+      line: lineOf(yaml, param),
+      message: param === "" ? message : `${param}: ${message}`,
+    })),
     isValid: !isCurrent,
+    failedTests: found.every(({ param }) => OF_TESTS.test(param)) ? found.map(({ message }) => message) : [],
   };
 }

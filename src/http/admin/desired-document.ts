@@ -125,13 +125,14 @@ export async function requireTested(
   const failed = (await rule.tested?.({ call, name, document, reader: writer })) ?? [];
   if (failed.length === 0) return;
   const reason = (call.query as { readonly override_tests?: string }).override_tests;
-  if (reason === undefined)
-    throw problemsError(
-      failed.map(({ path, message }) => ({
-        path,
-        message: `${message} Nothing was published; an owner can publish it with override_tests and a reason.`,
-      })),
+  if (reason === undefined) {
+    const { message, param, metadata } = problemsError(failed);
+    throw new GatewayError(
+      "invalid_request",
+      `${message} Nothing was published; an owner can publish it with override_tests and a reason.`,
+      { param, metadata: metadata ?? {} },
     );
+  }
   if (call.role !== "owner")
     throw new GatewayError("insufficient_role", "Only an owner can publish a change whose tests fail.", {
       param: "override_tests",

@@ -25,4 +25,5 @@ export const POLICY_NOUN: Noun = {
     { head: "Mode", cell: ({ mode }) => (mode === "audit" ? "only records" : "enforced") },
   ],
   Form: PolicyForm,
+  isVersioned: true,
 };

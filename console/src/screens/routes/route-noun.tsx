@@ -3,6 +3,7 @@ import type { Noun } from "../../configured/noun.ts";
 import { fieldsOf } from "../../configured/noun.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { RouteForm } from "./route-form.tsx";
+import { RouteSimulationPanel } from "./route-simulation-panel.tsx";
 import { strategyOf, targetsOf, targetWords } from "./route-targets.ts";
 
 export const ROUTE_NOUN: Noun = {
@@ -31,5 +32,7 @@ export const ROUTE_NOUN: Noun = {
     { head: "Strategy", cell: (object) => strategyOf(fieldsOf(object)) },
   ],
   Form: RouteForm,
+  isVersioned: true,
+  Simulation: RouteSimulationPanel,
   words: targetWords,
 };

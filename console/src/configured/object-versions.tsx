@@ -1,0 +1,109 @@
+// The versions of one object: who changed what, when and why, the calls under each, and the way back to it.
+import { useState } from "react";
+import type { ObjectVersion, ObjectVersions } from "../api/types.ts";
+import { useRead } from "../api/use-api.tsx";
+import { useWrite } from "../api/use-write.ts";
+import { Empty } from "../components/empty.tsx";
+import { MoneyText } from "../components/money-text.tsx";
+import { Pending } from "../components/pending.tsx";
+import { Problem } from "../components/problem.tsx";
+import { TimeText } from "../components/time-text.tsx";
+import { wholeCount } from "../format/count.ts";
+import { visibleText } from "../format/visible-text.ts";
+import { useScope } from "../scope/scope-context.tsx";
+import { may } from "../session/me.ts";
+import { useMe } from "../session/session.tsx";
+import { ChangeView } from "./change-view.tsx";
+import type { Fields } from "./fields.ts";
+import type { ConfiguredObject, Noun } from "./noun.ts";
+
+interface ObjectVersionsProps {
+  readonly noun: Noun;
+  readonly object: ConfiguredObject;
+  readonly path: string;
+}
+
+export function VersionList({ noun, object, path }: ObjectVersionsProps) {
+  const scope = useScope();
+  const me = useMe();
+  const isFile = object.origin === "file";
+  const { data, error, refetch } = useRead<ObjectVersions>(isFile ? null : `${path}/versions`, {
+    keepsPrevious: false,
+  });
+  const write = useWrite();
+  if (isFile)
+    return (
+      <Empty title="The versions are with the file">
+        <p>The gateway reads the configuration file and keeps no versions of it.</p>
+      </Empty>
+    );
+  if (error !== null)
+    return <Problem what="The versions could not be read." error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <Pending what="The versions" />;
+  if (data.data.length === 0) return <Empty title="No version is kept" />;
+  const mayGoBack = may(me, scope, `rollBack*${noun.operation}`);
+  return (
+    <>
+      {write.failure !== null && <Problem what="Nothing was published." error={write.failure} />}
+      <ol className="history">
+        {data.data.map((version, index) => (
+          <VersionEntry
+            key={version.number}
+            version={version}
+            isNow={index === 0}
+            isBusy={write.isBusy}
+            goBack={
+              mayGoBack
+                ? () =>
+                    void write.send(
+                      "POST",
+                      `${path}/rollback?note=${encodeURIComponent(`Back to version ${version.number}`)}`,
+                      { to: version.number },
+                    )
+                : null
+            }
+          />
+        ))}
+      </ol>
+    </>
+  );
+}
+
+interface VersionEntryProps {
+  readonly version: ObjectVersion;
+  readonly isNow: boolean;
+  readonly isBusy: boolean;
+  readonly goBack: (() => void) | null;
+}
+
+function VersionEntry({ version, isNow, isBusy, goBack }: VersionEntryProps) {
+  const [isOpen, setIsOpen] = useState(false);
+  const { number, at, actor, note, rolled_back_to: backTo, change, calls } = version;
+  const who = actor.user_id ?? actor.token_id ?? "the command line";
+  return (
+    <li>
+      <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
+        <summary>
+          <b>{number}</b> <TimeText at={at} /> by {visibleText(who)}
+          {isNow && <b> published now</b>}
+          {backTo !== null && <> back to version {backTo}</>}
+          {note !== null && <> “{visibleText(note)}”</>}
+          {calls !== null && (
+            <small>
+              {" "}
+              {wholeCount(calls.calls)} calls, {wholeCount(calls.errors)} failed, <MoneyText usd={calls.cost_usd} />
+            </small>
+          )}
+        </summary>
+        {isOpen && <ChangeView before={(change.before ?? {}) as Fields} after={(change.after ?? {}) as Fields} />}
+      </details>
+      {!isNow && goBack !== null && (
+        <p className="actions">
+          <button type="button" disabled={isBusy} onClick={goBack}>
+            Go back to version {number}
+          </button>
+        </p>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,99 @@
+// After a change was published: how calls of the route went before and how they go since, for five minutes, and the way back.
+import { useEffect, useState } from "react";
+import type { ObjectVersions, Usage } from "../api/types.ts";
+import { useRead } from "../api/use-api.tsx";
+import { useWrite } from "../api/use-write.ts";
+import { MoneyText } from "../components/money-text.tsx";
+import { Problem } from "../components/problem.tsx";
+import { wholeCount } from "../format/count.ts";
+import { useScope } from "../scope/scope-context.tsx";
+import { adminPath } from "../scope/scope.ts";
+
+const SHOWN_MS = 5 * 60_000;
+const EVERY_MS = 10_000;
+
+interface PublishedStripProps {
+  readonly path: string;
+  /** The route whose calls are compared; null for what has no calls of its own. */
+  readonly route: string | null;
+  /** When it was published, in milliseconds since 1970. */
+  readonly atMs: number;
+  readonly close: () => void;
+}
+
+export function PublishedStrip({ path, route, atMs, close }: PublishedStripProps) {
+  const scope = useScope();
+  const [nowMs, setNowMs] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNowMs(Date.now()), EVERY_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const isOver = nowMs - atMs > SHOWN_MS;
+  useEffect(() => {
+    if (isOver) close();
+  }, [isOver, close]);
+  const iso = (ms: number): string => encodeURIComponent(new Date(ms).toISOString());
+  const usage = (fromMs: number, toMs: number): string | null =>
+    route === null || isOver
+      ? null
+      : adminPath(scope, `/usage?route=${encodeURIComponent(route)}&from=${iso(fromMs)}&to=${iso(toMs)}`);
+  const before = useRead<Usage>(usage(atMs - SHOWN_MS, atMs));
+  const since = useRead<Usage>(usage(atMs, atMs + SHOWN_MS), { everyMs: EVERY_MS });
+  const versions = useRead<ObjectVersions>(`${path}/versions`);
+  const write = useWrite();
+  const earlier = versions.data?.data[1];
+  if (isOver) return null;
+  return (
+    <section className="panel published" aria-label="Published" aria-live="polite">
+      <p>
+        <b>Published.</b> {route !== null && "Its calls are compared for five minutes."}
+      </p>
+      {route !== null && (
+        <dl className="facts">
+          <Figures title="Five minutes before" usage={before.data} />
+          <Figures title="Since then" usage={since.data} />
+        </dl>
+      )}
+      {write.failure !== null && <Problem what="Nothing was published." error={write.failure} />}
+      <p className="actions">
+        {earlier !== undefined && (
+          <button
+            type="button"
+            disabled={write.isBusy}
+            onClick={() =>
+              void write
+                .send("POST", `${path}/rollback?note=${encodeURIComponent(`Back to version ${earlier.number}`)}`, {
+                  to: earlier.number,
+                })
+                .then((done) => done !== undefined && close())
+            }
+          >
+            Go back
+          </button>
+        )}
+        <button type="button" className="quiet" onClick={close}>
+          Close
+        </button>
+      </p>
+    </section>
+  );
+}
+
+function Figures({ title, usage }: { readonly title: string; readonly usage: Usage | undefined }) {
+  const sums = usage?.totals;
+  return (
+    <div>
+      <dt>{title}</dt>
+      <dd>
+        {sums == null ? (
+          "…"
+        ) : (
+          <>
+            {wholeCount(sums.calls)} calls, {wholeCount(sums.errors)} failed, <MoneyText usd={sums.cost_usd} />
+            {sums.p50_ms !== null && <>, half within {wholeCount(sums.p50_ms)} ms</>}
+          </>
+        )}
+      </dd>
+    </div>
+  );
+}

@@ -1,0 +1,51 @@
+// The reader's own draft of an object: read once, saved on each pause in typing, and removed when it is published or discarded.
+import { useEffect, useRef, useState } from "react";
+import type { Draft } from "../api/types.ts";
+import { useApi } from "../api/use-api.tsx";
+
+export type DraftState = "none" | "saving" | "saved" | "unsaved";
+
+const PAUSE_MS = 800;
+
+/** `text` is null while there is nothing to keep, and `path` where the reader may not keep anything. */
+export function useSavedDraft(
+  path: string | null,
+  text: string | null,
+  base: string | null,
+  /** What is kept already. */
+  first: string | null,
+): DraftState {
+  const api = useApi();
+  const [state, setState] = useState<DraftState>("none");
+  const kept = useRef<string | null>(first);
+  useEffect(() => {
+    if (path === null || text === kept.current) return undefined;
+    const stop = new AbortController();
+    const keep = async (): Promise<void> => {
+      setState("saving");
+      try {
+        if (text === null) await api.send("DELETE", `${path}/draft`, { signal: stop.signal });
+        else await api.send("PUT", `${path}/draft`, { body: { text, base_etag: base }, signal: stop.signal });
+        kept.current = text;
+        setState(text === null ? "none" : "saved");
+      } catch {
+        if (!stop.signal.aborted) setState("unsaved");
+      }
+    };
+    // what was published or discarded is removed at once
+    const timer = setTimeout(() => void keep(), text === null ? 0 : PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [api, path, text, base]);
+  return state;
+}
+
+/** The version in an ETag, such as 3 of `"3.k2f"`. */
+const versionIn = (etag: string | null): number => Number(/^"(\d+)\./.exec(etag ?? "")?.[1] ?? Number.NaN);
+
+/** How many versions somebody else has published since the draft was begun. */
+export function publishedSince({ base_etag: base, current_etag: current }: Draft): number {
+  return base === current ? 0 : Math.max(0, versionIn(current) - versionIn(base) || 0);
+}

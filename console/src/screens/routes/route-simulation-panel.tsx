@@ -1,0 +1,292 @@
+// Beside the draft of a route: where its last calls would go with it, asked again on each pause in typing and with outages as switches.
+import { useEffect, useState } from "react";
+import { ApiError } from "../../api/api.ts";
+import type { RouteSimulation } from "../../api/types.ts";
+import { useApi } from "../../api/use-api.tsx";
+import { MoneyText } from "../../components/money-text.tsx";
+import { Pending } from "../../components/pending.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { TableBox } from "../../components/table-box.tsx";
+import { TimeText } from "../../components/time-text.tsx";
+import type { SimulationProps } from "../../configured/noun.ts";
+import { withValue } from "../../configured/yaml-text.ts";
+import { wholeCount } from "../../format/count.ts";
+import { visibleText } from "../../format/visible-text.ts";
+import { targetsOf } from "./route-targets.ts";
+
+type SimulatedOutcome = NonNullable<RouteSimulation["now"]>;
+
+const PAUSE_MS = 600;
+
+const OUTAGES = {
+  down: { label: "is down", fault: { kind: "dead" } },
+  half: { label: "fails half of the calls", fault: { kind: "status", status: 503, share: 0.5 } },
+  slow: { label: "is 3 s slower", fault: { kind: "slow", added_ms: 3000 } },
+} as const;
+type Outage = keyof typeof OUTAGES;
+
+export function RouteSimulationPanel({ fields, edit, isReadOnly, path, isChanged }: SimulationProps) {
+  const [outages, setOutages] = useState<Readonly<Record<string, Outage>>>({});
+  const [attempt, setAttempt] = useState(0);
+  const { answer, failure, isStale } = useSimulation(path, isChanged ? fields : null, outages, attempt);
+  const models = [...new Set(targetsOf(fields).map(({ model }) => model))].filter((model) => model !== "");
+  return (
+    <section className="panel simulation" aria-label="Simulation">
+      <h2>
+        Simulation <small>{isStale ? "is made again…" : "on its last recorded calls; no provider is called"}</small>
+      </h2>
+      <div className="panel-body">
+        <fieldset className="outages">
+          <legend>If</legend>
+          {models.map((model) => (
+            <label key={model}>
+              <span className="mono cut">{visibleText(model)}</span>
+              <select
+                value={outages[model] ?? ""}
+                onChange={({ target: { value } }) =>
+                  setOutages(({ [model]: _before, ...rest }) =>
+                    value === "" ? rest : { ...rest, [model]: value as Outage },
+                  )
+                }
+              >
+                <option value="">works as usual</option>
+                {Object.entries(OUTAGES).map(([name, { label }]) => (
+                  <option key={name} value={name}>
+                    {label}
+                  </option>
+                ))}
+              </select>
+            </label>
+          ))}
+        </fieldset>
+        {failure !== null && (
+          <Problem
+            what="The simulation could not be made."
+            error={failure}
+            retry={() => setAttempt((before) => before + 1)}
+          />
+        )}
+        {answer === null && failure === null && <Pending what="The simulation" lines={5} />}
+        {answer !== null && (
+          <div aria-busy={isStale}>
+            <Result answer={answer} />
+            {!isReadOnly && answer.suggested_tests.length > 0 && (
+              <p className="actions">
+                <button
+                  type="button"
+                  onClick={() => edit((yaml) => withValue(yaml, ["tests"], answer.suggested_tests))}
+                >
+                  Take {answer.suggested_tests.length} tests made of these calls
+                </button>
+              </p>
+            )}
+          </div>
+        )}
+      </div>
+    </section>
+  );
+}
+
+interface Failed {
+  readonly error: Error;
+  readonly body: string;
+  readonly attempt: number;
+}
+
+interface Simulated {
+  readonly answer: RouteSimulation | null;
+  readonly failure: Error | null;
+  readonly isStale: boolean;
+}
+
+function useSimulation(
+  path: string,
+  fields: object | null,
+  outages: Readonly<Record<string, Outage>>,
+  attempt: number,
+): Simulated {
+  const api = useApi();
+  const body = JSON.stringify({
+    ...(fields !== null && { route: fields }),
+    faults: Object.entries(outages).map(([target, outage]) => ({ target, ...OUTAGES[outage].fault })),
+  });
+  const [found, setFound] = useState<{ readonly answer: RouteSimulation; readonly body: string } | null>(null);
+  const [failed, setFailed] = useState<Failed | null>(null);
+  useEffect(() => {
+    const stop = new AbortController();
+    const ask = async (): Promise<void> => {
+      try {
+        const sent = { body: JSON.parse(body) as object, signal: stop.signal };
+        const answer = await api.send<RouteSimulation>("POST", `${path}/simulate`, sent);
+        setFound({ answer, body });
+        setFailed(null);
+      } catch (error) {
+        // the editor says what is wrong with a draft
+        if (stop.signal.aborted || (error instanceof ApiError && error.status === 400)) return;
+        setFailed({ error: error instanceof Error ? error : new Error(String(error)), body, attempt });
+      }
+    };
+    const timer = setTimeout(() => void ask(), PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [api, path, body, attempt]);
+  return {
+    answer: found?.answer ?? null,
+    failure: failed?.body === body && failed.attempt === attempt ? failed.error : null,
+    isStale: found !== null && found.body !== body,
+  };
+}
+
+function Result({ answer }: { readonly answer: RouteSimulation }) {
+  const { calls, from, to, now, proposed, difference, left_out: leftOut, tests } = answer;
+  const shown = proposed ?? now;
+  return (
+    <>
+      {tests.length > 0 && (
+        <ul className="simulated-tests" aria-label="Tests">
+          {tests.map(({ name, passed, fault }, index) => (
+            <li key={index}>
+              <b>{passed ? "✓" : "✗"}</b> {visibleText(name)} {passed ? "holds" : "does not hold."}
+              {fault !== null && ` ${visibleText(fault)}`}
+            </li>
+          ))}
+        </ul>
+      )}
+      {calls === 0 || shown === null ? (
+        <p className="hint">No call of this route can be simulated. It begins with the first call that names it.</p>
+      ) : (
+        <>
+          <p className="hint">
+            {wholeCount(calls)} calls from {from !== null && <TimeText at={from} />} to{" "}
+            {to !== null && <TimeText at={to} />}
+          </p>
+          {difference !== null && (
+            <ul className="change-words">
+              {difference.sentences.map((sentence) => (
+                <li key={sentence}>{visibleText(sentence)}</li>
+              ))}
+            </ul>
+          )}
+          <Targets now={now} proposed={proposed} />
+          <Figures now={now} proposed={proposed} />
+          <Refusals outcome={shown} />
+        </>
+      )}
+      {leftOut.length > 0 && (
+        <details>
+          <summary>Calls that are left out</summary>
+          <ul className="change-words">
+            {leftOut.map(({ reason, calls: left }) => (
+              <li key={reason}>
+                {wholeCount(left)}: {visibleText(reason)}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
+}
+
+interface BothProps {
+  readonly now: SimulatedOutcome | null;
+  readonly proposed: SimulatedOutcome | null;
+}
+
+const percent = (share: number): string => `${Math.round(share * 100)} %`;
+
+function Targets({ now, proposed }: BothProps) {
+  const names = [...new Set([...(proposed?.targets ?? []), ...(now?.targets ?? [])].map(({ target }) => target))];
+  const cell = (outcome: SimulatedOutcome | null, name: string): string => {
+    const row = outcome?.targets.find(({ target }) => target === name);
+    return row === undefined ? "–" : `${wholeCount(row.calls)} (${percent(row.share)})`;
+  };
+  return (
+    <TableBox label="Calls by target">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Target</th>
+            <th scope="col">Now</th>
+            {proposed !== null && <th scope="col">With the draft</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {names.map((name) => {
+            const answers = (proposed ?? now)?.targets.find(({ target }) => target === name)?.recorded_answers;
+            return (
+              <tr key={name}>
+                <th scope="row" className="mono">
+                  {visibleText(name)}
+                  {answers === 0 && <small> its times are not known</small>}
+                </th>
+                <td>{cell(now, name)}</td>
+                {proposed !== null && <td>{cell(proposed, name)}</td>}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </TableBox>
+  );
+}
+
+function Figures({ now, proposed }: BothProps) {
+  const rows = [
+    ["Answered", (one: SimulatedOutcome) => wholeCount(one.answered)],
+    ["Failed", (one: SimulatedOutcome) => wholeCount(one.failed)],
+    [
+      "Cost",
+      (one: SimulatedOutcome) => (
+        <MoneyText usd={one.unpriced > 0 && one.unpriced === one.answered ? null : one.cost_usd} />
+      ),
+    ],
+    ["Half end within", (one: SimulatedOutcome) => milliseconds(one.total_ms.p50)],
+    ["95 % end within", (one: SimulatedOutcome) => milliseconds(one.total_ms.p95)],
+  ] as const;
+  return (
+    <TableBox label="Figures">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Of these calls</th>
+            <th scope="col">Now</th>
+            {proposed !== null && <th scope="col">With the draft</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([title, of]) => (
+            <tr key={title}>
+              <th scope="row">{title}</th>
+              <td>{now === null ? "–" : of(now)}</td>
+              {proposed !== null && <td>{of(proposed)}</td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </TableBox>
+  );
+}
+
+const milliseconds = (ms: number | null): string => (ms === null ? "–" : `${wholeCount(ms)} ms`);
+
+function Refusals({ outcome }: { readonly outcome: SimulatedOutcome }) {
+  const { refusals, failures } = outcome;
+  if (refusals.length === 0 && failures.length === 0) return null;
+  return (
+    <ul className="change-words" aria-label="Refused and failed">
+      {refusals.map(({ target, message, calls }, index) => (
+        <li key={index}>
+          {wholeCount(calls)} refused by {visibleText(target ?? "the route")}: {visibleText(message)}
+        </li>
+      ))}
+      {failures.map(({ code, calls }) => (
+        <li key={code}>
+          {wholeCount(calls)} failed with {visibleText(code)}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,145 @@
+// A route is changed safely in a real browser, against the real process: the draft is kept, the simulation follows it, tests block, a note goes
+// with the publication, and one action goes back.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { chromiumProgram, type ConsolePage, launch, openConsole, startConsoleGateway } from "../harness/chromium.ts";
+import type { GatewayProcess } from "../harness/gateway-process.ts";
+import { until } from "../harness/until.ts";
+
+const program = chromiumProgram();
+const ROUTE = "/api/v1/admin/projects/default/routes/chat";
+const CALLS = 6;
+
+describe.skipIf(program === null)("the editor of a route", () => {
+  let gateway: GatewayProcess;
+  let browser: Browser;
+  let token: string;
+  const opened: ConsolePage[] = [];
+  const admin = async (method: string, path: string, body?: unknown): Promise<any> => {
+    const response = await fetch(gateway.url + path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return text === "" ? null : JSON.parse(text);
+  };
+
+  beforeAll(async () => {
+    gateway = await startConsoleGateway();
+    browser = await launch(program!);
+    token = await gateway.createToken("--personal", "--user", "owner");
+    await until(async () => (await admin("GET", "/api/v1/key")).error === undefined);
+    await admin("POST", "/api/v1/admin/projects/default/routes", {
+      name: "chat",
+      targets: ["sandbox:echo", "sandbox:words-7"],
+    });
+    for (let at = 0; at < CALLS; at++)
+      await (await gateway.chat({ route: "chat", messages: [{ role: "user", content: "Hello" }] })).text();
+    await until(async () => (await admin("POST", `${ROUTE}/simulate`, {})).calls > 0);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+  afterEach(async () => {
+    const pages = opened.splice(0);
+    expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
+    await Promise.all(pages.map((page) => page.close()));
+  });
+
+  const signedIn = async (path: string, options = {}): Promise<ConsolePage> => {
+    const made = await openConsole(browser, gateway.url, options);
+    opened.push(made);
+    await made.open(path);
+    await made.signIn(token);
+    return made;
+  };
+
+  test("by keyboard: a target is moved, the simulation says what changes, the draft is kept, and it is published and taken back", async () => {
+    const made = await signedIn("/default/default/routes/chat");
+    const { page } = made;
+    const simulation = page.getByRole("region", { name: "Simulation" });
+    await simulation.getByText("sandbox:echo").first().waitFor();
+    expect(await made.axe()).toEqual([]);
+    await page.getByLabel("Model of target 1").focus();
+    await page.keyboard.press("Alt+ArrowDown");
+    await simulation.getByText("100 % of the calls change their target").waitFor();
+    await page.getByText("Your draft is kept").waitFor();
+    expect(await made.axe()).toEqual([]);
+    // another page of the same person goes on with it
+    await page.reload();
+    await page.getByText("Your draft is kept").or(page.getByLabel("Model of target 1")).first().waitFor();
+    await until(async () => (await page.getByLabel("Model of target 1").inputValue()) === "sandbox:words-7");
+    await page.getByRole("button", { name: "Look at the change and publish" }).press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Publish chat" });
+    await dialog.getByText("sandbox:words-7 moves before sandbox:echo.").waitFor();
+    await dialog.getByText("100 % of the calls change their target").waitFor();
+    await dialog.getByLabel("Why, for the list of versions").fill("Try words first");
+    expect(await made.axe()).toEqual([]);
+    await dialog.getByRole("button", { name: "Publish", exact: true }).press("Enter");
+    const strip = page.getByRole("region", { name: "Published" });
+    await strip.getByText("Five minutes before").waitFor();
+    expect((await admin("GET", ROUTE)).targets).toEqual(["sandbox:words-7", "sandbox:echo"]);
+    await until(async () => (await admin("GET", `${ROUTE}/draft`)).text === null);
+    expect(await made.axe()).toEqual([]);
+    await strip.getByRole("button", { name: "Go back" }).press("Enter");
+    await until(async () => (await admin("GET", ROUTE)).targets[0] === "sandbox:echo");
+    const { data } = await admin("GET", `${ROUTE}/versions`);
+    expect(data.map(({ note }: { note: string | null }) => note).slice(0, 2)).toEqual([
+      `Back to version ${data.at(-1).number}`,
+      "Try words first",
+    ]);
+    await page.getByRole("tab", { name: "Versions" }).press("Enter");
+    await page.getByText("“Try words first”").waitFor();
+    expect(await made.axe()).toEqual([]);
+  });
+
+  test("outages are switches, tests made of the calls are taken over, and a test that does not hold asks for a reason", async () => {
+    const made = await signedIn("/default/default/routes/chat", { colorScheme: "dark" });
+    const { page } = made;
+    const simulation = page.getByRole("region", { name: "Simulation" });
+    await simulation.getByRole("button", { name: /^Take \d tests? made of these calls$/ }).click();
+    await simulation.getByText("✓ text holds").waitFor();
+    await simulation.getByLabel("sandbox:echo").selectOption("is down");
+    await simulation.getByRole("row", { name: /sandbox:words-7 .*100 %/ }).waitFor();
+    await page.getByRole("button", { name: "Look at the change and publish" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Publish", exact: true }).click();
+    await page.getByRole("region", { name: "Published" }).waitFor();
+    const { tests } = await admin("GET", ROUTE);
+    expect(tests[0]).toEqual({ name: "text", when: {}, expect: { target: "sandbox:echo" } });
+    await page.getByLabel("Move target 1 down").click();
+    await page.getByText("tests[0]: the test").first().waitFor();
+    await page.getByRole("button", { name: "Look at the change and publish" }).click();
+    const dialog = page.getByRole("dialog");
+    const publish = dialog.getByRole("button", { name: "Publish", exact: true });
+    await dialog.getByText("Tests do not hold.").waitFor();
+    expect(await publish.isDisabled()).toBe(true);
+    await dialog.getByLabel("Reason").fill("Echo is being replaced");
+    await publish.click();
+    await until(async () => (await admin("GET", ROUTE)).targets[0] === "sandbox:words-7");
+    const { data } = await admin("GET", "/api/v1/admin/projects/default/audit?action=override_tests");
+    expect(data[0].note).toBe("Echo is being replaced");
+    expect(await made.axe()).toEqual([]);
+  });
+
+  test("[d14.5] a draft over which somebody else has published shows both changes and overwrites nothing", async () => {
+    const first = await admin("GET", ROUTE);
+    await admin("PUT", `${ROUTE}/draft`, {
+      text: "targets:\n  - sandbox:echo\n  - sandbox:words-7\nretries: 2\n",
+      base_etag: first.etag,
+    });
+    await admin("PATCH", `${ROUTE}?override_tests=x`, { retries: 5 });
+    const { page } = await signedIn("/default/default/routes/chat", { viewport: { width: 320, height: 700 } });
+    await page.getByText("Somebody else has published a change since you began this draft.").waitFor();
+    await page.getByRole("button", { name: "Look at the change and publish" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Publish", exact: true }).click();
+    await page.getByRole("dialog", { name: "chat has changed meanwhile" }).waitFor();
+    await dialog.getByText("What you would change").waitFor();
+    expect((await admin("GET", ROUTE)).retries).toBe(5);
+    await dialog.getByRole("button", { name: "Take theirs" }).click();
+    await until(async () => (await admin("GET", `${ROUTE}/draft`)).text === null);
+    expect((await admin("GET", ROUTE)).retries).toBe(5);
+  });
+});
