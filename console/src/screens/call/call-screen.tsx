@@ -164,11 +164,11 @@ function Shown({ call }: { readonly call: CallDetail }) {
       <Panel title="Where the time went">
         <Timeline record={record} totalMs={call.total_ms} />
       </Panel>
-      <Panel title="Conversation">
-        <Conversation call={call} opened={opened} />
-      </Panel>
       <Panel title="Why it went there">
         <CallPlan record={record} />
+      </Panel>
+      <Panel title="Where it would go now">
+        <CallExplain call={call} request={request} asked={explains} ask={explain} />
       </Panel>
       <div className="panels">
         <Panel title="Cost">
@@ -193,8 +193,8 @@ function Shown({ call }: { readonly call: CallDetail }) {
           ))}
         </Panel>
       </div>
-      <Panel title="Where it would go now">
-        <CallExplain call={call} request={request} asked={explains} ask={explain} />
+      <Panel title="Conversation">
+        <Conversation call={call} opened={opened} />
       </Panel>
       <Panel title="Around it">
         <CallAround call={call} />

@@ -25,7 +25,8 @@ import { DEFAULT_RANGE, rangeOf, RANGES } from "./range.ts";
 import { VolumeChart } from "./volume-chart.tsx";
 import { LiveButton } from "./live-button.tsx";
 import { useListKeys } from "./list-keys.ts";
-import { MOST_ROWS, useCalls } from "./use-calls.ts";
+import { MOST_ROWS } from "./rows.ts";
+import { useCalls } from "./use-calls.ts";
 import { useFlow } from "./use-flow.ts";
 
 export function CallsScreen() {

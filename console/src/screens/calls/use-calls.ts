@@ -5,8 +5,6 @@ import { type ApiError } from "../../api/api.ts";
 import { useApi } from "../../api/use-api.tsx";
 import type { LogPage } from "../../api/types.ts";
 
-/** More are not kept in the page: one narrows the range instead. */
-export const MOST_ROWS = 2000;
 const PAGE_ROWS = 100;
 
 /** `path` has the filter and the range. */

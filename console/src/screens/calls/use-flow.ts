@@ -2,8 +2,8 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { LoggedCall } from "../../api/types.ts";
 import { focusedRow } from "./list-keys.ts";
-import { MOST_ROWS } from "./use-calls.ts";
-import { newestFirst, useNewCalls } from "./use-new-calls.ts";
+import { joinedRows } from "./rows.ts";
+import { useNewCalls } from "./use-new-calls.ts";
 
 interface FlowQuery {
   readonly path: string;
@@ -34,7 +34,7 @@ export function useFlow({ path, base, read, namesRead, hasFilter, isReading, rea
   const show = (): void => {
     if (isMore) return readAnew();
     setNames({ ...names, ...tokenNames });
-    setShown({ path, added: [...fresh, ...(shown.path === path ? shown.added : [])] });
+    setShown({ path, added: joinedRows(fresh, shown.path === path ? shown.added : []) });
   };
   const latest = useRef(show);
   useEffect(() => {
@@ -45,11 +45,6 @@ export function useFlow({ path, base, read, namesRead, hasFilter, isReading, rea
     if (fresh.length > 0 && live !== "off" && !isReading && isAtTop()) latest.current();
   }, [fresh, live, isReading]);
   return { rows, tokenNames: { ...namesRead, ...names }, fresh: fresh.length, isMore, show, live };
-}
-
-function joinedRows(added: readonly LoggedCall[], read: readonly LoggedCall[]): readonly LoggedCall[] {
-  const known = new Set(read.map(({ trace_id }) => trace_id));
-  return newestFirst([...added.filter(({ trace_id }) => !known.has(trace_id)), ...read]).slice(0, MOST_ROWS);
 }
 
 const TOP_PX = 40;

@@ -6,6 +6,7 @@ import { type ApiError } from "../../api/api.ts";
 import type { LoggedCall, LogPage } from "../../api/types.ts";
 import { useApi } from "../../api/use-api.tsx";
 import { type LiveState, useLive } from "../../live/use-live.ts";
+import { newestFirst } from "./rows.ts";
 
 const EVERY_MS = 10_000;
 /** While the list is live: for calls that reached the database too late for the stream. */
@@ -54,6 +55,8 @@ export function useNewCalls({ path, hasFilter, rows, asOfMs, isOn, isLive }: New
     refetchInterval: isLive ? SELDOM_MS : EVERY_MS,
     enabled: isOn,
     initialData: NOTHING,
+    // each list that has grown asks anew
+    gcTime: 0,
   });
   const streamedKey = ["streamed", path, from] as const;
   const { data: streamed } = useQuery<LogPage>({
@@ -61,6 +64,7 @@ export function useNewCalls({ path, hasFilter, rows, asOfMs, isOn, isLive }: New
     queryFn: () => NOTHING,
     enabled: false,
     initialData: NOTHING,
+    gcTime: 0,
   });
   const readSoon = useThrottled(() => void refetch());
   const live = useLive(isOn && isLive, (batch) => {
@@ -88,13 +92,6 @@ export function useNewCalls({ path, hasFilter, rows, asOfMs, isOn, isLive }: New
       live,
     };
   }, [rows, asked, streamed, live]);
-}
-
-/** Of calls that arrived at once, the ids decide, as in the list. */
-export function newestFirst(calls: readonly LoggedCall[]): readonly LoggedCall[] {
-  return calls.toSorted((one, other) =>
-    one.at === other.at ? (one.trace_id < other.trace_id ? 1 : -1) : one.at < other.at ? 1 : -1,
-  );
 }
 
 const endOf = ({ at, total_ms: totalMs }: LoggedCall): number => Math.ceil(Date.parse(at) + totalMs);
