@@ -77,6 +77,7 @@ describe.skipIf(program === null)("the overview, limits and providers in the con
     expect(await page.getByRole("heading", { name: "The first call" }).isVisible()).toBe(true);
     await page.keyboard.press("g");
     await page.keyboard.press("c");
+    await page.getByRole("heading", { name: "Calls", exact: true }).waitFor();
     await page.keyboard.press("g");
     await page.keyboard.press("o");
     await page.getByRole("heading", { name: "Overview" }).waitFor();
