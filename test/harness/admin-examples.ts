@@ -180,6 +180,16 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
         tokenId: null,
         revokedAtMs: null,
       });
+      if (place.projectId === null)
+        await writer.beginDrain({
+          tenantId: place.tenantId,
+          provider: "sandbox",
+          model: null,
+          untilMs: Date.UTC(2100, 0, 1),
+          note: "kept",
+          begunBy: userId,
+          begunAtMs: writer.nowMs,
+        });
       const viewId = `viw_${place.tenantId}_${place.projectId ?? ""}`;
       ids.set(key("views", place), viewId);
       await writer.createView({
@@ -223,6 +233,7 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
     if (variable === "tenant") return place.tenantId;
     if (variable === "project") return place.projectId!;
     if (variable === "user") return `${place.tenantId}-viewer`;
+    if (variable === "provider") return "sandbox";
     return ids.get(key(noun, place)) ?? "none";
   };
 }

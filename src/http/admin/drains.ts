@@ -60,7 +60,7 @@ export function drainsOf({ drains }: Pick<Snapshot, "drains">, tenantId: string,
     .toSorted((a, b) => a.untilMs - b.untilMs);
 }
 
-const PATH = "/tenants/{tenant}/providers/{id}/drain";
+const PATH = "/tenants/{tenant}/providers/{provider}/drain";
 
 export const DRAIN_OPERATIONS: readonly AdminOperation[] = [
   reading({
@@ -87,7 +87,7 @@ export const DRAIN_OPERATIONS: readonly AdminOperation[] = [
       writer,
     ) => {
       requireConfigures(caller.token);
-      const provider = params["id"]!;
+      const provider = params["provider"]!;
       if (!snapshotSeenBy(snapshot, place!).providers.has(provider)) throw nothingThere(`provider ${provider}`);
       const { id, userId } = caller.token;
       const drain: Drain = {
@@ -112,7 +112,7 @@ export const DRAIN_OPERATIONS: readonly AdminOperation[] = [
     query: z.strictObject({ ...dryRunQuery, model }),
     run: async ({ place, params, query, caller }, writer) => {
       requireConfigures(caller.token);
-      const provider = params["id"]!;
+      const provider = params["provider"]!;
       const { model: one = null } = query;
       if (!(await writer.endDrain({ tenantId: place!.tenantId, provider, model: one })))
         throw nothingThere(`drain of ${one === null ? provider : `${provider}:${one}`}`);

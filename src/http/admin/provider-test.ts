@@ -49,7 +49,7 @@ export function providerTestOperations(world: TestWorld): readonly AdminOperatio
     writing({
       id: "testProjectProvider",
       method: "post",
-      path: "/projects/{project}/providers/{id}/test",
+      path: "/projects/{project}/providers/{provider}/test",
       tag: "providers",
       summary: "Test a provider with one small call, which the project pays",
       query: z.strictObject(dryRunQuery),
@@ -65,8 +65,8 @@ export function providerTestOperations(world: TestWorld): readonly AdminOperatio
           outcome: "done",
           kind: "provider",
           ...call.place!,
-          targetId: call.params["id"]!,
-          targetName: call.params["id"]!,
+          targetId: call.params["provider"]!,
+          targetName: call.params["provider"]!,
           after: { model: model!, ok: ok!, status: status!, code: code!, trace_id: traceId! },
         });
         return Promise.resolve({ body: result });
@@ -76,7 +76,7 @@ export function providerTestOperations(world: TestWorld): readonly AdminOperatio
 }
 
 async function tested(call: TestCall, world: TestWorld): Promise<JsonObject> {
-  const provider = call.params["id"]!;
+  const provider = call.params["provider"]!;
   const model = await modelFor(call, provider, world.targets);
   const nothing = { text: null, code: null, message: null, trace_id: null };
   if (call.dryRun) return { ok: true, model, status: null, duration_ms: 0, ...nothing };
