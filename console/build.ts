@@ -1,10 +1,10 @@
 // Builds the console's static files: `node bin/run.mjs console/build.ts [folder]` writes console/dist, or the folder that is named.
-// Scripts are bundled and split by Bun; the style sheets are joined here, because Bun's bundler replaces `light-dark()` by what follows the
+// Scripts are bundled and split by Bun, and import each other by relative names; the style sheets are joined here, because Bun's bundler replaces `light-dark()` by what follows the
 // system's theme only. Names in assets/ contain a hash of what the file holds. https://bun.com/docs/bundler
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 
-/** Where the gateway serves the files. */
+/** Where the gateway serves the files. In the shell, it puts the path before it under which a proxy has the gateway. */
 const PUBLIC_PATH = "/console/";
 const ASSETS = "assets";
 const STYLE_SHEETS = ["tokens", "elements", "shell", "parts", "tables", "screens", "play", "configured"];
@@ -53,7 +53,6 @@ async function bundled(entry: string, format: "esm" | "iife"): Promise<readonly 
     format,
     splitting: format === "esm",
     minify: true,
-    publicPath: PUBLIC_PATH,
     naming: { entry: `${ASSETS}/[name]-[hash].[ext]`, chunk: `${ASSETS}/[name]-[hash].[ext]` },
     define: { "process.env.NODE_ENV": '"production"' },
     jsx: { runtime: "automatic", development: false },
@@ -75,8 +74,8 @@ function loadedAtStart(scripts: readonly Script[]): ReadonlySet<string> {
     if (reached.has(script.path)) continue;
     reached.add(script.path);
     const text = new TextDecoder().decode(script.bytes);
-    for (const [, name] of text.matchAll(/(?:from|import)"\/console\/(assets\/[^"]+)"/g)) {
-      const found = scripts.find(({ path }) => path === name);
+    for (const [, name] of text.matchAll(/(?:from|import)"\.\/([^"]+)"/g)) {
+      const found = scripts.find(({ path }) => path === `${ASSETS}/${name}`);
       if (found !== undefined) waiting.push(found);
     }
   }

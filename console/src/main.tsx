@@ -3,6 +3,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { createRoot } from "react-dom/client";
 import { Router } from "wouter";
 import { createQueryClient } from "./api/use-api.tsx";
+import { CONSOLE_PATH } from "./console-path.ts";
 import { KeysProvider } from "./keyboard/keys.tsx";
 import { PreferencesProvider } from "./preferences-context.tsx";
 import { SessionGate } from "./session/session.tsx";
@@ -22,7 +23,7 @@ function start(): void {
     <QueryClientProvider client={queries}>
       <PreferencesProvider>
         <KeysProvider>
-          <Router base="/console">
+          <Router base={CONSOLE_PATH}>
             <SessionGate>
               <Shell />
             </SessionGate>

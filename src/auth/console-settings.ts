@@ -8,16 +8,25 @@ const HOUR_S = 3600;
 export interface ConsoleSettings {
   /** `null` when the address of the listener decides. */
   readonly enabled: boolean | null;
-  /** The origin at which browsers reach the gateway; `null` when each request says it. */
-  readonly origin: string | null;
+  /** The address at which browsers reach the gateway, without a slash at its end; `null` when each request says it. */
+  readonly url: string | null;
   readonly insecureHttp: boolean;
   readonly projectTokens: boolean;
   readonly sessionIdleMs: number;
   readonly sessionMaxMs: number;
 }
 
-const isOrigin = (text: string): boolean =>
-  /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+/** A path of plain characters, because it stands in pages. */
+const PATH = /^(?:\/[\w.~-]+)*$/;
+
+/** Whether a proxy can have the gateway below this path; the empty one is no path. */
+export const isBasePath = (path: string): boolean =>
+  PATH.test(path) && new URL(path, "http://any").pathname === (path || "/");
+
+function isAddress(text: string): boolean {
+  const url = /^https?:/.test(text) ? URL.parse(text) : null;
+  return url !== null && text.startsWith(url.origin) && isBasePath(text.slice(url.origin.length));
+}
 
 const seconds = (fallback: number, max: number, description: string) =>
   z.int().min(60).max(max).default(fallback).meta({ title: "Seconds", description });
@@ -32,14 +41,14 @@ export const consoleSection = z
     url: z
       .string()
       .refine(
-        isOrigin,
-        'expected an origin such as "https://gateway.example.com", in lower case, without a path and without the standard port',
+        isAddress,
+        'expected an address such as "https://gateway.example.com" or "https://example.com/llm", with the host in lower case, without the standard port, without a slash at the end, and with a path of letters, digits and . _ ~ - only',
       )
       .optional()
       .meta({
         title: "URL",
         description:
-          "The origin at which browsers reach the gateway, where a proxy in front of it ends TLS. Without it, the `Host` of a request says it, and a proxy of `server.trusted_proxies` says with `x-forwarded-proto` whether the connection is encrypted.",
+          "The address at which browsers reach the gateway, where a proxy in front of it ends TLS: an origin, with a path where the proxy has the gateway below one. Without it, the `Host` of a request says it, and a proxy of `server.trusted_proxies` says with `x-forwarded-proto` whether the connection is encrypted, and with `x-forwarded-prefix` the path.",
       }),
     insecure_http: z.boolean().default(false).meta({
       title: "Insecure HTTP",
@@ -59,7 +68,7 @@ export const consoleSection = z
   })
   .transform((file): ConsoleSettings => ({
     enabled: file.enabled ?? null,
-    origin: file.url ?? null,
+    url: file.url ?? null,
     insecureHttp: file.insecure_http,
     projectTokens: file.project_tokens,
     sessionIdleMs: file.session_idle_s * 1000,

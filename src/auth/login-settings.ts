@@ -55,7 +55,8 @@ const consoleClient = z
   .strictObject({
     client_id: z.string().min(1).max(256).meta({
       title: "Client",
-      description: "The client id of the console at the issuer. Its redirect URI is `<origin>/console/oidc/callback`.",
+      description:
+        "The client id of the console at the issuer. Its redirect URI is `<address of the gateway>/console/oidc/callback`.",
     }),
     client_secret: z.string().min(1).max(1024).optional().meta({
       title: "Secret",

@@ -41,7 +41,7 @@ import type { ToolServers } from "../mcp/tool-servers.ts";
 import type { AdminContents, AdminContext, AdminStore } from "./admin/operation.ts";
 import type { Turns } from "./admin/turns.ts";
 import type { AdminBindings, AdminEnv } from "./admin/admin-request.ts";
-import { arrivalOf } from "./console/arrival.ts";
+import { addressOf, arrivalOf } from "./console/arrival.ts";
 import type { ConsoleApp } from "./console/app.ts";
 import type { ConsoleCaller, ConsoleContext } from "./console/console-context.ts";
 import { type ListingRequest, listingFor, modelFor } from "./model-forms.ts";
@@ -245,12 +245,12 @@ function serveConsole(app: Hono<AppEnv>, context: AppContext, elapsedMs: (c: Con
     });
 }
 
-/** As the request says it, unless the configuration does. */
-function consoleOrigin(c: Context<AppEnv>, context: AppContext): string | null {
+/** The address of the gateway in browsers: as the request says it, unless the configuration does. */
+function consoleAddress(c: Context<AppEnv>, context: AppContext): string | null {
   const { console: sources } = context;
   if (sources === undefined) return null;
   const settings = sources.settings();
-  return settings.origin ?? arrivalOf(c.req.raw.headers, c.env.peer, settings, context.snapshot().proxyTrust).origin;
+  return settings.url ?? addressOf(arrivalOf(c.req.raw.headers, c.env.peer, settings, context.snapshot().proxyTrust));
 }
 
 const CHAT_PATH = "/api/v1/chat/completions";
@@ -301,7 +301,7 @@ function serveAdmin(
       const bindings: AdminBindings = {
         path: c.req.path,
         session: c.env.console?.session ?? null,
-        consoleOrigin: () => consoleOrigin(c, context),
+        consoleAddress: () => consoleAddress(c, context),
         identify: () => authenticated(c, context),
         address: () => clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust),
         reply: ({ status, headers, body }) => new Response(body, { status, headers: { ...headersOf(c), ...headers } }),

@@ -47,6 +47,15 @@ test("the shell has no inline script and no inline style, and names only files t
   expect(named).toHaveLength(3);
 });
 
+test("scripts name no path of the server, so that they work below the path of a proxy too", () => {
+  const named = ending(".js").flatMap(({ path, bytes }) =>
+    [...new TextDecoder().decode(bytes).matchAll(/["'`(=]\/console\b[^"'`)]{0,40}/g)].map(
+      ([text]) => `${path}: ${text}`,
+    ),
+  );
+  expect(named).toEqual([]);
+});
+
 test("nothing is loaded from elsewhere", () => {
   const addresses = files.flatMap(({ bytes }) =>
     [...new TextDecoder().decode(bytes).matchAll(/https?:\/\/[\w.-]+/g)].map(([address]) => address),

@@ -83,7 +83,7 @@ describe("without a file", () => {
       audit: { keepDays: null, keepRefusedDays: 400, signingKey: null },
       console: {
         enabled: null,
-        origin: null,
+        url: null,
         insecureHttp: false,
         projectTokens: false,
         sessionIdleMs: 43_200_000,

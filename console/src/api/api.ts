@@ -1,5 +1,7 @@
 // Requests of the console: same-origin, with the session's cookie. Errors keep what was asked, so that a report of them can be copied.
-const BASE = "/console/api";
+import { CONSOLE_PATH } from "../console-path.ts";
+
+const BASE = `${CONSOLE_PATH}/api`;
 
 /** Marks requests that change something; a page of another origin cannot send it. */
 const OWN_HEADER = "x-gateway-console";

@@ -1,4 +1,5 @@
 // What a screen shows as a command and as a request of the admin API: both can be copied.
+import { gatewayAddress } from "../console-path.ts";
 import { shellQuoted } from "../format/shell-quoted.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { CopyButton } from "./copy-button.tsx";
@@ -12,7 +13,7 @@ interface AsCodeProps {
 }
 
 export function AsCode({ command, path }: AsCodeProps) {
-  const request = `curl -H "Authorization: Bearer $DRAGOMAN_TOKEN" ${shellQuoted(`${location.origin}/api${path}`)}`;
+  const request = `curl -H "Authorization: Bearer $DRAGOMAN_TOKEN" ${shellQuoted(`${gatewayAddress()}/api${path}`)}`;
   return (
     <Menu label="As code" side="end">
       {() => (

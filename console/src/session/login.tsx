@@ -4,6 +4,7 @@ import { type SubmitEvent, useEffect, useId, useRef, useState } from "react";
 import { ApiError, send } from "../api/api.ts";
 import { Logo } from "../components/logo.tsx";
 import { Problem } from "../components/problem.tsx";
+import { CONSOLE_PATH } from "../console-path.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { isSignedIn, type Logins, type Me, type Visitor } from "./me.ts";
 
@@ -43,7 +44,7 @@ export function LoginPage({ logins, signedIn }: LoginProps) {
 
 /** `/console/login` is only the place at which a link arrives. */
 function withoutLink(path: string): string {
-  return /^\/console\/(login|link)\/?$/.test(path) ? "/console/" : path;
+  return /^\/(login|link)\/?$/.test(path.slice(CONSOLE_PATH.length)) ? `${CONSOLE_PATH}/` : path;
 }
 
 function codeInAddress(): string | null {
@@ -75,7 +76,7 @@ export function LoginInPlace({ logins, before, signedIn }: InPlaceProps) {
     <>
       {logins.oidc.length > 0 && (
         <>
-          <CompanyLogins logins={logins} to="/console/" isElsewhere />
+          <CompanyLogins logins={logins} to={`${CONSOLE_PATH}/`} isElsewhere />
           <p className="hint">That page opens in another tab. Come back to this one when you are signed in.</p>
         </>
       )}

@@ -46,7 +46,7 @@ export interface AdminBindings {
   /** The path of the request among those of the API. */
   readonly path: string;
   readonly session: CallingSession | null;
-  consoleOrigin(): string | null;
+  consoleAddress(): string | null;
   /** Returns the caller's access token. Throws what the authentication throws. */
   identify(): Promise<AccessToken>;
   /** The address of the client; null when it is unknown. */
@@ -198,7 +198,7 @@ async function attempted(
     remark: isObject(query) && typeof query["note"] === "string" ? query["note"] : null,
     dryRun: isObject(query) && query["dry_run"] === "true",
     session: c.env.session,
-    consoleOrigin: () => c.env.consoleOrigin(),
+    consoleAddress: () => c.env.consoleAddress(),
     nowMs: context.clock.now(),
     note: (note) => context.store.note({ ...actor, role }, note),
   };

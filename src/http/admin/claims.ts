@@ -103,11 +103,11 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
       answer: newClaim,
       run: async (call, writer) => {
         const { caller, place, nowMs, snapshot } = call;
-        const consoleOrigin = call.consoleOrigin();
+        const consoleAddress = call.consoleAddress();
         const { valid_hours: hours, ...request } = call.body;
         const { createdBy } = await permittedRequest({ ...call, body: request }, writer);
         const giver = keptCaller(caller.token, snapshot);
-        if (consoleOrigin === null || giver === null)
+        if (consoleAddress === null || giver === null)
           throw new GatewayError("conflict", "The web console is not served here, so that nobody could open the link.");
         const { text: code, hash: codeHash } = newSessionSecret();
         const made: StoredClaim = {
@@ -125,7 +125,7 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
         };
         await writer.createClaim(made);
         const repeated = { ...shownClaim(made, nowMs), link: null };
-        const link = `${consoleOrigin}/console/claim#code=${code}`;
+        const link = `${consoleAddress}/console/claim#code=${code}`;
         return { status: 201, body: call.dryRun ? repeated : { ...repeated, link }, repeated };
       },
     }),

@@ -89,7 +89,7 @@ export interface AdminCall<Body, Query> {
   /** The session of the console with which the request came; `null` for a request with a token. */
   readonly session: CallingSession | null;
   /** Where browsers reach the console; `null` where it is not served. */
-  readonly consoleOrigin: () => string | null;
+  readonly consoleAddress: () => string | null;
   readonly nowMs: number;
   readonly snapshot: Snapshot;
   /** Adds a row to the audit log for a reading that has to be recorded. */

@@ -9,7 +9,7 @@ import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { checked, readJsonBody } from "../admin/input.ts";
 import { redeemedClaim } from "../admin/redeemed-claim.ts";
-import { type Arrival, arrivalOf } from "./arrival.ts";
+import { addressOf, type Arrival, arrivalOf } from "./arrival.ts";
 import { CLAIM_PAGE, CLAIM_PATH, CLAIM_SCRIPT, CLAIM_SCRIPT_PATH } from "./claim-page.ts";
 import {
   companyLogin,
@@ -75,7 +75,7 @@ export function createConsoleApp(context: ConsoleContext): ConsoleApp {
 async function page(asked: Asked, context: ConsoleContext): Promise<Response> {
   const { request, path, arrival } = asked;
   requireMethod(request, path, PAGE_METHODS);
-  if (arrival.refusal !== null) return messagePage("The console cannot be used here", arrival.refusal);
+  if (arrival.refusal !== null) return messagePage("The console cannot be used here", arrival.refusal, arrival);
   const claim = CLAIM_FILES.get(path);
   if (claim !== undefined)
     return new Response(request.method === "HEAD" ? null : claim.text, {
@@ -83,7 +83,7 @@ async function page(asked: Asked, context: ConsoleContext): Promise<Response> {
     });
   if (path === OIDC_LOGIN_PATH) return await companyLoginBegun(new URL(request.url), arrival, context);
   if (path === OIDC_CALLBACK_PATH) return await companyLoginEnded(asked, context);
-  return await context.files.serve(path.slice(BASE.length + 1), request);
+  return await context.files.serve(path.slice(BASE.length + 1), request, arrival.basePath);
 }
 
 const CLAIM_FILES = new Map([
@@ -92,9 +92,10 @@ const CLAIM_FILES = new Map([
 ]);
 
 /** A page without scripts, for what the person has to know before the console's own page is there. */
-function messagePage(title: string, text: string, status = 403): Response {
+function messagePage(title: string, text: string, { basePath }: Arrival, status = 403): Response {
+  const home = `${basePath}${BASE}/`;
   return new Response(
-    `<!doctype html><html lang="en"><meta charset="utf-8"><title>Dragoman</title><h1>${title}</h1><p>${Bun.escapeHTML(text)}</p><p><a href="${BASE}/">${BASE}/</a></p></html>`,
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>Dragoman</title><h1>${title}</h1><p>${Bun.escapeHTML(text)}</p><p><a href="${home}">${home}</a></p></html>`,
     { status, headers: { "content-type": "text/html; charset=utf-8", "cache-control": "no-store" } },
   );
 }
@@ -108,7 +109,7 @@ async function companyLoginEnded(asked: Asked, context: ConsoleContext): Promise
     return redirected(to, [cookieOf(opened, arrival), endedState(arrival)]);
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
-    const shown = messagePage("Nobody is logged in", thrown.message, thrown.entry.status);
+    const shown = messagePage("Nobody is logged in", thrown.message, arrival, thrown.entry.status);
     shown.headers.append("set-cookie", endedState(arrival));
     return shown;
   }
@@ -158,7 +159,7 @@ async function login(asked: Asked, context: ConsoleContext): Promise<Response> {
   const former = secretInCookie(request.headers, arrival);
   const opened = await openSession(identity, { address, headers: request.headers, former }, context);
   const snapshot = context.snapshot();
-  const told = { ...(await describeMe(opened, snapshot, context.store)), logins: offeredIssuers(snapshot) };
+  const told = { ...(await describeMe(opened, snapshot, context.store)), logins: offeredIssuers(snapshot, arrival) };
   return json(told, { "set-cookie": cookieOf(opened, arrival) });
 }
 
@@ -196,7 +197,7 @@ async function redeemed({ request, arrival, address }: Asked, context: ConsoleCo
     project_id: record.projectId,
     user_id: record.userId,
     expires_at: new Date(record.expiresAtMs).toISOString(),
-    base_url: `${arrival.origin}/api/v1`,
+    base_url: `${addressOf(arrival)}/api/v1`,
   });
 }
 
@@ -209,7 +210,7 @@ async function logout(asked: Asked, context: ConsoleContext): Promise<Response> 
 /** A visitor is told how one can log in: that is no error, which browsers would print. */
 async function me(asked: Asked, context: ConsoleContext): Promise<Response> {
   const { request, arrival, address } = asked;
-  const logins = offeredIssuers(context.snapshot());
+  const logins = offeredIssuers(context.snapshot(), arrival);
   try {
     const open = await currentSession(secretInCookie(request.headers, arrival), address, context);
     return json({ ...(await describeMe(open, context.snapshot(), context.store)), logins });

@@ -1,12 +1,14 @@
 // How a request for the console has reached the gateway: encrypted, on this machine, or over plain http. It decides the
 // form of the session's cookie, what counts as the gateway's own origin, and whether the console may be used at all.
-import type { ConsoleSettings } from "../../auth/console-settings.ts";
+import { type ConsoleSettings, isBasePath } from "../../auth/console-settings.ts";
 import { isLocalHost } from "../../config/loopback.ts";
 import type { ProxyTrust } from "../../core/snapshot.ts";
 
 export interface Arrival {
   /** The origin of the console's own pages. */
   readonly origin: string;
+  /** The path before `/console` in the browser, which a proxy takes off; empty where there is none. */
+  readonly basePath: string;
   readonly isEncrypted: boolean;
   /** Why the console may not be used over this connection; `null` when it may. */
   readonly refusal: string | null;
@@ -20,15 +22,16 @@ const OF_PROXIES = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", 
 export function arrivalOf(
   headers: Headers,
   peer: string | null,
-  settings: Pick<ConsoleSettings, "origin" | "insecureHttp">,
+  settings: Pick<ConsoleSettings, "url" | "insecureHttp">,
   trust: ProxyTrust | null,
 ): Arrival {
   const host = headers.get("host") ?? "";
-  if (settings.origin !== null && new URL(settings.origin).host === host.toLowerCase())
-    return arrived(new URL(settings.origin), null);
+  const configured = settings.url === null ? null : new URL(settings.url);
+  if (configured !== null && configured.host === host.toLowerCase()) return arrived(configured, null);
   if (trust !== null && peer !== null && trust.proxies.has(peer)) {
     const named = headers.get("x-forwarded-host");
     const url = urlOf(headers.get("x-forwarded-proto") === "https" ? "https" : "http", named ?? host);
+    url.pathname = forwardedPath(headers);
     return arrived(url, url.protocol === "https:" || settings.insecureHttp ? null : OPEN_HTTP);
   }
   const url = urlOf("http", host);
@@ -41,16 +44,27 @@ function arrived(url: URL, refusal: string | null): Arrival {
   const isEncrypted = url.protocol === "https:";
   return {
     origin: url.origin,
+    basePath: url.pathname === "/" ? "" : url.pathname,
     isEncrypted,
     refusal,
     cookieName: isEncrypted ? "__Host-dragoman_session" : `dragoman_session_${url.port || "80"}`,
   };
 }
 
-const NOWHERE = new URL("http://unknown.invalid");
-
 function urlOf(scheme: "http" | "https", host: string): URL {
-  return URL.parse(`${scheme}://${host}`) ?? NOWHERE;
+  const url = URL.parse(`${scheme}://${host}`) ?? new URL("http://unknown.invalid");
+  url.pathname = "";
+  return url;
+}
+
+function forwardedPath(headers: Headers): string {
+  const path = (headers.get("x-forwarded-prefix") ?? "").replace(/\/$/, "");
+  return isBasePath(path) ? path : "";
+}
+
+/** The address of the gateway as the browser sees it, without a slash at its end. */
+export function addressOf({ origin, basePath }: Arrival): string {
+  return origin + basePath;
 }
 
 const OPEN_HTTP =

@@ -11,7 +11,7 @@ export const CLAIM_PAGE = `<!doctype html>
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,">
 <title>Dragoman: an access token for you</title>
-<script src="${CLAIM_SCRIPT_PATH}" defer></script>
+<script src="claim.js" defer></script>
 <main>
 <h1>An access token for you</h1>
 <p>Somebody has given you an access token of this gateway. It is made when you press the button, and shown once: have a
@@ -34,7 +34,7 @@ if (code === null) {
 button.addEventListener("click", async () => {
   button.disabled = true;
   try {
-    const response = await fetch("/console/api/claims", {
+    const response = await fetch("api/claims", {
       method: "POST",
       headers: { "content-type": "application/json", "x-gateway-console": "1" },
       body: JSON.stringify({ code }),

@@ -10,7 +10,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ConsoleClient, LoginIssuer } from "../../core/login.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
-import type { Arrival } from "./arrival.ts";
+import { addressOf, type Arrival } from "./arrival.ts";
 import type { ConsoleContext } from "./console-context.ts";
 import { admittedTry } from "./login-failures.ts";
 import { cookieValue } from "./session-cookie.ts";
@@ -28,13 +28,13 @@ interface Pending extends BegunLogin {
 type Issuer = LoginIssuer & { readonly console: ConsoleClient };
 
 /** What the login page offers. */
-export function offeredIssuers({ logins }: Pick<Snapshot, "logins">): JsonObject {
+export function offeredIssuers({ logins }: Pick<Snapshot, "logins">, { basePath }: Arrival): JsonObject {
   const offered = logins.filter((issuer): issuer is Issuer => issuer.console !== undefined);
   return {
     oidc: offered.map(({ name, console: { label } }) => ({
       name,
       label,
-      path: `${OIDC_LOGIN_PATH}?issuer=${encodeURIComponent(name)}`,
+      path: `${basePath}${OIDC_LOGIN_PATH}?issuer=${encodeURIComponent(name)}`,
     })),
   };
 }
@@ -46,7 +46,7 @@ export async function companyLoginBegun(
   context: Pick<ConsoleContext, "snapshot" | "upstream" | "warn">,
 ): Promise<Response> {
   const issuer = issuerNamed(url.searchParams.get("issuer"), context.snapshot());
-  const redirectUri = `${arrival.origin}${OIDC_CALLBACK_PATH}`;
+  const redirectUri = `${addressOf(arrival)}${OIDC_CALLBACK_PATH}`;
   const { login, address } = await reachable(
     beginLogin(issuer, issuer.console, redirectUri, context.upstream),
     issuer,
@@ -101,7 +101,7 @@ async function verifiedIdentity(
 ): Promise<LoggedIn | null> {
   const { clock, logins, upstream, warn } = context;
   const { console: client } = issuer;
-  const redirectUri = `${arrival.origin}${OIDC_CALLBACK_PATH}`;
+  const redirectUri = `${addressOf(arrival)}${OIDC_CALLBACK_PATH}`;
   const text = await reachable(idTokenFor(code, pending, redirectUri, { issuer, client, upstream }), issuer, context);
   try {
     const verified = await logins.identifyFor(client.clientId, pending.nonce, text, issuer, clock.now());
@@ -126,7 +126,7 @@ export function redirected(location: string, cookies: readonly string[]): Respon
 }
 
 const notFinished = (why: string): GatewayError =>
-  new GatewayError("login_failed", `The login failed: ${why}. Begin again at ${HOME}.`);
+  new GatewayError("login_failed", `The login failed: ${why}. Begin again.`);
 
 function issuerNamed(name: string | null, { logins }: Pick<Snapshot, "logins">): Issuer {
   const found = logins.find((issuer): issuer is Issuer => issuer.name === name && issuer.console !== undefined);
@@ -175,9 +175,10 @@ function pendingIn(headers: Headers, arrival: Arrival): Pending | null {
 }
 
 /** A page of the console, so that a link to a login leads nowhere else. */
-function ownPath(path: string | null, { origin }: Arrival): string {
+function ownPath(path: string | null, { origin, basePath }: Arrival): string {
+  const home = basePath + HOME;
   const url = path === null ? null : URL.parse(path, origin);
-  return url !== null && url.origin === origin && url.pathname.startsWith(HOME)
+  return url !== null && url.origin === origin && url.pathname.startsWith(home)
     ? `${url.pathname}${url.search}${url.hash}`
-    : HOME;
+    : home;
 }

@@ -8,8 +8,11 @@ import { GatewayError } from "../../core/errors.ts";
 import { PAGE_HEADERS } from "./page-headers.ts";
 
 export interface ConsoleFiles {
-  /** The response to `GET /console/<path>`: a file, or the page that finds the screen by its path. */
-  serve(path: string, request: Request): Promise<Response>;
+  /**
+   * The response to `GET /console/<path>`: a file, or the page that finds the screen by its path. `basePath` stands before `/console` in
+   * the browser.
+   */
+  serve(path: string, request: Request, basePath: string): Promise<Response>;
 }
 
 const SHELL = "index.html";
@@ -56,7 +59,7 @@ export function openConsoleFiles(folder: string): ConsoleFiles {
     return read;
   };
   return {
-    async serve(path, request) {
+    async serve(path, request, basePath) {
       const named = FILE.test(path) && path !== SHELL ? await find(path) : null;
       if (named !== null) return fileResponse(path, named, request);
       if (BUILT.test(path))
@@ -67,9 +70,15 @@ export function openConsoleFiles(folder: string): ConsoleFiles {
           "not_found",
           "The files of the console have not been built. Run `bun console/build.ts` in the folder of the gateway, or install the package, which contains them.",
         );
-      return fileResponse(SHELL, shell, request);
+      return fileResponse(SHELL, basePath === "" ? shell : below(basePath, shell), request);
     },
   };
+}
+
+/** The page with the addresses of its files as the browser has to ask for them. */
+function below(basePath: string, { bytes, ...file }: KnownFile): KnownFile {
+  const text = new TextDecoder().decode(bytes).replaceAll('="/console/', `="${basePath}/console/`);
+  return { ...file, bytes: new TextEncoder().encode(text), packed: null };
 }
 
 const packedBytes = promisify<Uint8Array, { readonly level: number }, Buffer>(gzip);

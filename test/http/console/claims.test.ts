@@ -155,7 +155,7 @@ for (const kind of await allDatabases()) {
         200,
         expect.stringContaining("script-src 'self'"),
       ]);
-      expect(page.text).toContain('<script src="/console/claim.js" defer>');
+      expect(page.text).toContain('<script src="claim.js" defer>');
       const script = await local().ask("GET", "/console/claim.js");
       expect(script.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
       expect(script.text).toContain('addEventListener("click"');

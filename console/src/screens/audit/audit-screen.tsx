@@ -1,4 +1,5 @@
 // `/audit`: who has changed, read or tried what; whether the log is intact; and who could call what at a time in the past.
+import { CONSOLE_PATH } from "../../console-path.ts";
 import { AsCode } from "../../components/as-code.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { adminPath } from "../../scope/scope.ts";
@@ -38,7 +39,7 @@ export function AuditScreen() {
         {may(me, scope, "export*Audit") && (
           <a
             className="button"
-            href={`/console/api${adminPath(scope, "/audit/export")}${range === "" ? "" : `?${range}`}`}
+            href={`${CONSOLE_PATH}/api${adminPath(scope, "/audit/export")}${range === "" ? "" : `?${range}`}`}
             download={`audit-${scope.tenant ?? "gateway"}.jsonl`}
           >
             Signed export

@@ -4,6 +4,7 @@ import { CopyButton } from "../../components/copy-button.tsx";
 import { useState } from "react";
 import { StatusMark } from "../../components/status-mark.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { callAddress } from "../../console-path.ts";
 import { ageOf } from "../../format/time.ts";
 import { ServedBy } from "../calls/calls-table.tsx";
 
@@ -17,7 +18,7 @@ export function CallHeadline({ call }: { readonly call: CallDetail }) {
       </span>
       <ServedBy call={call} />
       <code>{call.trace_id}</code>
-      <CopyButton label="Copy link" text={`${location.origin}/console/t/${call.trace_id}`} />
+      <CopyButton label="Copy link" text={callAddress(call.trace_id)} />
     </div>
   );
 }

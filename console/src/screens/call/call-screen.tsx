@@ -6,6 +6,7 @@ import type { CallDetail } from "../../api/types.ts";
 import { copyText } from "../../components/copy-button.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
+import { callAddress, gatewayAddress } from "../../console-path.ts";
 import { ageOf } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
@@ -135,7 +136,7 @@ function Shown({ call }: { readonly call: CallDetail }) {
       {
         keys: "y",
         label: "Copy the link to this call",
-        run: () => void copyText(`${location.origin}/console/t/${call.trace_id}`),
+        run: () => void copyText(callAddress(call.trace_id)),
       },
       ...(request === null
         ? []
@@ -143,7 +144,7 @@ function Shown({ call }: { readonly call: CallDetail }) {
             {
               keys: "Y",
               label: "Copy this call as curl",
-              run: () => void copyText(gatewayCurl(request.body, location.origin)),
+              run: () => void copyText(gatewayCurl(request.body, gatewayAddress())),
             },
             { keys: "e", label: "Explain this call now", run: explain },
           ]),

@@ -6,6 +6,7 @@ import { useWrite } from "../../api/use-write.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
+import { gatewayAddress } from "../../console-path.ts";
 import { adminPath } from "../../scope/scope.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
@@ -91,7 +92,7 @@ export function StartScreen() {
 
 function curlOf(model: string, token: string | null): string {
   const body = JSON.stringify({ model, messages: [{ role: "user", content: "Hello, Dragoman!" }] });
-  return `curl ${location.origin}/api/v1/chat/completions \\
+  return `curl ${gatewayAddress()}/api/v1/chat/completions \\
   -H "Authorization: Bearer ${token ?? "$DRAGOMAN_TOKEN"}" \\
   -H "Content-Type: application/json" \\
   -d '${body}'`;

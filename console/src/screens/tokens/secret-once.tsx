@@ -2,6 +2,7 @@
 import { useState } from "react";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { Modal } from "../../components/modal.tsx";
+import { gatewayAddress } from "../../console-path.ts";
 
 interface SecretOnceProps {
   readonly name: string;
@@ -12,7 +13,7 @@ interface SecretOnceProps {
 export function SecretOnce({ name, secret, close }: SecretOnceProps) {
   const [isCopied, setIsCopied] = useState(false);
   const copied = (): void => setIsCopied(true);
-  const curl = `curl ${location.origin}/api/v1/models -H "Authorization: Bearer ${secret}"`;
+  const curl = `curl ${gatewayAddress()}/api/v1/models -H "Authorization: Bearer ${secret}"`;
   return (
     <Modal title={`The token ${name}`}>
       <p>This is the only time that its text is shown. Keep it where your program finds it, and in no chat.</p>

@@ -8,6 +8,7 @@ import { MoneyText } from "../../components/money-text.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { CONSOLE_PATH } from "../../console-path.ts";
 import { wholeCount } from "../../format/count.ts";
 import { duration, zoneName } from "../../format/time.ts";
 import { usePreferences } from "../../preferences-context.tsx";
@@ -47,7 +48,7 @@ export function UsageScreen() {
       <div className="filter-row usage-tools">
         <DimensionChoice by={by} at={0} label="By" />
         <DimensionChoice by={by} at={1} label="and by" />
-        <a className="button" href={`/console/api${path}&format=csv`} download="usage.csv">
+        <a className="button" href={`${CONSOLE_PATH}/api${path}&format=csv`} download="usage.csv">
           Download as CSV
         </a>
       </div>
