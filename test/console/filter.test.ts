@@ -1,5 +1,6 @@
 // The language in which the console filters calls, as parameters of the admin API.
 import { expect, test } from "bun:test";
+import fc from "fast-check";
 import { parametersOf, parseFilter, termText, withoutTerm } from "../../console/src/screens/calls/filter.ts";
 
 const asked = (text: string): string => decodeURIComponent(parametersOf(parseFilter(text)).toString());
@@ -11,11 +12,14 @@ test.each([
   ["model:acme:*", "provider=acme"],
   ["model:acme:large-1", "provider=acme&model=large-1"],
   ["model:large-1", "model=large-1"],
+  ["model::ft:large-1", "model=ft:large-1"],
   ["cost>0.05", "min_cost_usd=0.050000001"],
   ["cost<1", "max_cost_usd=0.999999999"],
   ["attempts>1 ms>1000", "min_attempts=2&min_ms=1001"],
   ["meta.team:core meta.env:prod", "metadata=team=core&env=prod"],
   ['end_user:"Ann B"', "end_user=Ann+B"],
+  [String.raw`end_user:"say \"hi\""`, 'end_user=say+"hi"'],
+  ['meta."a b":c', "metadata=a+b=c"],
   ["01a20233ec30522475030a11d58fd6f1", "trace_id=01a20233ec30522475030a11d58fd6f1"],
   ["", ""],
 ])("%s asks for %s", (text, parameters) => {
@@ -38,10 +42,25 @@ test.each([
 });
 
 test("a term that is written from a value is read back as that value", () => {
-  for (const value of ["chat", "Ann B", 'say "hi" now', "a:b>c"]) {
-    const [term] = parseFilter(termText("route", value));
-    expect(term).toMatchObject({ name: "route", value: value.replaceAll('"', ""), problem: null });
-  }
+  const text = fc.oneof(
+    fc.string({ minLength: 1, unit: "binary" }),
+    fc.string({ minLength: 1, unit: fc.constantFrom(...'ab"\\: <>.\n\t=&%') }),
+  );
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.constantFrom("route", "end_user", "model", "meta."), text, text)), (pairs) => {
+      const written = pairs.map(([name, key, value]) => [name === "meta." ? name + key : name, value] as const);
+      const terms = parseFilter(written.map(([name, value]) => termText(name, value)).join(" "));
+      expect(terms.map(({ name, problem }) => [name, problem])).toEqual(written.map(([name]) => [name, null]));
+      const parameters = terms.map(({ parameters: [parameter] }) => parameter);
+      expect(parameters).toEqual(
+        written.map(([name, value]) =>
+          name.startsWith("meta.")
+            ? ["metadata", new URLSearchParams([[name.slice(5), value]]).toString()]
+            : [name, value],
+        ),
+      );
+    }),
+  );
 });
 
 test("removing a term leaves the others as they were written", () => {

@@ -47,5 +47,6 @@ test("durations keep milliseconds, and ages say the largest unit", () => {
 
 test("marks that hide or turn text are shown", () => {
   expect(visibleText("a\u202eb\u0000c\u200bd")).toBe("a⟨202E⟩b⟨0000⟩c⟨200B⟩d");
+  expect(visibleText("\u061ca\u2028b\ud800c\u{e0041}d\ufffe")).toBe("⟨061C⟩a⟨2028⟩b⟨D800⟩c⟨E0041⟩d\ufffe");
   expect(visibleText("two\nlines\tand <b>")).toBe("two\nlines\tand <b>");
 });

@@ -5,6 +5,7 @@ import { type ConfigurationScope, LOCAL_ACTOR, type NewResource } from "../../sr
 import { createToken } from "../../src/auth/token-admin.ts";
 import { rowOf } from "../contract/call-records.ts";
 import type { AdminWorld } from "./admin.ts";
+import type { Described } from "./admin-document.ts";
 
 /** A valid body for each schema that a request names. */
 const EXAMPLE_BODIES: Readonly<Record<string, (place: ConfigurationScope) => unknown>> = {
@@ -78,6 +79,37 @@ export function exampleBody(schema: string, place: ConfigurationScope): unknown 
 /** As `exampleBody`, where what is furnished is known: an object goes back to the version that made it. */
 export function furnishedBody(schema: string, place: ConfigurationScope, values: PathValues): unknown {
   return schema === "ObjectRollback" ? { to: Number(values("id", "versions", place)) } : exampleBody(schema, place);
+}
+
+export interface ExampleRequest {
+  readonly method: string;
+  readonly path: string;
+  /** Undefined: it takes none. */
+  readonly body: unknown;
+}
+
+/** A right request for the operation, which changes nothing (`dry_run`). `ownTenant` is that of the caller. */
+export function exampleRequest(
+  { operationId, method, path, tag, bodySchema, query: parameters }: Described,
+  place: ConfigurationScope,
+  values: PathValues,
+  ownTenant = "acme",
+): ExampleRequest {
+  const address = path.replaceAll(/\{(\w+)\}/g, (_, variable: string) => values(variable, tag, place));
+  const query = new URLSearchParams();
+  if (parameters.includes("dry_run")) query.set("dry_run", "true");
+  if (operationId.startsWith("diff")) {
+    query.set("from", "0");
+    query.set("to", "9");
+  }
+  if (operationId === "readTenantAuditAsOf") query.set("at", "2026-01-01");
+  if (operationId === "followCalls") {
+    query.set("places", `${place.tenantId}/-`);
+    query.set("seconds", "0");
+  }
+  if (operationId === "listProjects") query.set("tenant_id", place.tenantId === "beta" ? "beta" : ownTenant);
+  const body = bodySchema === null ? undefined : furnishedBody(bodySchema, place, values);
+  return { method, path: `${address}?${query.toString()}`, body };
 }
 
 /** One thing of each kind, set by the lowest role that may: read by all, changed by callers with the role for its kind. */

@@ -3,10 +3,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from "playwright-core";
 import { buildConsole, writeFiles } from "../../console/build.ts";
 import { projectFolder, sourceCommand } from "./gateway-program.ts";
 import { type GatewayOptions, type GatewayProcess, startGateway } from "./gateway-process.ts";
+import { until } from "./until.ts";
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -37,6 +38,10 @@ export interface ConsolePage {
   /** What must not happen. */
   readonly faults: readonly string[];
   open(path: string): Promise<void>;
+  /** Goes to another page of the console as a link of it does. */
+  go(path: string): Promise<void>;
+  /** Waits until what the page shows is there: its heading, nothing that is still read, no request under way. */
+  settled(): Promise<void>;
   signIn(token: string): Promise<void>;
   /** What axe finds, as `rule: element`. */
   axe(): Promise<readonly string[]>;
@@ -45,6 +50,25 @@ export interface ConsolePage {
 
 export async function launch(program: string): Promise<Browser> {
   return await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+}
+
+/** In two frames after each other, so that what the first one brings about has begun. */
+const IS_WHOLE = `new Promise((resolve) => {
+  const isWhole = () => document.querySelector("main :is(h1, .empty-title, .problem), main.lone") !== null && document.querySelector("main .pending") === null;
+  requestAnimationFrame(() => { const first = isWhole(); requestAnimationFrame(() => resolve(first && isWhole())); });
+})`;
+
+/** Streams of events are always under way. */
+const STREAM = /\/events(\?|$)/;
+
+function requestsUnderWay(page: Page, below: string): ReadonlySet<Request> {
+  const underWay = new Set<Request>();
+  page.on("request", (request) => {
+    if (request.url().startsWith(below) && !STREAM.test(request.url())) underWay.add(request);
+  });
+  for (const end of ["requestfinished", "requestfailed"] as const)
+    page.on(end as "requestfinished", (request) => void underWay.delete(request));
+  return underWay;
 }
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -78,12 +102,19 @@ export async function openConsole(
     if (!url.startsWith("data:") && ![origin, ...others].some((own) => url.startsWith(`${own}/`)))
       faults.push(`request to ${url}`);
   });
+  const underWay = requestsUnderWay(page, `${origin}/console/api/`);
   return {
     page,
     faults,
     async open(path) {
       await page.goto(`${origin}/console${path}`);
     },
+    async go(path) {
+      const href = `${new URL(origin).pathname.replace(/\/$/, "")}/console${path}`;
+      await page.evaluate(`history.pushState(null, "", ${JSON.stringify(href)})`);
+    },
+    settled: () =>
+      until(async () => underWay.size === 0 && (await page.evaluate<boolean>(IS_WHOLE)), `${page.url()} is whole`),
     async signIn(token) {
       await page.getByLabel("Personal access token").fill(token);
       await page.keyboard.press("Enter");

@@ -9,7 +9,7 @@ import type { ConfigurationScope } from "../../src/store/records.ts";
 import { allDatabases, SQLITE } from "../harness/databases.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../harness/admin.ts";
 import { type Described, describedOperations } from "../harness/admin-document.ts";
-import { furnish, furnishedBody, type PathValues } from "../harness/admin-examples.ts";
+import { exampleRequest, furnish, type PathValues } from "../harness/admin-examples.ts";
 
 const VIEWER: Role = "viewer";
 /** Of nouns with the same five or six verbs in tenants and in projects: who changes them there. Everybody with a role reads them. */
@@ -278,28 +278,12 @@ function expected(caller: Caller, { operationId, reach }: Described, place: Conf
 
 async function tried(
   caller: Caller,
-  { operationId, method, path, tag, bodySchema, query: parameters }: Described,
+  operation: Described,
   place: ConfigurationScope,
   wrongBody?: string,
 ): Promise<Told> {
-  const address = path.replaceAll(/\{(\w+)\}/g, (_, variable: string) => values(variable, tag, place));
-  const query = new URLSearchParams();
-  if (parameters.includes("dry_run")) query.set("dry_run", "true");
-  if (operationId.startsWith("diff"))
-    for (const [name, value] of [
-      ["from", "0"],
-      ["to", "9"],
-    ] as const)
-      query.set(name, value);
-  if (operationId === "readTenantAuditAsOf") query.set("at", "2026-01-01");
-  if (operationId === "followCalls") {
-    query.set("places", `${place.tenantId}/-`);
-    query.set("seconds", "0");
-  }
-  if (operationId === "listProjects")
-    query.set("tenant_id", place.tenantId === "beta" ? "beta" : (caller.tenantId ?? "acme"));
-  const body = bodySchema === null ? undefined : (wrongBody ?? furnishedBody(bodySchema, place, values));
-  return await world.send(caller.name, method, `${address}?${query.toString()}`, body);
+  const { method, path, body } = exampleRequest(operation, place, values, caller.tenantId);
+  return await world.send(caller.name, method, path, body === undefined ? undefined : (wrongBody ?? body));
 }
 
 const kinds = await allDatabases();

@@ -83,7 +83,7 @@ export async function open(method: Method, path: string, { body, signal, headers
 }
 
 function parsed(text: string, asked: string, response: Response): unknown {
-  if (text === "") return null;
+  if (response.status === 204) return null;
   try {
     return JSON.parse(text);
   } catch {

@@ -1,6 +1,6 @@
-// Text that clients and vendors wrote, as it can be shown: control characters and marks that turn the direction of text become visible.
-// oxlint-disable-next-line no-control-regex -- they are what is searched for
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+// Text that clients and vendors wrote, as it can be shown: what has no picture of its own (control characters, marks that turn the direction
+// of text, halves of surrogate pairs) becomes visible. https://www.unicode.org/reports/tr44/#General_Category_Values
+const HIDDEN = /[^\P{Cc}\t\n]|[\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 export function visibleText(text: string): string {
   return text.replaceAll(

@@ -9,6 +9,7 @@ import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { shellQuoted } from "../../format/shell-quoted.ts";
+import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath, pathIn, type Scope, scopeFlags } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
@@ -165,7 +166,7 @@ function NoCalls() {
         <p className="actions">
           {terms.map((term) => (
             <button key={term.text} type="button" onClick={() => state.set({ q: withoutTerm(text, term.text) })}>
-              Remove {term.text}
+              Remove {visibleText(term.text)}
             </button>
           ))}
         </p>

@@ -59,7 +59,9 @@ export function FacetRail({ path, terms }: FacetRailProps) {
           terms={terms}
         />
       ))}
-      {left.length > 0 && <p className="hint">These counts do not follow {left.map(({ text }) => text).join(", ")}.</p>}
+      {left.length > 0 && (
+        <p className="hint">These counts do not follow {left.map(({ text }) => visibleText(text)).join(", ")}.</p>
+      )}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 // The filter as one line of text and as chips that can be removed.
 import { type SubmitEvent, useId, useMemo, useRef, useState } from "react";
+import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { FILTER_NAMES, parseFilter, withoutTerm } from "./filter.ts";
@@ -70,17 +71,17 @@ function FilterForm({ applied }: { readonly applied: string }) {
               key={term}
               type="button"
               className={problem === null ? "" : "wrong"}
-              aria-label={`Remove ${term}`}
+              aria-label={`Remove ${visibleText(term)}`}
               onClick={() => state.set({ q: withoutTerm(applied, term), open: null })}
             >
-              {term} <span aria-hidden="true">×</span>
+              {visibleText(term)} <span aria-hidden="true">×</span>
             </button>
           ))}
         </div>
       )}
       {wrong !== undefined && (
         <p id={`${id}-problem`} role="alert" className="hint">
-          <code>{wrong.text}</code> filters nothing. {wrong.problem}
+          <code>{visibleText(wrong.text)}</code> filters nothing. {visibleText(wrong.problem!)}
         </p>
       )}
     </>

@@ -29,9 +29,11 @@ const EQUAL: Readonly<Record<string, Translate>> = {
     return /^[1-5]xx$/.test(value) ? [["status_class", value]] : "takes a status such as 429, or a class such as 4xx";
   },
   outcome: (value) => (value === "ok" || value === "failed" ? [["outcome", value]] : "takes ok or failed"),
+  // a name that has a colon itself stands behind one: `model::ft:small`
   model: (value) => {
     const colon = value.indexOf(":");
     if (colon < 0) return [["model", value]];
+    if (colon === 0) return [["model", value.slice(1)]];
     const [provider, model] = [value.slice(0, colon), value.slice(colon + 1)];
     return [["provider", provider], ...(model === "*" || model === "" ? [] : ([["model", model]] as const))];
   },
@@ -60,6 +62,8 @@ const EQUAL: Readonly<Record<string, Translate>> = {
   explained: flag("explained"),
 };
 
+const META = "meta.";
+
 /** Numbers: the parameters for `>` and `<`, of which `null` is not asked for by the API. */
 const BOUNDS: Readonly<Record<string, { readonly above: string; readonly below: string | null }>> = {
   ms: { above: "min_ms", below: "max_ms" },
@@ -73,18 +77,28 @@ const BOUNDS: Readonly<Record<string, { readonly above: string; readonly below: 
 
 export const FILTER_NAMES: readonly string[] = [...Object.keys(EQUAL), "meta.<name>", ...Object.keys(BOUNDS)];
 
-/** Values with spaces stand in double quotes: `end_user:"Ann B"`. */
+/** Values with spaces or quotes stand in double quotes, with a backslash before each quote: `end_user:"Ann B"`. */
 export function parseFilter(text: string): readonly Term[] {
-  return (text.match(/(?:[^\s"]|"[^"]*"?)+/g) ?? []).map(parseTerm);
+  return (text.match(/(?:[^\s"]|"(?:[^"\\]|\\.)*"?)+/gs) ?? []).map(parseTerm);
+}
+
+const NAME = /^([a-z_]+(?:\.(?:[\w-]+|"(?:[^"\\]|\\.)*"))?)([:<>])(.+)$/s;
+
+function unquoted(text: string): string {
+  return text.replaceAll(/"((?:[^"\\]|\\.)*)"?/gs, (_, inner: string) => inner.replaceAll(/\\(.)/gs, "$1"));
+}
+
+function quotedIfNeeded(value: string, isPlain: RegExp): string {
+  return isPlain.test(value) ? value : `"${value.replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
 function parseTerm(text: string): Term {
   if (/^[0-9a-f]{32}$/.test(text))
     return { text, name: "trace", operator: ":", value: text, problem: null, parameters: [["trace_id", text]] };
-  const match = /^([a-z_]+(?:\.[\w-]+)?)([:<>])(.+)$/s.exec(text);
+  const match = NAME.exec(text);
   if (match === null) return wrong(text, "", "A term has a name, such as status:429 or cost>0.05.");
-  const [, name, operator, quoted] = match as unknown as readonly [string, string, Term["operator"], string];
-  const value = quoted.replaceAll('"', "");
+  const [, named, operator, quoted] = match as unknown as readonly [string, string, Term["operator"], string];
+  const [name, value] = [unquoted(named), unquoted(quoted)];
   const found = operator === ":" ? equalTo(name, value) : bounded(name, operator, value);
   return typeof found === "string"
     ? wrong(text, name, found)
@@ -96,7 +110,7 @@ function wrong(text: string, name: string, problem: string): Term {
 }
 
 function equalTo(name: string, value: string): ReturnType<Translate> {
-  if (name.startsWith("meta.")) return [["metadata", `${name.slice("meta.".length)}=${value}`]];
+  if (name.startsWith(META)) return [["metadata", new URLSearchParams([[name.slice(META.length), value]]).toString()]];
   const translate = EQUAL[name];
   if (translate === undefined)
     return name in BOUNDS
@@ -138,14 +152,8 @@ export function parametersOf(terms: readonly Term[]): URLSearchParams {
     if (name === "metadata") metadata.push(value);
     else parameters.set(name, value);
   }
-  if (metadata.length > 0)
-    parameters.set("metadata", new URLSearchParams(metadata.map((pair) => splitPair(pair))).toString());
+  if (metadata.length > 0) parameters.set("metadata", metadata.join("&"));
   return parameters;
-}
-
-function splitPair(pair: string): [string, string] {
-  const equals = pair.indexOf("=");
-  return [pair.slice(0, equals), pair.slice(equals + 1)];
 }
 
 /** The filter with a term more; another value of the same name is replaced. */
@@ -161,7 +169,9 @@ export function withoutTerm(text: string, gone: string): string {
     .join(" ");
 }
 
+/** The term that filters by exactly this value. */
 export function termText(name: string, value: string): string {
-  const clean = value.replaceAll('"', "");
-  return `${name}:${/\s/.test(clean) ? `"${clean}"` : clean}`;
+  const written = name.startsWith(META) ? META + quotedIfNeeded(name.slice(META.length), /^[\w-]+$/) : name;
+  const exact = name === "model" && value.includes(":") ? `:${value}` : value;
+  return `${written}:${quotedIfNeeded(exact, /^[^\s"]+$/)}`;
 }

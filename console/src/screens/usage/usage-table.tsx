@@ -3,9 +3,11 @@ import type { Usage, UsageRow } from "../../api/types.ts";
 import { MoneyText } from "../../components/money-text.tsx";
 import { TableBox } from "../../components/table-box.tsx";
 import { wholeCount } from "../../format/count.ts";
+import { dayBounds } from "../../format/day.ts";
 import { nanoUsd } from "../../format/money.ts";
-import { duration } from "../../format/time.ts";
+import { duration, type Zone } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
+import { usePreferences } from "../../preferences-context.tsx";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 import { termText } from "../calls/filter.ts";
 import type { TimeRange } from "../calls/range.ts";
@@ -87,6 +89,7 @@ function Row({
   readonly range: TimeRange;
   readonly share: number;
 }) {
+  const { preferences } = usePreferences();
   return (
     <tr>
       {by.map((name, at) => {
@@ -104,7 +107,7 @@ function Row({
           <rect width={Math.max(4, share)} height={10} />
         </svg>
       </td>
-      <Sums row={row} link={callsOf(row, by, range)} />
+      <Sums row={row} link={callsOf(row, by, range, preferences.zone)} />
     </tr>
   );
 }
@@ -130,14 +133,21 @@ function Sums({ row, link }: { readonly row: Omit<UsageRow, "group">; readonly l
 }
 
 /** The list of the calls that a row sums; null where the list has no filter for them. */
-function callsOf({ group }: UsageRow, by: readonly string[], range: TimeRange): string | null {
-  if (by.some((name) => name === "day" || group[name] == null)) return null;
-  const q = by.map((name) => termText(name, group[name]!)).join(" ");
-  const time: Record<string, string> =
-    range.toMs === null
-      ? { range: range.name! }
-      : { from: new Date(range.fromMs).toISOString(), to: new Date(range.toMs).toISOString() };
-  return `/calls?${new URLSearchParams({ q, ...time }).toString()}`;
+function callsOf({ group }: UsageRow, by: readonly string[], range: TimeRange, zone: Zone): string | null {
+  if (by.some((name) => group[name] == null)) return null;
+  const dimensions = by.filter((name) => name !== "day");
+  const q = dimensions.map((name) => termText(name, group[name]!)).join(" ");
+  const query = new URLSearchParams({ ...(q !== "" && { q }), ...timeOf(group["day"], range, zone) });
+  return `/calls?${query.toString()}`;
+}
+
+/** Of a row that is about a day, the part of the day that is in the range. */
+function timeOf(day: string | null | undefined, range: TimeRange, zone: Zone): Readonly<Record<string, string>> {
+  const iso = (ms: number): string => new Date(ms).toISOString();
+  if (day == null)
+    return range.toMs === null ? { range: range.name! } : { from: iso(range.fromMs), to: iso(range.toMs) };
+  const { fromMs, toMs } = dayBounds(day, zone);
+  return { from: iso(Math.max(fromMs, range.fromMs)), to: iso(Math.min(toMs, range.toMs ?? toMs)) };
 }
 
 function capital(word: string): string {

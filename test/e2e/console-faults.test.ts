@@ -1,0 +1,185 @@
+// What the console does when what it asks for is slow, fails, is refused, is empty, or breaks off, at each endpoint that each of its pages
+// asks: the page stays, says what failed, and goes on when it is asked again. What somebody has typed stays.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser, Route } from "playwright-core";
+import { chromiumProgram, type ConsolePage, launch, openConsole } from "../harness/chromium.ts";
+import { ACME, type ConsoleWorld, openConsoleWorld, pagesOf, SITE } from "../harness/console-world.ts";
+
+const program = chromiumProgram();
+
+const FAILURES: Readonly<Record<string, (route: Route) => Promise<void>>> = {
+  "a page of a proxy with status 500": (route) =>
+    route.fulfill({ status: 500, contentType: "text/html", body: "<h1>Internal error</h1>" }),
+  "an empty body": (route) => route.fulfill({ status: 200, contentType: "application/json", body: "" }),
+  "half of the JSON": async (route) => {
+    const response = await route.fetch();
+    const text = await response.text();
+    await route.fulfill({ response, body: text.slice(0, Math.floor(text.length / 2)) });
+  },
+};
+/** Who is signed in is asked before there is a page, and streams have no end. */
+const APART = /\/console\/api\/(me|logins|session|v1\/.*\/events)$/;
+
+describe.skipIf(program === null)("faults of what the console asks for", () => {
+  let world: ConsoleWorld;
+  let browser: Browser;
+  beforeAll(async () => {
+    world = await openConsoleWorld();
+    browser = await launch(program!);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await world?.close();
+  });
+  const token = (): string => world.tokens.get("acme.owner")!;
+  const signedIn = async (path = "/"): Promise<ConsolePage> => {
+    const made = await openConsole(browser, world.url);
+    await made.open(path);
+    await made.signIn(token());
+    return made;
+  };
+  const isData = (url: URL): boolean => url.pathname.startsWith("/console/api/v1/") && !APART.test(url.pathname);
+
+  /** The paths that a page asks when it is opened. */
+  async function askedBy(made: ConsolePage, path: string): Promise<readonly string[]> {
+    const asked = new Set<string>();
+    const note = (request: { url(): string }): void => {
+      const url = new URL(request.url());
+      if (isData(url)) asked.add(url.pathname);
+    };
+    made.page.on("request", note);
+    await made.open(path);
+    await made.settled();
+    made.page.off("request", note);
+    return [...asked];
+  }
+
+  test.each(Object.keys(FAILURES))(
+    "[d14.3] %s, at each endpoint of each page: the page says so, and goes on",
+    async (kind) => {
+      const made = await signedIn();
+      const { page } = made;
+      const wrong: string[] = [];
+      for (const [title, path] of pagesOf(world, SITE))
+        for (const endpoint of await askedBy(made, path)) {
+          const fail = (url: URL): boolean => url.pathname === endpoint;
+          await page.route(fail, FAILURES[kind]!);
+          await made.open(path);
+          await made.settled();
+          const told = (what: string): void => void wrong.push(`${title}, ${endpoint}: ${what}`);
+          if ((await page.locator("main h1").count()) === 0) told("the page is blank");
+          const problems = page.locator("main .problem");
+          if ((await problems.count()) === 0) told("nothing says that it failed");
+          await page.unroute(fail);
+          const again = problems.getByRole("button", { name: "Try again" });
+          if ((await problems.count()) > 0 && (await again.count()) === 0) told("it cannot be tried again");
+          while ((await again.count()) > 0) {
+            await again.first().click();
+            await made.settled();
+          }
+          if ((await problems.count()) > 0) told(`still fails: ${await problems.first().textContent()}`);
+        }
+      expect(wrong).toEqual([]);
+      expect(made.faults).toEqual([]);
+      await made.close();
+    },
+  );
+
+  test("[d14.2] a session that has ended, on each page: it is asked for in place, and the page goes on", async () => {
+    const made = await signedIn();
+    const { page } = made;
+    const wrong: string[] = [];
+    for (const [title, path] of pagesOf(world, SITE)) {
+      if ((await askedBy(made, path)).length === 0) continue;
+      const unauthorized = (route: Route): Promise<void> =>
+        route.fulfill({ status: 401, json: { error: { message: "The session has ended.", code: "session_ended" } } });
+      await page.route(isData, unauthorized);
+      await made.open(path);
+      const dialog = page.getByRole("dialog", { name: "Your session has ended" });
+      await dialog.waitFor();
+      await page.unroute(isData, unauthorized);
+      await dialog.getByLabel("Personal access token").fill(token());
+      await page.keyboard.press("Enter");
+      await dialog.waitFor({ state: "detached" });
+      await made.settled();
+      if ((await page.locator("main .problem").count()) > 0) wrong.push(`${title}: it has not gone on`);
+    }
+    expect(wrong).toEqual([]);
+    expect(made.faults).toEqual([]);
+    await made.close();
+  });
+
+  test("[d14.3] while a page waits, nothing of the page before stands below its heading", async () => {
+    const made = await signedIn();
+    const { page } = made;
+    const wrong: string[] = [];
+    const pages = [...pagesOf(world, SITE), ...pagesOf(world, ACME)].filter(([title]) => !title.includes(": "));
+    const held: Route[] = [];
+    for (const [at, [title, path]] of pages.entries()) {
+      const [before] = pages.at(at - 1)!;
+      const rows = await page.locator("main tbody tr").allTextContents();
+      await page.route(isData, (route) => void held.push(route));
+      await made.go(path);
+      await page.locator("main h1").first().waitFor();
+      await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
+      const now = await page.locator("main tbody tr").allTextContents();
+      const stale = now.filter((row) => row !== "" && rows.includes(row));
+      // what was read before for this very page may stand, and so may rows that say themselves that they are old
+      const isOld = (await page.locator("main .old").count()) > 0;
+      if (stale.length > 0 && before !== title && !isOld) wrong.push(`${title} shows rows of ${before}`);
+      await page.unroute(isData);
+      for (const route of held.splice(0)) await route.continue().catch(() => {});
+      await made.settled();
+      if ((await page.locator("main .problem").count()) > 0) wrong.push(`${title}: it has failed after waiting`);
+    }
+    expect(wrong).toEqual([]);
+    expect(made.faults).toEqual([]);
+    await made.close();
+  });
+
+  test("[d14.5] what was typed stays when saving fails, and when the session ends meanwhile", async () => {
+    const made = await signedIn("/acme/site/tokens");
+    const { page } = made;
+    await made.settled();
+    await page.keyboard.press("c");
+    const name = page.getByLabel("Name", { exact: true });
+    await name.fill("typed");
+    const isWrite = (url: URL): boolean => url.pathname.endsWith("/projects/site/tokens");
+    await page.route(isWrite, (route) =>
+      route.request().method() === "POST" ? FAILURES["a page of a proxy with status 500"]!(route) : route.continue(),
+    );
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByText("The token was not made.").waitFor();
+    expect(await name.inputValue()).toBe("typed");
+    await page.unroute(isWrite);
+    await page.context().clearCookies();
+    await page.getByRole("button", { name: "Make the token" }).click();
+    const dialog = page.getByRole("dialog", { name: "Your session has ended" });
+    await dialog.getByLabel("Personal access token").fill(token());
+    await dialog.getByLabel("Personal access token").press("Enter");
+    await page.locator(".secret").waitFor();
+    await page.getByRole("button", { name: "I have stored it" }).click();
+    await page.getByRole("link", { name: "typed" }).waitFor();
+
+    await made.go("/acme/site/policies/new");
+    await made.settled();
+    const policy = page.getByLabel("Name", { exact: true });
+    await policy.fill("typed-policy");
+    const yaml = page.getByRole("textbox", { name: /as YAML/ });
+    await yaml.fill("rule: request.stream\nmessage: No streams, please.\n");
+    const isPolicy = (url: URL): boolean => url.pathname.endsWith("/projects/site/policies");
+    await page.getByRole("button", { name: "Create the policy" }).and(page.locator(":enabled")).waitFor();
+    await page.route(isPolicy, FAILURES["a page of a proxy with status 500"]!);
+    await page.getByRole("button", { name: "Create the policy" }).click();
+    await page.getByText("The policy was not created.").waitFor();
+    expect([await policy.inputValue(), await yaml.inputValue()]).toEqual([
+      "typed-policy",
+      "rule: request.stream\nmessage: No streams, please.\n",
+    ]);
+    await page.unroute(isPolicy);
+    await page.getByRole("button", { name: "Create the policy" }).click();
+    await page.getByRole("heading", { name: "typed-policy" }).waitFor();
+    expect(made.faults).toEqual([]);
+    await made.close();
+  });
+});
