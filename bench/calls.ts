@@ -6,11 +6,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { table } from "../docs/markdown.ts";
-import { attemptOf, bareRecord } from "../test/contract/call-records.ts";
-import type { CallRecord } from "../src/core/record.ts";
 import type { CallScope, CallStore, LogFilter } from "../src/store/calls.ts";
 import { rowOf } from "../src/store/journal-row.ts";
 import type { LedgerRow } from "../src/store/ledger.ts";
+import { type CallSpread, fillCalls, madeCall, type Mix, requestIdOf } from "./made-calls.ts";
 import { openSqliteCalls } from "../src/store/sqlite-calls.ts";
 import { openSqliteStore } from "../src/store/sqlite.ts";
 
@@ -39,9 +38,6 @@ export interface CallFigures {
   /** The longest time for which the process's own thread was blocked while a report ran. */
   readonly longestPauseMs: number;
 }
-
-/** Which calls are written. */
-export type Mix = "plain" | "many callers";
 
 /**
  * Writes `rows` calls of 30 days. They are plain calls of one token, or those of 10 tenants, 40 projects, 200 tokens
@@ -83,12 +79,13 @@ async function fill(
   rows: number,
   mix: Mix,
 ): Promise<Pick<CallFigures, "rowsPerSecond" | "cpuPerRow">> {
+  const spread: CallSpread = { rows, mix, fromMs: FROM, days: DAYS };
   const batchOf = (from: number, to: number): readonly LedgerRow[] =>
     Array.from({ length: to - from }, (_, index) =>
-      rowOf(Buffer.from(JSON.stringify(record(from + index, rows, mix))), true),
+      rowOf(Buffer.from(JSON.stringify(madeCall(from + index, spread))), true),
     );
   const before = Math.max(0, rows - MEASURED);
-  for (let at = 0; at < before; at += LARGE_BATCH) await calls.ingest(batchOf(at, Math.min(at + LARGE_BATCH, before)));
+  await fillCalls(calls, spread, { to: before, batch: LARGE_BATCH });
   let tookMs = 0;
   let cpuMicroseconds = 0;
   for (let at = before; at < rows; at += BATCH) {
@@ -105,70 +102,6 @@ async function fill(
 }
 
 const FROM = Date.UTC(2026, 0, 1);
-const MODELS = Array.from({ length: 12 }, (_, index) => `model-${index}`);
-
-const mixedOf = (number: number): number => Math.imul(number + 1, 2_654_435_761) >>> 0;
-const requestIdOf = (number: number): string => `req_${mixedOf(number).toString(36)}${number.toString(36)}`;
-
-/**
- * Returns the same record for the same number. The records are spread over the days, and nearly evenly over everything
- * else.
- */
-function record(number: number, rows: number, mix: Mix): CallRecord {
-  const mixed = mixedOf(number);
-  const isPlain = mix === "plain";
-  const token = isPlain ? 3 : mixed % 200;
-  const failed = !isPlain && mixed % 20 === 0;
-  const startedAtMs = FROM + Math.floor((number / rows) * DAYS * DAY_MS);
-  const model = (token + (mixed % 5 === 0 ? 1 : 0)) % MODELS.length;
-  const prompt = 200 + (mixed % 4000);
-  const completion = 20 + (mixed % 800);
-  const usage = failed
-    ? null
-    : { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
-  return bareRecord({
-    traceId: `${startedAtMs.toString(16).padStart(12, "0")}${mixed.toString(16).padStart(8, "0")}${number.toString(16).padStart(12, "0")}`,
-    startedAtMs,
-    clientRequestId: !isPlain && number % 10 === 7 ? `req-${number}` : null,
-    snapshotVersion: 3,
-    tokenId: `token${token}`,
-    tenantId: `tenant-${token % 10}`,
-    projectId: `project-${token % 40}`,
-    endUser: !isPlain && mixed % 3 === 0 ? `user-${mixed % 5000}` : null,
-    modelAsked: "openai:model",
-    route: token % 2 === 0 ? "fast" : "direct",
-    provider: model % 4 === 0 ? "anthropic" : "openai",
-    model: MODELS[model]!,
-    stream: mixed % 2 === 0,
-    status: failed ? 502 : 200,
-    code: failed ? "upstream_error" : null,
-    dispositions: { temperature: "native", max_completion_tokens: "native" },
-    messages: { count: 3, roles: { system: 1, user: 2 }, blocks: ["text"], bodyCharacters: 1200 },
-    attempts: [
-      attemptOf({
-        provider: "openai",
-        model: "model",
-        status: failed ? 500 : 200,
-        code: failed ? "upstream_error" : null,
-        usage,
-        usageSource: failed ? null : "provider",
-        requestId: requestIdOf(number),
-        headMs: 320 + (mixed % 97) / 8,
-        firstContentMs: 400,
-        totalMs: 1500,
-      }),
-    ],
-    finishReasons: ["stop"],
-    providerRequestId: requestIdOf(number),
-    usage,
-    usageSource: failed ? null : "provider",
-    cost: failed ? null : { nanoUsd: prompt * 2500 + completion * 10_000, priceId: "genai-prices@0.1.8:openai/gpt-4o" },
-    metadata: isPlain ? null : { team: "search", session: `s${mixed % 50_000}` },
-    firstContentMs: 400,
-    totalMs: mixed % 20_000,
-    ownMs: 0.2,
-  });
-}
 
 async function questions(calls: CallStore): Promise<Readonly<Record<string, number>>> {
   const middle = FROM + (DAYS / 2) * DAY_MS;
