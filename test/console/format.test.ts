@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { exactUsd, nanoUsd, shortUsd } from "../../console/src/format/money.ts";
 import { ageOf, duration } from "../../console/src/format/time.ts";
+import { shellQuoted } from "../../console/src/format/shell-quoted.ts";
 import { visibleText } from "../../console/src/format/visible-text.ts";
 
 test("amounts are read to the nano-dollar, far beyond what a floating-point number holds", () => {
@@ -49,4 +50,9 @@ test("marks that hide or turn text are shown", () => {
   expect(visibleText("a\u202eb\u0000c\u200bd")).toBe("a⟨202E⟩b⟨0000⟩c⟨200B⟩d");
   expect(visibleText("\u061ca\u2028b\ud800c\u{e0041}d\ufffe")).toBe("⟨061C⟩a⟨2028⟩b⟨D800⟩c⟨E0041⟩d\ufffe");
   expect(visibleText("two\nlines\tand <b>")).toBe("two\nlines\tand <b>");
+});
+
+test("text in a command is one word of a shell, whatever it contains", () => {
+  for (const text of ["plain", "it's", "'; touch harmed; '", "$(touch harmed)`touch harmed`\\", "two\nlines", "''"])
+    expect(Bun.spawnSync(["sh", "-c", `printf %s ${shellQuoted(text)}`]).stdout.toString()).toBe(text);
 });

@@ -213,6 +213,13 @@ describe.skipIf(program === null)("hostile text in the console", () => {
       visit: async (path) => void found.push(...(await check(made, path))),
     });
     console.log(`${width} pixels: ${visited.length} pages`);
+    await made.page.keyboard.press("Control+k");
+    await made.page.getByRole("combobox").fill("go to");
+    found.push(...(await check(made, "search")));
+    await made.page.keyboard.press("Escape");
+    await made.page.locator(".scope-button").click();
+    await made.page.locator(".menu a").first().waitFor();
+    found.push(...(await check(made, "the menu of tenants and projects")));
     expect([...new Set(found)]).toEqual([]);
     expect(made.faults).toEqual([]);
     await made.close();

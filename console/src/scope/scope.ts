@@ -1,5 +1,7 @@
 // The tenant and project that a page is about. They stand in its path, `/console/<tenant>/<project>/...`, so that a link means the same
 // for the next reader; `-` stands for all.
+import { visibleText } from "../format/visible-text.ts";
+
 export interface Scope {
   readonly tenant: string | null;
   readonly project: string | null;
@@ -50,8 +52,7 @@ export function adminPath({ tenant, project }: Scope, path: string): string {
 }
 
 export function titleOf({ tenant, project }: Scope): string {
-  if (project !== null) return project;
-  return tenant ?? "All tenants";
+  return visibleText(project ?? tenant ?? "All tenants");
 }
 
 /** What names the scope on the command line, such as ` --project site`. */

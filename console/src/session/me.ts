@@ -1,5 +1,6 @@
 // Who is signed in, and how one can sign in, as the gateway tells it (`GET /console/api/me`). Rights are the gateway's to judge: the console shows what it is told
 // here, and works out none by itself.
+import { visibleText } from "../format/visible-text.ts";
 import type { Scope } from "../scope/scope.ts";
 
 /** The company logins that the page offers. */
@@ -54,6 +55,18 @@ export interface Me {
 }
 
 export const isSignedIn = (one: Me | Visitor): one is Me => one.session !== null;
+
+/** The names are only shown, so they are made visible once, here. */
+export function withVisibleNames(one: Me | Visitor): Me | Visitor {
+  if (!isSignedIn(one)) return one;
+  const visible = <T extends { readonly name: string }>(named: T): T => ({ ...named, name: visibleText(named.name) });
+  return {
+    ...one,
+    user: one.user && visible(one.user),
+    token: one.token && visible(one.token),
+    places: one.places.map(visible),
+  };
+}
 
 /**
  * Whether an operation that exists for the gateway, tenants and projects is allowed in the scope. `name` is its id with a star for the

@@ -6,7 +6,7 @@ import { ApiContext } from "../api/use-api.tsx";
 import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
 import { LoginInPlace, LoginPage } from "./login.tsx";
-import { isSignedIn, type Me, type Visitor } from "./me.ts";
+import { isSignedIn, type Me, type Visitor, withVisibleNames } from "./me.ts";
 
 interface Session {
   readonly me: Me;
@@ -36,6 +36,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
     queryKey: ["me"],
     queryFn: ({ signal }) => send<Me | Visitor>("GET", "/me", { signal }),
     staleTime: Infinity,
+    select: withVisibleNames,
   });
   const signIn = useCallback(async (cause: SignInCause) => {
     // Requests that fail together wait for the same sign-in.

@@ -64,7 +64,7 @@ export function Palette({ close }: { readonly close: () => void }) {
         {choices.map((choice, index) => (
           // oxlint-disable-next-line jsx-a11y/click-events-have-key-events -- the field above takes the keys
           <li
-            key={choice.label}
+            key={`${index} ${choice.label}`}
             id={`${list}-${index}`}
             role="option"
             aria-selected={index === at}

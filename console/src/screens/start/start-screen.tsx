@@ -7,6 +7,8 @@ import { CopyButton } from "../../components/copy-button.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { gatewayAddress } from "../../console-path.ts";
+import { shellQuoted } from "../../format/shell-quoted.ts";
+import { visibleText } from "../../format/visible-text.ts";
 import { adminPath } from "../../scope/scope.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
@@ -53,11 +55,13 @@ export function StartScreen() {
                 Model
                 <select value={model} onChange={(event) => setChosen(event.target.value)}>
                   {models.data.map(({ id }) => (
-                    <option key={id}>{id}</option>
+                    <option key={id} value={id}>
+                      {visibleText(id)}
+                    </option>
                   ))}
                 </select>
               </label>
-              <pre className="code">{curlOf(model, token)}</pre>
+              <pre className="code">{visibleText(curlOf(model, token))}</pre>
               <p className="actions">
                 <CopyButton label="Copy the command" text={curlOf(model, token)} />
                 {token === null && (
@@ -95,7 +99,7 @@ function curlOf(model: string, token: string | null): string {
   return `curl ${gatewayAddress()}/api/v1/chat/completions \\
   -H "Authorization: Bearer ${token ?? "$DRAGOMAN_TOKEN"}" \\
   -H "Content-Type: application/json" \\
-  -d '${body}'`;
+  -d ${shellQuoted(body)}`;
 }
 
 /** Calls from before the page was opened do not count. */
@@ -103,9 +107,9 @@ function Waiting() {
   const scope = useScope();
   const [sinceMs] = useState(() => Date.now());
   const path = `${adminPath(scope, "/logs")}?limit=1&from=${encodeURIComponent(new Date(sinceMs).toISOString())}`;
-  const { data, error } = useRead<LogPage>(path, { everyMs: WAIT_MS });
+  const { data, error, refetch } = useRead<LogPage>(path, { everyMs: WAIT_MS });
   const call = data?.data[0];
-  if (error !== null) return <Problem what="The calls could not be read." error={error} />;
+  if (error !== null) return <Problem what="The calls could not be read." error={error} retry={() => void refetch()} />;
   return (
     <>
       <p role="status">
