@@ -3,6 +3,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { chromiumProgram, launch, openConsole, startConsoleGateway } from "../test/harness/chromium.ts";
+import { CONSOLE_SCREENS } from "../test/harness/console-screens.ts";
 import { projectFolder } from "../test/harness/gateway-program.ts";
 
 const WIDTHS = [390, 1280, 1920] as const;
@@ -45,23 +46,23 @@ try {
   const { data } = (await listed.json()) as { readonly data: readonly { readonly trace_id: string }[] };
   const trace = data[0]?.trace_id ?? "";
   const screens: Readonly<Record<string, string>> = {
-    overview: "/default/-/",
-    limits: "/default/-/limits",
+    ...Object.fromEntries(
+      CONSOLE_SCREENS.map(({ path }) => [path.slice(1) === "" ? "overview" : path.slice(1), `/default/default${path}`]),
+    ),
+    "overview-of-tenant": "/default/-/",
     "limit-budget": "/default/-/limits/file.tenants.default.budgets.team-month",
     "limit-values": "/default/-/limits/file.tenants.default.limits.per-user",
     "limit-new": "/default/-/limits/~new",
-    providers: "/default/-/providers",
     provider: "/default/-/providers/sandbox",
     "provider-capabilities": "/default/-/providers/sandbox?tab=capabilities",
-    calls: "/default/-/calls",
     "calls-open": `/default/-/calls?open=${trace}`,
     "calls-empty": "/default/-/calls?q=route%3Anone",
     call: `/default/-/calls/${trace}`,
     "call-missing": `/default/-/calls/${"0".repeat(32)}`,
-    start: "/default/default/start",
-    tokens: "/default/default/tokens",
-    usage: "/default/-/usage",
+    "usage-by-two": "/default/-/usage?by=model,end_user",
     "usage-empty": "/default/-/usage?from=2020-01-01T00%3A00%3A00.000Z&to=2020-01-02T00%3A00%3A00.000Z",
+    "route-new": "/default/default/routes/new",
+    "people-of-tenant": "/default/-/people",
     "not-allowed": "/nowhere/-/calls",
   };
   const browser = await launch(program);
@@ -74,8 +75,7 @@ try {
       await shown.signIn(token);
       for (const [name, path] of Object.entries(screens).filter(([one]) => one.includes(word))) {
         await shown.open(path);
-        await shown.page.locator("main h1, main .empty-title, main .problem").first().waitFor();
-        await Promise.race([shown.page.waitForLoadState("networkidle"), Bun.sleep(3000)]);
+        await shown.settled();
         await shown.page.screenshot({ path: join(folder, `${name}-${colorScheme}-${width}.png`) });
       }
       for (const fault of shown.faults) console.error(fault);
