@@ -61,7 +61,7 @@ try {
     "call-missing": `/default/-/calls/${"0".repeat(32)}`,
     "usage-by-two": "/default/-/usage?by=model,end_user",
     "usage-empty": "/default/-/usage?from=2020-01-01T00%3A00%3A00.000Z&to=2020-01-02T00%3A00%3A00.000Z",
-    "route-new": "/default/default/routes/new",
+    "route-new": "/default/default/routes/~new",
     "people-of-tenant": "/default/-/people",
     "not-allowed": "/nowhere/-/calls",
   };

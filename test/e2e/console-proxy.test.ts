@@ -61,10 +61,12 @@ oidc:
     const menu = page.getByRole("navigation", { name: "Screens" });
     for (const { title, path } of CONSOLE_SCREENS) {
       await menu.getByRole("link", { name: title, exact: true }).click();
-      await page.locator("main h1").getByText(title, { exact: true }).waitFor();
+      await made.settled();
       expect(new URL(page.url()).pathname).toBe(`/llm/console/default/default${path === "/" ? "" : path}`);
       await page.reload();
-      await page.locator("main h1").getByText(title, { exact: true }).waitFor();
+      await made.settled();
+      expect([title, await page.locator("main .problem").count()]).toEqual([title, 0]);
+      await menu.locator("a[aria-current=page]").getByText(title, { exact: true }).waitFor();
     }
     await made.open("/default/default/start");
     await page.getByText(`curl ${proxy.url}/api/v1/chat/completions`).waitFor();

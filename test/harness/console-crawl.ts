@@ -13,7 +13,7 @@ export interface CrawlOptions {
 /** Returns the paths that were visited. */
 export async function crawl(
   made: ConsolePage,
-  { starts, visit, mostOfAKind = 6 }: CrawlOptions,
+  { starts, visit, mostOfAKind = 3 }: CrawlOptions,
 ): Promise<readonly string[]> {
   const waiting = [...starts];
   const visited = new Set<string>();

@@ -64,7 +64,7 @@ export const CONSOLE_JOBS: readonly ConsoleJob[] = [
       const { page } = made;
       await act(() => page.keyboard.press("Control+k"));
       await act(async () => {
-        await page.getByRole("combobox").fill(error);
+        await page.locator(".palette input").fill(error);
         await page.keyboard.press("Enter");
       });
       await page.locator("main .verdict").first().waitFor();

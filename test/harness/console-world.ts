@@ -31,7 +31,7 @@ export async function openConsoleWorld(options: AdminWorldOptions = {}): Promise
     hostname: "127.0.0.1",
     port: 0,
     idleTimeout: 0,
-    fetch: (request, { requestIP }) => world.fetch(request, requestIP(request)?.address),
+    fetch: (request, own) => world.fetch(request, own.requestIP(request)?.address),
   });
   return {
     ...world,

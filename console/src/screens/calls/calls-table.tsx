@@ -160,9 +160,7 @@ export function ServedBy({ call }: { readonly call: LoggedCall }) {
   return (
     <span className="served cut">
       {call.attempts > 1 && `${call.attempts - 1} failed → `}
-      <b>
-        {call.provider}:{visibleText(call.model ?? "")}
-      </b>
+      <b>{visibleText(`${call.provider}:${call.model ?? ""}`)}</b>
     </span>
   );
 }

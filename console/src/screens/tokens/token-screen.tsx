@@ -34,14 +34,14 @@ export function TokenScreen({ id }: { readonly id: string }) {
       <p>
         <ScopedLink to="/tokens">Tokens</ScopedLink>
       </p>
+      <div className="title-row">
+        <h1>{visibleText(token?.name ?? id)}</h1>
+        {token !== undefined && <TokenState state={token.state} />}
+      </div>
       {error !== null && <Problem what="The token could not be read." error={error} retry={() => void refetch()} />}
       {token === undefined && error === null && <Pending what="The token" />}
       {token !== undefined && (
         <>
-          <div className="title-row">
-            <h1>{visibleText(token.name)}</h1>
-            <TokenState state={token.state} />
-          </div>
           <Tabs
             label="About the token"
             tabs={TABS}
