@@ -130,15 +130,15 @@ for (const kind of kinds)
                 `${day!.textContent} ${project!.textContent}`.trim(),
                 cost!.querySelector("[title]")?.getAttribute("title") ?? cost!.textContent,
                 ...counts.slice(0, 4).map(({ textContent }) => textContent.replaceAll(/\D/g, "")),
-              ];
+              ].join(" | ");
             }),
           );
           expect({ name, rows: rows.toSorted() }).toEqual({
             name,
             rows: [
-              ...[...due].map(([key, group]) => [key, ...shownAs(summed(group))]),
-              ["All", ...shownAs(summed(within))],
-            ].toSorted() as string[][],
+              ...[...due].map(([key, group]) => [key, ...shownAs(summed(group))].join(" | ")),
+              ["All", ...shownAs(summed(within))].join(" | "),
+            ].toSorted(),
           });
           // the longest or shortest day: as many rows as its figure says
           const [key, group] = [...due][Math.floor(due.size / 2)]!;

@@ -81,7 +81,7 @@ oidc:
     const made = await openConsole(browser, proxy.url);
     const { page } = made;
     await made.open("/default/default/usage?by=model");
-    await page.getByRole("link", { name: "Sign in at The company" }).click();
+    await page.getByRole("link", { name: "Sign in with The company" }).click();
     await page.getByRole("navigation", { name: "Screens" }).waitFor();
     expect(page.url()).toBe(`${proxy.url}/console/default/default/usage?by=model`);
     expect(issuer.codeFlow.exchanged.at(-1)!.get("redirect_uri")).toBe(`${proxy.url}/console/oidc/callback`);
@@ -95,7 +95,7 @@ oidc:
     const made = await openConsole(browser, proxy.url);
     const { page } = made;
     await made.open("/default/default/calls");
-    await page.getByRole("link", { name: "Sign in at The company" }).click();
+    await page.getByRole("link", { name: "Sign in with The company" }).click();
     await page.locator("tbody tr.row").first().waitFor();
     await page.context().clearCookies();
     await page.keyboard.press("/");
@@ -103,14 +103,13 @@ oidc:
     await page.keyboard.press("Enter");
     const dialog = page.getByRole("dialog", { name: "Your session has ended" });
     await dialog.waitFor();
-    await dialog.getByRole("button", { name: "I have signed in there" }).click();
-    await dialog.getByText("You are not signed in yet.").waitFor();
     const [other] = await Promise.all([
       page.context().waitForEvent("page"),
-      dialog.getByRole("link", { name: /Sign in at The company/ }).click(),
+      dialog.getByRole("link", { name: /Sign in with The company/ }).click(),
     ]);
     await other.getByRole("navigation", { name: "Screens" }).waitFor();
-    await dialog.getByRole("button", { name: "I have signed in there" }).click();
+    await other.close();
+    await page.evaluate('window.dispatchEvent(new Event("focus"))');
     await dialog.waitFor({ state: "detached" });
     await until(() => new URL(page.url()).searchParams.get("q") === "model:echo", "the filter stays");
     await page.locator("tbody tr.row").first().waitFor();

@@ -60,12 +60,12 @@ describe.skipIf(program === null)("people of every role in the console", () => {
     await world.store.change(LOCAL_ACTOR, async (writer) => {
       await writer.createUser({ id: BETAS, tenantId: "beta", name: BETAS });
       for (const [place, name] of marked)
-        for (const [kind, document] of [
+        for (const [kind, configured] of [
           ["route", { targets: ["sandbox:echo"] }],
           ["budget", { usd: "1", window: "day" }],
           ["price", { model: `sandbox:${name}`, prompt: "1" }],
         ] as const)
-          await writer.createResource({ kind, ...place, name, document });
+          await writer.createResource({ kind, ...place, name, document: configured });
     });
     const projects = marked.flatMap(([place, name]) => (place.projectId === null ? [] : [[place, name] as const]));
     await world.calls.ingest(

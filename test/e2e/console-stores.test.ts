@@ -15,7 +15,9 @@ const HOUR_MS = 3_600_000;
 const HOURS = 20;
 
 const postgres = program === null ? null : await startPostgres();
-afterAll(async () => void (await postgres?.dispose()));
+afterAll(async () => {
+  await postgres?.dispose();
+});
 
 const KINDS = [
   { name: "SQLite", isMissing: program === null, databaseUrl: () => Promise.resolve<string | null>(null) },
@@ -86,7 +88,7 @@ for (const kind of KINDS)
       await until(async () => (await rows().count()) === 1, "the call is listed");
       expect(await total()).toStartWith("1 calls, ");
       await fresh("/default/-/usage?by=model");
-      expect(await made.page.getByRole("table").locator("tfoot").getByRole("cell").nth(2).textContent()).toBe("1");
+      expect(await made.page.getByRole("table").locator("tfoot td").allTextContents()).toContain("1");
     });
 
     test("[d14.3] ten thousand calls, by keyboard: filter, go down the list, open one, and the figures agree", async () => {
@@ -113,7 +115,7 @@ for (const kind of KINDS)
       await page.keyboard.press("g");
       await page.keyboard.press("u");
       await made.settled();
-      expect(await page.getByRole("table").locator("tfoot").getByRole("cell").nth(2).textContent()).toBe("10,001");
+      expect(await page.getByRole("table").locator("tfoot td").allTextContents()).toContain("10,001");
       expect(made.faults).toEqual([]);
     });
 

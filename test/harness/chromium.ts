@@ -54,7 +54,7 @@ export async function launch(program: string): Promise<Browser> {
 
 /** In two frames after each other, so that what the first one brings about has begun. */
 const IS_WHOLE = `new Promise((resolve) => {
-  const isWhole = () => document.querySelector("main :is(h1, .empty-title, .problem), main.lone") !== null && document.querySelector("main .pending") === null;
+  const isWhole = () => document.querySelector("main :is(h1, .empty-title, .problem), main.lone") !== null && document.querySelector("main :is(.pending, .old)") === null;
   requestAnimationFrame(() => { const first = isWhole(); requestAnimationFrame(() => resolve(first && isWhole())); });
 })`;
 

@@ -10,7 +10,7 @@ export interface JobContext {
   /** An access token for the admin API. */
   readonly token: string;
   /** Does one action. */
-  act(action: () => Promise<void>): Promise<void>;
+  readonly act: (action: () => Promise<void>) => Promise<void>;
 }
 
 export interface ConsoleJob {
@@ -27,14 +27,15 @@ const HELLO = { model: "sandbox:echo", messages: [{ role: "user", content: "Hell
 
 /** Types a command that is a sequence of letters. */
 async function keys({ page }: ConsolePage, ...letters: readonly string[]): Promise<void> {
-  for (const letter of letters) await page.keyboard.press(letter);
+  // at once, because a pause ends a sequence
+  await Promise.all(letters.map((letter) => page.keyboard.press(letter)));
 }
 
 export const CONSOLE_JOBS: readonly ConsoleJob[] = [
   {
     name: "The first call works",
     actions: 2,
-    async run({ gateway, made, act }) {
+    run: async ({ gateway, made, act }) => {
       await act(() => keys(made, "g", "f"));
       const { page } = made;
       await page.getByText("curl ", { exact: false }).first().waitFor();
@@ -47,7 +48,7 @@ export const CONSOLE_JOBS: readonly ConsoleJob[] = [
   {
     name: "Why did this call fail",
     actions: 2,
-    async prepare({ gateway, token }) {
+    prepare: async ({ gateway, token }) => {
       const answer = await gateway.chat({ ...HELLO, model: "sandbox:fail-429" });
       const text = await answer.text();
       const trace = answer.headers.get("x-gateway-trace-id")!;
@@ -60,7 +61,7 @@ export const CONSOLE_JOBS: readonly ConsoleJob[] = [
       }, "the call is in the database");
       return text;
     },
-    async run({ made, act }, error) {
+    run: async ({ made, act }, error) => {
       const { page } = made;
       await act(() => page.keyboard.press("Control+k"));
       await act(async () => {
@@ -73,7 +74,7 @@ export const CONSOLE_JOBS: readonly ConsoleJob[] = [
   {
     name: "Who spends what, by project and model",
     actions: 2,
-    async run({ made, act }) {
+    run: async ({ made, act }) => {
       const { page } = made;
       await act(() => keys(made, "g", "u"));
       await page.getByRole("table", { name: /Usage/ }).first().waitFor();
@@ -87,7 +88,7 @@ export const CONSOLE_JOBS: readonly ConsoleJob[] = [
   {
     name: "Give a program an access token",
     actions: 3,
-    async run({ made, act }) {
+    run: async ({ made, act }) => {
       const { page } = made;
       await act(() => keys(made, "g", "t"));
       await page.getByRole("heading", { name: "Tokens", exact: true }).waitFor();
@@ -104,12 +105,12 @@ export const CONSOLE_JOBS: readonly ConsoleJob[] = [
   {
     name: "Show an auditor who made a token",
     actions: 3,
-    async run({ made, act }) {
+    run: async ({ made, act }) => {
       const { page } = made;
       await act(() => keys(made, "g", "a"));
       await page.getByRole("heading", { name: "Audit", exact: true }).waitFor();
       await made.settled();
-      await act(async () => void (await page.getByLabel("Kind", { exact: true }).fill("token")));
+      await act(() => page.getByLabel("Kind", { exact: true }).fill("token"));
       await made.settled();
       await act(() => page.locator(".history summary").first().click());
       await page.locator(".history dl.facts").first().waitFor();
